@@ -1,19 +1,19 @@
 export type Scalar = string | number | boolean;
 export type AttributeValue = Scalar | readonly Scalar[];
 
-/** What is known of a user, by name; `id` is the user's id. A name is there only when it was given. */
+/** The attributes of a user by name. `id` is the user's id. A missing attribute has no entry. */
 export type Attributes = ReadonlyMap<string, AttributeValue>;
 
 export type ReadAttributes =
   | { ok: true; attributes: Map<string, AttributeValue> }
-  /** Names the attribute, never its value. */
+  /** The problem names the attribute but never contains its value. */
   | { ok: false; problem: { attribute: string; expected: string } };
 
 /**
- * Reads the attributes of one JSON object. `user_id` is another name of `id`; an `id` in the same object wins. Null
- * counts as missing. So does an empty id, which would otherwise put all users without an id into one bucket. Objects,
- * nested arrays and numbers beyond a double are either refused or ignored, also as elements of an array. An id that is
- * a number beyond a double is always refused.
+ * Reads the attributes of one JSON object. `user_id` is an alias of `id`; an `id` in the same object takes precedence.
+ * Null counts as missing. So does an empty id, which would otherwise put all users without an id into one bucket.
+ * `nested` determines whether objects, nested arrays and numbers beyond the range of a double are rejected or ignored,
+ * also as elements of an array. An id that is a number beyond that range is always rejected.
  */
 export function readAttributes(source: object, nested: "reject" | "ignore"): ReadAttributes {
   const attributes = new Map<string, AttributeValue>();
@@ -25,7 +25,7 @@ export function readAttributes(source: object, nested: "reject" | "ignore"): Rea
     const value = nested === "ignore" && Array.isArray(given) ? given.filter(isScalar) : given;
     const isId = name === "id" || name === "user_id";
     if (!isAttributeValue(value)) {
-      // Ignoring the number of such an id would evaluate for a user without an id.
+      // An id beyond the range of a double is rejected: ignoring it would evaluate for a user without an id.
       if (nested === "ignore" && !(isId && typeof value === "number")) continue;
       return problem(name, isId ? idValue : attributeValue);
     }
@@ -35,7 +35,7 @@ export function readAttributes(source: object, nested: "reject" | "ignore"): Rea
     }
     if (typeof value !== "string" && typeof value !== "number") return problem(name, idValue);
     if (value === "") continue;
-    // An id is a text for every rule and for buckets: a number counts by its JSON text.
+    // Rules and buckets use the id as a text. A numeric id counts as its JSON text.
     const id = typeof value === "number" ? JSON.stringify(value) : value;
     if (name === "id") attributes.set("id", id);
     else otherId = id;

@@ -6,32 +6,32 @@ import { numberOfOutcome, type Outcome, outcomes } from "./outcome.ts";
 import type { Rollout } from "./rollout.ts";
 
 /**
- * Evaluates many flags for one user, with the same results as flag by flag in 0.75 of the time (bench `targeting`, the
- * rows of 100 and 1,000 flags). Conditions that several flags have in common, such as a country or a plan, are
- * evaluated once, and flags are one list of numbers instead of thousands of functions.
+ * Evaluates many flags for one user. The results are the same as those of `evaluate` for each flag, in 0.75 of the time
+ * (bench `targeting`, the rows of 100 and 1,000 flags). Conditions that several flags share, such as a country or a
+ * plan, are evaluated once. All flags form one list of numbers, the program, instead of thousands of functions.
  *
- * The list contains for each flag with rules: its place among all flags, where the next one begins, its rules, and
- * the result if no rule matches. A rule is where the next one begins, its result, and the numbers of its
- * conditions. A result is the number of an outcome or, below zero, of a rollout. A condition is evaluated
- * when the first rule needs it.
+ * For each flag with rules, the program contains the flag's position, the offset of the next flag, the rules, and the
+ * result if no rule matches. A rule consists of the offset of the next rule, its result, and the numbers of its
+ * conditions. A result is the number of an outcome, or the complement of the index of a rollout, which is negative. A
+ * condition is evaluated when the first rule needs it.
  */
 export type EvaluateAll = (
   context: EvaluationContext,
-  /** Gets the number of each flag's outcome, in the order of the flags. */
+  /** Receives the number of each flag's outcome, in the order of the flags. */
   outcomeNumbers: Uint8Array,
 ) => void;
 
 export function compileAll(flags: readonly CompiledFlag[]): EvaluateAll {
   const { constants, program, conditions, rollouts, evaluateRollouts } = assemble(flags);
-  const answers = new Uint8Array(conditions.length);
+  const states = new Uint8Array(conditions.length);
 
   function holds(condition: number, context: EvaluationContext): boolean {
-    let answer = answers[condition];
-    if (answer === notAsked) {
-      answer = (conditions[condition] as CompiledCondition).holds(context) ? yes : no;
-      answers[condition] = answer;
+    let state = states[condition];
+    if (state === notEvaluated) {
+      state = (conditions[condition] as CompiledCondition).holds(context) ? yes : no;
+      states[condition] = state;
     }
-    return answer === yes;
+    return state === yes;
   }
 
   function numberFor(result: number, context: EvaluationContext): number {
@@ -42,7 +42,7 @@ export function compileAll(flags: readonly CompiledFlag[]): EvaluateAll {
   return (context, outcomeNumbers) => {
     outcomeNumbers.set(constants);
     evaluateRollouts(context, outcomeNumbers);
-    answers.fill(notAsked);
+    states.fill(notEvaluated);
     let at = 0;
     while (at < program.length) {
       const flag = program[at] as number;
@@ -65,7 +65,7 @@ export function compileAll(flags: readonly CompiledFlag[]): EvaluateAll {
   };
 }
 
-const notAsked = 0;
+const notEvaluated = 0;
 const no = 1;
 const yes = 2;
 const splitOn = numberOfOutcome(outcomes.splitOn);

@@ -8,19 +8,19 @@ import { firstSharedNumber, textNumber } from "./text-number.ts";
 import type { TextSet } from "./text-set.ts";
 
 export type CompiledCondition = {
-  /** False when nobody can fulfil it, whoever he is. */
+  /** False if the condition cannot hold for any context. */
   readonly canHold: boolean;
   readonly holds: (context: EvaluationContext) => boolean;
   /**
-   * Two conditions of which this is the same hold for the same users. Undefined: it is too long to be
-   * worth comparing.
+   * Identity of the condition: two conditions with the same text hold for the same users. Undefined if the text would
+   * be too long to be worth comparing.
    */
   readonly sameAs: string | undefined;
-  /** Why it does not hold, when it is not for the comparison. */
+  /** Returns the reason why the condition cannot be evaluated, or undefined. */
   readonly obstacle: (context: EvaluationContext) => Obstacle | undefined;
 };
 
-/** An unknown operator, or a value that it cannot compare with. */
+/** A condition with an unknown operator, or with a value that the operator does not support. */
 export const neverHolds: CompiledCondition = {
   canHold: false,
   holds: () => false,
@@ -42,7 +42,7 @@ export function compileCondition(condition: Condition): CompiledCondition {
   };
 }
 
-/** Longer ones, with lists of hundreds of items, are seldom written twice. */
+/** Maximum length of an identity. Longer conditions, with lists of hundreds of items, are rarely shared. */
 const maxComparedLength = 500;
 
 function sameAs({ text }: AttributeName, { operator, value }: Condition): string | undefined {
@@ -58,8 +58,8 @@ function compileHolds(name: AttributeName, comparison: Comparison): CompiledCond
 }
 
 /**
- * `equals` and `in` have functions of their own, which call no others (bench `evaluation`, row "rules, 100 flags a
- * user": 1.3 times as long without).
+ * `equals` and `in` have their own functions, which call no comparison for a single value (bench `evaluation`, row
+ * "rules, 100 flags a user": 1.3 times as long without them).
  */
 function equals(
   { text, number }: AttributeName,
@@ -99,7 +99,7 @@ function holdsForAnyValue(
   };
 }
 
-/** An attribute without any value says nothing of a user, so a negation does not let him in either. */
+/** A negated condition does not hold for a missing attribute or an empty array. */
 function holdsForNoValue(
   { text, number }: AttributeName,
   { holds, holdsForAny }: Comparison,
@@ -118,6 +118,6 @@ function findObstacle(subject: Subject | undefined, comparison: Comparison): Obs
   const { elements } = subject;
   if (elements === undefined) return comparison.obstacle(subject);
   if (elements.isEmpty) return "attribute_empty";
-  // When only some elements cannot be compared, it is the others that made the condition fail.
+  // If only some elements cannot be compared, the condition failed because of the others.
   return comparison.obstacleForAll(elements);
 }

@@ -9,7 +9,7 @@ import { bucketIn } from "./user-hash.ts";
  */
 export type EvaluateRollouts = (context: EvaluationContext, outcomeNumbers: Uint8Array) => void;
 
-/** A rollout with the place of its flag among all flags. */
+/** A rollout, and the position of its flag among all flags. */
 export type PositionedRollout = { readonly position: number; readonly rollout: Rollout };
 
 export function compileRollouts(rollouts: readonly PositionedRollout[]): EvaluateRollouts {

@@ -6,9 +6,9 @@ import { compileRollout, type Rollout } from "./rollout.ts";
 
 export type CompiledRule = {
   readonly conditions: readonly CompiledCondition[];
-  /** Whether all conditions hold. */
+  /** Returns whether all conditions hold. */
   readonly matches: (context: EvaluationContext) => boolean;
-  /** What those get whom it matches: the same for all, or by their bucket. */
+  /** The result for matching users: one outcome for all, or a rollout that decides by bucket. */
   readonly result: Outcome | Rollout;
 };
 
@@ -17,7 +17,7 @@ export function compileRule(flag: FlagState, rule: TargetingRule): CompiledRule 
   return { conditions, matches: allOf(conditions), result: resultOf(flag, rule) };
 }
 
-/** Rules arrive as they were stored; one of another shape is for nobody. */
+/** Stored rules are not validated again. A malformed rule never matches. */
 function isWellFormed(rule: TargetingRule): boolean {
   return (
     typeof rule === "object" &&
@@ -34,17 +34,17 @@ function resultOf(flag: FlagState, rule: TargetingRule): Outcome | Rollout {
 }
 
 /**
- * Most rules have one condition or two, which need no loop (bench `evaluation`, row "rules, 100 flags a user": 1.15
- * times as long with one).
+ * Combines conditions. Most rules have one or two, which need no loop (bench `evaluation`, row "rules, 100 flags a
+ * user": a loop takes 1.15 times as long).
  */
 function allOf(conditions: readonly CompiledCondition[]): CompiledRule["matches"] {
-  const asked = conditions.map(({ holds }) => holds);
-  const [first, second, third] = asked;
+  const checks = conditions.map(({ holds }) => holds);
+  const [first, second, third] = checks;
   if (first === undefined) return () => true;
   if (second === undefined) return first;
   if (third === undefined) return (context) => first(context) && second(context);
   return (context) => {
-    for (const holds of asked) if (!holds(context)) return false;
+    for (const holds of checks) if (!holds(context)) return false;
     return true;
   };
 }

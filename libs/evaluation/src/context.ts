@@ -2,29 +2,28 @@ import type { Attributes, AttributeValue } from "./attributes.ts";
 import { Elements, Subject, textOf } from "./subject.ts";
 import { HashedUser } from "./user-hash.ts";
 
-/** Attributes that a context finds at once: more than most rules ask for. A power of two. */
+/** Number of slots for attributes: more than most rules refer to. A power of two. */
 const slots = 16;
 const noNumbers: readonly number[] = Array.from({ length: slots }, () => -1);
 const noNames: readonly string[] = Array.from({ length: slots }, () => "");
 const noSubjects: readonly undefined[] = Array.from({ length: slots }, () => undefined);
 
 /**
- * Who asks, prepared once so that all flags of a request share the work. Attributes that no rule asks
- * for cost nothing: a subject is made when the first condition looks for it, and the id is hashed when
- * the first percentage needs it.
+ * The attributes of a user, prepared once so that all flags of a request share the work. Unused attributes cost
+ * nothing: a subject is created when the first condition refers to it, and the id is hashed for the first percentage.
  *
- * An attribute's number gives it a place, where finding it again is one comparison. Where two share a
- * place, the later one takes it, and the other is found in a map, more slowly. Contexts may live long,
- * rules may ask for any number of names, and a name may get another number, so that map has names, and
- * only such as are not missing.
+ * The number of an attribute selects a slot, where finding it again takes one comparison. If two attributes share a
+ * slot, the later one takes it, and the other moves to a slower map. The map has names as its keys because a name can
+ * get another number while a context lives. It contains no missing attributes, because rules can refer to any number
+ * of names and the map of a long-lived context would grow without bound.
  */
 export class EvaluationContext {
   readonly #attributes: Attributes;
-  /** The numbers of the names that stand at each place; none is below zero. */
+  /** The number of the name in each slot; -1 if the slot is empty. */
   readonly #numbers: number[] = noNumbers.slice();
   readonly #names: string[] = noNames.slice();
   readonly #subjects: (Subject | undefined)[] = noSubjects.slice();
-  /** Those that had to make place for others, by name. */
+  /** Subjects that lost their slot to another one, by name. */
   #displaced: Map<string, Subject> | undefined = undefined;
   #user: HashedUser | undefined = undefined;
 
@@ -32,18 +31,18 @@ export class EvaluationContext {
     this.#attributes = attributes;
   }
 
-  /** The attribute of this name and number, or undefined when it is missing. */
+  /** Returns the attribute with this name and number, or undefined if it is missing. */
   find(name: string, number: number): Subject | undefined {
     const slot = number & (slots - 1);
-    return this.#numbers[slot] === number ? this.#subjects[slot] : this.#bring(name, number, slot);
+    return this.#numbers[slot] === number ? this.#subjects[slot] : this.#load(name, number, slot);
   }
 
-  /** The user's id as buckets know it; undefined when there is none. */
+  /** The user's id, prepared for the bucket hash; undefined if there is no id. */
   get user(): HashedUser | undefined {
     return this.#user ?? this.#prepareUser();
   }
 
-  #bring(name: string, number: number, slot: number): Subject | undefined {
+  #load(name: string, number: number, slot: number): Subject | undefined {
     const displaced = this.#subjects[slot];
     if (displaced !== undefined) {
       this.#displaced ??= new Map();
@@ -63,7 +62,7 @@ export class EvaluationContext {
     return new Subject("", new Elements(value.map((element) => new Subject(element, undefined))));
   }
 
-  /** OpenFeature's name of the id. An attribute of that name counts only without an id. */
+  /** `targetingKey` is OpenFeature's name of the id. An attribute with that name counts only without an id. */
   #valueOf(name: string): AttributeValue | undefined {
     const id = name === "targetingKey" ? this.#attributes.get("id") : undefined;
     return id ?? this.#attributes.get(name);
@@ -81,5 +80,5 @@ export function createContext(attributes: Attributes): EvaluationContext {
   return new EvaluationContext(attributes);
 }
 
-/** Nobody is known to ask: every condition fails, and so does every percentage below 100. */
+/** A context without attributes. Every condition fails, and every percentage below 100 excludes it. */
 export const emptyContext: EvaluationContext = new EvaluationContext(new Map());

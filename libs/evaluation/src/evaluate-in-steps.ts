@@ -4,8 +4,8 @@ import type { Outcome } from "./outcome.ts";
 import { outcomeOf, type Rollout } from "./rollout.ts";
 
 /**
- * The same as `evaluate`, step by step. It yields before each condition and each percentage, so that its caller can
- * serve others in between: each may have to read a long text, and there may be thousands of them.
+ * Evaluates a flag like `evaluate`, but in steps: yields before each condition and each percentage, so that the caller
+ * can serve other requests in between. Each step can read a long text, and a flag can have thousands of steps.
  */
 export function* evaluateInSteps(
   { plan, constant }: CompiledFlag,
@@ -24,7 +24,7 @@ export function* evaluateInSteps(
   return yield* outcomeInSteps(plan.otherwise, context);
 }
 
-/** Hashing a long id for thousands of percentages takes long. */
+/** Yields before a percentage, because hashing a long id for thousands of percentages takes long. */
 function* outcomeInSteps(
   result: Outcome | Rollout,
   context: EvaluationContext,

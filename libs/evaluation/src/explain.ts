@@ -10,7 +10,7 @@ export type ConditionTrace = {
   attribute: string;
   operator: string;
   held: boolean;
-  /** Why it does not hold, when it is not for the comparison. */
+  /** The reason why the condition could not be evaluated. */
   obstacle?: Obstacle;
 };
 
@@ -18,19 +18,19 @@ export type RuleTrace = {
   index: number;
   id?: string;
   name?: string;
-  /** False when the flag is disabled or an earlier rule has decided; then nothing of it was looked at. */
+  /** False if the flag is disabled or an earlier rule matched. The rule was not evaluated then. */
   reached: boolean;
   matched: boolean;
-  /** Of the rule that decided, when a percentage below 100 applies: whether the user is inside. */
+  /** Set for the matching rule if a percentage below 100 applies: whether the user is inside it. */
   inside_percentage?: boolean;
-  /** All conditions of a rule that was reached, also those after the first that does not hold. */
+  /** All conditions of a rule that was reached, including those after the first that does not hold. */
   conditions: ConditionTrace[];
 };
 
-/** Never holds a value of the context: it says what was asked of whom, not who it was. */
+/** An outcome and its trace. It contains attribute names but never a value of the context. */
 export type Explanation = Outcome & { rules: RuleTrace[] };
 
-/** The outcome and how it came about, from the very conditions that `evaluate` asks. */
+/** Returns the outcome and its trace, computed from the same compiled conditions as `evaluate`. */
 export function explain(flag: FlagState, context: EvaluationContext): Explanation {
   const steps = explainInSteps(flag, context);
   let step = steps.next();
@@ -38,7 +38,7 @@ export function explain(flag: FlagState, context: EvaluationContext): Explanatio
   return step.value;
 }
 
-/** The same, one condition after the other: see `evaluateInSteps`. */
+/** Explains a flag like `explain`, but yields before each condition, as `evaluateInSteps` does. */
 export function* explainInSteps(
   flag: FlagState,
   context: EvaluationContext,
@@ -87,15 +87,15 @@ function* traceConditions(
   const traces: ConditionTrace[] = [];
   for (const [index, { holds, obstacle }] of conditions.entries()) {
     yield;
-    const asked = labelOfCondition(rule?.conditions?.[index]);
+    const label = labelOfCondition(rule?.conditions?.[index]);
     const held = holds(context);
     const why = held ? undefined : obstacle(context);
-    traces.push({ ...asked, held, ...(why === undefined ? {} : { obstacle: why }) });
+    traces.push({ ...label, held, ...(why === undefined ? {} : { obstacle: why }) });
   }
   return traces;
 }
 
-/** Stored data may hold anything where a name should be; only texts are shown. */
+/** Stored data can contain any value in place of a name; only texts are returned. */
 function labelOfCondition(condition: Condition | undefined) {
   const { attribute, operator } = condition ?? { attribute: "", operator: "" };
   return {

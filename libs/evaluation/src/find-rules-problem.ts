@@ -6,12 +6,12 @@ import { maxTotalSize } from "./regex/bounds.ts";
 import { compileRegex, countUncompiled } from "./regex/compile-regex.ts";
 import { instantOf, numberOf, textOf, versionOf } from "./subject.ts";
 
-/** Where in the rules, as a JSON pointer from their array on, and what was expected there. */
+/** The position of a problem, as a JSON pointer relative to the array of rules, and the value expected there. */
 export type RulesProblem = { pointer: string; expected: string };
 
 /**
- * The first thing in rules of the right shape that no evaluation could make sense of. What passes here
- * is compiled without loss later; what does not is refused while its writer is still there to ask.
+ * Returns the first condition that no evaluation can use, in rules that match the schema. Rules without a problem
+ * compile completely. Others must be rejected on write: evaluation would silently treat their conditions as false.
  */
 export function findRulesProblem(rules: readonly TargetingRule[]): RulesProblem | undefined {
   let left = maxTotalSize;
@@ -29,10 +29,10 @@ export function findRulesProblem(rules: readonly TargetingRule[]): RulesProblem 
 }
 
 type Checked =
-  /** What the condition's regular expression counts; 0 when it has none. */
+  /** Contribution of the condition's regular expression to `maxTotalSize`; 0 if it has none. */
   { countsAs: number } | { at: "operator" | "value"; problem: string };
 
-/** `left` is what its regular expression may still count. */
+/** Checks one condition. `left` is what its regular expression may still count towards `maxTotalSize`. */
 function checkCondition({ operator, value }: Condition, left: number): Checked {
   switch (categoryOf(operator)) {
     case "list":
@@ -57,7 +57,7 @@ function expect(isMet: boolean, expected: string): Checked {
 }
 
 function checkRegex(pattern: string, left: number): Checked {
-  // Compiling what is too much already would be the very work that is to be bounded.
+  // Reject before compiling: the bound limits the time spent on compiling.
   if (left < maxTotalSize && countUncompiled(pattern) > left) return tooMuchTogether;
   const regex = compileRegex(pattern);
   if (!regex.ok) {
@@ -70,15 +70,15 @@ function checkRegex(pattern: string, left: number): Checked {
   return regex.countsAs > left ? tooMuchTogether : { countsAs: regex.countsAs };
 }
 
-/** Stored expressions are not checked again: an earlier release accepted those that never match. */
+/** Checked only on write. Stored rules can contain such expressions because an earlier release accepted them. */
 function describeUnmatchable(shortest: number, longest: number): string | undefined {
   if (shortest <= longest) return undefined;
   if (shortest === Number.POSITIVE_INFINITY) return "no text matches it";
-  return `it matches only texts of at least ${shortest} characters, and texts longer than ${longest} are not searched for an expression of its size`;
+  return `it matches only texts of at least ${shortest} characters, and texts longer than ${longest} are not searched with an expression of this size`;
 }
 
 const tooMuchTogether: Checked = {
   at: "value",
   problem:
-    "fewer or smaller regular expressions in all rules together: classes such as \\pL, and wide ranges such as [\\x{80}-\\x{ffff}] under (?i), count most; in, contains, starts_with or ends_with may do instead",
+    "fewer or smaller regular expressions in all rules together. Classes such as \\pL, and wide ranges such as [\\x{80}-\\x{ffff}] under (?i), count most. If possible, use in, contains, starts_with or ends_with instead",
 };

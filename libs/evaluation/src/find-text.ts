@@ -1,11 +1,10 @@
 /**
- * Length of a needle from which the engine's own search could be made to stall: in the worst case it takes as many
- * steps as the product of both lengths, 0.2 s for 10,000 characters in 64 KiB. The test of linear time (texts that
- * nearly contain a long one) fails without the other search.
+ * Minimum length of a needle that is searched by `findWith`. The engine's own search takes as many steps as the product
+ * of both lengths in the worst case: 0.2 s for 10,000 characters in 64 KiB. The linear-time test fails with it.
  */
 const longNeedle = 64;
 
-/** A search for one text in others, in time linear in their lengths. */
+/** Returns a function that searches texts for the needle, in time linear in their lengths. */
 export function finderOf(needle: string): (text: string) => boolean {
   if (needle.length < longNeedle) return (text) => text.includes(needle);
   const borders = bordersOf(needle);
@@ -13,9 +12,8 @@ export function finderOf(needle: string): (text: string) => boolean {
 }
 
 /**
- * For each beginning of the needle, how long the longest shorter beginning is that it also ends with
- * (Knuth, Morris and Pratt): after a mismatch the search goes on from there and never looks back in the
- * text.
+ * Computes the failure function of Knuth, Morris and Pratt: for each prefix of the needle, the length of its longest
+ * proper prefix that is also its suffix. After a mismatch the search resumes there and never rereads the text.
  */
 function bordersOf(needle: string): Int32Array {
   const borders = new Int32Array(needle.length);

@@ -2,25 +2,25 @@ import type { Scalar } from "./attributes.ts";
 import type { OperatorName } from "./operators/catalogue.ts";
 
 /**
- * A flag as it is set in one environment, in the words of the public API, so that what is stored and
- * sent can be evaluated as it stands.
+ * The state of a flag in one environment. The field names are those of the public API, so that stored and published
+ * states can be evaluated without conversion.
  */
 export type FlagState = {
   key: string;
   enabled: boolean;
-  /** Whole percent, 0 to 100. */
+  /** An integer from 0 to 100. */
   rollout_percentage: number;
   targeting_rules: readonly TargetingRule[];
 };
 
-/** The first rule whose conditions all hold decides. A rule without conditions is for everyone. */
+/** The first rule whose conditions all hold decides. A rule without conditions matches every user. */
 export type TargetingRule = {
   id?: string | undefined;
   name?: string | undefined;
   conditions: readonly Condition[];
-  /** What the rule's users get; true when absent. */
+  /** The value for matching users. Default: true. */
   value?: boolean | undefined;
-  /** Whole percent, 0 to 100; the flag's own when absent. */
+  /** An integer from 0 to 100. Default: the percentage of the flag. */
   rollout_percentage?: number | undefined;
 };
 

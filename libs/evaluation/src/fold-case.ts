@@ -1,9 +1,9 @@
 /**
- * Folds a text by Unicode simple case folding (CaseFolding.txt, status C and S), code point by code point: two texts
- * are equal regardless of case exactly when their foldings are equal. Nothing is normalized, trimmed or made longer.
+ * Folds a text by Unicode simple case folding (CaseFolding.txt, status C and S), code point by code point. Two texts
+ * are equal regardless of case exactly if their foldings are equal. The text is not normalized, trimmed or lengthened.
  *
- * `toLowerCase` folds all letters but these: \u0130 would become two characters, and some lowercase letters fold to
- * another letter. The foldings of letters that a later version of Unicode adds depend on the version of the engine.
+ * `toLowerCase` has two exceptions: it turns \u0130 into two characters, and some lowercase letters fold to another
+ * letter. The folding of letters that a later version of Unicode adds depends on the version of the engine.
  */
 export function foldCase(text: string): string {
   if (!beyondAscii.test(text)) return text.toLowerCase();
@@ -27,7 +27,7 @@ const foldings = new Map(
     .map(([letter = "", folded = ""]) => [letter, folded] as const),
 );
 
-/** The keys of `foldings`, and the small letters of Cherokee, which fold to capital ones. */
+/** The keys of `foldings`, and the lowercase letters of Cherokee, which fold to uppercase. */
 const lowercaseWithFolding = new RegExp(
   `[${[...foldings.keys()].join("")}\u13f8-\u13fd\uab70-\uabbf]`,
   "g",

@@ -1,13 +1,13 @@
-/** ISO 8601 in the extended calendar format, with `Z` or an offset. Programs read the rarer forms differently. */
+/** ISO 8601, extended calendar format, with `Z` or an offset. Parsers disagree about the other forms. */
 const shape =
   /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}(?::?\d{2})?)$/;
 
 const outgoingLength = "2027-01-31T09:00:00.000Z".length;
 
-/** The instant in milliseconds since 1970, or undefined when the text is not one that exists. */
+/** Parses an instant into milliseconds since 1970. Returns undefined if the text is not a valid instant. */
 export function parseInstant(text: string): number | undefined {
   if (text.length === outgoingLength) {
-    // Most instants are ones that we wrote ourselves; reading a snapshot checks a hundred thousand.
+    // Fast path: Halyard writes most instants itself, and reading a snapshot parses a hundred thousand of them.
     const milliseconds = Date.parse(text);
     if (milliseconds >= 0 && new Date(milliseconds).toISOString() === text) return milliseconds;
   }
@@ -21,13 +21,13 @@ export function parseInstant(text: string): number | undefined {
   if (offset === undefined || hour > 23 || minute > 59 || second > 59) return undefined;
   const utc = new Date(0);
   utc.setUTCFullYear(year, month - 1, day);
-  // A day that the month does not have rolls over; such a date does not exist.
+  // A day that does not exist in the month rolls over into the next month.
   if (utc.getUTCMonth() !== month - 1 || utc.getUTCDate() !== day) return undefined;
   utc.setUTCHours(hour, minute, second, milliseconds);
   return utc.getTime() - offset * 60_000;
 }
 
-/** Minutes east of UTC, or undefined for an offset that no clock shows. */
+/** Returns the minutes east of UTC, or undefined for an invalid offset. */
 function offsetMinutes(text: string): number | undefined {
   if (text === "Z") return 0;
   const hours = Number(text.slice(1, 3));

@@ -1,12 +1,12 @@
-/** A number in decimal, as a regular expression of JSON Schema. */
+/** Regular expression for a decimal number, for JSON Schema. */
 export const numberPattern = "^[+-]?(?:\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE][+-]?\\d+)?$";
 
 const shape = new RegExp(numberPattern);
 
 /**
- * The number that a text writes in decimal, or NaN, which compares with nothing, when it writes none.
- * Stricter than `Number`: no white space, no hexadecimal, no "Infinity", no number beyond a double. Lenient parsers
- * differ between languages, so SDKs that evaluate flags themselves would get other results.
+ * Parses a decimal number. Returns NaN, for which every comparison is false, if the text is not one. Stricter than
+ * `Number`: rejects white space, hexadecimal, "Infinity" and numbers beyond the range of a double. Lenient parsers
+ * differ between languages, so that SDKs with local evaluation would get other results.
  */
 export function parseNumber(text: string): number {
   if (!shape.test(text)) return Number.NaN;

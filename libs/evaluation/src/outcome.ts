@@ -1,4 +1,4 @@
-/** What a flag answers somebody, and why. */
+/** The result of an evaluation and its reason. */
 export type Outcome = {
   readonly value: boolean;
   readonly variation: "on" | "off";
@@ -7,7 +7,7 @@ export type Outcome = {
 
 export type Reason = "static" | "split" | "targeting_match" | "default" | "disabled";
 
-/** All outcomes that there are. Evaluations hand these objects out and make none. */
+/** All possible outcomes. Evaluations return these objects and allocate none. */
 export const outcomes = {
   disabled: { value: false, variation: "off", reason: "disabled" },
   static: { value: true, variation: "on", reason: "static" },
@@ -19,8 +19,7 @@ export const outcomes = {
 } as const satisfies Record<string, Outcome>;
 
 /**
- * The outcomes in an order that gives each a number, for whoever keeps many of them in a byte each. Those
- * with odd numbers are on.
+ * The outcomes by number, so that callers can store each outcome in one byte. Odd numbers mean on, even numbers off.
  */
 export const outcomesByNumber: readonly Outcome[] = [
   outcomes.disabled,

@@ -3,17 +3,17 @@ import type { EvaluationContext } from "./context.ts";
 import { type Outcome, outcomes } from "./outcome.ts";
 import { bucketIn, type HashedFlag, hashFlag } from "./user-hash.ts";
 
-/** What a user gets by his place in the percentage of one flag. */
+/** Decides by a user's bucket in one flag. */
 export type Rollout = {
   readonly decide: (context: EvaluationContext) => Outcome;
   readonly flag: HashedFlag;
-  /** The first bucket that is outside. */
+  /** The first bucket outside the percentage. */
   readonly firstOutside: number;
 };
 
-/** Undefined for 100 percent, which everyone is inside of, also who has no id. */
+/** Compiles a percentage. Returns undefined for 100, which includes every user, even one without an id. */
 export function compileRollout(flagKey: string, percentage: number): Rollout | undefined {
-  // What is no number is no percentage, and nobody is below that.
+  // A percentage of another type includes no user.
   const firstOutside = typeof percentage === "number" ? percentage * (buckets / 100) : 0;
   if (firstOutside >= buckets) return undefined;
   const flag = hashFlag(flagKey);
@@ -28,7 +28,7 @@ export function compileRollout(flagKey: string, percentage: number): Rollout | u
   };
 }
 
-/** What somebody gets who gets the same as all others, or what his bucket says. */
+/** Returns the outcome for a context: the given one, or the decision of the rollout. */
 export function outcomeOf(result: Outcome | Rollout, context: EvaluationContext): Outcome {
   return "decide" in result ? result.decide(context) : result;
 }

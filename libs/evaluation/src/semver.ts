@@ -1,8 +1,8 @@
-/** A version by Semantic Versioning 2.0.0, as far as it takes part in precedence. */
+/** The parts of a version that determine its precedence in Semantic Versioning 2.0.0. */
 export type Version = {
-  /** Major, minor and patch, as they are written: a number may have any length. */
+  /** Major, minor and patch as texts, because a number can have any length. */
   readonly core: readonly string[];
-  /** The dot-separated identifiers after the hyphen; none for a release. */
+  /** The dot-separated identifiers after the hyphen. Empty for a release. */
   readonly preRelease: readonly string[];
 };
 
@@ -13,15 +13,15 @@ const identifier = /^[0-9A-Za-z-]+$/;
 const numberSource = "(?:0|[1-9][0-9]*)";
 const preReleaseSource = `(?:${numberSource}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)`;
 
-/** The texts that `parseVersion` takes, as a regular expression of JSON Schema. */
+/** Regular expression for the texts that `parseVersion` accepts, for JSON Schema. */
 export const semverPattern =
   `^v?${numberSource}(?:\\.${numberSource}){0,2}` +
   `(?:-${preReleaseSource}(?:\\.${preReleaseSource})*)?` +
   "(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$";
 
 /**
- * The version that a text writes. One leading `v` is allowed, and `1` and `1.2` mean `1.0.0` and
- * `1.2.0`. Anything else that is not a version by the letter is undefined.
+ * Parses a version. A leading `v` is allowed, and `1` and `1.2` mean `1.0.0` and `1.2.0`. Otherwise returns undefined
+ * for any text that is not a version by the specification.
  */
 export function parseVersion(text: string): Version | undefined {
   const plus = text.indexOf("+");
@@ -48,7 +48,7 @@ function isPreReleaseIdentifier(text: string): boolean {
   return identifier.test(text) && (!digits.test(text) || number.test(text));
 }
 
-/** Below zero when `a` comes before `b`, zero when they have the same precedence, else above zero. */
+/** Compares by precedence: negative if `a` precedes `b`, zero if they are equal, otherwise positive. */
 export function compareVersions(a: Version, b: Version): number {
   for (let i = 0; i < 3; i++) {
     const order = compareNumbers(a.core[i] ?? "", b.core[i] ?? "");
@@ -57,7 +57,7 @@ export function compareVersions(a: Version, b: Version): number {
   return comparePreReleases(a.preRelease, b.preRelease);
 }
 
-/** A release comes after its pre-releases; of two, the longer one when all before is equal. */
+/** A release follows its pre-releases. A pre-release follows those that are its prefix. */
 function comparePreReleases(a: readonly string[], b: readonly string[]): number {
   if (a.length === 0 || b.length === 0) return b.length - a.length;
   for (let i = 0; i < a.length && i < b.length; i++) {
@@ -67,14 +67,14 @@ function comparePreReleases(a: readonly string[], b: readonly string[]): number 
   return a.length - b.length;
 }
 
-/** Numbers before words, numbers by size, words by their ASCII order. */
+/** Numbers precede words. Numbers compare by size, words in ASCII order. */
 function compareIdentifiers(a: string, b: string): number {
   const aIsNumber = digits.test(a);
   if (aIsNumber !== digits.test(b)) return aIsNumber ? -1 : 1;
   return aIsNumber ? compareNumbers(a, b) : compareTexts(a, b);
 }
 
-/** Without leading zeros the longer of two integers is the larger one, whatever fits a double. */
+/** Compares integers of any length. Without leading zeros, the longer one is the larger one. */
 function compareNumbers(a: string, b: string): number {
   return a.length === b.length ? compareTexts(a, b) : a.length - b.length;
 }

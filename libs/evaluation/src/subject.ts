@@ -6,15 +6,15 @@ import { compareVersions, parseVersion, type Version } from "./semver.ts";
 import { textNumber } from "./text-number.ts";
 
 /**
- * One attribute as conditions ask about it. What it means as a folded text, a number, an instant or a
- * version is found out when the first condition asks, and kept: many flags ask the same of one user.
- * Nothing here is ever changed after that, and nothing outlives the context that holds it.
+ * The value of one attribute in the forms that conditions compare: folded text, number, instant and version. Each form
+ * is computed when the first condition needs it, then cached, because many flags use the same attributes. A cached form
+ * never changes, and lives as long as its context.
  *
- * Undefined means "not asked yet"; NaN and null mean "asked, and it is none".
+ * Undefined means "not computed yet". NaN and null mean that the value has no such form.
  */
 export class Subject {
   readonly value: Scalar;
-  /** The elements of an array attribute; then `value` means nothing. */
+  /** The elements of an array attribute. `value` is meaningless then. */
   readonly elements: Elements | undefined;
   #text: string | undefined = undefined;
   #folded: string | undefined = undefined;
@@ -28,7 +28,7 @@ export class Subject {
     this.elements = elements;
   }
 
-  /** A string as it is; numbers and booleans as JSON writes them. */
+  /** A string unchanged; a number or boolean as JSON text. */
   get text(): string {
     this.#text ??= textOf(this.value);
     return this.#text;
@@ -38,24 +38,24 @@ export class Subject {
     return this.#folded ?? this.#fold();
   }
 
-  /** What the folded text is compared by. */
+  /** The number of the folded text. Texts with different numbers are different. */
   get foldedNumber(): number {
     return this.#foldedNumber === -1 ? this.#compareBy() : this.#foldedNumber;
   }
 
-  /** NaN, which compares with nothing, when it is no number and no numeric text. */
+  /** NaN, for which every comparison is false, if the value is neither a number nor a numeric text. */
   get number(): number {
     this.#number ??= numberOf(this.value);
     return this.#number;
   }
 
-  /** Milliseconds since 1970, or NaN when it is no date-time. */
+  /** Milliseconds since 1970, or NaN if the value is not a date-time. */
   get instant(): number {
     this.#instant ??= instantOf(this.value);
     return this.#instant;
   }
 
-  /** Null when it is no version. Only a text can be one: as a number, 1.10 would be 1.1. */
+  /** Null if the value is not a version. Only a text can be one: the number 1.10 equals 1.1. */
   get version(): Version | null {
     if (this.#version === undefined) this.#version = versionOf(this.value) ?? null;
     return this.#version;
@@ -90,10 +90,9 @@ export function versionOf(value: Scalar): Version | undefined {
 }
 
 /**
- * The elements of an array attribute. There may be tens of thousands, and thousands of conditions may ask
- * about them, so what answers a condition without going through all of them is made when the first one
- * asks, and kept: the set of their texts, their texts in one, their smallest and largest numbers, their
- * versions in order.
+ * The elements of an array attribute. There can be tens of thousands of elements and thousands of conditions. Therefore
+ * a condition does not scan the elements. It uses one of these, computed for the first condition and then cached: the
+ * set of texts, the joined texts, the smallest and largest number, or the sorted versions.
  */
 export class Elements {
   readonly subjects: readonly Subject[];
@@ -118,13 +117,13 @@ export class Elements {
     return this.#texts;
   }
 
-  /** The folded texts in one, each once; undefined when no code unit is left to stand between them. */
+  /** The distinct folded texts, joined. Undefined if the texts use every code unit and none is free as a separator. */
   get joined(): Joined | undefined {
     if (this.#joined === undefined) this.#joined = join([...this.texts]) ?? null;
     return this.#joined ?? undefined;
   }
 
-  /** The length of all texts as if joined by commas. */
+  /** The length of all texts joined by commas. */
   get joinedLength(): number {
     this.#joinedLength ??= this.subjects.reduce((sum, { text }) => sum + text.length + 1, -1);
     return this.#joinedLength;
@@ -140,7 +139,7 @@ export class Elements {
     return this.#instants;
   }
 
-  /** Those that are versions, by precedence. */
+  /** The elements that are versions, sorted by precedence. */
   get versions(): readonly Version[] {
     this.#versions ??= this.subjects
       .map(({ version }) => version)
@@ -150,7 +149,7 @@ export class Elements {
   }
 }
 
-/** From infinity to minus infinity when there is none, so that every comparison with a number is false. */
+/** Without numbers, `smallest` is infinity and `largest` minus infinity, so that every comparison is false. */
 export type Range = { readonly smallest: number; readonly largest: number };
 
 function rangeOf(numbers: readonly number[]): Range {
@@ -163,7 +162,7 @@ function rangeOf(numbers: readonly number[]): Range {
   return { smallest, largest };
 }
 
-/** Texts with a code unit before, between and after them that none of them has. */
+/** Texts joined by `border`, a code unit that none of them contains. It also precedes and follows them. */
 export type Joined = { readonly text: string; readonly border: string };
 
 function join(texts: readonly string[]): Joined | undefined {

@@ -2,20 +2,19 @@ import type { Elements } from "./subject.ts";
 import { firstSharedNumber, textNumber } from "./text-number.ts";
 
 /**
- * A list of folded texts that is asked about texts whose number is known: a user's country gets its number once
- * and is then looked for in the lists of many flags. The texts' numbers stand in a table of at least
- * twice their count, each at the place that it names or at one of the next; the texts themselves are
- * looked at only where others may have the same number.
+ * A set of folded texts for lookups by number: a user's country gets its number once and is then looked up in the lists
+ * of many flags. The numbers are stored in a hash table with linear probing, which is at most half full. Texts are
+ * compared only if their number can be shared.
  *
- * Numbers are easily found that name the same place. Texts that would stand too far from theirs are kept
- * in an ordinary set, so that no list is slow to ask.
+ * Collisions are easy to construct. Texts without a free slot within `maxProbes` slots go to an ordinary set, so that
+ * the lookup is fast for every list.
  */
 export class TextSet {
   readonly #items: readonly string[];
   readonly #texts: string[] = [];
   readonly #numbers: number[] = [];
   readonly #mask: number;
-  readonly #crowdedOut = new Set<string>();
+  readonly #overflow = new Set<string>();
 
   constructor(texts: readonly string[]) {
     this.#items = texts;
@@ -28,22 +27,22 @@ export class TextSet {
     for (const folded of texts) this.#add({ folded, foldedNumber: textNumber(folded) });
   }
 
-  has(asked: Numbered): boolean {
+  has(text: Numbered): boolean {
     const mask = this.#mask;
     const numbers = this.#numbers;
-    const number = asked.foldedNumber;
+    const number = text.foldedNumber;
     let slot = mixBits(number) & mask;
-    for (let looked = 0; looked < maxProbes; looked++, slot = (slot + 1) & mask) {
-      const there = numbers[slot];
-      if (there === number && (number < firstSharedNumber || this.#texts[slot] === asked.folded)) {
+    for (let probes = 0; probes < maxProbes; probes++, slot = (slot + 1) & mask) {
+      const found = numbers[slot];
+      if (found === number && (number < firstSharedNumber || this.#texts[slot] === text.folded)) {
         return true;
       }
-      if (there === free) return false;
+      if (found === free) return false;
     }
-    return this.#crowdedOut.has(asked.folded);
+    return this.#overflow.has(text.folded);
   }
 
-  /** The same for any element of an array, by whichever is less: asking for each element, or for each text. */
+  /** Returns whether any element of an array is in the set. Iterates over the shorter one of array and set. */
   hasAnyOf(elements: Elements): boolean {
     if (elements.subjects.length <= this.#items.length) {
       return elements.subjects.some((element) => this.has(element));
@@ -55,25 +54,25 @@ export class TextSet {
   #add(text: Numbered): void {
     if (this.has(text)) return;
     let slot = mixBits(text.foldedNumber) & this.#mask;
-    for (let looked = 0; looked < maxProbes; looked++, slot = (slot + 1) & this.#mask) {
+    for (let probes = 0; probes < maxProbes; probes++, slot = (slot + 1) & this.#mask) {
       if (this.#numbers[slot] !== free) continue;
       this.#numbers[slot] = text.foldedNumber;
       this.#texts[slot] = text.folded;
       return;
     }
-    this.#crowdedOut.add(text.folded);
+    this.#overflow.add(text.folded);
   }
 }
 
 type Numbered = { readonly folded: string; readonly foldedNumber: number };
 
-/** No text has it. */
+/** Marks a free slot. No text has this number. */
 const free = 0;
 
-/** Places that are looked at. Half of all are free, so few texts that nobody chose stand so far. */
+/** Maximum number of slots examined. Half of the slots are free, so that ordinary texts rarely need this many. */
 const maxProbes = 16;
 
-/** Own numbers are alike where texts end alike; their places are not to be. */
+/** Spreads numbers over the slots. Short texts with the same ending have equal low bits and would share slots. */
 function mixBits(number: number): number {
   const product = Math.imul(number, 0x9e3779b1);
   return product ^ (product >>> 15);

@@ -3,14 +3,14 @@ import { addWord, finish, mixWord, wordAt } from "./murmur3.ts";
 import { utf8 } from "./utf8.ts";
 
 /**
- * The bucket of one user in many flags, equal to `bucketOf`. The hashed text is the flag's key, a colon and the user's
- * id. A flag keeps the state of the hash after its key, and a context the words of the id, so that a bucket takes one
- * step for each four bytes of the id (bench `evaluation`, row "rollout, 100 flags a user": 9 times as long if
- * each flag hashes the whole text).
+ * A user's id, prepared for the bucket hash of many flags. The buckets equal those of `bucketOf`. The hashed text is
+ * the flag's key, a colon and the user's id. A flag stores the hash state after its key, and a context the words of the
+ * id, so that a bucket takes one step per four bytes of the id (bench `evaluation`, row "rollout, 100 flags a user": 9
+ * times as long if each flag hashes the whole text).
  */
 export class HashedUser {
   readonly lengthBytes: number;
-  /** The id in words of four bytes, the last ones filled up with zeros. */
+  /** The id in words of four bytes, padded with zeros. */
   readonly words: number[] = [];
 
   constructor(id: string) {
@@ -24,7 +24,7 @@ export class HashedUser {
 export type HashedFlag = {
   /** The state after the last whole word of the key and the colon. */
   readonly state: number;
-  /** The bytes after that word. */
+  /** The remaining bytes after that word. */
   readonly tail: number;
   readonly lengthBytes: number;
 };

@@ -1,6 +1,6 @@
 /**
- * The bytes of a text in UTF-8, as the WHATWG encoder writes them: half a surrogate pair becomes U+FFFD.
- * An encoder of our own because the language itself has none, and this package uses nothing else.
+ * Encodes a text as UTF-8 like the WHATWG encoder: a lone surrogate becomes U+FFFD. This package has its own encoder
+ * because the language has none, and evaluation depends on no platform API.
  */
 export function utf8(text: string): number[] {
   const bytes: number[] = [];

@@ -7,7 +7,7 @@ const read = (json: string, nested: "reject" | "ignore" = "reject") => {
 };
 
 describe("given a JSON object of attributes", () => {
-  it("takes texts, numbers, booleans and arrays of these", () => {
+  it("accepts texts, numbers, booleans and arrays of these", () => {
     expect(read('{"a":"x","b":1.5,"c":false,"d":["x",1,true],"e":[]}')).toEqual([
       ["a", "x"],
       ["b", 1.5],
@@ -17,23 +17,23 @@ describe("given a JSON object of attributes", () => {
     ]);
   });
 
-  it("takes null for not given", () => {
+  it("treats null as missing", () => {
     expect(read('{"a":null,"id":null,"user_id":"u"}')).toEqual([["id", "u"]]);
   });
 
-  it("takes user_id for id, unless there is an id", () => {
+  it("reads user_id as id, unless the object has an id", () => {
     expect(read('{"user_id":"other"}')).toEqual([["id", "other"]]);
     expect(read('{"user_id":"other","id":"own"}')).toEqual([["id", "own"]]);
   });
 
-  it("takes an empty id for not given", () => {
+  it("treats an empty id as missing", () => {
     expect(read('{"id":"","plan":""}')).toEqual([["plan", ""]]);
     expect(read('{"user_id":""}')).toEqual([]);
     expect(read('{"id":"","user_id":"other"}')).toEqual([["id", "other"]]);
     expect(read('{"user_id":"","id":"own"}')).toEqual([["id", "own"]]);
   });
 
-  it("takes a number for an id by its JSON text, and nothing else but a text", () => {
+  it("accepts a text or a number as an id, and uses the JSON text of the number", () => {
     expect(read('{"id":42}')).toEqual([["id", "42"]]);
     for (const id of ["true", '["a"]']) {
       expect(read(`{"id":${id}}`)).toEqual({ attribute: "id", expected: "a string or a number" });
@@ -51,7 +51,7 @@ describe("given a JSON object of attributes", () => {
     ['{"a":[null,"x"]}', [["a", ["x"]]]],
     ['{"a":[1,{}]}', [["a", [1]]]],
     ['{"a":[1e400,true]}', [["a", [true]]]],
-  ])("rejects %s without its value, or ignores what is no value", (json, remaining) => {
+  ])("rejects %s without repeating its value, or ignores invalid values", (json, remaining) => {
     expect(read(json)).toEqual({
       attribute: "a",
       expected: "a string, a number, true, false, or an array of these",
@@ -59,7 +59,7 @@ describe("given a JSON object of attributes", () => {
     expect(read(json, "ignore")).toEqual(remaining);
   });
 
-  it("knows own properties only, whatever their names", () => {
+  it("reads own properties only, whatever their names", () => {
     expect(read('{"__proto__":"x","constructor":"y"}')).toEqual([
       ["__proto__", "x"],
       ["constructor", "y"],

@@ -19,8 +19,8 @@ import {
 } from "../src/index.ts";
 
 /**
- * Runs the cases of `conformance/`, as its README tells any SDK to. They were not made by this
- * evaluator: their expectations come from the contract and from public specifications.
+ * Runs the cases of `conformance/` as its README describes. The expected values do not come from this evaluator. They
+ * follow from Halyard's rules and from public specifications.
  */
 const suiteFolder = new URL("../../../conformance/", import.meta.url);
 
@@ -60,7 +60,7 @@ type Cases = {
 type CaseFile = { title: string } & Cases;
 type Suite = { version: string; files: { file: string; cases: number }[] };
 
-/** What a contributor may not fall below by deleting cases. */
+/** Minimum number of cases, so that cases are not deleted by mistake. */
 const fewestCases = 400;
 
 function readJson(path: string): unknown {
@@ -78,7 +78,7 @@ function casesOf(file: CaseFile): { name: string }[] {
   ];
 }
 
-/** A condition case stands for a flag with one rule of that one condition, on the attribute `given`. */
+/** Converts a condition case to a flag with one rule, whose only condition refers to the attribute `given`. */
 function asEvaluation(condition: ConditionCase): EvaluationCase {
   const { name, given, operator, value, holds, malformed } = condition;
   const rule = { conditions: [{ attribute: "given", operator, value }] };
@@ -95,7 +95,7 @@ function asEvaluation(condition: ConditionCase): EvaluationCase {
 
 function checkEvaluation({ flag, context, expect: expected, malformed }: EvaluationCase): void {
   const read = readAttributes(context, "reject");
-  if (!read.ok) throw new Error(`the context was refused at ${read.problem.attribute}`);
+  if (!read.ok) throw new Error(`The context was rejected because of ${read.problem.attribute}.`);
   const prepared = createContext(read.attributes);
   const compiled = compile(flag);
   expect(compiled.evaluate(prepared)).toEqual(expected);
@@ -151,18 +151,18 @@ describe("the conformance suite", () => {
   const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false });
   const isCaseFile = ajv.compile(readJson("schema.json") as object);
 
-  it.each(files)("has a file of the described form: $path", ({ content }) => {
+  it.each(files)("has a file that matches the schema: $path", ({ content }) => {
     isCaseFile(content);
     expect(isCaseFile.errors ?? []).toEqual([]);
   });
 
-  it.each(files)("says how many cases a file has, each with a name of its own: $path", (file) => {
+  it.each(files)("states the number of cases of a file, whose names are unique: $path", (file) => {
     const names = casesOf(file.content).map(({ name }) => name);
     expect(names).toHaveLength(file.cases);
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it("lists every file that there is", () => {
+  it("lists every file in the folder", () => {
     const present = readdirSync(new URL("cases/", suiteFolder)).map((name) => `cases/${name}`);
     expect(files.map(({ path }) => path).toSorted()).toEqual(present.toSorted());
   });
@@ -185,7 +185,7 @@ describe("the conformance suite", () => {
 });
 
 describe.each(files)("$content.title ($path)", ({ content }) => {
-  // Jest fails on a describe or each without cases, and most files have one kind only.
+  // Loops, because `it.each` fails without cases, and most files have only one kind of case.
   for (const each of content.conditions ?? []) {
     it(each.name, () => checkEvaluation(asEvaluation(each)));
   }
@@ -201,7 +201,7 @@ describe.each(files)("$content.title ($path)", ({ content }) => {
 });
 
 describe("murmur3", () => {
-  it("gives the verification value that SMHasher publishes for murmur3 x86 32-bit", () => {
+  it("returns the verification value that SMHasher publishes for murmur3 x86 32-bit", () => {
     const hashes = Buffer.alloc(256 * 4);
     for (let length = 0; length < 256; length++) {
       const bytes = Uint8Array.from({ length }, (_, index) => index);

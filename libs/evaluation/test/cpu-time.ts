@@ -1,18 +1,17 @@
 /**
- * What work costs this thread. It is CPU time: while others have the core no time passes here, so that a
- * busy machine does not look like a slow evaluator. Systems may account for it only every few milliseconds;
- * what takes less may seem to take none.
+ * Measures the CPU time of this thread, so that a busy machine does not look like a slow evaluator. Some systems update
+ * CPU time only every few milliseconds, so that shorter work can measure as zero.
  */
 
-/** The best of several runs, for an upper bound. */
+/** Returns the CPU time of the fastest of several runs, for an upper bound. */
 export function bestCpuMs(work: () => unknown, times: number): number {
   return Math.min(...Array.from({ length: times }, () => cpuMsOf(work, 0)));
 }
 
-/** Many times what systems do not account for. */
+/** Minimum measured time: many times the resolution of CPU time. */
 const minMeasuredMs = 30;
 
-/** On average, for comparisons: it is done as often as it takes to measure it. */
+/** Returns the average CPU time, for comparisons. Repeats the work until the total is measurable. */
 export function averageCpuMs(work: () => unknown): number {
   return cpuMsOf(work, minMeasuredMs);
 }

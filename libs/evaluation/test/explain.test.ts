@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { createContext, emptyContext, explain } from "../src/index.ts";
-import { condition, flagForWhom, flagWithRollout, flagWithRules, given } from "./flags.ts";
+import { condition, flagWithRollout, flagWithRules, given, oneRuleFlag } from "./flags.ts";
 
-describe("given rules that are asked one after another", () => {
+describe("given several rules", () => {
   const flag = flagWithRules(
     { id: "r1", name: "Staff", conditions: [condition("email", "ends_with", "@example.com")] },
     {
@@ -15,7 +15,7 @@ describe("given rules that are asked one after another", () => {
     { conditions: [], value: false },
   );
 
-  it("says of each whether it was reached and matched, and what each condition said", () => {
+  it("reports for each rule whether it was reached and matched, and the result of each condition", () => {
     const context = createContext(given({ id: "u1", country: "de" }));
     expect(explain(flag, context)).toEqual({
       value: false,
@@ -58,7 +58,7 @@ describe("given rules that are asked one after another", () => {
     expect(rules.map(({ reached }) => reached)).toEqual([false, false, false]);
   });
 
-  it("has no rules to tell of when there are none", () => {
+  it("returns no rules for a flag without rules", () => {
     expect(explain(flagWithRollout("flag", 100), emptyContext)).toEqual({
       value: true,
       variation: "on",
@@ -80,8 +80,8 @@ describe("given a condition that does not hold", () => {
     [condition("a", "gt", 5), { a: ["x", "y"] }, "not_comparable"],
     [condition("a", "matches_regex", "^b+$"), { a: "b".repeat(5_000) }, "text_too_long"],
     [condition("a", "matches_regex", "^b+$"), { a: Array(5_000).fill("") }, "text_too_long"],
-  ])("says what stood in the way: %j of %j", (asked, attributes, obstacle) => {
-    const { rules } = explain(flagForWhom(asked), createContext(given(attributes)));
+  ])("reports the obstacle: %j of %j", (asked, attributes, obstacle) => {
+    const { rules } = explain(oneRuleFlag(asked), createContext(given(attributes)));
     expect(rules[0]?.conditions[0]).toEqual({
       attribute: "a",
       operator: asked.operator,
@@ -94,14 +94,14 @@ describe("given a condition that does not hold", () => {
     [condition("a", "gt", 5), { a: 5 }],
     [condition("a", "gt", 5), { a: ["x", 5] }],
     [condition("a", "not_equals", "x"), { a: "X" }],
-  ])("says no more when it was the comparison: %j of %j", (asked, attributes) => {
-    const { rules } = explain(flagForWhom(asked), createContext(given(attributes)));
+  ])("reports no obstacle if the comparison is false: %j of %j", (asked, attributes) => {
+    const { rules } = explain(oneRuleFlag(asked), createContext(given(attributes)));
     expect(rules[0]?.conditions[0]).not.toHaveProperty("obstacle");
   });
 
-  it("never repeats a value of the user", () => {
+  it("never contains a value of the user", () => {
     const context = createContext(given({ id: "secret-1", a: "secret-2", b: ["secret-3"] }));
-    const flag = flagForWhom(
+    const flag = oneRuleFlag(
       condition("a", "equals", "x"),
       condition("b", "gt", 5),
       condition("id", "contains", "y"),

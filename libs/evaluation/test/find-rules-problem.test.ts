@@ -5,7 +5,7 @@ import { condition } from "./flags.ts";
 const problemOf = (...conditions: ReturnType<typeof condition>[]) =>
   findRulesProblem([{ conditions: [] }, { conditions }]);
 
-describe("given rules that mean something", () => {
+describe("given valid rules", () => {
   it.each([
     condition("a", "equals", true),
     condition("a", "contains", ""),
@@ -27,11 +27,11 @@ describe("given rules that mean something", () => {
     condition("a", "matches_regex", "(?:a|^)b|(?:c$|d)e"),
     condition("a", "matches_regex", "a*^\\bb\\b$"),
     condition("a", "matches_regex", "\\B^$\\B"),
-  ])("has nothing to say of $operator $value", (fine) => {
+  ])("finds no problem in $operator $value", (fine) => {
     expect(problemOf(fine)).toBeUndefined();
   });
 
-  it("lets a hundred rules have an expression each", () => {
+  it("accepts a hundred rules with an expression each", () => {
     const many = Array.from({ length: 100 }, (_, index) =>
       condition("email", "matches_regex", `@team-${index}\\.com$`),
     );
@@ -39,7 +39,7 @@ describe("given rules that mean something", () => {
   });
 });
 
-describe("given a condition that cannot mean anything", () => {
+describe("given an invalid condition", () => {
   it.each([
     [condition("a", "like" as "equals", "x"), "operator", "one of equals, not_equals"],
     [condition("a", "equals", ["x"]), "value", "not an array"],
@@ -69,14 +69,14 @@ describe("given a condition that cannot mean anything", () => {
       "value",
       "narrower ranges",
     ],
-  ])("names the place and says what is right: %j", (meaningless, field, words) => {
-    const problem = problemOf(condition("fine", "equals", "x"), meaningless);
+  ])("returns the position and the expected value: %j", (invalid, field, words) => {
+    const problem = problemOf(condition("fine", "equals", "x"), invalid);
     expect(problem?.pointer).toBe(`/1/conditions/1/${field}`);
     expect(problem?.expected).toContain(words);
   });
 
   it.each(["$a", "a^b", "\\b\\B", "^$a", "a\\zb?c", "(?:a|b^)+\\Ac", "(?:$|^$)\\n", "x{400}|b$c"])(
-    "rejects %s, whose assertions no text fulfils",
+    "rejects %s, whose assertions no text satisfies",
     (pattern) => {
       expect(problemOf(condition("a", "matches_regex", pattern))?.expected).toMatch(
         /no text matches it|at least 400 characters/,
@@ -90,14 +90,14 @@ describe("given a condition that cannot mean anything", () => {
   });
 });
 
-describe("given expressions that are only together too large", () => {
-  it("names the first that is too much", () => {
+describe("given expressions that are too large only in total", () => {
+  it("returns the position of the first one beyond the limit", () => {
     const large = condition("a", "matches_regex", "[a-z]{1,450}");
     expect(problemOf(large, large, large, large, large)).toBeUndefined();
     expect(problemOf(...Array(6).fill(large))?.pointer).toBe("/1/conditions/5/value");
   });
 
-  it("counts classes by the work of compiling them, and says what counts most", () => {
+  it("counts classes by their compile time, and names the costliest constructs", () => {
     const wide = condition("a", "matches_regex", `(?i)[${"B-ϧ".repeat(160)}]`);
     expect(problemOf(wide)).toBeUndefined();
     const problem = problemOf(wide, wide);
@@ -112,7 +112,7 @@ describe("given expressions that are only together too large", () => {
     ["Cyrillic and Greek words", 60, "(?i)^[а-яёα-ω]+(?: [а-яёα-ω]+)*$"],
     ["Chinese and Japanese words", 20, "(?i)^[a-z一-鿿ぁ-んァ-ヶ]+$"],
     ["words", 75, "one|two|three|four|five|six|seven"],
-  ])("lets expressions of ordinary size in: %s, %i times", (_what, times, pattern) => {
+  ])("accepts expressions of ordinary size: %s, %i times", (_what, times, pattern) => {
     expect(
       problemOf(...Array(times).fill(condition("a", "matches_regex", pattern))),
     ).toBeUndefined();
@@ -120,7 +120,7 @@ describe("given expressions that are only together too large", () => {
 });
 
 describe("given the catalogue of operators", () => {
-  it("shows each once, with something to learn from", () => {
+  it("lists each operator once, with a description and an example", () => {
     expect(operators.map(({ name }) => name)).toEqual([...operatorNames]);
     for (const { name, description, example } of operators) {
       expect(example).toContain(` ${name} `);
@@ -128,7 +128,7 @@ describe("given the catalogue of operators", () => {
     }
   });
 
-  it("has examples that the door lets in", () => {
+  it("contains only examples that are accepted", () => {
     for (const { example } of operators) {
       const [attribute = "", operator = "", ...value] = example.split(" ");
       expect(

@@ -23,7 +23,7 @@ export function condition(
   return { attribute, operator, value };
 }
 
-export function flagForWhom(...conditions: Condition[]): FlagState {
+export function oneRuleFlag(...conditions: Condition[]): FlagState {
   return flagWithRules({ conditions });
 }
 

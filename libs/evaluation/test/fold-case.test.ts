@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { foldCase } from "../src/fold-case.ts";
 import { isThorough } from "./thorough.ts";
 
-/** `npm run chaos` compares all blocks of characters without case with all others, `npm test` each 16th block. */
+/** `npm test` compares every 16th block of caseless characters with all others, `npm run chaos` every block. */
 const fewBlocks = 16;
 
 const lastPoint = 0x10ffff;
@@ -10,7 +10,7 @@ const textOf = (point: number) => String.fromCodePoint(point);
 const joined = (points: readonly number[]) => points.map(textOf).join("");
 const escaped = (point: number) => `\\u{${point.toString(16)}}`;
 
-/** Whoever is equal to one of these, given in ascending order. */
+/** Returns an expression that matches all characters equal to one of these, given in ascending order. */
 function classOf(points: readonly number[]): RegExp {
   let ranges = "";
   for (let first = 0, last = 0; first < points.length; first = ++last) {
@@ -21,19 +21,19 @@ function classOf(points: readonly number[]): RegExp {
 }
 
 /**
- * All characters that this engine's Unicode knows: the folding of others cannot be compared. Halves of
- * surrogate pairs are no characters.
+ * All characters that this engine's version of Unicode assigns. The folding of others cannot be compared. Lone
+ * surrogates are not characters.
  */
 const characters = Array.from({ length: lastPoint + 1 }, (_, point) => point).filter(
   (point) => !/\p{Cn}|\p{Cs}/u.test(textOf(point)),
 );
 
-/** Whoever may have something to do with another by case; the others must not. */
+/** Returns whether a character can be equal to another one regardless of case. */
 const hasCase = (point: number) =>
   foldCase(textOf(point)) !== textOf(point) || /\p{CWCM}|\p{CWCF}/u.test(textOf(point));
 
-describe("given every character of Unicode, and the engine's own /iu, which folds simply too", () => {
-  it("finds those equal that the engine finds equal, without any exception", () => {
+describe("given every character of Unicode, and the engine's /iu, which uses simple folding too", () => {
+  it("treats exactly the same characters as equal as the engine", () => {
     const cased = characters.filter(hasCase);
     const text = joined(cased);
     const oursByFolding = new Map<string, string>();
@@ -48,7 +48,7 @@ describe("given every character of Unicode, and the engine's own /iu, which fold
     expect(differences).toEqual([]);
   });
 
-  it("rightly takes the others for characters without case", () => {
+  it("treats all other characters as characters without case", () => {
     const others = characters.filter((point) => !hasCase(point));
     const text = joined(others);
     let start = 0;
@@ -57,11 +57,11 @@ describe("given every character of Unicode, and the engine's own /iu, which fold
         start += joined(members).length;
         continue;
       }
-      // No member of a block of 4,096 is equal to a character of another block …
+      // No member of a block of 4,096 equals a character of another block.
       const end = start + joined(members).length;
       expect(classOf(members).exec(text.slice(0, start) + text.slice(end))).toBeNull();
       start = end;
-      // … nor to one of the same: any two differ in some bit of their numbers.
+      // No member equals another member of the same block: any two differ in some bit of their code points.
       for (let bit = 0; bit < 12; bit++) {
         const withBit = members.filter((point) => (point >> bit) & 1);
         const without = members.filter((point) => !((point >> bit) & 1));
@@ -72,7 +72,7 @@ describe("given every character of Unicode, and the engine's own /iu, which fold
   });
 });
 
-describe("given texts whose lower case is another matter", () => {
+describe("given texts whose folding differs from their lower case, or is easy to get wrong", () => {
   it.each([
     ["ſ", "s"],
     ["\u212a", "k"],
@@ -88,11 +88,11 @@ describe("given texts whose lower case is another matter", () => {
     expect(foldCase(text)).toBe(folded);
   });
 
-  it.each(["ß", "İ", "ı", "e\u0301", " ", ""])("leaves %j as it is", (text) => {
+  it.each(["ß", "İ", "ı", "e\u0301", " ", ""])("leaves %j unchanged", (text) => {
     expect(foldCase(text)).toBe(text);
   });
 
-  it("folds in place: no character becomes two or moves", () => {
+  it("preserves the number and positions of characters", () => {
     expect(foldCase("İSTANBUL STRASSE ẞ É")).toBe("İstanbul strasse ß é");
   });
 });

@@ -12,18 +12,18 @@ import {
   type Scalar,
 } from "../src/index.ts";
 import { averageCpuMs, bestCpuMs } from "./cpu-time.ts";
-import { condition, flagForWhom, flagWithRollout, given } from "./flags.ts";
+import { condition, flagWithRollout, given, oneRuleFlag } from "./flags.ts";
 
 /**
- * Work is measured again when it looks as if it grew too fast: quadratic work does so every time. At four
- * times the length eight times the work is allowed, because collecting garbage may double what is due;
- * quadratic would be sixteen times, and at these lengths seconds.
+ * Maximum number of measurements. Work that seems to grow too fast is measured again, because quadratic work does so
+ * every time. Four times the length may take eight times the work, because garbage collection can double it. Quadratic
+ * work would be sixteen times as much, and take seconds at these lengths.
  */
 const attempts = 3;
 
 const bestMs = (work: () => unknown, times = 7): number => bestCpuMs(work, times);
 
-/** What is too quick to measure says nothing of how it grows. */
+/** Shorter times are too imprecise to determine growth. */
 const measurableMs = 2;
 
 function growsLinearly(workOf: (size: number) => () => unknown, size: number): boolean {
@@ -41,16 +41,16 @@ function expectLinear(workOf: (size: number) => () => unknown, size: number): vo
 const evaluation = (flag: FlagState, attributes: Record<string, AttributeValue>) => () =>
   compile(flag).evaluate(createContext(given(attributes)));
 
-describe("given contexts made to take long", () => {
+describe("given contexts designed to be slow", () => {
   const half = (length: number) => "a".repeat(length / 2);
   it.each<[string, (size: number) => Condition, (size: number) => AttributeValue]>([
     [
-      "a text that nearly contains a long one everywhere",
+      "a text that nearly contains a long one at every position",
       () => condition("a", "contains", `${half(10_000)}b${half(10_000)}`),
       (size) => "a".repeat(size),
     ],
     [
-      "a text that contains a periodic one everywhere but at its end",
+      "a text that contains all of a periodic one except its end",
       () => condition("a", "not_contains", `${"ab".repeat(5_000)}c`),
       (size) => "ab".repeat(size / 2),
     ],
@@ -86,7 +86,7 @@ describe("given contexts made to take long", () => {
     ],
   ])("takes linear time for %s", (_, asked, value) => {
     expectLinear((size) => {
-      const flag = flagForWhom(asked(size));
+      const flag = oneRuleFlag(asked(size));
       return evaluation(flag, { a: value(size) });
     }, 65_536);
   });
@@ -105,14 +105,14 @@ describe("given contexts made to take long", () => {
     }, 20_000);
   });
 
-  it("takes linear time to read what is no instant", () => {
+  it("takes linear time to reject an invalid instant", () => {
     expectLinear((size) => () => parseInstant(`2027-01-31T09:00:00.${"1".repeat(size)}`), 65_536);
   });
 });
 
-describe("given an array of as many elements as fit into a request", () => {
+describe("given an array with the maximum number of elements of a request", () => {
   const elementCount = 30_000;
-  /** What going through the elements for each condition takes is a second and more. */
+  /** Maximum time. Scanning the elements for each condition takes a second or more. */
   const longestMs = 250;
   const items = Array.from({ length: 1_000 }, (_, index) => `item-${index}`);
 
@@ -132,29 +132,29 @@ describe("given an array of as many elements as fit into a request", () => {
     ["semver_gt", 4_900, condition("a", "semver_gt", "10"), (index) => `${index % 10}`],
     ["semver_eq", 4_900, condition("a", "semver_eq", "5.0.1"), (index) => `${index % 10}`],
     ["matches_regex", 4_900, condition("a", "matches_regex", "[xz]"), () => "y"],
-  ])("asks quickly for %s, %i times", (_, count, asked, element) => {
+  ])("evaluates %s quickly, %i times", (_, count, asked, element) => {
     const attributes = given({ a: Array.from({ length: elementCount }, (__, i) => element(i)) });
-    const { evaluate } = compile(flagForWhom(asked));
-    const ask = () => {
+    const { evaluate } = compile(oneRuleFlag(asked));
+    const run = () => {
       const context = createContext(attributes);
       for (let i = 0; i < count; i++) evaluate(context);
     };
-    expect(bestMs(ask, 3)).toBeLessThan(longestMs);
+    expect(bestMs(run, 3)).toBeLessThan(longestMs);
   });
 
-  it("explains quickly what could not be compared", () => {
+  it("explains quickly which conditions could not be compared", () => {
     const attributes = given({ a: Array(elementCount).fill("y") });
     const rules = Array(100).fill({ conditions: Array(49).fill(condition("a", "gt", 1)) });
-    const flag = { ...flagForWhom(), targeting_rules: rules };
+    const flag = { ...oneRuleFlag(), targeting_rules: rules };
     expect(bestMs(() => explain(flag, createContext(attributes)), 3)).toBeLessThan(longestMs);
   });
 });
 
-describe("given expressions made to take long", () => {
+describe("given expressions designed to be slow", () => {
   const letters = (length: number, from: string) =>
     Array.from({ length }, (_, i) => from[(i * i + (i >> 3)) % from.length]).join("");
 
-  /** Far above the few milliseconds that it should be, for slow machines; a stall is seconds. */
+  /** Far above the expected few milliseconds, for slow machines. A stall takes seconds. */
   const longestMs = 100;
 
   it.each([
@@ -179,7 +179,7 @@ describe("given expressions made to take long", () => {
   ])("searches %s quickly in every text", (pattern) => {
     const asked = condition("a", "matches_regex", pattern);
     expect(findRulesProblem([{ conditions: [asked] }])).toBeUndefined();
-    const { evaluate } = compile(flagForWhom(asked));
+    const { evaluate } = compile(oneRuleFlag(asked));
     for (const length of [150, 248, 412, 970, 2_048, 4_096]) {
       for (const from of ["a", "ab", "a b", "abé語", "kKsſ"]) {
         const context = createContext(given({ a: letters(length, from) }));
@@ -196,8 +196,8 @@ describe("given expressions made to take long", () => {
     `(?:${"a?".repeat(200)}){1000}`,
     "(?:(?:(?:x{0,9}){0,9}){0,9}){0,9}",
     `(?:${"\\pL".repeat(150)}){1000}`,
-  ])("refuses %s before it has become large", (pattern) => {
-    const work = () => compile(flagForWhom(condition("a", "matches_regex", pattern)));
+  ])("rejects %s before compiling it", (pattern) => {
+    const work = () => compile(oneRuleFlag(condition("a", "matches_regex", pattern)));
     expect(work().constant).toMatchObject({ reason: "default" });
     expect(bestMs(work)).toBeLessThan(longestMs);
   });
@@ -208,7 +208,7 @@ describe("given expressions made to take long", () => {
     ["(a?){120}a{120}b$", 248],
     ["((a?){15}){15}b$", 160],
   ])("searches %s in texts of at most %i characters", (pattern, longest) => {
-    const flag = flagForWhom(condition("a", "matches_regex", pattern));
+    const flag = oneRuleFlag(condition("a", "matches_regex", pattern));
     const explained = (a: AttributeValue) => explain(flag, createContext(given({ a })));
     const tooLong = [{ matched: false, conditions: [{ held: false, obstacle: "text_too_long" }] }];
     expect(explained(`${"a".repeat(longest - 1)}b`).value).toBe(true);
@@ -226,20 +226,20 @@ describe("given expressions made to take long", () => {
     "(a|b)*a(a|b){100}[!?]",
     "(?:\\w+\\s*){50}[!?]",
   ])("does not search %s in a text of 64 KiB", (pattern) => {
-    const { evaluate } = compile(flagForWhom(condition("a", "matches_regex", pattern)));
+    const { evaluate } = compile(oneRuleFlag(condition("a", "matches_regex", pattern)));
     const context = createContext(given({ a: letters(65_536, "ab") }));
     expect(bestMs(() => evaluate(context), 3)).toBeLessThan(10);
   });
 
-  it("compiles them once, however often the flag is explained", () => {
+  it("compiles them once, no matter how often the flag is explained", () => {
     const many = Array(14).fill(condition("a", "matches_regex", "(?i)[ɐ-\\x{1e900}]"));
-    const flag = flagForWhom(...many);
+    const flag = oneRuleFlag(...many);
     const compilingMs = averageCpuMs(() => compile(flag));
     const context = createContext(given({ a: "a" }));
     expect(averageCpuMs(() => explain(flag, context))).toBeLessThan(compilingMs / 5);
   });
 
-  /** All that a state may have takes about 30 ms; without the bounds it is up to 25 s. */
+  /** The maximum of a state takes about 30 ms. Without the bounds it takes up to 25 s. */
   const maxTogetherMs = 300;
 
   it.each([
@@ -253,7 +253,7 @@ describe("given expressions made to take long", () => {
     `${"\\pL|".repeat(120)}\\pN`,
     `(?i)[${"\\W\\w".repeat(120)}]`,
     `(?i)\\pL${"|k|語".repeat(110)}`,
-  ])("lets no rules in that would take long to compile together: %s", (pattern) => {
+  ])("rejects rules that would take long to compile in total: %s", (pattern) => {
     const conditions = Array(4_900).fill(condition("a", "matches_regex", pattern));
     const check = () => findRulesProblem([{ conditions }]);
     expect(check()?.pointer).toMatch(/value$/);

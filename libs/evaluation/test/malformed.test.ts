@@ -9,13 +9,13 @@ import {
   type FlagState,
   operatorNames,
 } from "../src/index.ts";
-import { condition, flagForWhom, flagWithRules, given } from "./flags.ts";
+import { condition, flagWithRules, given, oneRuleFlag } from "./flags.ts";
 import { runs } from "./thorough.ts";
 
 const seed = 20270131;
 const anything = fc.anything({ withBigInt: true, withDate: true, withNullPrototype: true });
 
-/** Flags of the right outline in which anything may stand anywhere. */
+/** Flags with the right structure, in which any value can be malformed. */
 const malformedFlags = fc.record(
   {
     key: fc.oneof(fc.string(), anything),
@@ -56,8 +56,8 @@ const malformedFlags = fc.record(
   { requiredKeys: [] },
 );
 
-describe("given data that no flag should ever have", () => {
-  it("answers something, and explains it", () => {
+describe("given malformed flags", () => {
+  it("returns an outcome and explains it", () => {
     const context = createContext(given({ id: "user", country: ["DE", 5, true] }));
     fc.assert(
       fc.property(malformedFlags, (malformed) => {
@@ -71,34 +71,34 @@ describe("given data that no flag should ever have", () => {
     );
   });
 
-  it.each([null, undefined, 5, "flag", []])("takes %j for a disabled flag", (flag) => {
+  it.each([null, undefined, 5, "flag", []])("treats %j as a disabled flag", (flag) => {
     expect(compile(flag as unknown as FlagState).constant).toMatchObject({ reason: "disabled" });
     expect(explain(flag as unknown as FlagState, emptyContext).rules).toEqual([]);
   });
 
-  it("lets nobody in by rules that are no list", () => {
+  it("matches no user by rules that are not an array", () => {
     const flag = { ...flagWithRules(), targeting_rules: null } as unknown as FlagState;
     expect(compile(flag).constant).toMatchObject({ value: false, reason: "default" });
   });
 
-  it.each([Number.NaN, "50", null, -1])("lets nobody in by a percentage of %j", (percentage) => {
+  it.each([Number.NaN, "50", null, -1])("includes no user at a percentage of %j", (percentage) => {
     const flag = { ...flagWithRules(), rollout_percentage: percentage } as unknown as FlagState;
     expect(compile(flag).evaluate(createContext(given({ id: "user" }))).value).toBe(false);
   });
 
-  it("passes over a rule whose value is no boolean", () => {
+  it("skips a rule whose value is not a boolean", () => {
     const rule = { conditions: [], value: "false" as unknown as boolean };
     expect(compile(flagWithRules(rule)).constant).toMatchObject({ reason: "default" });
   });
 });
 
-describe("given far more rules than a flag may have", () => {
+describe("given far more rules than the maximum of a flag", () => {
   const many = Array.from({ length: 50_000 }, (_, index) => ({
     conditions: [condition("id", "equals", `user-${index}`)],
     value: index % 2 === 0,
   }));
 
-  it("finds the one that decides, or none", () => {
+  it("finds the rule that decides, or none", () => {
     const { evaluate } = compile(flagWithRules(...many));
     const reasonFor = (id: string) => evaluate(createContext(given({ id })));
     expect(reasonFor("user-49998")).toMatchObject({ value: true, reason: "targeting_match" });
@@ -106,13 +106,13 @@ describe("given far more rules than a flag may have", () => {
     expect(reasonFor("nobody")).toMatchObject({ value: false, reason: "default" });
   });
 
-  it("ends at a rule for everyone", () => {
+  it("stops at a rule without conditions", () => {
     const flag = flagWithRules(...many.slice(0, 20), { conditions: [] }, ...many);
     expect(compile(flag).evaluate(emptyContext)).toMatchObject({ reason: "targeting_match" });
   });
 });
 
-describe("given conditions that have no meaning", () => {
+describe("given invalid conditions", () => {
   it.each([
     condition("country", "is" as "equals", "DE"),
     condition("country", "toString" as "equals", "DE"),
@@ -127,20 +127,20 @@ describe("given conditions that have no meaning", () => {
     condition("country", "matches_regex", "(?=D)"),
     condition("country", "matches_regex", `D${"?".repeat(500)}`),
     condition("country", "equals", Number.NaN),
-  ])("holds for nobody: $operator $value", (meaningless) => {
+  ])("never holds: $operator $value", (invalid) => {
     const context = createContext(given({ country: "DE" }));
-    const { value, reason, rules } = explain(flagForWhom(meaningless), context);
+    const { value, reason, rules } = explain(oneRuleFlag(invalid), context);
     expect({ value, reason }).toEqual({ value: false, reason: "default" });
     expect(rules[0]?.conditions[0]).toMatchObject({ held: false, obstacle: "invalid_condition" });
-    expect(compile(flagForWhom(meaningless)).constant).toMatchObject({ reason: "default" });
+    expect(compile(oneRuleFlag(invalid)).constant).toMatchObject({ reason: "default" });
   });
 });
 
-describe("given names that every object has", () => {
+describe("given names of members that every object has", () => {
   it.each(["__proto__", "constructor", "toString", "hasOwnProperty", "length", ""])(
-    "knows %j only when it was given",
+    "finds %j only if the context has this attribute",
     (name) => {
-      const { evaluate } = compile(flagForWhom(condition(name, "not_equals", "x")));
+      const { evaluate } = compile(oneRuleFlag(condition(name, "not_equals", "x")));
       expect(evaluate(createContext(given({ id: "user" }))).value).toBe(false);
       const attributes: Attributes = new Map([[name, "y"]]);
       expect(evaluate(createContext(attributes)).value).toBe(true);

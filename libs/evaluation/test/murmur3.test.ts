@@ -3,7 +3,7 @@ import { murmur3 } from "../src/murmur3.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-describe("given texts whose hashes are published", () => {
+describe("given texts with published hashes", () => {
   // https://en.wikipedia.org/wiki/MurmurHash, section "Test vectors".
   it.each([
     ["", 0, 0],
@@ -20,9 +20,9 @@ describe("given texts whose hashes are published", () => {
   });
 });
 
-describe("given the verification that the author's own test suite does", () => {
+describe("given the verification procedure of the author's test suite", () => {
   // SMHasher, main.cpp: g_hashes, "Murmur3A", "MurmurHash3 for x86, 32-bit", 0xB0F57EE3; KeysetTest.cpp.
-  it("gives the published verification value", () => {
+  it("returns the published verification value", () => {
     const hashes = new Uint8Array(1024);
     const key = new Uint8Array(256);
     for (let length = 0; length < 256; length++) {
@@ -33,7 +33,7 @@ describe("given the verification that the author's own test suite does", () => {
     expect(murmur3(hashes, 0)).toBe(0xb0f57ee3);
   });
 
-  it("hashes a plain array like bytes", () => {
+  it("hashes an array of numbers like a byte array", () => {
     expect(murmur3([...bytesOf("test")])).toBe(0xba6bd213);
   });
 });

@@ -2,11 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 
 /**
- * Evaluation gives the same for the same flags and contexts, on every machine and at every moment. What
- * belongs to Node or a browser is kept out by the types that the sources are compiled with (see
- * `impure/what-evaluation-cannot-use.ts`), other packages by the linter. Clock, randomness, and what
- * depends on a machine's language or time zone are part of the language itself, which the types cannot
- * take away, so their names are looked for here.
+ * Evaluation is deterministic: the same flags and contexts give the same outcomes on every machine and at any time. The
+ * types exclude the APIs of Node and browsers (see `impure/what-evaluation-cannot-use.ts`), and the linter excludes
+ * other packages. Clocks, randomness, locales and time zones are part of the language, and types cannot exclude them.
+ * This test searches the sources for their names.
  */
 const impure: readonly RegExp[] = [
   /\bMath\s*(?:\?\.\s*|\.\s*)random\b/,
@@ -18,7 +17,7 @@ const impure: readonly RegExp[] = [
 
 const anyDate = /\bDate\b/;
 
-/** The one file that may use dates, to check that a day exists: in UTC, and never the present one. */
+/** The only file that may use dates: it checks that a day exists, in UTC, and never reads the clock. */
 const fileWithDates = "instant.ts";
 const impureDates: readonly RegExp[] = [
   /\bDate\s*(?:\?\.\s*|\.\s*)(?!parse\b|UTC\b)/,
@@ -42,7 +41,7 @@ const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
 );
 
 describe("given the sources of evaluation", () => {
-  it.each(files)("has no clock, no randomness and no locale in %s", (file) => {
+  it.each(files)("finds no clock, randomness or locale in %s", (file) => {
     expect(complaintsAbout(file, readFileSync(new URL(file, folder), "utf8"))).toEqual([]);
   });
 
@@ -63,12 +62,12 @@ describe("given the sources of evaluation", () => {
     "a.localeCompare(b)",
     "number.toLocaleString()",
     "performance.now()",
-  ])("would notice %s", (code) => {
+  ])("would detect %s", (code) => {
     expect(complaintsAbout(fileWithDates, code)).not.toEqual([]);
     expect(complaintsAbout("other.ts", `${code}; new Date(0)`)).not.toEqual([]);
   });
 
-  it("lets a date be computed in UTC where that is needed, and nowhere else", () => {
+  it("allows computing a date in UTC in one file only", () => {
     const code = "const utc = new Date(0); utc.setUTCHours(5); utc.getTime(); Date.parse(text);";
     expect(complaintsAbout(fileWithDates, code)).toEqual([]);
     expect(complaintsAbout("other.ts", code)).not.toEqual([]);

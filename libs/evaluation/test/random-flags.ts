@@ -11,8 +11,8 @@ import {
 } from "../src/index.ts";
 
 /**
- * Flags and contexts made of the same few names and values of a kind, so that conditions often hold, and
- * of values that look alike, so that they often nearly hold. Now and then a value is of another kind.
+ * Values of random flags and contexts. There are few values of each kind, so that conditions often hold. The values are
+ * similar, so that conditions often nearly hold. Occasionally a value is of another kind.
  */
 const pools = {
   text: [
@@ -71,7 +71,7 @@ type Kind = keyof typeof pools;
 /** Names of the attribute `id` in rules. */
 export const namesOfId = ["id", "user_id", "targetingKey"];
 
-/** Names that look like what every object has are names like any other. */
+/** Some names are also names of members that every object has. They must behave like any other name. */
 const kinds: Record<Kind, { operators: readonly OperatorName[]; names: readonly string[] }> = {
   text: {
     operators: [
@@ -92,7 +92,7 @@ const kindNames = Object.keys(kinds) as Kind[];
 
 const anyScalar: fc.Arbitrary<Scalar> = fc.oneof(
   fc.constantFrom(...Object.values(pools).flat()),
-  // No halves of surrogate pairs: the expressions that the tables are read with do not see them.
+  // No lone surrogates: the regular expressions of the reference evaluator do not match them.
   fc.string({ unit: "grapheme", maxLength: 6 }),
 );
 
@@ -118,8 +118,8 @@ function conditionsOf(kind: Kind): fc.Arbitrary<Condition> {
   });
 }
 
-/** One condition, and one value for the very attribute that it asks about. */
-export const meetings: fc.Arbitrary<[Condition, AttributeValue]> = fc.oneof(
+/** One condition, and one value of the attribute to which it refers. */
+export const conditionValuePairs: fc.Arbitrary<[Condition, AttributeValue]> = fc.oneof(
   ...kindNames.map((kind) => fc.tuple(conditionsOf(kind), valuesOf(kind))),
 );
 

@@ -1,11 +1,11 @@
 import type { Attributes, FlagState, Outcome, Scalar } from "../src/index.ts";
 
 /**
- * Evaluation by the letter of its tables, slow and plain, for the compiled one to be held against. It
- * shares nothing with it but types, and where the platform has a part (regular expressions that ignore
- * case, big integers, an encoder), it takes that.
+ * Reference evaluator for tests: a slow, direct implementation of the rules in `conformance/README.md`. It shares only
+ * types with the compiled evaluator. It uses parts of the platform that the compiled evaluator avoids: case-insensitive
+ * regular expressions, big integers, the text encoder.
  */
-export function evaluateByTheTables(flag: FlagState, attributes: Attributes): Outcome {
+export function evaluateByReference(flag: FlagState, attributes: Attributes): Outcome {
   if (!flag.enabled) return { value: false, variation: "off", reason: "disabled" };
   const id = attributes.get("id");
   const inside = (percentage: number) =>
@@ -91,12 +91,12 @@ function compare(operator: string, given: Scalar, value: Condition["value"]): bo
   }
 }
 
-/** Every character by its number, so that none means anything. */
+/** Escapes every character by its code point, so that none has a special meaning. */
 function literal(text: string): string {
   return [...text].map((each) => `\\u{${each.codePointAt(0)?.toString(16)}}`).join("");
 }
 
-/** For patterns that mean the same in RE2 and in JavaScript, but for `(?i)` in front. */
+/** Supports patterns with the same meaning in RE2 and in JavaScript, and a leading `(?i)`. */
 function matchesRegex(pattern: string, text: string): boolean {
   const ignoresCase = pattern.startsWith("(?i)");
   try {
@@ -191,7 +191,7 @@ function precedence(a: Version, b: Version): number {
   return a.pre.length - b.pre.length;
 }
 
-/** MurmurHash3 x86 32-bit in integers that do not overflow, cut to 32 bits where it says so. */
+/** Computes a bucket by MurmurHash3 x86 32-bit in big integers, truncated to 32 bits explicitly. */
 export function bucket(key: string, id: string): bigint {
   const cut = (x: bigint) => x & 0xffffffffn;
   const rotate = (x: bigint, by: bigint) => cut((x << by) | (x >> (32n - by)));

@@ -3,12 +3,12 @@ import { RE2JS } from "re2js";
 import { searchMemoryBytes } from "../src/regex/bounds.ts";
 import { compileRegex } from "../src/regex/compile-regex.ts";
 
-/** Texts that bring about a new state with nearly every character. */
+/** A text that creates a new DFA state with nearly every character. */
 const text = Array.from({ length: 2_000 }, (_, i) => "ab"[Math.imul(i, 2_654_435_761) >>> 31]).join(
   "",
 );
 
-/** Compiles an expression that searches texts of this length, and returns it with the library's own object. */
+/** Compiles an expression, and returns its test function and the library's DFA states. */
 function compile(pattern: string) {
   const compiling = jest.spyOn(RE2JS, "compile");
   const regex = compileRegex(pattern);
@@ -18,8 +18,8 @@ function compile(pattern: string) {
   return { test: regex.test, states: engine.re2().dfa };
 }
 
-describe("given an expression that keeps ever more states of its searches", () => {
-  it("keeps it within its limit, and finds what there is to find", () => {
+describe("given an expression that caches more DFA states with every search", () => {
+  it("keeps the cache within its limit and still finds matches", () => {
     const { test, states } = compile("[ab]*a[ab]{40}[xy]");
     let maxBytes = 0;
     for (let i = 0; i < 200; i += 10) {

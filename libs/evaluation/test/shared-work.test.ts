@@ -8,16 +8,16 @@ import { estimateClassWork, estimateSize } from "../src/regex/estimate.ts";
 import { textNumber } from "../src/text-number.ts";
 import { TextSet } from "../src/text-set.ts";
 import { bestCpuMs } from "./cpu-time.ts";
-import { condition, flagForWhom, given } from "./flags.ts";
+import { condition, given, oneRuleFlag } from "./flags.ts";
 import { runs } from "./thorough.ts";
 
 const seed = 20270131;
 
-describe("given one context that very many attributes are asked of", () => {
+describe("given one context and very many attributes", () => {
   const names = Array.from({ length: 100 }, (_, index) => `attribute-${index}`);
-  const flags = names.map((name) => compile(flagForWhom(condition(name, "equals", name))));
+  const flags = names.map((name) => compile(oneRuleFlag(condition(name, "equals", name))));
 
-  it("finds each of them, however often and in whichever order", () => {
+  it("finds each of them, any number of times and in any order", () => {
     const present = names.filter((_, index) => index % 3 !== 0);
     const context = createContext(given(Object.fromEntries(present.map((name) => [name, name]))));
     const order = [...names.keys(), ...[...names.keys()].toReversed(), 0, 16, 0, 16, 32, 1, 17, 1];
@@ -27,19 +27,19 @@ describe("given one context that very many attributes are asked of", () => {
     expect(flags.some(({ evaluate }) => evaluate(emptyContext).value)).toBe(false);
   });
 
-  it("finds them under new numbers as well, as what it had made of them", () => {
+  it("finds the same subjects under new numbers", () => {
     const attributes = given(Object.fromEntries(names.slice(0, 20).map((name) => [name, name])));
     const context = createContext(attributes);
     const found = (name: string) => context.find(name, attributeName(name).number);
     const first = names.slice(0, 20).map(found);
-    // So many other names make all of them forgotten. The first four had to make place for others.
+    // So many other names clear the map of numbers. The first four subjects have lost their slots to others.
     for (let i = 0; i < 10_000; i++) attributeName(`other-${i}`);
     const again = names.slice(0, 20).map(found);
     expect(again.map((subject) => subject?.text)).toEqual(names.slice(0, 20));
     for (let i = 0; i < 4; i++) expect(again[i]).toBe(first[i]);
   });
 
-  it("does not mix up contexts", () => {
+  it("keeps contexts apart", () => {
     const [flag] = flags;
     const contexts = ["attribute-0", "other"].map((value) =>
       createContext(given({ "attribute-0": value })),
@@ -51,14 +51,14 @@ describe("given one context that very many attributes are asked of", () => {
   });
 });
 
-describe("given lists of texts", () => {
+describe("given sets of texts", () => {
   const text = fc.oneof(
     fc.string({ unit: fc.constantFrom("a", "b", "\0", "é", "z"), maxLength: 6 }),
     fc.string({ unit: "binary" }),
   );
   const numbered = (folded: string) => ({ folded, foldedNumber: textNumber(folded) });
 
-  it("knows exactly those that are in them", () => {
+  it("contains exactly the texts of the set", () => {
     fc.assert(
       fc.property(fc.array(text), text, (texts, other) => {
         const set = new TextSet(texts);
@@ -69,13 +69,13 @@ describe("given lists of texts", () => {
     );
   });
 
-  it("tells texts apart that have the same number", () => {
+  it("distinguishes texts with the same number", () => {
     const set = new TextSet(["first text"]);
     const { foldedNumber } = numbered("first text");
     expect(set.has({ folded: "other text", foldedNumber })).toBe(false);
   });
 
-  it("gives short ASCII texts numbers of their own", () => {
+  it("assigns unique numbers to short ASCII texts", () => {
     const units = ["", "\0", "a", "\x7f", "0"];
     const texts = units.flatMap((a) => units.flatMap((b) => units.map((c) => `${a}${b}${c}`)));
     const distinct = new Set(texts);
@@ -83,43 +83,43 @@ describe("given lists of texts", () => {
   });
 });
 
-describe("given texts chosen so that their numbers name the same place", () => {
-  /** By the table's own arithmetic, for lists of this length. */
+describe("given texts whose numbers select the same slot", () => {
+  /** Number of texts. `slotOf` repeats the arithmetic of the table for sets of this size. */
   const count = 1_000;
-  const placeOf = (text: string) => {
+  const slotOf = (text: string) => {
     const product = Math.imul(textNumber(text), 0x9e3779b1);
     return (product ^ (product >>> 15)) & 2_047;
   };
   const chosen: string[] = [];
   for (let i = 0; chosen.length < count; i++) {
     const text = `text-${i}`;
-    if (placeOf(text) === 0) chosen.push(text);
+    if (slotOf(text) === 0) chosen.push(text);
   }
 
-  it("knows exactly those that are in the list", () => {
+  it("contains exactly the texts of the set", () => {
     const set = new TextSet(chosen.slice(0, -1));
     const has = chosen.map((folded) => set.has({ folded, foldedNumber: textNumber(folded) }));
     expect(has).toEqual([...Array(count - 1).fill(true), false]);
   });
 
-  it("does not go through the list for each of them", () => {
+  it("does not scan the set for each of them", () => {
     const set = new TextSet(chosen);
     const asked = chosen.map((folded) => ({ folded, foldedNumber: textNumber(folded) }));
     const askAll = () => {
       for (let i = 0; i < 300; i++) for (const each of asked) set.has(each);
     };
-    // Half a second when each goes past half of the others.
+    // It takes half a second if each lookup probes half of the others.
     expect(bestCpuMs(askAll, 5)).toBeLessThan(200);
   });
 });
 
-describe("given arrays in which every code unit occurs", () => {
+describe("given arrays that contain every code unit", () => {
   const units = Array.from({ length: 0x10000 }, (_, unit) => String.fromCharCode(unit));
   const texts = [...units, "from start to end"];
   const holds = (value: readonly string[], ...asked: Parameters<typeof condition>) =>
-    compile(flagForWhom(condition(...asked))).evaluate(createContext(given({ a: value }))).value;
+    compile(oneRuleFlag(condition(...asked))).evaluate(createContext(given({ a: value }))).value;
 
-  it("looks for texts as in any other array", () => {
+  it("searches texts as in any other array", () => {
     for (const value of [texts, texts.slice(1)]) {
       expect(holds(value, "a", "contains", "T TO")).toBe(true);
       expect(holds(value, "a", "contains", "xy")).toBe(false);
@@ -131,7 +131,7 @@ describe("given arrays in which every code unit occurs", () => {
     }
   });
 
-  it("takes nothing between the elements for a part of them", () => {
+  it("does not match the separator of elements", () => {
     const value = ["a", "\0", "\0\0b", "\u0002"];
     for (const wanted of ["\u0001", "a\u0001", "\u0001a", "a\u0001\0", "a\0", ","]) {
       for (const operator of ["contains", "starts_with", "ends_with"] as const) {
@@ -144,8 +144,8 @@ describe("given arrays in which every code unit occurs", () => {
   });
 });
 
-describe("given a long text to look for", () => {
-  it("finds it wherever the engine's own search does", () => {
+describe("given a long text to search for", () => {
+  it("finds it exactly if the engine's own search finds it", () => {
     const unit = fc.constantFrom("a", "b");
     const needle = fc.string({ unit, minLength: 64, maxLength: 80 });
     const around = fc.string({ unit, maxLength: 200 });
@@ -159,7 +159,7 @@ describe("given a long text to look for", () => {
   });
 });
 
-describe("given the size that a pattern is estimated to have", () => {
+describe("given the estimated size of a pattern", () => {
   it.each([
     ["abc", 3],
     ["a{10}", 20],
@@ -170,11 +170,11 @@ describe("given the size that a pattern is estimated to have", () => {
     ["[]a]{3}", 6],
     ["\\{900}", 5],
     ["\\Qa{900}\\E", 10],
-  ])("takes %s for about %i instructions", (pattern, size) => {
+  ])("estimates %s at %i instructions", (pattern, size) => {
     expect(estimateSize(pattern)).toBe(size);
   });
 
-  it("takes no pattern for much smaller than it is", () => {
+  it("never estimates less than about half of the real size", () => {
     const { pattern } = fc.letrec<{ pattern: string }>((tie) => ({
       pattern: fc.oneof(
         { depthSize: "small", withCrossShrink: true },
@@ -202,7 +202,7 @@ describe("given the size that a pattern is estimated to have", () => {
     fc.assert(
       fc.property(pattern, (text) => {
         const instructions = RE2JS.compile(text).re2().numberOfInstructions();
-        // Two more for the beginning and the match.
+        // The program has two more instructions, for the start and the match.
         expect(instructions).toBeLessThanOrEqual(2 * estimateSize(text) + 2);
       }),
       { seed, numRuns: runs(1_000) },
@@ -210,7 +210,7 @@ describe("given the size that a pattern is estimated to have", () => {
   });
 });
 
-describe("given the work that a pattern's classes are estimated to be", () => {
+describe("given the estimated work of compiling the classes of a pattern", () => {
   it.each([
     ["abc[a-z]+[^x]", 0],
     ["\\pL+[\\pN_]", 50],
@@ -224,17 +224,17 @@ describe("given the work that a pattern's classes are estimated to be", () => {
     ["(?-i)[ɐ-\u{10ffff}]\\Q(?i)", 847],
     ["(?-i)[ɐ-\u{10ffff}]", 0],
     ["[abcdefghijklmnopqrst]", 2],
-  ])("takes %s for %i steps", (pattern, steps) => {
+  ])("estimates %s at %i steps", (pattern, steps) => {
     expect(estimateClassWork(pattern)).toBe(steps);
   });
 });
 
-describe("given the same text for every kind of comparison", () => {
-  it("reads it as each of them does", () => {
+describe("given one text and every kind of comparison", () => {
+  it("interprets the text as each comparison requires", () => {
     const value: AttributeValue = "1.0";
     const context = createContext(given({ a: value }));
     const holds = (...asked: Parameters<typeof condition>) =>
-      compile(flagForWhom(condition(...asked))).evaluate(context).value;
+      compile(oneRuleFlag(condition(...asked))).evaluate(context).value;
     expect(holds("a", "equals", "1.0")).toBe(true);
     expect(holds("a", "gte", 1)).toBe(true);
     expect(holds("a", "semver_eq", "1.0.0")).toBe(true);

@@ -10,9 +10,9 @@ import {
   type Tombstone,
 } from "@halyard/contracts";
 
-/** Entries of the snapshot, named by what a test needs them to be. */
+/** Builders of snapshot entries. */
 
-/** A readable id: `id("env", 1)` is the same wherever it is written. */
+/** Returns a readable, constant id: `id("env", 1)` is the same in all tests. */
 export function id(
   kind: "org" | "project" | "env" | "flag" | "user" | "epoch",
   number = 1,
@@ -21,7 +21,7 @@ export function id(
   return `01920000-0000-7000-8${kinds[kind]}00-${String(number).padStart(12, "0")}`;
 }
 
-/** The second `seconds` after the test's beginning of time, as management would write it. */
+/** Returns the time `seconds` after the start of the tests' time, in the format of management. */
 export function at(seconds: number): string {
   return new Date(Date.parse("2027-01-31T09:00:00.000Z") + seconds * 1_000).toISOString();
 }
@@ -84,7 +84,7 @@ export function organizationEntry(
   return { address: { kind: "organization", organizationId: id("org") }, value };
 }
 
-/** A key that works, as its text and as its entry. */
+/** Creates a valid API key: its text, its id and its entry. */
 export function apiKey(fields: Partial<KeyEntry> = {}): {
   text: string;
   keyId: string;

@@ -9,25 +9,25 @@ import { createSnapshotHolder, type SnapshotHolder } from "../src/snapshot/snaps
 import { type Counting, createCounting } from "../src/usage/counting.ts";
 import { id } from "./builders.ts";
 
-/** An edge that listens on a free port and is fed by the test instead of NATS. */
+/** An edge that listens on a free port. It receives entries from the test instead of NATS. */
 export type EdgeServer = {
   url: string;
   edge: Edge;
   holder: SnapshotHolder;
-  /** What it counts, which nobody sends anywhere; undefined unless the settings ask for it. */
+  /** The usage counts, which are not sent. Undefined unless `countsUsage` is set. */
   counting: Counting | undefined;
-  /** A figure of `/metrics`, by how its line begins after the prefix that all of an edge's have. */
+  /** Returns a value of `/metrics`, by the beginning of its line after the prefix `halyard_`. */
   metric(begins: string): Promise<number>;
-  /** Everything that was logged. */
+  /** Returns the complete log. */
   log(): string;
-  /** Moves the edge's clock. */
+  /** Advances the edge's clock. */
   passTime(ms: number): void;
-  /** Hands entries over as NATS would, and waits until they have been taken. */
+  /** Delivers entries as NATS would, and waits until they are applied. */
   feed(...entries: SnapshotEntry[]): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** Without entries the edge starts as one that has heard nothing yet. */
+/** Starts an edge. Without entries it starts without a snapshot. */
 export async function startEdgeServer(
   entries?: readonly SnapshotEntry[],
   {
@@ -50,14 +50,14 @@ export async function startEdgeServer(
   const lines: string[] = [];
   let aheadMs = 0;
   const now = () => Date.now() + aheadMs;
-  // What is fed is taken at the end of the turn, so that a test knows when that is.
+  // The edge applies entries at the end of the turn, so that a test can wait for it.
   const pace: Pace = { addWork: () => undefined, pauseMs: () => 0 };
   const holder = createSnapshotHolder({ now, pace });
   const registry = createMetrics({ service: "sdk-edge" });
   const counting = countsUsage ? createCounting({ holder }) : undefined;
   const edge = createEdge({
     holder,
-    // Entries of these tests do not come from NATS.
+    // The entries of these tests are not signed.
     directory: createKeyDirectory(everyEntryIsGenuine),
     pace,
     logger: pino({ level: "trace" }, { write: (line: string) => lines.push(line) }),

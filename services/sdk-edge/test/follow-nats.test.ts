@@ -18,7 +18,7 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { apiKey, deletedFlag, flagEntry, id } from "./builders.ts";
 
-/** An edge as a process of its own, over all that can happen to NATS and the bucket behind it. */
+/** Runs an edge as a separate process through failures of NATS and of the bucket. */
 const key = apiKey();
 let nats: RestartableNats;
 let bucket: SnapshotBucket;
@@ -42,7 +42,7 @@ afterEach(async () => {
 });
 
 describe("given a complete snapshot in NATS", () => {
-  it("starts from it with nothing else", async () => {
+  it("starts from the snapshot alone", async () => {
     await bucket.rewrite([key.entry, flag("alpha", true)]);
     const edge = await startEdge();
     await ready(edge);
@@ -50,7 +50,7 @@ describe("given a complete snapshot in NATS", () => {
     expect(await values(edge)).toEqual({ alpha: true });
   });
 
-  it("follows what changes, and lets nothing spoil the rest", async () => {
+  it("applies changes and skips invalid entries", async () => {
     await bucket.rewrite([key.entry, flag("alpha", true)]);
     const edge = await startEdge();
     await ready(edge);
@@ -63,7 +63,7 @@ describe("given a complete snapshot in NATS", () => {
     stream.close();
   });
 
-  it("stops in order, with open streams", async () => {
+  it("shuts down gracefully with open streams", async () => {
     await bucket.rewrite([key.entry, flag("alpha", true)]);
     const edge = await startEdge();
     await ready(edge);
@@ -73,8 +73,8 @@ describe("given a complete snapshot in NATS", () => {
   });
 });
 
-describe("given a bucket that is deleted under a running edge", () => {
-  it("goes on serving what it has, and then follows the new one", async () => {
+describe("given a bucket that is deleted while an edge runs", () => {
+  it("keeps serving its snapshot, and then follows the new bucket", async () => {
     await bucket.rewrite([key.entry, flag("alpha", true), flag("beta", true)]);
     const edge = await startEdge();
     await ready(edge);
@@ -94,7 +94,7 @@ describe("given a bucket that is deleted under a running edge", () => {
 });
 
 describe("given a NATS server that is killed", () => {
-  it("goes on serving, never anything older, and follows again when it is back", async () => {
+  it("keeps serving, never older values, and follows again when NATS is available", async () => {
     await bucket.rewrite([key.entry, flag("alpha", true)]);
     const edge = await startEdge();
     await ready(edge);
@@ -117,7 +117,7 @@ describe("given a NATS server that is killed", () => {
 });
 
 describe("given a cache on disk", () => {
-  it("starts from it while NATS is away, says so, and catches up when NATS is back", async () => {
+  it("starts from it while NATS is unavailable, reports that, and catches up later", async () => {
     await bucket.rewrite([key.entry, flag("alpha", true)]);
     const first = await startEdge();
     await ready(first);
@@ -143,10 +143,10 @@ describe("given a cache on disk", () => {
 });
 
 describe("given a cache on disk and NATS", () => {
-  it("reads only what has changed since the cache was written", async () => {
+  it("reads only the changes since the cache was written", async () => {
     await bucket.rewrite([key.entry, flag("alpha", true), flag("beta", true)]);
     await stoppedEdge();
-    // A full read would not find this flag.
+    // A full read would not find this flag, so the edge must keep it from the cache.
     await bucket.lose(flag("alpha", true));
     await bucket.put(deletedFlag(2, flagId("beta")), flag("gamma", true));
     const edge = await startEdge();
@@ -156,7 +156,7 @@ describe("given a cache on disk and NATS", () => {
     expect(await edge.stop()).toBe(0);
   });
 
-  it("reads everything when the snapshot was written again", async () => {
+  it("reads everything if the snapshot was rewritten", async () => {
     await bucket.rewrite([key.entry, flag("alpha", true, 5), flag("beta", true)]);
     await stoppedEdge();
     await bucket.rewrite([key.entry, flag("alpha", false, 1)]);
@@ -166,7 +166,7 @@ describe("given a cache on disk and NATS", () => {
     expect(await values(edge)).toEqual({ alpha: false });
   });
 
-  /** An edge that has written its cache. */
+  /** Starts and stops an edge, so that it writes its cache. */
   async function stoppedEdge(): Promise<void> {
     const edge = await startEdge();
     await ready(edge);
@@ -175,7 +175,7 @@ describe("given a cache on disk and NATS", () => {
 });
 
 describe("given neither NATS nor a cache", () => {
-  it("lives, is not ready, asks callers to come back, and stops when told to", async () => {
+  it("is alive but not ready, answers 503 with Retry-After, and stops on a signal", async () => {
     await bucket.rewrite([key.entry, flag("alpha", true)]);
     await nats.kill();
     const edge = await startEdge();
@@ -222,7 +222,7 @@ async function values(edge: ServiceProcess): Promise<Record<string, boolean>> {
   return body.flags;
 }
 
-/** Polls all the time, and tells every set of values that it saw, in order. */
+/** Polls continuously, and returns every distinct set of values in order. */
 function watch(edge: ServiceProcess) {
   const seen: Record<string, boolean>[] = [];
   let stopped = false;
@@ -258,7 +258,7 @@ function flag(name: string, enabled: boolean, version = 1) {
   return flagEntry({ flag_id: flagId(name), key: name, enabled, version });
 }
 
-/** These tests kill the server, so they need one of their own, whatever the other tests use. */
+/** Returns the binary of a NATS server. These tests kill the server, so they cannot share one with other tests. */
 async function natsServer(): Promise<string> {
   const { nats: backend } = testBackends();
   if (backend.kind === "embedded") return backend.binary;

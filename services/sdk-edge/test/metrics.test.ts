@@ -15,8 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => edge.stop());
 
-describe("given an edge that is at work", () => {
-  it("tells what it holds", async () => {
+describe("given a running edge", () => {
+  it("reports the entries and the age of its snapshot", async () => {
     expect(await edge.metric('snapshot_entries{kind="flag"')).toBe(1);
     expect(await edge.metric('snapshot_entries{kind="key"')).toBe(1);
     expect(await edge.metric('snapshot_entries{kind="organization"')).toBe(1);
@@ -26,7 +26,7 @@ describe("given an edge that is at work", () => {
     edge.passTime(-5_000);
   });
 
-  it("counts what it answers", async () => {
+  it("counts its responses", async () => {
     const ask = (headers = {}) => call(`${edge.url}/api/v1/sdk/flags`, { key: key.text, headers });
     await ask();
     await ask({ "if-none-match": "*" });
@@ -36,7 +36,7 @@ describe("given an edge that is at work", () => {
     expect(await edge.metric('sdk_responses_total{endpoint="evaluate",status="200"')).toBe(1);
   });
 
-  it("counts its streams, what they were told and how they ended", async () => {
+  it("counts its streams, their events and the causes of their end", async () => {
     const headers = { authorization: `Bearer ${key.text}` };
     const stream = await openEventStream(`${edge.url}/api/v1/sdk/stream`, headers);
     expect(await edge.metric("streams_open{")).toBe(1);
@@ -51,7 +51,7 @@ describe("given an edge that is at work", () => {
     expect(await edge.metric("streams_open{")).toBe(0);
   });
 
-  it("measures how long a change took to get here, and leaves out what a full read tells", async () => {
+  it("measures the propagation time of changes, except those of a full read", async () => {
     const before = await edge.metric("change_propagation_seconds_count");
     const quickOnes = () => edge.metric('change_propagation_seconds_bucket{le="0.025"');
     const quickBefore = await quickOnes();

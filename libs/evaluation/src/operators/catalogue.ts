@@ -1,84 +1,84 @@
 /**
- * The operators. To add one: describe it here, in the category whose values it compares with, and implement it in the
- * file of that category (`compileComparison` selects it). Then add cases to `conformance`, and the name to
- * `notYetWritten` in `libs/contracts` while a supported release does not read it.
+ * The operators. To add one, describe it here, in the category of its values, and implement it in the file of that
+ * category (`compileComparison` selects it). Then add cases to `conformance`. Add the name to `notYetWritten` in
+ * `libs/contracts` as long as a supported release cannot read it.
  */
 const catalogue = {
   equals: {
     category: "string",
-    description: "The attribute is this text, in upper or lower case.",
+    description: "The attribute equals this text. Case is ignored.",
     example: "plan equals pro",
   },
   not_equals: {
     category: "string",
     description:
-      "The attribute is there and is not this text, in upper or lower case; of a list, no element is.",
+      "The attribute is present and does not equal this text. Case is ignored. If it is an array, no element equals this text.",
     example: "plan not_equals free",
   },
   contains: {
     category: "string",
-    description: "This text occurs in the attribute, in upper or lower case.",
+    description: "The attribute contains this text. Case is ignored.",
     example: "user_agent contains firefox",
   },
   not_contains: {
     category: "string",
     description:
-      "The attribute is there and this text does not occur in it, in upper or lower case; of a list, in no element.",
+      "The attribute is present and does not contain this text. Case is ignored. If it is an array, no element contains this text.",
     example: "email not_contains +test",
   },
   starts_with: {
     category: "string",
-    description: "The attribute begins with this text, in upper or lower case.",
+    description: "The attribute starts with this text. Case is ignored.",
     example: "path starts_with /checkout",
   },
   ends_with: {
     category: "string",
-    description: "The attribute ends with this text, in upper or lower case.",
+    description: "The attribute ends with this text. Case is ignored.",
     example: "email ends_with @example.com",
   },
   matches_regex: {
     category: "string",
     description:
-      "This regular expression (RE2 syntax) matches somewhere in the attribute. Case matters unless it begins with (?i); ^ and $ tie it to beginning and end.",
+      "This regular expression (RE2 syntax) matches anywhere in the attribute. Case matters unless it starts with (?i). ^ and $ anchor it to the start and the end.",
     example: "email matches_regex ^[a-z]+@example\\.(com|org)$",
     valueIsPattern: true,
   },
   in: {
     category: "list",
     description:
-      "The attribute is one of these, in upper or lower case. The list is an array, or a text with commas.",
+      "The attribute equals one of these values. Case is ignored. The list is an array or a comma-separated text.",
     example: "country in DE,AT,CH",
   },
   not_in: {
     category: "list",
     description:
-      "The attribute is there and is none of these, in upper or lower case. The list is an array, or a text with commas.",
+      "The attribute is present and equals none of these values. Case is ignored. The list is an array or a comma-separated text.",
     example: "country not_in US,CA",
   },
   gt: {
     category: "number",
-    description: "The attribute is a number above this one, or a date-time after this one.",
+    description: "The attribute is a number greater than this one, or a date-time after this one.",
     example: "age gt 17",
   },
   gte: {
     category: "number",
-    description: "The attribute is this number or above, or this date-time or after.",
+    description: "The attribute is this number or a greater one, or this date-time or a later one.",
     example: "signed_up_at gte 2027-01-01T00:00:00Z",
   },
   lt: {
     category: "number",
-    description: "The attribute is a number below this one, or a date-time before this one.",
+    description: "The attribute is a number less than this one, or a date-time before this one.",
     example: "cart_total lt 99.90",
   },
   lte: {
     category: "number",
-    description: "The attribute is this number or below, or this date-time or before.",
+    description:
+      "The attribute is this number or a smaller one, or this date-time or an earlier one.",
     example: "trial_ends_at lte 2027-06-30T23:59:59+02:00",
   },
   semver_eq: {
     category: "semver",
-    description:
-      "The attribute is this version; 1.2 means 1.2.0, and build metadata does not count.",
+    description: "The attribute is this version. 1.2 means 1.2.0, and build metadata is ignored.",
     example: "app_version semver_eq 2.3.0",
   },
   semver_gt: {
@@ -94,7 +94,7 @@ const catalogue = {
   semver_lt: {
     category: "semver",
     description:
-      "The attribute is an earlier version than this one; a pre-release comes before its release.",
+      "The attribute is an earlier version than this one. A pre-release comes before its release.",
     example: "app_version semver_lt 3.0.0-rc.1",
   },
   semver_lte: {
@@ -106,15 +106,15 @@ const catalogue = {
 
 export type OperatorName = keyof typeof catalogue;
 
-/** The operators of a category. Each category's file implements all of them, or it does not compile. */
+/** The operators of a category. The file of a category compiles only if it implements all of them. */
 export type OperatorOf<Category extends OperatorCategory> = {
   [Name in OperatorName]: (typeof catalogue)[Name]["category"] extends Category ? Name : never;
 }[OperatorName];
 
-/** Determines which values an operator compares with. */
+/** Determines which values an operator supports. */
 export type OperatorCategory = "string" | "list" | "number" | "semver";
 
-/** An operator as it is shown to users who write rules. */
+/** An operator, described for users who write rules. */
 export type Operator = {
   readonly name: string;
   readonly category: OperatorCategory;
@@ -123,11 +123,11 @@ export type Operator = {
 };
 
 type CatalogueEntry = Omit<Operator, "name"> & {
-  /** The value is a regular expression: its syntax and size are checked, and evaluating it is costly. */
+  /** Set if the value is a regular expression: its syntax and size are checked, and evaluating it is costly. */
   readonly valueIsPattern?: true;
 };
 
-/** All operators. Those of a category are adjacent. */
+/** All operators. The operators of a category are adjacent. */
 export const operatorNames = Object.keys(catalogue) as readonly OperatorName[];
 
 export const operators: readonly Operator[] = operatorNames.map((name) => {
@@ -149,7 +149,7 @@ export function hasPattern(operator: unknown): boolean {
   return entries.get(operator)?.valueIsPattern === true;
 }
 
-/** Values that the operators of each category compare with, for error messages and the OpenAPI document. */
+/** Values that the operators of each category support, for error messages and the OpenAPI document. */
 export const expectedValues: { readonly [category in OperatorCategory]: string } = {
   string: "a text, a number or a boolean for this operator, not an array",
   list: 'a list for this operator: an array of texts, numbers or booleans, or a text with commas such as "DE,AT,CH"',

@@ -7,14 +7,14 @@ import type { Comparison } from "./operator.ts";
 import { compileSemver } from "./semver.ts";
 import { compileString } from "./string.ts";
 
-/** Undefined when there is no such operator or the value is none that it can compare with. */
+/** Compiles an operator with its value. Returns undefined for an unknown operator or an unsupported value. */
 export function compileComparison(operator: OperatorName, value: unknown): Comparison | undefined {
   if (isOfCategory(operator, "list")) return compileList(operator, value);
   if (!isScalar(value)) return undefined;
   if (isOfCategory(operator, "number")) return compileNumber(operator, value);
   if (isOfCategory(operator, "semver")) return compileSemver(operator, value);
   if (isOfCategory(operator, "string")) return compileString(operator, textOf(value));
-  // Every category is handled above. What remains is no operator.
+  // Every category is handled above, so the operator is unknown.
   operator satisfies never;
   return undefined;
 }

@@ -10,7 +10,7 @@ const isNegated: { readonly [operator in OperatorOf<"list">]: boolean } = {
   not_in: true,
 };
 
-/** `in` and `not_in`: equality, regardless of case, with one of a list. */
+/** Compiles `in` and `not_in`: equality, regardless of case, with an item of a list. */
 export function compileList(operator: OperatorOf<"list">, value: unknown): Comparison | undefined {
   const items = readList(value);
   if (items === undefined) return undefined;
@@ -25,7 +25,7 @@ export function compileList(operator: OperatorOf<"list">, value: unknown): Compa
   };
 }
 
-/** An array as it stands, or what stands between the commas of a text. Undefined when it is neither. */
+/** Returns the items of an array or of a comma-separated text; undefined if the value is neither. */
 export function readList(value: unknown): readonly string[] | undefined {
   if (Array.isArray(value)) return value.every(isScalar) ? value.map(textOf) : undefined;
   if (typeof value !== "string") return undefined;

@@ -4,8 +4,8 @@ import type { OperatorOf } from "./catalogue.ts";
 import { type Comparison, type Obstacle, obstacleOfFirst } from "./operator.ts";
 
 /**
- * `gt` to `lte`: numbers with numbers, instants with instants. What is neither is NaN, and comparing with
- * NaN is false in all four ways.
+ * Compiles `gt`, `gte`, `lt` and `lte`. Numbers are compared with numbers, instants with instants. A value that is
+ * neither is NaN, for which all four comparisons are false.
  */
 export function compileNumber(
   operator: OperatorOf<"number">,
@@ -27,7 +27,7 @@ const instants: Measure = { of: ({ instant }) => instant, ofAll: (elements) => e
 
 type Order = {
   readonly holds: (value: number, limit: number) => boolean;
-  /** The element of an array that holds if any does. */
+  /** The extreme element of an array: if the comparison holds for any element, it holds for this one. */
   readonly extreme: keyof Range;
 };
 

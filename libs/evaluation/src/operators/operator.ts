@@ -1,45 +1,45 @@
 import type { Elements, Subject } from "../subject.ts";
 import type { TextSet } from "../text-set.ts";
 
-/** Why a condition does not hold, other than by the comparison. */
+/** The reason why a condition cannot be evaluated. */
 export type Obstacle =
-  /** Nothing of that name was given. */
+  /** The context has no such attribute. */
   | "attribute_missing"
-  /** An array without elements was given. */
+  /** The attribute is an empty array. */
   | "attribute_empty"
-  /** Something of a type that the operator does not compare. */
+  /** The operator does not support the type of the attribute. */
   | "wrong_type"
-  /** A text that is no number, date-time or version, where the rule has one. */
+  /** The attribute is not a number, date-time or version, but the value of the rule is one. */
   | "not_comparable"
-  /** A text longer than the rule's regular expression is searched in. */
+  /** The attribute is longer than the maximum for the rule's regular expression. */
   | "text_too_long"
-  /** The stored condition itself has no meaning; nobody can fulfil it. */
+  /** The stored condition is malformed and never holds. */
   | "invalid_condition";
 
-/** An operator with the value of a rule, ready to be asked about one value of a user. */
+/** An operator, compiled with the value of a rule. */
 export type Comparison = {
-  /** False, never an error, also for what cannot be compared. */
+  /** Returns whether the comparison holds. Returns false, and never throws, for a value that cannot be compared. */
   readonly holds: (subject: Subject) => boolean;
-  /** Whether it holds for any element of an array, without going through all of them each time. */
+  /** Returns whether the comparison holds for any element of an array, without scanning all elements each time. */
   readonly holdsForAny: (elements: Elements) => boolean;
-  /** Whether an array must have no element (instead of any) of which it holds. */
+  /** True if the operator is negated: the condition holds if the comparison holds for no element. */
   readonly negated: boolean;
-  /** What stands in the way of comparing at all. */
+  /** Returns the reason why a value cannot be compared, or undefined. */
   readonly obstacle: (subject: Subject) => Obstacle | undefined;
-  /** What stands in the way of comparing any element of an array that has some. */
+  /** Returns the reason why no element of a non-empty array can be compared, or undefined. */
   readonly obstacleForAll: (elements: Elements) => Obstacle | undefined;
-  /** Set when `holds` only compares the folded text with this one. */
+  /** Set if `holds` only compares the folded text with this one. */
   readonly equalTo?: string;
-  /** Set when `holds` only looks for the folded text here. */
+  /** Set if `holds` only looks up the folded text in this set. */
   readonly members?: TextSet;
 };
 
-/** For operators that can compare with everything. */
+/** The obstacle of operators that can compare every value: none. */
 export function noObstacle(): undefined {
   return undefined;
 }
 
-/** Returns the obstacle of the first element, for an array of which no element can be compared. */
+/** Returns the obstacle of the first element, for an array without comparable elements. */
 export function obstacleOfFirst(
   { subjects: [first] }: Elements,
   obstacle: (subject: Subject) => Obstacle | undefined,

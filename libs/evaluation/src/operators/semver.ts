@@ -4,7 +4,7 @@ import { type Subject, versionOf } from "../subject.ts";
 import type { OperatorOf } from "./catalogue.ts";
 import { type Comparison, type Obstacle, obstacleOfFirst } from "./operator.ts";
 
-/** `semver_eq` to `semver_lte`: versions by precedence. */
+/** Compiles `semver_eq`, `semver_gt`, `semver_gte`, `semver_lt` and `semver_lte`: comparison by precedence. */
 export function compileSemver(
   operator: OperatorOf<"semver">,
   value: Scalar,
@@ -16,7 +16,7 @@ export function compileSemver(
     version != null && accepts(compareVersions(version, wanted));
   return {
     holds: ({ version }) => isAccepted(version),
-    // When any is accepted, one of these is: the first, the last, or the first that is not before.
+    // If any version is accepted, so is one of these: the first, the last, or the first not before `wanted`.
     holdsForAny: ({ versions }) =>
       isAccepted(versions[0]) ||
       isAccepted(versions.at(-1)) ||
@@ -28,7 +28,7 @@ export function compileSemver(
   };
 }
 
-/** Where in sorted versions the first is that does not come before this one. */
+/** Returns the index of the first sorted version that does not precede `wanted`. */
 function firstNotBefore(versions: readonly Version[], wanted: Version): number {
   let from = 0;
   let to = versions.length;

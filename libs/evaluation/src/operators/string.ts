@@ -29,7 +29,7 @@ function ignoringCase(compile: (wanted: string) => Comparison): Compile {
 }
 
 function equalTo(wanted: string): Comparison {
-  return whoever(
+  return ofTexts(
     ({ folded }) => folded === wanted,
     ({ texts }) => texts.has(wanted),
   );
@@ -38,12 +38,12 @@ function equalTo(wanted: string): Comparison {
 function containing(wanted: string): Comparison {
   const isIn = finderOf(wanted);
   const holds: Comparison["holds"] = ({ folded }) => isIn(folded);
-  return whoever(holds, findInArray(wanted, holds, isIn));
+  return ofTexts(holds, findInArray(wanted, holds, isIn));
 }
 
 function startingWith(wanted: string): Comparison {
   const holds: Comparison["holds"] = ({ folded }) => folded.startsWith(wanted);
-  return whoever(
+  return ofTexts(
     holds,
     findInArray(wanted, holds, (text, border) => finderOf(border + wanted)(text)),
   );
@@ -51,13 +51,13 @@ function startingWith(wanted: string): Comparison {
 
 function endingWith(wanted: string): Comparison {
   const holds: Comparison["holds"] = ({ folded }) => folded.endsWith(wanted);
-  return whoever(
+  return ofTexts(
     holds,
     findInArray(wanted, holds, (text, border) => finderOf(wanted + border)(text)),
   );
 }
 
-/** Looks through all texts of an array as one, with a border around each. */
+/** Searches the texts of an array in one joined text. A border separates them. */
 function findInArray(
   wanted: string,
   holds: Comparison["holds"],
@@ -70,7 +70,7 @@ function findInArray(
   };
 }
 
-/** Every value of a user has a text, so nothing ever stands in the way. */
-function whoever(holds: Comparison["holds"], holdsForAny: Comparison["holdsForAny"]): Comparison {
+/** Creates a comparison without obstacles: every value of an attribute has a text. */
+function ofTexts(holds: Comparison["holds"], holdsForAny: Comparison["holdsForAny"]): Comparison {
   return { holds, holdsForAny, negated: false, obstacle: noObstacle, obstacleForAll: noObstacle };
 }

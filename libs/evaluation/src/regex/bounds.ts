@@ -1,52 +1,52 @@
 /**
- * RE2 searches in linear time, but "linear" is characters times instructions, and the instructions are
- * in the writer's hand: `(a?){1000}` is short. These bounds keep one search below about five
- * milliseconds and what one flag can cost within reason; docs/decisions/0074 has the reasons.
+ * Bounds of regular expressions. RE2 searches in time linear in characters × instructions, but a short pattern such as
+ * `(a?){1000}` can have many instructions. These bounds keep one search below about five milliseconds and limit the
+ * cost of one flag. See docs/decisions/0074.
  */
 
-/** UTF-16 code units of a pattern. */
+/** Maximum length of a pattern in UTF-16 code units. */
 export const maxPatternLength = 500;
 
 /**
- * Weighted instructions of one expression. Enough for every pattern of that length without counted
- * repetitions of classes.
+ * Maximum number of weighted instructions of one expression. Enough for every pattern of the maximum length without
+ * counted repetitions of classes.
  */
 export const maxProgramSize = 1_000;
 
-/** UTF-16 code units of a text that is searched; a longer one does not match. */
+/** Maximum length of a searched text in UTF-16 code units. A longer text does not match. */
 export const maxTextLength = 4_096;
 
 /**
- * Characters times weighted instructions of one search. The largest programs search texts of 150
- * characters, those of ordinary size (up to 36) all that `maxTextLength` allows.
+ * Maximum product of characters and weighted instructions of one search. The largest programs search texts of up to 150
+ * characters. Programs of ordinary size (up to 36) search texts of up to `maxTextLength`.
  */
 export const maxSteps = 150_000;
 
 /**
- * Maximum size of the states that one expression keeps of its searches, by the engine's own reckoning. Ordinary
- * expressions need up to 9 KB, those with several alternatives more: with half of this bound, one of five words took
- * five times as long. The number of expressions is limited by `maxTotalSize` for each flag, not for a process.
+ * Maximum size of the DFA states that one expression caches, as the engine counts it. Ordinary expressions need up to
+ * 9 KB, and expressions with several alternatives more: with half of this bound, one of five words took five times as
+ * long. `maxTotalSize` limits the number of expressions of a flag, not of a process.
  */
 export const searchMemoryBytes = 32 * 1024;
 
 /**
- * Of all expressions in the rules of one state, by `countExpression`: some thirty milliseconds of
- * compiling, which management spends on every change of rules and every edge after it.
+ * Maximum sum of `countExpression` over the rules of one state. It corresponds to about thirty milliseconds of
+ * compiling, which management spends on every change of the rules, and then every edge.
  */
 export const maxTotalSize = 5_000;
 
-/** What one more expression counts, however small: it has its own start, memory and text. */
+/** Fixed part of every expression, for its own start, memory and text. */
 const perExpression = 30;
 
 /**
- * What an expression counts towards `maxTotalSize`. The work of its classes, in steps of 5 µs, counts as
- * well, since the time that rules take to compile is bounded by this.
+ * Returns what an expression counts towards `maxTotalSize`. The work of compiling its classes is included, in steps of
+ * 5 µs, because `maxTotalSize` bounds the compile time of rules.
  */
 export function countExpression(programSize: number, classWork: number): number {
   return perExpression + programSize + classWork;
 }
 
-/** The longest text, or list of texts, in which an expression of this size is searched. */
+/** Returns the maximum length of a text, or of a joined list of texts, for an expression of this size. */
 export function maxTextLengthFor(programSize: number): number {
   return Math.min(maxTextLength, Math.floor(maxSteps / programSize));
 }

@@ -15,25 +15,25 @@ export type CompiledRegex =
   | {
       ok: true;
       test: (text: string) => boolean;
-      /** Texts that are longer are not searched. */
+      /** Maximum length of a searched text. */
       maxTextLength: number;
       countsAs: number;
-      /** Length of the shortest text that could match. */
+      /** Returns the length of the shortest text that could match. */
       shortestMatch: () => number;
     }
-  /** What is wrong, without the expression itself. */
+  /** The problem does not contain the expression. */
   | { ok: false; problem: string };
 
 const tooLarge: CompiledRegex = {
   ok: false,
   problem:
-    "it is too large: a repetition such as {1,63} counts as often as it may repeat, and one within another multiplies; write + or * for one of them, or fewer classes such as \\pL and, under (?i), fewer or narrower ranges",
+    "it is too large. A repetition such as {1,63} counts 63 times, and nested repetitions multiply. Use + or * instead, fewer classes such as \\pL, or, under (?i), fewer or narrower ranges",
 };
 
-/** An expression of such characters alone matches itself, which a search for text finds without the engine. */
+/** Matches expressions of literal characters alone. A plain text search replaces the engine for them. */
 const plainText = /^[\w !"#%&',/:;<=>@~-]*$/;
 
-/** An expression in RE2 syntax, to be searched for anywhere in a text, in linear time. */
+/** Compiles an expression in RE2 syntax. It matches anywhere in a text, in linear time. */
 export function compileRegex(pattern: string): CompiledRegex {
   if (pattern.length > maxPatternLength) {
     return { ok: false, problem: `it is longer than ${maxPatternLength} characters` };
@@ -64,8 +64,8 @@ export function compileRegex(pattern: string): CompiledRegex {
 }
 
 /**
- * Limits the states of earlier searches that an expression keeps. Without this limit they grow to 8 MiB
- * (test search-memory). The engine discards them at the limit, and searches without states if that happens too often.
+ * Limits the DFA states that an expression caches between searches. Without this limit they grow to 8 MiB (test
+ * search-memory). The engine discards them at the limit, and searches without them if that happens too often.
  */
 function limitSearchMemory(regex: RE2JS): void {
   const states = regex.re2().dfa;
@@ -73,14 +73,14 @@ function limitSearchMemory(regex: RE2JS): void {
   states.memBudget = searchMemoryBytes;
 }
 
-/** What an expression counts at the least, known before it is compiled. */
+/** Returns a lower bound of what an expression counts, without compiling it. */
 export function countUncompiled(pattern: string): number {
   return countExpression(0, pattern.length > maxPatternLength ? 0 : estimateClassWork(pattern));
 }
 
 /**
- * The instructions of an expression, each as often as it is costlier than comparing one character: a
- * class of many ranges, such as all letters of Unicode, is looked through by halves.
+ * Returns the number of instructions, weighted by their cost relative to comparing one character. A class of many
+ * ranges, such as all letters of Unicode, costs a binary search.
  */
 function weigh({ inst }: Program): number {
   let size = 0;

@@ -1,8 +1,8 @@
 /**
- * How large a pattern becomes when its counted repetitions are written out: at least about the number
- * of instructions that it compiles to. It is asked before compiling, because a pattern of 500
- * characters can compile to half a million instructions, and refusing those afterwards would come too
- * late. Not a parser: what is no valid pattern is refused by the engine.
+ * Estimates the size of a pattern with its counted repetitions written out: about the number of instructions of the
+ * program, or more. The estimate is made before compiling, because a pattern of 500 characters can compile to half a
+ * million instructions, and compiling it would already block the process. This is not a parser; the engine rejects
+ * invalid patterns.
  */
 export function estimateSize(pattern: string): number {
   const outer: number[] = [];
@@ -14,12 +14,12 @@ export function estimateSize(pattern: string): number {
       size = 0;
       lastItem = 0;
     } else if (token === ")") {
-      // Two more for the group's own capture.
+      // The capture of the group adds two instructions.
       lastItem = size + 2;
       size = (outer.pop() ?? 0) + lastItem;
     } else if (repetition.test(token)) {
       const times = Math.max(1, ...(token.match(/\d+/g) ?? []).map(Number));
-      // An optional copy has a branch of its own.
+      // An optional copy adds a branch.
       const repeated = (lastItem + 1) * times;
       size += repeated - lastItem;
       lastItem = repeated;
@@ -31,17 +31,16 @@ export function estimateSize(pattern: string): number {
   return outer.reduce((sum, part) => sum + part, size);
 }
 
-/** Literal stretches, escapes (with their braces), classes, counted repetitions, and single characters. */
+/** Matches quoted literals, escapes (with their braces), classes, counted repetitions, and single characters. */
 export const tokens =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|\[:[^\]]*:\]|[^\]\\])*\]?|\{\d+(?:,\d*)?\}|[\s\S]/g;
 
 const repetition = /^\{\d/;
 
 /**
- * What the classes of a pattern cost to compile, in steps of at most 5 µs. It is asked before
- * compiling. A class has few characters and much work: each `\pL` in it brings some hundred ranges, and
- * under `(?i)` the engine goes through each range one character at a time, 0.1 ms for `[B-ϧ]`, as often as
- * it is written.
+ * Estimates the work of compiling the classes of a pattern, in steps of at most 5 µs, before compiling. A short class
+ * can be costly: each `\pL` in it adds some hundred ranges. Under `(?i)` the engine iterates over the characters of
+ * each range: 0.1 ms for each occurrence of `[B-ϧ]`.
  */
 export function estimateClassWork(pattern: string): number {
   const ignoresCase = caseFlag.test(pattern);
@@ -53,24 +52,25 @@ export function estimateClassWork(pattern: string): number {
   return steps;
 }
 
-/** Up to 0.25 ms, for `\PL` in a class under `(?i)`. */
+/** Steps of one property: up to 0.25 ms, for `\PL` in a class under `(?i)`. */
 const perProperty = (ignoresCase: boolean) => (ignoresCase ? 50 : 25);
 
-/** Characters of a range that are gone through in a step under `(?i)`, where all of them have two cases. */
+/** Characters of a range per step under `(?i)`, if all of them have two cases. */
 const foldedPerStep = 35;
 
-/** So many characters have another case, in all of Unicode; those of a longer range mostly have none. */
+/** Approximate number of characters with case in Unicode. The further characters of a range count as caseless. */
 const maxFolded = 3_000;
+/** Characters without case per step. */
 const othersPerStep = 160;
 
-/** Characters, and escapes such as `\W`, which bring a few ranges each. */
 const charactersPerStep = 10;
+/** Steps of an escape such as `\W`, which adds a few ranges. */
 const perEscape = 1;
 
-/** Beyond the last letter that has another case nothing is gone through. */
+/** The last character with case. The engine does not iterate beyond it. */
 const lastFolded = 0x1e943;
 
-/** It may stand anywhere in the pattern, and is taken to hold for all of it. */
+/** The flag can occur anywhere in the pattern. The estimate applies it to the whole pattern. */
 const caseFlag = /\(\?[a-z]*i/i;
 const property = /^\\[pP]/;
 
@@ -95,7 +95,7 @@ function workOfRange(length: number): number {
 
 const classParts = /\\[pPx]\{[^}]*\}|\\x[0-9a-fA-F]{2}|\\[\s\S]|[\s\S]/gu;
 
-/** Undefined when it is an escape of another kind, or nothing. */
+/** Returns the code point of a class part; undefined for other escapes and for a missing part. */
 function pointOf(part: string | undefined): number | undefined {
   const hexadecimal = /^\\x\{?([0-9a-fA-F]+)/.exec(part ?? "")?.[1];
   if (hexadecimal !== undefined) return Number.parseInt(hexadecimal, 16);

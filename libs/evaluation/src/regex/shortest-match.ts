@@ -1,8 +1,8 @@
 /**
- * Computes the length of the shortest text that an expression could match, in UTF-16 code units; `Infinity`
- * when no text can match. The instructions of a program form a graph, which is searched by increasing length.
- * Assertions about the text's start and end, and contradictory ones about words at the same position, are dead ends.
- * Other assertions count as fulfilled, so the true length can be larger.
+ * Computes the length of the shortest text that an expression could match, in UTF-16 code units; `Infinity` if no text
+ * can match. The instructions of a program form a graph, which is searched by increasing length. Unsatisfiable
+ * assertions about the start and end of the text, and contradictory word boundaries at one position, are dead ends.
+ * Other assertions count as satisfied, so the true length can be larger.
  */
 export function shortestMatch({ inst, start }: Program): number {
   const byLength: State[][] = [[{ at: start, facts: 0 }]];
@@ -29,17 +29,17 @@ export function shortestMatch({ inst, start }: Program): number {
   return Number.POSITIVE_INFINITY;
 }
 
-/** The next instruction, and bits of what must hold at the position before it. */
+/** The next instruction, and the facts about the position before it as bits. */
 type State = { at: number; facts: number };
 
-/** Bits of `facts`, except `afterCharacter` as the library numbers assertions. */
+/** Bits of `facts`. All except `afterCharacter` are the library's numbers of assertions. */
 const afterCharacter = 1;
 const assertion = { startOfText: 4, endOfText: 8, wordBoundary: 16, noWordBoundary: 32 };
 const contradiction = assertion.wordBoundary | assertion.noWordBoundary;
 const remembered = assertion.endOfText | contradiction;
 const factsEnd = 64;
 
-/** Returns undefined when nothing can follow: the instruction contradicts the facts. */
+/** Returns the facts after an instruction, or undefined if the instruction contradicts the facts. */
 function factsAfter(instruction: Instruction, facts: number): number | undefined {
   if (codeUnits(instruction) > 0)
     return (facts & assertion.endOfText) === 0 ? afterCharacter : undefined;
@@ -52,10 +52,10 @@ function factsAfter(instruction: Instruction, facts: number): number | undefined
 
 export type Program = { start: number; inst: readonly Instruction[] };
 
-/** `runes`: the characters of a class as ranges in ascending order, or one character. */
+/** `runes` contains the characters of a class as ascending ranges, or one character. */
 type Instruction = { op: number; out: number; arg: number; runes: ArrayLike<number> };
 
-/** The library's numbers, which its documentation does not list. */
+/** The library's numbers of operations, which its documentation does not list. */
 const operation = {
   alternative: 1,
   alternativeMatch: 2,

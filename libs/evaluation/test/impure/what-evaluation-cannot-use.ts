@@ -1,18 +1,18 @@
 /**
- * This compiles only as long as each of these lines does not: what the sources of this package are
- * compiled with knows neither Node nor a browser. It is checked with the types of the whole project. What the
- * language itself has of clocks, randomness and locales is kept out by `pure.test.ts`.
+ * Checks that the sources of this package compile without the types of Node and of browsers. Each line below must fail
+ * to compile, otherwise its directive is an error. The type check of the whole project includes this file. Clocks,
+ * randomness and locales are part of the language, so `pure.test.ts` excludes them.
  */
 
 // @ts-expect-error No environment variables, no exit.
 export const environment = process.env;
-// @ts-expect-error No bytes of Node.
+// @ts-expect-error No buffers of Node.
 export const bytes = Buffer.from("");
 // @ts-expect-error No encoder of the platform.
 export const encoder = new TextEncoder();
-// @ts-expect-error Nothing is printed.
+// @ts-expect-error No console.
 console.log("");
-// @ts-expect-error Nothing is timed.
+// @ts-expect-error No timers.
 setTimeout(() => undefined, 0);
 // @ts-expect-error No network.
 export const request = fetch("https://example.com");

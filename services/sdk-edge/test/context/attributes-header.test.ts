@@ -11,27 +11,27 @@ describe("given X-User-Attributes", () => {
       { plan: "pro", country: "DE" },
     ],
     ["white space within", "full name=Jane Doe", { "full name": "Jane Doe" }],
-    ["further equals signs, which are the value's", "filter=a=b==", { filter: "a=b==" }],
+    ["further equals signs as part of the value", "filter=a=b==", { filter: "a=b==" }],
     ["an empty value", "plan=", { plan: "" }],
     ["an empty id, which counts as missing", "id=,user_id=,plan=a", { plan: "a" }],
     ["an empty id beside user_id", "user_id=u,id=", { id: "u" }],
-    ["a name twice, of which the later wins", "plan=free,plan=pro", { plan: "pro" }],
+    ["a repeated name, of which the last wins", "plan=free,plan=pro", { plan: "pro" }],
     [
-      "commas in front, behind and doubled",
+      "leading, trailing and repeated commas",
       ",plan=pro,, ,country=DE,",
       { plan: "pro", country: "DE" },
     ],
-    ["nothing but commas", ", ,", {}],
+    ["only commas", ", ,", {}],
     ["user_id, which is id", "user_id=u", { id: "u" }],
     ["user_id after id, which wins", "id=i,user_id=u", { id: "i" }],
     ["user_id before id, which wins", "user_id=u,id=i", { id: "i" }],
     ["numbers and booleans, which are text", "n=1,b=true", { n: "1", b: "true" }],
-    ["percent signs and quotes as they are", 'a=%20,b="c"', { a: "%20", b: '"c"' }],
+    ["percent signs and quotes unchanged", 'a=%20,b="c"', { a: "%20", b: '"c"' }],
   ])("reads %s", (_case, list, expected) => {
     expect(readAttributesHeader(list)).toEqual(new Map(Object.entries(expected)));
   });
 
-  it("takes the names of prototypes for names", () => {
+  it("accepts names of prototype members as attribute names", () => {
     expect(readAttributesHeader("__proto__=a,constructor=b")).toEqual(
       new Map([
         ["__proto__", "a"],
@@ -45,7 +45,7 @@ describe("given X-User-Attributes", () => {
     ["no equals sign in one of several", "plan=pro,marked"],
     ["no name", "=marked"],
     ["a name of white space", "  =marked"],
-  ])("refuses %s", (_case, list) => {
+  ])("rejects %s", (_case, list) => {
     expect(readAttributesHeader(list)).toEqual({
       rejected: "VALIDATION_001",
       message: "X-User-Attributes must be a list like name=value,name=value",

@@ -3,13 +3,13 @@ import { describe, expect, it } from "@jest/globals";
 import { readBodyAttributes } from "../../src/context/body-attributes.ts";
 import { attributesOf } from "./reading.ts";
 
-/** Bodies are written as JSON: parsing makes properties that a literal would not, as `__proto__`. */
+/** Parses bodies from JSON, because parsing creates own properties that a literal does not, such as `__proto__`. */
 const read = (json: string) => attributesOf(readBodyAttributes(JSON.parse(json)));
 
 describe("given a body", () => {
   it.each([
     [
-      "attributes side by side",
+      "attributes at the top level",
       '{"user_id":"u","email":"e","seats":3,"beta":true,"teams":["a",1]}',
       { id: "u", email: "e", seats: 3, beta: true, teams: ["a", 1] },
     ],
@@ -72,7 +72,7 @@ describe("given a body", () => {
     ],
     ["other fields of user over the top level", '{"user":{"plan":"wins"},"plan":"no"}', "plan"],
     [
-      "what is there over what is null",
+      "an attribute over null",
       '{"user":{"id":null,"plan":null,"attributes":{"id":null,"plan":null}},"id":"wins"}',
       "id",
     ],
@@ -85,7 +85,7 @@ describe("given a body", () => {
     '{"user":{"__proto__":"a","constructor":"b","hasOwnProperty":"c"}}',
     '{"user":{"attributes":{"__proto__":"a","constructor":"b","hasOwnProperty":"c"}}}',
     '{"user":{"attributes":{"constructor":"b"},"hasOwnProperty":"c"},"__proto__":"a"}',
-  ])("takes the names of prototypes for names: %s", (json) => {
+  ])("accepts names of prototype members as attribute names: %s", (json) => {
     const attributes = read(json);
     expect([...attributes].sort()).toEqual([
       ["__proto__", "a"],
@@ -94,13 +94,13 @@ describe("given a body", () => {
     ]);
   });
 
-  it("does not take a prototype that is sent for a user, or for attributes", () => {
+  it("does not read a user or attributes from a prototype in the body", () => {
     const problem = readBodyAttributes(JSON.parse('{"__proto__":{"user":{"id":"marked"}}}'));
     expect(problem).toHaveProperty("rejected", "VALIDATION_001");
     expect(read("{}").has("__proto__")).toBe(false);
   });
 
-  it("leaves the body as it was", () => {
+  it("does not modify the body", () => {
     const json = '{"user":{"id":"u","attributes":{"a":1},"b":2},"c":3}';
     const body: unknown = JSON.parse(json);
     readBodyAttributes(body);
@@ -108,7 +108,7 @@ describe("given a body", () => {
   });
 });
 
-describe("given a body that does not fit", () => {
+describe("given an invalid body", () => {
   it.each([
     ["null", "null", '"" (the whole document) must be an object'],
     ["a list", '["marked"]', '"" (the whole document) must be an object'],
@@ -159,9 +159,9 @@ describe("given a body that does not fit", () => {
       '{"user":{"id":"u","attributes":{"id":true}}}',
       /^\/user\/attributes\/id must be /,
     ],
-  ])("refuses %s", (_case, json, message) => {
+  ])("rejects %s", (_case, json, message) => {
     const problem = readBodyAttributes(JSON.parse(json));
-    if (!isProblem(problem)) throw new Error("it was read");
+    if (!isProblem(problem)) throw new Error("The body was accepted.");
     expect(problem.rejected).toBe("VALIDATION_001");
     expect(problem.message).toMatch(message);
     expect(problem.message).not.toContain("marked");

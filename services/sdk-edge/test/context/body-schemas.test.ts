@@ -6,8 +6,8 @@ import { readBodyAttributes } from "../../src/context/body-attributes.ts";
 import { readOfrepContext } from "../../src/context/ofrep-context.ts";
 
 /**
- * The OpenAPI document shows these schemas; the edge checks bodies in its readers. The tests compare the verdicts on
- * every combination of two known members with known values, and on generated bodies.
+ * The OpenAPI document contains these schemas, but the edge validates bodies in its readers. These tests compare their
+ * results for every combination of two known members with known values, and for generated bodies.
  */
 const scalars = ["", "text", 0, 1.5, true, false, null];
 const lists = [[], ["a", 1, true], [null], [{}], [["a"]]];
@@ -23,7 +23,7 @@ const names = [
   "__proto__",
 ];
 
-/** `JSON.parse` makes an own member of every name, as it does for the bodies of requests. */
+/** Creates an object by `JSON.parse`, which creates an own member for every name, as for request bodies. */
 const object = (members: [name: string, value: unknown][]): unknown =>
   JSON.parse(
     `{${members.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join()}}`,
@@ -46,7 +46,7 @@ function* objectsOf(among: readonly unknown[]): Generator<unknown> {
 const flat = [...objectsOf(values)];
 const noObjects: unknown[] = [null, true, 1, "text", [], [{}]];
 
-/** Members of known names more often than others, down to four levels. */
+/** Generates bodies up to four levels deep, mostly with members of known names. */
 const anyBody = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 4, depthSize: "small" },
@@ -90,7 +90,7 @@ function expectAgreement(
 }
 
 describe("given the schema of SDK bodies", () => {
-  it("has the reader's verdict on every combination of known members", () => {
+  it("agrees with the reader on every combination of known members", () => {
     expectAgreement([...flat, ...noObjects], sdkVerdicts);
     expectAgreement(
       flat.map((user) => ({ user })),
@@ -102,13 +102,13 @@ describe("given the schema of SDK bodies", () => {
     );
   });
 
-  it("has the reader's verdict on generated bodies", () => {
+  it("agrees with the reader on generated bodies", () => {
     expectAgreement(fc.sample(anyBody, { seed: 16, numRuns: 5_000 }), sdkVerdicts);
   });
 });
 
 describe("given the schema of OFREP bodies", () => {
-  it("has the reader's verdict on every combination of known members", () => {
+  it("agrees with the reader on every combination of known members", () => {
     expectAgreement([...flat, ...noObjects], ofrepVerdicts);
     expectAgreement(
       flat.map((context) => ({ context })),
@@ -116,7 +116,7 @@ describe("given the schema of OFREP bodies", () => {
     );
   });
 
-  it("has the reader's verdict on generated bodies", () => {
+  it("agrees with the reader on generated bodies", () => {
     const requests = fc.sample(anyBody, { seed: 17, numRuns: 5_000 });
     expectAgreement(requests, ofrepVerdicts);
     expectAgreement(

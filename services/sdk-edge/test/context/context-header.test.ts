@@ -27,9 +27,9 @@ describe("given X-User-Context in JSON", () => {
     ["null, which counts as missing", '{"id":null,"plan":null}', []],
     ["an id that is null beside user_id", '{"id":null,"user_id":"u"}', [["id", "u"]]],
     ["no attributes", "{}", []],
-    ["white space in front", ' \t{"plan":"pro"}', [["plan", "pro"]]],
+    ["leading white space", ' \t{"plan":"pro"}', [["plan", "pro"]]],
     [
-      "names of prototypes",
+      "names of prototype members",
       '{"__proto__":"a","constructor":"b","toString":"c"}',
       [
         ["__proto__", "a"],
@@ -83,7 +83,7 @@ describe("given X-User-Context with two members of the same name", () => {
   });
 });
 
-describe("given X-User-Context that is no JSON object", () => {
+describe("given X-User-Context that is not a JSON object", () => {
   const notAnObject = {
     rejected: "VALIDATION_001",
     message: "X-User-Context must be a JSON object in UTF-8, as it is or in base64 or base64url",
@@ -91,8 +91,8 @@ describe("given X-User-Context that is no JSON object", () => {
 
   it.each([
     ["a word", "marked"],
-    ["JSON that is cut off", '{"plan":"marked'],
-    ["JSON with something behind it", '{"plan":"marked"} x'],
+    ["truncated JSON", '{"plan":"marked'],
+    ["JSON with trailing text", '{"plan":"marked"} x'],
     ["JSON sent twice", '{"plan":"marked"}, {"plan":"marked"}'],
     ["base64 sent twice", `${inBase64('{"a":1}')}, ${inBase64('{"a":1}')}`],
     ["a JSON array", '["marked"]'],
@@ -107,18 +107,18 @@ describe("given X-User-Context that is no JSON object", () => {
     ["base64 and base64url mixed", `${inBase64('{"a":"???"}')}-_+/`],
     ["base64 with too much padding", `${inBase64('{"ab":"c"}').replaceAll("=", "")}===`],
     ["base64 with too little padding", inBase64('{"ab":"c"}').slice(0, -1)],
-    ["base64 with padding where none is due", `${inBase64('{"ab":"cd"} ')}=`],
-    ["base64 that is one character short of bytes", `${inBase64('{"ab":"cd"} ')}A`],
+    ["base64 with superfluous padding", `${inBase64('{"ab":"cd"} ')}=`],
+    ["base64 with an incomplete last byte", `${inBase64('{"ab":"cd"} ')}A`],
     ["only padding", "=="],
-    ["bytes in base64 that are no UTF-8", Buffer.from('{"a":"\xff"}', "latin1").toString("base64")],
+    ["invalid UTF-8 in base64", Buffer.from('{"a":"\xff"}', "latin1").toString("base64")],
     ["a byte order mark in base64", inBase64('\ufeff{"plan":"free"}')],
     ["percent-encoded JSON", "%7B%22a%22%3A1%7D"],
     ["a quoted string", '"{}"'],
-  ])("refuses %s", (_case, value) => {
+  ])("rejects %s", (_case, value) => {
     expect(readContextHeader(value)).toEqual(notAnObject);
   });
 
-  it("refuses bytes that are no UTF-8", () => {
+  it("rejects invalid UTF-8", () => {
     expect(readContextHeader('{"plan":"\xff"}')).toEqual({
       rejected: "VALIDATION_001",
       message: "X-User-Context must be valid UTF-8",
@@ -126,10 +126,10 @@ describe("given X-User-Context that is no JSON object", () => {
   });
 });
 
-describe("given X-User-Context with a value that no attribute can have", () => {
+describe("given X-User-Context with an invalid attribute value", () => {
   it.each([
     ["an object", '{"marked":{}}'],
-    ["an object under the name of a prototype", '{"__proto__":{"marked":true}}'],
+    ["an object named __proto__", '{"__proto__":{"marked":true}}'],
     ["an array in an array", '{"marked":[["a"]]}'],
     ["null in an array", '{"marked":[null]}'],
     ["an object in an array", '{"marked":[{}]}'],
@@ -137,9 +137,9 @@ describe("given X-User-Context with a value that no attribute can have", () => {
     ["an id that is a boolean", '{"id":true}'],
     ["an id that is an array", '{"id":["marked"]}'],
     ["a user_id that is an object", '{"user_id":{"marked":1}}'],
-  ])("refuses %s", (_case, json) => {
+  ])("rejects %s", (_case, json) => {
     const problem = readContextHeader(json);
-    if (!isProblem(problem)) throw new Error("it was read");
+    if (!isProblem(problem)) throw new Error("The header was accepted.");
     expect(problem.rejected).toBe("VALIDATION_001");
     expect(problem.message).toMatch(/^X-User-Context /);
     expect(problem.message).not.toContain("marked");

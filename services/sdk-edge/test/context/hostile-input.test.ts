@@ -4,15 +4,15 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { readOfrepContext } from "../../src/context/ofrep-context.ts";
 import { readUserContext } from "../../src/context/user-context.ts";
-import { asHeader, asQuery, knows } from "./reading.ts";
+import { asHeader, asQuery, holds } from "./reading.ts";
 
-/** Stands in everything that is sent as a name or a value here, and in nothing that is answered. */
+/** Part of every name and value in requests. It must not occur in any response. */
 const mark = "xqzmarkzqx";
 
 const Context = createContext(new Map()).constructor;
 
-/** What was answered instead of a context; every answer is one or the other. */
-function complaintOf(answered: object): string | undefined {
+/** Returns the text of a problem; undefined for a context. Every result must be one or the other. */
+function problemTextOf(answered: object): string | undefined {
   if (answered instanceof Context) return undefined;
   if (isProblem(answered)) return `${answered.rejected} ${answered.message}`;
   expect(Object.keys(answered)).toEqual(["errorCode", "errorDetails"]);
@@ -45,7 +45,7 @@ const json = fc.letrec<{ value: unknown; object: Record<string, unknown> }>((tie
   object: fc.dictionary(markedText, tie("value"), { maxKeys: 6, noNullPrototype: true }),
 }));
 
-/** JSON text of it, also of what `JSON.stringify` would rather not write. */
+/** Returns the JSON text of a value, including numbers beyond the range of a double. */
 function asJson(value: unknown): string {
   return JSON.stringify(value, (_name, inner: unknown) =>
     inner === Number.POSITIVE_INFINITY ? "1e400" : inner,
@@ -71,7 +71,7 @@ const headerText = fc.oneof(
   { arbitrary: markedText, weight: 1 },
 );
 
-/** Bytes that Node would let through, most of them UTF-8 and some of them cut. */
+/** Header values that Node accepts: most are UTF-8, some are truncated. */
 const header = fc.option(
   fc
     .tuple(headerText.map(asHeader), fc.nat(300))
@@ -100,8 +100,8 @@ const headers = fc.record({
   "x-user-attributes": header,
 });
 
-describe("given whatever headers, query and body", () => {
-  it("gives a context or a refusal that repeats nothing of it", () => {
+describe("given arbitrary headers, query and body", () => {
+  it("returns a context, or a problem that repeats no input", () => {
     fc.assert(
       fc.property(
         headers,
@@ -113,7 +113,7 @@ describe("given whatever headers, query and body", () => {
             ...asQuery(search),
             body: body === undefined ? undefined : JSON.parse(asJson(body)),
           });
-          expect(complaintOf(answered) ?? "").not.toContain(mark);
+          expect(problemTextOf(answered) ?? "").not.toContain(mark);
         },
       ),
       { numRuns: 1_000 },
@@ -121,8 +121,8 @@ describe("given whatever headers, query and body", () => {
   });
 });
 
-describe("given whatever body of an OFREP request", () => {
-  it("gives a context or an error that repeats nothing of it", () => {
+describe("given an arbitrary body of an OFREP request", () => {
+  it("returns a context, or an error that repeats no input", () => {
     const body = fc.oneof(
       json.value,
       json.value.map((context) => ({ context })),
@@ -130,7 +130,7 @@ describe("given whatever body of an OFREP request", () => {
     fc.assert(
       fc.property(body, (sent) => {
         const answered = readOfrepContext(JSON.parse(asJson(sent)));
-        expect(complaintOf(answered) ?? "").not.toContain(mark);
+        expect(problemTextOf(answered) ?? "").not.toContain(mark);
       }),
       { numRuns: 1_000 },
     );
@@ -140,7 +140,7 @@ describe("given whatever body of an OFREP request", () => {
 const deep = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 const deepObject = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 
-describe("given values that are nested as deep as a body may be long", () => {
+describe("given values nested as deeply as the maximum length of a body allows", () => {
   const nested: [string, string][] = [
     ["arrays", `{"a":${deep(32_000)}}`],
     ["objects", deepObject(10_000)],
@@ -148,7 +148,7 @@ describe("given values that are nested as deep as a body may be long", () => {
     ["arrays in a user", `{"user":{"attributes":{"a":${deep(32_000)}}}}`],
   ];
 
-  it.each(nested)("refuses %s", (_case, body) => {
+  it.each(nested)("rejects %s", (_case, body) => {
     const answered = readUserContext({ headers: {}, ...asQuery(""), body: JSON.parse(body) });
     expect(answered).toHaveProperty("rejected", "VALIDATION_001");
   });
@@ -157,7 +157,7 @@ describe("given values that are nested as deep as a body may be long", () => {
     expect(readOfrepContext({ context: JSON.parse(body) })).not.toHaveProperty("errorCode");
   });
 
-  it("refuses them in a header, whole or cut off", () => {
+  it("rejects them in a header, complete or truncated", () => {
     for (const value of [`{"a":${deep(8_000)}}`, '{"a":'.repeat(3_000), deepObject(2_500)])
       for (const sent of [value, Buffer.from(value.slice(0, 12_000)).toString("base64")])
         expect(
@@ -171,36 +171,36 @@ describe("given 10,000 attributes", () => {
   const flat: unknown = JSON.parse(`{${pairs}}`);
 
   it.each([
-    ["side by side", flat],
+    ["at the top level", flat],
     ["in user.attributes", { user: { id: "u", attributes: flat } }],
     [
       "in both, and in user",
       { user: { ...(flat as object), attributes: flat }, ...(flat as object) },
     ],
-  ])("knows them all: %s", (_case, body) => {
+  ])("reads all of them: %s", (_case, body) => {
     const context = readUserContext({ headers: {}, ...asQuery(""), body });
     if (isProblem(context)) throw new Error(context.message);
-    for (const index of [0, 1, 5_000, 9_999]) expect(knows(context, `a${index}`, index)).toBe(true);
+    for (const index of [0, 1, 5_000, 9_999]) expect(holds(context, `a${index}`, index)).toBe(true);
   });
 });
 
-describe("given the names of prototypes on every way", () => {
-  it("knows them as attributes, and changes nothing else", () => {
+describe("given names of prototype members in every source", () => {
+  it("reads them as attributes, and changes no prototype", () => {
     const names = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty"];
     const object = `{${names.map((name) => `"${name}":"sent"`).join(",")}}`;
     const list = names.map((name) => `${name}=sent`).join(",");
-    const ways = [
+    const inputs = [
       { headers: { "x-user-context": object }, ...asQuery(""), body: undefined },
       { headers: { "x-user-attributes": list }, ...asQuery(""), body: undefined },
       { headers: {}, ...asQuery(""), body: JSON.parse(object) },
       { headers: {}, ...asQuery(""), body: JSON.parse(`{"user":${object}}`) },
       { headers: {}, ...asQuery(""), body: JSON.parse(`{"user":{"attributes":${object}}}`) },
     ];
-    for (const way of ways) {
-      const context = readUserContext(way);
+    for (const input of inputs) {
+      const context = readUserContext(input);
       if (isProblem(context)) throw new Error(context.message);
-      for (const name of names) expect(knows(context, name, "sent")).toBe(true);
-      expect(knows(context, "valueOf", "sent")).toBe(false);
+      for (const name of names) expect(holds(context, name, "sent")).toBe(true);
+      expect(holds(context, "valueOf", "sent")).toBe(false);
     }
     expect(({} as Record<string, unknown>).sent).toBeUndefined();
     expect(String({})).toBe("[object Object]");

@@ -1,11 +1,11 @@
 import { compile, type EvaluationContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import { readOfrepContext } from "../../src/context/ofrep-context.ts";
-import { knows } from "./reading.ts";
+import { holds } from "./reading.ts";
 
 function read(json: string): EvaluationContext {
   const context = readOfrepContext(JSON.parse(json));
-  if ("errorCode" in context) throw new Error(`it was refused: ${context.errorDetails}`);
+  if ("errorCode" in context) throw new Error(`The body was rejected: ${context.errorDetails}`);
   return context;
 }
 
@@ -16,18 +16,18 @@ describe("given the body of an OFREP request", () => {
     ["an empty context", '{"context":{}}'],
     ["an empty targeting key", '{"context":{"targetingKey":""}}'],
     [
-      "only what counts as missing",
+      "only values that count as missing",
       '{"context":{"targetingKey":null,"a":null,"b":{},"c":{"e":[]},"d":1e400}}',
     ],
-    ["attributes beside the context, which mean nothing", '{"id":"u","user":{"id":"u"}}'],
-    ["a context in a prototype that is sent", '{"__proto__":{"context":{"targetingKey":"u"}}}'],
-  ])("gives the one empty context: %s", (_case, json) => {
+    ["ignored attributes beside the context", '{"id":"u","user":{"id":"u"}}'],
+    ["a context in a prototype in the body", '{"__proto__":{"context":{"targetingKey":"u"}}}'],
+  ])("returns the shared empty context: %s", (_case, json) => {
     expect(read(json)).toBe(emptyContext);
   });
 
   it.each([
     ["the targeting key", '{"targetingKey":"u"}', "id", "u"],
-    ["the targeting key for a rule that names it", '{"targetingKey":"u"}', "targetingKey", "u"],
+    ["the targeting key for a rule on targetingKey", '{"targetingKey":"u"}', "targetingKey", "u"],
     ["a targeting key that is a number", '{"targetingKey":7}', "id", "7"],
     ["id beside an empty targeting key", '{"targetingKey":"","id":"i"}', "id", "i"],
     ["the targeting key over id", '{"id":"i","targetingKey":"u"}', "id", "u"],
@@ -46,13 +46,13 @@ describe("given the body of an OFREP request", () => {
     ["arrays", '{"l":["a","b"]}', "l", "b"],
     ["the valid elements of an array", '{"l":[null,{},[1],1e400,"b"]}', "l", "b"],
     ["an array without valid elements as empty", '{"l":[null],"plan":"pro"}', "plan", "pro"],
-    ["what stands beside nested values", '{"nested":{"a":{"b":[]}},"plan":"pro"}', "plan", "pro"],
-    ["names of prototypes", '{"__proto__":"a"}', "__proto__", "a"],
+    ["attributes beside nested values", '{"nested":{"a":{"b":[]}},"plan":"pro"}', "plan", "pro"],
+    ["names of prototype members", '{"__proto__":"a"}', "__proto__", "a"],
   ])("reads %s", (_case, context, attribute, value) => {
-    expect(knows(read(`{"context":${context}}`), attribute, value)).toBe(true);
+    expect(holds(read(`{"context":${context}}`), attribute, value)).toBe(true);
   });
 
-  it("takes a targeting key that is a number for its text, as every id", () => {
+  it("converts a numeric targeting key to its text, like every id", () => {
     const flag = compile({
       key: "asks",
       enabled: true,
@@ -66,9 +66,9 @@ describe("given the body of an OFREP request", () => {
   });
 });
 
-describe("given the body of an OFREP request that does not fit", () => {
+describe("given an invalid body of an OFREP request", () => {
   it.each([undefined, null, [], "marked", 5, true, [{ context: {} }]])(
-    "cannot parse %j",
+    "returns PARSE_ERROR for %j",
     (body) => {
       expect(readOfrepContext(body)).toEqual({
         errorCode: "PARSE_ERROR",
@@ -92,7 +92,7 @@ describe("given the body of an OFREP request that does not fit", () => {
     ['{"user_id":["marked"]}', "/context/user_id must be a string or a number"],
     ['{"targetingKey":"","user_id":true}', "/context/user_id must be a string or a number"],
     ['{"id":[{}]}', "/context/id must be a string or a number"],
-  ])("finds the context invalid: %s", (context, errorDetails) => {
+  ])("returns INVALID_CONTEXT: %s", (context, errorDetails) => {
     expect(readOfrepContext(JSON.parse(`{"context":${context}}`))).toEqual({
       errorCode: "INVALID_CONTEXT",
       errorDetails,

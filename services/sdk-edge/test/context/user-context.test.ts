@@ -3,25 +3,25 @@ import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
 import { isProblem } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
 import { type ContextSources, readUserContext } from "../../src/context/user-context.ts";
-import { asHeader, asQuery, knows } from "./reading.ts";
+import { asHeader, asQuery, holds } from "./reading.ts";
 
 const nothing: ContextSources = { headers: {}, ...asQuery(""), body: undefined };
 
 function read(sources: Partial<ContextSources>): EvaluationContext {
   const context = readUserContext({ ...nothing, ...sources });
-  if (isProblem(context)) throw new Error(`it was refused: ${context.message}`);
+  if (isProblem(context)) throw new Error(`The request was rejected: ${context.message}`);
   return context;
 }
 
 function problemOf(sources: Partial<ContextSources>) {
   const problem = readUserContext({ ...nothing, ...sources });
-  if (!isProblem(problem)) throw new Error("it was read");
+  if (!isProblem(problem)) throw new Error("The request was accepted.");
   return problem;
 }
 
-describe("given a request that says nothing about its user", () => {
+describe("given a request without attributes of a user", () => {
   it.each<[string, Partial<ContextSources>]>([
-    ["nothing at all", {}],
+    ["no input", {}],
     ["other headers", { headers: { authorization: "Bearer x", "x-user-agent": "y" } }],
     [
       "headers without a value",
@@ -39,13 +39,13 @@ describe("given a request that says nothing about its user", () => {
     ["an empty body object", { body: {} }],
     ["a body whose attributes are null", { body: { id: null, user: { id: null } } }],
     ["an empty context header", { headers: { "x-user-context": "{}" } }],
-    ["a list of nothing", { headers: { "x-user-attributes": ", ," } }],
-  ])("gives the one empty context: %s", (_case, sources) => {
+    ["an empty list", { headers: { "x-user-attributes": ", ," } }],
+  ])("returns the shared empty context: %s", (_case, sources) => {
     expect(read(sources)).toBe(emptyContext);
   });
 });
 
-/** Each source that can say who asks, from the one that wins over all others down. */
+/** The sources of attributes, in the order of precedence. */
 const sources: {
   name: string;
   attribute: string;
@@ -95,21 +95,21 @@ const pairs = sources.flatMap((stronger, index) =>
     })),
 );
 
-describe("given two sources that say the same attribute", () => {
+describe("given two sources of the same attribute", () => {
   it.each(pairs)(
-    "takes $attribute from $wins and not from $over",
+    "reads $attribute from $wins and not from $over",
     ({ attribute, stronger, weaker }) => {
       const context = read({
         ...weaker,
         ...stronger,
         headers: { ...weaker.headers, ...stronger.headers },
       });
-      expect(knows(context, attribute, "wins")).toBe(true);
+      expect(holds(context, attribute, "wins")).toBe(true);
     },
   );
 });
 
-describe("given sources that say different attributes", () => {
+describe("given sources of different attributes", () => {
   const context = read({
     headers: {
       "x-user-context": '{"fromContext":1}',
@@ -128,18 +128,18 @@ describe("given sources that say different attributes", () => {
     ["fromList", "l"],
     ["fromUser", true],
     ["fromBody", "b"],
-  ])("knows them all: %s", (attribute, value) => {
-    expect(knows(context, attribute, value)).toBe(true);
+  ])("reads all of them: %s", (attribute, value) => {
+    expect(holds(context, attribute, value)).toBe(true);
   });
 
-  it("knows nothing that was not sent", () => {
-    expect(knows(context, "constructor", "")).toBe(false);
-    expect(knows(context, "user", "u")).toBe(false);
-    expect(knows(context, "user_id", "q")).toBe(false);
+  it("contains no attribute that was not sent", () => {
+    expect(holds(context, "constructor", "")).toBe(false);
+    expect(holds(context, "user", "u")).toBe(false);
+    expect(holds(context, "user_id", "q")).toBe(false);
   });
 });
 
-describe("given header values that are more than ASCII", () => {
+describe("given header values beyond ASCII", () => {
   it.each([
     ["id", "x-user-id", "jürgen"],
     ["email", "x-user-email", "jürgen@例え.jp"],
@@ -148,7 +148,7 @@ describe("given header values that are more than ASCII", () => {
   ])("reads %s of %s as UTF-8", (attribute, header, value) => {
     const context = read({ headers: { [header]: asHeader(value) } });
     const expected = attribute === "city" ? "München 🎈" : value;
-    expect(knows(context, attribute, expected)).toBe(true);
+    expect(holds(context, attribute, expected)).toBe(true);
   });
 
   it.each([
@@ -156,7 +156,7 @@ describe("given header values that are more than ASCII", () => {
     ["X-User-Email", "j\xfcrgen"],
     ["X-User-Attributes", "city=M\xfcnchen"],
     ["X-User-Context", '{"city":"M\xfcnchen"}'],
-  ])("refuses %s that is no UTF-8", (header, value) => {
+  ])("rejects %s with invalid UTF-8", (header, value) => {
     expect(problemOf({ headers: { [header.toLowerCase()]: value } })).toEqual({
       rejected: "VALIDATION_001",
       message: `${header} must be valid UTF-8`,
@@ -164,7 +164,7 @@ describe("given header values that are more than ASCII", () => {
   });
 });
 
-describe("given a source that is wrong and another one that overrules it", () => {
+describe("given an invalid source and another source with precedence over it", () => {
   it.each<[string, Partial<ContextSources>]>([
     ["X-User-Context", { headers: { "x-user-context": "{" } }],
     [
@@ -174,7 +174,7 @@ describe("given a source that is wrong and another one that overrules it", () =>
     ["X-User-ID", { headers: { "x-user-id": "\xff" } }],
     ["X-User-Attributes", { headers: { "x-user-attributes": "id" } }],
     ["the query", asQuery("user_id=%")],
-  ])("refuses it all the same: %s", (_case, wrong) => {
+  ])("still rejects the invalid source: %s", (_case, wrong) => {
     expect(problemOf({ ...wrong, body: { id: "u" } }).rejected).toBe("VALIDATION_001");
   });
 });
@@ -192,7 +192,7 @@ describe("given large headers about the user", () => {
       "all together",
       { "x-user-context": json(limit - 10), "x-user-id": "12345", "x-user-email": "1@345" },
     ],
-  ])("reads 16 KiB and refuses a byte more: %s", (_case, headers) => {
+  ])("reads 16 KiB and rejects one byte more: %s", (_case, headers) => {
     expect(isProblem(readUserContext({ ...nothing, headers }))).toBe(false);
     const [[name, value] = ["", ""]] = Object.entries(headers);
     const longer = { ...headers, [name]: String(value).replace("x", "xx") };
@@ -210,12 +210,12 @@ describe("given large headers about the user", () => {
   });
 });
 
-describe("given a request that says nothing of its user", () => {
+describe("given headers and parameters that are not attributes", () => {
   it.each<[string, IncomingHttpHeaders, string]>([
     ["nothing", {}, ""],
     ["other headers and parameters", { "user-agent": "x", "x-user": "y" }, "key=checkout"],
     ["headers without a value", { "x-user-id": "", "x-user-context": "" }, ""],
-  ])("answers the very context of nobody: %s", (_case, headers, query) => {
+  ])("returns the shared empty context: %s", (_case, headers, query) => {
     expect(read({ headers, ...asQuery(query) })).toBe(emptyContext);
   });
 });

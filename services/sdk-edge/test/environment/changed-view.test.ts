@@ -20,8 +20,8 @@ import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { buildSnapshot, takeEntries } from "../../src/snapshot/take-entries.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
-/** An environment whose answers follow each change. */
-type Followed = { snapshot: Snapshot; views: EnvironmentViews; tags: ConfigurationTags };
+/** A snapshot with the views and tags that are derived from it, updated with each change. */
+type Derived = { snapshot: Snapshot; views: EnvironmentViews; tags: ConfigurationTags };
 
 const env = id("env");
 const context = createContext(
@@ -31,7 +31,7 @@ const context = createContext(
   ]),
 );
 
-function follow(entries: SnapshotEntry[]): Followed {
+function follow(entries: SnapshotEntry[]): Derived {
   const snapshot = buildSnapshot(id("epoch"), entries);
   const views = createEnvironmentViews();
   const tags = createConfigurationTags();
@@ -44,14 +44,14 @@ function follow(entries: SnapshotEntry[]): Followed {
 }
 const none = new Set<string>();
 
-function take({ snapshot, views, tags }: Followed, ...entries: SnapshotEntry[]): EnvironmentView {
+function take({ snapshot, views, tags }: Derived, ...entries: SnapshotEntry[]): EnvironmentView {
   const change = { snapshot, ...takeEntries(snapshot, entries), isReplacement: false };
   views.update(change);
   tags.follow(change);
   return views.of(env);
 }
 
-/** Everything that depends on the flags alone, as clients see it. */
+/** Returns everything in responses that depends only on the flags. */
 function answersOf(view: EnvironmentView) {
   const values = [emptyContext, context].map((one) => view.valuesFor(one));
   const tags = [emptyContext, context].map((one) => view.tagFor(one));
@@ -66,7 +66,7 @@ function answersOf(view: EnvironmentView) {
   };
 }
 
-function expectSameAsRebuilt({ snapshot, views, tags }: Followed): void {
+function expectSameAsRebuilt({ snapshot, views, tags }: Derived): void {
   const environment = snapshot.environments.get(env);
   const view = views.of(env);
   expect(answersOf(view)).toEqual(answersOf(deriveView(environment)));
@@ -87,7 +87,7 @@ const rule = (plan: string) => [
   { conditions: [{ attribute: "plan", operator: "equals" as const, value: plan }] },
 ];
 
-/** Spreads neighbours over the order of the keys. */
+/** Returns the key of a flag. Flags with consecutive numbers are not adjacent in key order. */
 const keyOf = (number: number) => `area-${(number * 7) % 10}.flag-${number}`;
 
 function flag(number: number, fields: Partial<FlagEntry> = {}): SnapshotEntry {
@@ -99,7 +99,7 @@ const manyFlags = (count: number) => Array.from({ length: count }, (_, number) =
 describe("given any sequence of changes", () => {
   const change = fc.record({
     number: fc.integer({ min: 0, max: 40 }),
-    /** Another flag may claim the same key. */
+    /** Selects the key of flags 0 to 7, so that several flags can claim the same key. */
     claims: fc.integer({ min: 0, max: 8 }),
     version: fc.integer({ min: 1, max: 30 }),
     kind: fc.constantFrom("on", "off", "rule", "half", "delete"),
@@ -126,7 +126,7 @@ describe("given any sequence of changes", () => {
   it.each([
     ["a few flags", 20, 100],
     ["several segments", 2 * maxSegmentSize, 4],
-  ])("answers like a view that was derived anew, with %s", (_case, count, numRuns) => {
+  ])("equals a view derived from scratch, with %s", (_case, count, numRuns) => {
     fc.assert(
       fc.property(turns, (sequence) => {
         const followed = follow(manyFlags(count));
@@ -161,7 +161,7 @@ describe("given any sequence of changes", () => {
 });
 
 describe("given an environment that grows and shrinks", () => {
-  it("answers the same as one that was derived anew, and leaves no small segments", () => {
+  it("equals a view derived from scratch, and leaves no small segments", () => {
     const count = 2 * maxSegmentSize;
     const followed = follow([]);
     const all = manyFlags(count);
@@ -208,7 +208,7 @@ describe("given a change of one flag among many", () => {
         before.segments.flatMap((segment) => segment.withReplaced),
         after.segments.flatMap((segment) => segment.withReplaced),
       );
-      // A full segment is cut in two.
+      // A full segment is split in two.
       expect(segments.length).toBeLessThanOrEqual(2);
       expect(flags.length).toBeLessThanOrEqual(1);
       expect(after.keys === before.keys).toBe(given.sameKeys);
@@ -223,7 +223,7 @@ describe("given a change of one flag among many", () => {
 });
 
 describe("given the tag of an environment with up to 1,024 flags", () => {
-  it.each([1, 100, 1_024])("is that of release 0.1.0 (%d flags)", (count) => {
+  it.each([1, 100, 1_024])("equals the tag of release 0.1.0 (%d flags)", (count) => {
     const followed = follow(manyFlags(count - 1));
     const view = take(followed, flag(count - 1, { enabled: false }));
     const keys = Array.from({ length: count }, (_, number) => keyOf(number)).sort();

@@ -14,16 +14,16 @@ const tagOf = (...entries: SnapshotEntry[]) =>
   configurationStateOf(buildSnapshot(id("epoch"), entries).environments.get(id("env"))).tag;
 
 describe("given the flags of an environment", () => {
-  it("has the same tag for the same flags, in whatever order they came", () => {
+  it("has the same tag for the same flags, regardless of their order of arrival", () => {
     expect(tagOf(one, two)).toEqual(tagOf(two, one));
   });
 
-  it("tells the time of the newest change", () => {
+  it("contains the time of the newest change", () => {
     expect(tagOf(one, two).newestMs).toBe(Date.parse(at(5)));
     expect(tagOf(one, deletedFlag(9, id("flag", 2))).newestMs).toBe(Date.parse(at(9)));
   });
 
-  it("has another tag for another version, one flag more and one flag less", () => {
+  it("has a different tag for another version, an additional flag and a deleted flag", () => {
     const tags = [
       tagOf(one, two),
       tagOf(one),
@@ -34,20 +34,20 @@ describe("given the flags of an environment", () => {
     expect(new Set(tags.map(({ text }) => text)).size).toBe(tags.length);
   });
 
-  it("names the same state when a deletion is forgotten", () => {
+  it("has the same hash after a tombstone is removed", () => {
     expect(tagOf(one, deletedFlag(9, id("flag", 2))).hash).toBe(tagOf(one).hash);
   });
 
-  it("has one for an environment that is not known", () => {
+  it("has a tag for an unknown environment", () => {
     expect(configurationStateOf(undefined).tag).toEqual(tagOf());
   });
 });
 
-describe("given the tag that a caller was told", () => {
+describe("given a tag that a client sends back", () => {
   const older = tagOf(one);
   const newer = tagOf(one, two);
 
-  it("is what it was when it comes back", () => {
+  it("parses to the original tag", () => {
     expect(parseConfigurationTag(newer.text)).toEqual(newer);
   });
 
@@ -61,20 +61,20 @@ describe("given the tag that a caller was told", () => {
       committed_at: new Date(Date.parse(at(3)) + ms).toISOString(),
     });
 
-  it("is news to an edge that has not heard of the change, and to no other", () => {
+  it("is newer only for an edge that has not received the change", () => {
     expect(isNewer(newer, older)).toBe(true);
     expect(isNewer(newer, newer)).toBe(false);
     expect(isNewer(older, newer)).toBe(false);
   });
 
-  it("is news where two flags changed in the same millisecond", () => {
+  it("is newer if two flags changed in the same millisecond", () => {
     const here = tagOf(changedAt(1, 0));
     const there = tagOf(changedAt(1, 0), changedAt(2, 0));
     expect(there.newestMs).toBe(here.newestMs);
     expect(isNewer(there, here)).toBe(true);
   });
 
-  it("is news where the later change was committed by a clock that is behind", () => {
+  it("is newer if the later change was committed by a slow clock", () => {
     const here = tagOf(changedAt(1, 100));
     const there = tagOf(changedAt(1, 100), changedAt(2, 0));
     expect(isNewer(there, here)).toBe(true);
@@ -82,17 +82,17 @@ describe("given the tag that a caller was told", () => {
     expect(isNewer(there, muchLater)).toBe(false);
   });
 
-  it("is no news where only a deletion was forgotten", () => {
+  it("is not newer if only a tombstone was removed", () => {
     expect(isNewer(tagOf(one, deletedFlag(9, id("flag", 2))), tagOf(one))).toBe(false);
   });
 
-  it("is no news when it is dated in the future, but for clocks that differ a little", () => {
+  it("is not newer if it is dated in the future, beyond the tolerated clock skew", () => {
     expect(isNewer(newer, older, newer.newestMs - 4_000)).toBe(true);
     expect(isNewer(newer, older, newer.newestMs - 6_000)).toBe(false);
   });
 
   it.each(["", "-", "abc", '"k3-x"', `${"z".repeat(10)}-${"A".repeat(22)}`, "__proto__"])(
-    "is none if it was not made here (%j)",
+    "is undefined if it is invalid (%j)",
     (text) => {
       expect(parseConfigurationTag(text)).toBeUndefined();
     },

@@ -7,7 +7,7 @@ import { buildSnapshot } from "../../src/snapshot/take-entries.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
 describe("given the flags of an environment", () => {
-  it("answers their values in the order of their keys", () => {
+  it("returns their values in the order of their keys", () => {
     const view = viewOf(flag(1, "beta", true), flag(2, "alpha", false), flag(3, "10", true));
     expect(bodyOf(view)).toBe('{"flags":{"10": true,"alpha":false,"beta": true}}');
   });
@@ -15,17 +15,17 @@ describe("given the flags of an environment", () => {
   it.each([
     { enabled: true, outcome: { value: true, variation: "on", reason: "static" } },
     { enabled: false, outcome: { value: false, variation: "off", reason: "disabled" } },
-  ])("answers $outcome.reason where enabled is $enabled", ({ enabled, outcome }) => {
+  ])("returns $outcome.reason if enabled is $enabled", ({ enabled, outcome }) => {
     const found = viewOf(flag(1, "checkout", enabled)).find("checkout");
     expect(found?.compiled.evaluate(emptyContext)).toEqual(outcome);
   });
 
-  it("leaves out what was deleted", () => {
+  it("omits deleted flags", () => {
     const view = viewOf(flag(1, "gone", true), deletedFlag(2, id("flag", 1)));
     expect(bodyOf(view)).toBe('{"flags":{}}');
   });
 
-  it("lets the later of two flags have a key that both claim, whichever came first", () => {
+  it("assigns a key that two flags claim to the later flag, regardless of their order", () => {
     const earlier = flag(1, "checkout", true);
     const later = flag(2, "checkout", false);
     for (const entries of [
@@ -35,7 +35,7 @@ describe("given the flags of an environment", () => {
       expect(bodyOf(viewOf(...entries))).toBe('{"flags":{"checkout":false}}');
   });
 
-  it("writes keys that no flag should have so that they harm nobody", () => {
+  it("escapes invalid keys", () => {
     const keys = ["__proto__", 'quo"te', "naïve", "line\nbreak", "⚓"];
     const view = viewOf(...keys.map((key, number) => flag(number, key, true)));
     expect(Object.keys(JSON.parse(bodyOf(view)).flags).sort()).toEqual([...keys].sort());
@@ -43,7 +43,7 @@ describe("given the flags of an environment", () => {
   });
 });
 
-describe("given somebody who asks", () => {
+describe("given the context of a user", () => {
   const german: TargetingRule = {
     conditions: [{ attribute: "country", operator: "equals", value: "DE" }],
   };
@@ -53,7 +53,7 @@ describe("given somebody who asks", () => {
     flag(3, "half", true, { rollout_percentage: 50 }),
   );
 
-  it("answers what their attributes make of each flag", () => {
+  it("evaluates each flag for the user's attributes", () => {
     const values = view.valuesFor(user("u1", "DE"));
     expect(JSON.parse(values.body)).toEqual({
       flags: {
@@ -65,7 +65,7 @@ describe("given somebody who asks", () => {
     expect(JSON.parse(view.valuesFor(user("u1", "FR")).body).flags["for-germany"]).toBe(false);
   });
 
-  it("answers each of many as if nobody had asked before", () => {
+  it("evaluates each of many users independently", () => {
     for (let number = 0; number < 200; number += 1) {
       const context = user(`user-${number}`, number % 3 === 0 ? "de" : "at");
       const { flags } = JSON.parse(view.valuesFor(context).body);
@@ -74,12 +74,12 @@ describe("given somebody who asks", () => {
     }
   });
 
-  it("gives equal values equal bodies and tags", () => {
+  it("returns equal bodies and tags for equal values", () => {
     const [one, other] = ["DE", "de"].map((country) => view.valuesFor(user("u1", country)));
     expect(other).toEqual(one);
   });
 
-  it("gives nobody in particular what was prepared", () => {
+  it("returns the prepared response for an empty context", () => {
     expect(view.valuesFor(emptyContext)).toBe(view.valuesWithoutContext);
   });
 
@@ -106,7 +106,7 @@ describe("given the tag of values", () => {
   const tagOf = (...entries: SnapshotEntry[]) => viewOf(...entries).valuesWithoutContext.etag;
   const tag = tagOf(flag(1, "alpha", true), flag(2, "beta", false));
 
-  it("is the same for the same values, however they came about", () => {
+  it("is the same for the same values, regardless of the rules", () => {
     const never: TargetingRule = { conditions: [], value: false };
     expect(tagOf(flag(7, "beta", false), flag(8, "alpha", true))).toBe(tag);
     expect(tagOf(flag(2, "beta", true, { targeting_rules: [never] }), flag(1, "alpha", true))).toBe(
@@ -114,7 +114,7 @@ describe("given the tag of values", () => {
     );
   });
 
-  it("is another one for other values", () => {
+  it("differs for other values", () => {
     const tags = [
       tag,
       tagOf(flag(1, "alpha", false), flag(2, "beta", false)),
@@ -125,7 +125,7 @@ describe("given the tag of values", () => {
     expect(new Set(tags).size).toBe(tags.length);
   });
 
-  it("is a strong one", () => {
+  it("is a strong validator", () => {
     expect(tag).toMatch(/^"[A-Za-z0-9_.-]{24,30}"$/);
   });
 });
@@ -135,7 +135,7 @@ describe("given two views", () => {
   const before = viewOf(same, flag(2, "flips", true), flag(3, "goes", true));
   const after = viewOf(same, flag(2, "flips", false), flag(4, "comes", false));
 
-  it("tells what changed and what is no more", () => {
+  it("returns the changed values and the removed keys", () => {
     expect(deltaFor(emptyContext, changedFlags(before, after))).toEqual({
       changed: [
         ["comes", false],
@@ -145,13 +145,13 @@ describe("given two views", () => {
     });
   });
 
-  it("tells nothing of a view and itself, or of a change that is none for who asks", () => {
+  it("returns no delta for identical views, or for a user whose values do not change", () => {
     expect(changedFlags(after, after)).toEqual([]);
     const half = viewOf(flag(1, "half", true, { rollout_percentage: 50 }));
     const whole = viewOf(flag(1, "half", true));
     const changes = changedFlags(half, whole);
-    expect(deltaFor(someoneWith(half, true), changes)).toBeUndefined();
-    expect(deltaFor(someoneWith(half, false), changes)).toMatchObject({
+    expect(deltaFor(userWithValue(half, true), changes)).toBeUndefined();
+    expect(deltaFor(userWithValue(half, false), changes)).toMatchObject({
       changed: [["half", true]],
     });
   });
@@ -169,7 +169,7 @@ function user(userId: string, country?: string) {
   return createContext(attributes);
 }
 
-function someoneWith(view: View, wanted: boolean) {
+function userWithValue(view: View, wanted: boolean) {
   for (let number = 0; ; number += 1) {
     const context = user(`user-${number}`);
     if (flagsOf(view)[0]?.evaluate(context).value === wanted) return context;

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { apiKey, flagEntry, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 
-/** What goes over a connection byte by byte, where HTTP clients would hide it. */
+/** Checks the bytes on a connection, which HTTP clients would hide. */
 const key = apiKey();
 let edge: EdgeServer;
 let version = 1;
@@ -18,7 +18,7 @@ afterEach(() => {
 });
 afterAll(() => edge.stop());
 
-describe("given requests that are sent without waiting for the answers", () => {
+describe("given pipelined requests", () => {
   it("answers them in order on one connection", async () => {
     const connection = open();
     connection.send(get("flags") + get("nothing") + get("flags"));
@@ -30,7 +30,7 @@ describe("given requests that are sent without waiting for the answers", () => {
     ]);
   });
 
-  it("streams after another answer, and goes on streaming", async () => {
+  it("streams after another response, and keeps streaming", async () => {
     const connection = open();
     connection.send(get("flags") + get("stream"));
     await eventually(() => connection.text().includes("event: heartbeat"));
@@ -46,7 +46,7 @@ describe("given requests that are sent without waiting for the answers", () => {
   /** A heartbeat can follow the event. */
   const lastFlags = (text: string) => text.match(/(?<=data: )\{"flags".*(?=\n\n)/g)?.at(-1);
 
-  it("says nothing else on the connection of a stream", async () => {
+  it("sends no other response on the connection of a stream", async () => {
     const connection = open();
     connection.send(get("stream") + get("flags"));
     await eventually(() => connection.text().includes("event: heartbeat"));
@@ -55,7 +55,7 @@ describe("given requests that are sent without waiting for the answers", () => {
 });
 
 describe("given a stream", () => {
-  it("is plain bytes until the connection ends, also for HTTP/1.0", async () => {
+  it("sends no chunked encoding and ends with the connection, also for HTTP/1.0", async () => {
     const connection = open();
     connection.send(get("stream").replace("HTTP/1.1", "HTTP/1.0"));
     await eventually(() => connection.text().includes("event: heartbeat"));
@@ -63,7 +63,7 @@ describe("given a stream", () => {
     expect(connection.text()).toContain("\r\n\r\nretry: 3750\n\nevent: flags\n");
   });
 
-  it("closes the connection when its key ends", async () => {
+  it("closes the connection when its key is revoked", async () => {
     const ending = apiKey();
     await edge.feed(ending.entry);
     const connection = open();
@@ -75,7 +75,7 @@ describe("given a stream", () => {
 });
 
 describe("given a body that arrives slowly", () => {
-  it("is rejected when its key ends meanwhile", async () => {
+  it("is rejected if its key is revoked meanwhile", async () => {
     const ending = apiKey();
     await edge.feed(ending.entry);
     const connection = open();
@@ -93,7 +93,7 @@ describe("given a body that arrives slowly", () => {
 describe("given a request target that is not a plain path", () => {
   it.each([
     ["an absolute one", "http://edge:80/api/v1/sdk/flags"],
-    ["an absolute one in capitals", "HTTP://EDGE/api/v1/sdk/flags?user_id=u1"],
+    ["an absolute one in uppercase", "HTTP://EDGE/api/v1/sdk/flags?user_id=u1"],
     ["one with repeated slashes at the start", "//api/v1/sdk/flags"],
     ["an absolute one with repeated slashes", "http://edge///api/v1/sdk/flags"],
   ])("answers %s like the path", async (_form, target) => {
@@ -117,8 +117,8 @@ describe("given a request target that is not a plain path", () => {
   });
 });
 
-describe("given a request that leaves out what it must have", () => {
-  it("is refused in the one error shape when it names no host", async () => {
+describe("given a request without a required header", () => {
+  it("is rejected in the API's error format if Host is missing", async () => {
     const connection = open();
     connection.send(get("flags").replace("Host: edge\r\n", ""));
     await eventually(() => connection.text().includes("VALIDATION_001"));

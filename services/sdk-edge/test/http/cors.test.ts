@@ -21,7 +21,7 @@ describe.each(["flags", "evaluate", "stream"])("given a preflight for /api/v1/sd
       },
     });
 
-  it("allows any origin what an SDK sends, without a key", async () => {
+  it("allows the headers of an SDK for any origin, without a key", async () => {
     const { status, headers } = await preflight("authorization,if-none-match");
     expect(status).toBe(204);
     expect(headers.get("access-control-allow-origin")).toBe("*");
@@ -47,10 +47,10 @@ describe.each(["flags", "evaluate", "stream"])("given a preflight for /api/v1/sd
 describe("given an error", () => {
   it.each([
     ["no key", "/api/v1/sdk/flags", {}, 401],
-    ["an unknown address", "/api/v1/sdk/nothing", {}, 404],
-    ["a method that is not there", "/api/v1/sdk/flags", { method: "DELETE" }, 404],
-    ["OPTIONS that is no preflight", "/api/v1/sdk/flags", { method: "OPTIONS" }, 404],
-  ])("lets a page read it: %s", async (_name, path, options, status) => {
+    ["an unknown path", "/api/v1/sdk/nothing", {}, 404],
+    ["an unsupported method", "/api/v1/sdk/flags", { method: "DELETE" }, 404],
+    ["OPTIONS without a preflight", "/api/v1/sdk/flags", { method: "OPTIONS" }, 404],
+  ])("is readable for pages of any origin: %s", async (_name, path, options, status) => {
     const answered = await fetch(edge.url + path, { ...options, headers: { origin } });
     expect(answered.status).toBe(status);
     expect(answered.headers.get("access-control-allow-origin")).toBe("*");
@@ -60,7 +60,7 @@ describe("given an error", () => {
     );
   });
 
-  it("says nothing of the kind outside the SDK's endpoints", async () => {
+  it("sends no CORS headers outside the SDK's endpoints", async () => {
     const answered = await fetch(`${edge.url}/api/v1/flags`, { headers: { origin } });
     expect(answered.status).toBe(404);
     expect(answered.headers.has("access-control-allow-origin")).toBe(false);

@@ -7,7 +7,7 @@ import { apiKey, flagEntry } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { tokenSecret } from "../ofrep/asking.ts";
 
-/** The framework does not send errors of a hijacked reply, so without a guard these requests would never end. */
+/** The framework does not send errors of hijacked replies. Without a guard these requests would never end. */
 const key = apiKey();
 const routes = [
   ["all flags", "GET", "/api/v1/sdk/flags", ""],
@@ -33,28 +33,28 @@ const fault = (): never => {
   throw new Error("a fault");
 };
 
-describe.each(routes)("given a fault in the answer about %s", (what, method, path, body) => {
+describe.each(routes)("given a fault in the response with %s", (what, method, path, body) => {
   it("ends the response with 500 before the head is sent", async () => {
     const counts = what.startsWith("one") ? "answeredOne" : "answeredAll";
     jest.spyOn(usage, counts).mockImplementationOnce(fault);
     const received = await ask(method, path, body);
     expect(received).toMatch(/^HTTP\/1\.1 500 /);
     expect(received).toContain("X-Request-Id: ");
-    await expectNextAnswer();
+    await expectNextToPass();
   });
 
   it("closes the connection after the head is sent", async () => {
     jest.spyOn(ServerResponse.prototype, "end").mockImplementationOnce(fault);
     expect(await ask(method, path, body)).toBe("");
-    await expectNextAnswer();
+    await expectNextToPass();
   });
 });
 
-describe("given a fault in a stream that opens", () => {
+describe("given a fault while a stream opens", () => {
   it("ends the response with 500 before the head is sent", async () => {
     jest.spyOn(usage, "count").mockImplementationOnce(fault);
     expect(await ask("GET", "/api/v1/sdk/stream")).toMatch(/^HTTP\/1\.1 500 /);
-    await expectNextAnswer();
+    await expectNextToPass();
   });
 
   it("closes the connection after the head is sent", async () => {
@@ -62,7 +62,7 @@ describe("given a fault in a stream that opens", () => {
     const received = await ask("GET", "/api/v1/sdk/stream");
     expect(received).not.toMatch(/^HTTP\/1\.1 500 /);
     await eventually(async () => (await edge.metric("streams_open{")) === 0);
-    await expectNextAnswer();
+    await expectNextToPass();
   });
 });
 
@@ -71,7 +71,7 @@ it("logs each fault with its endpoint", () => {
   expect(edge.log()).toContain('"endpoint":"stream"');
 });
 
-/** Returns everything that was received until the edge closed the connection. */
+/** Sends a request and returns everything received until the edge closes the connection. */
 async function ask(method: string, path: string, body = ""): Promise<string> {
   const { hostname, port } = new URL(edge.url);
   const socket = connect(Number(port), hostname);
@@ -92,6 +92,6 @@ async function ask(method: string, path: string, body = ""): Promise<string> {
   return received;
 }
 
-async function expectNextAnswer(): Promise<void> {
+async function expectNextToPass(): Promise<void> {
   expect(await ask("GET", "/api/v1/sdk/flags")).toMatch(/^HTTP\/1\.1 200 /);
 }

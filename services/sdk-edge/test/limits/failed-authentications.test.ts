@@ -14,12 +14,12 @@ afterEach(() => edge.stop());
 describe.each([
   { endpoint: "the flags", method: "GET", path: "/api/v1/sdk/flags" },
   { endpoint: "OFREP", method: "POST", path: "/ofrep/v1/evaluate/flags" },
-])("given an address that floods $endpoint with keys that do not work", (asked) => {
+])("given an address that floods $endpoint with invalid keys", (asked) => {
   beforeEach(async () => {
     edge = await startEdgeServer([key.entry, flagEntry()]);
   });
 
-  it("is told to wait, and for how long", async () => {
+  it("receives 429 with the time to wait", async () => {
     expect((await ask(asked)).statusCode).toBe(401);
     const { headers } = await requestUntilRejected(asked);
     expect(Number(headers["retry-after"])).toBeGreaterThan(0);
@@ -27,7 +27,7 @@ describe.each([
     expect(headers.ratelimit).toMatch(/^"requests";r=0;t=\d+$/);
   });
 
-  it("is answered as ever with a key that works, and may go on after a while", async () => {
+  it("is still served with a valid key, and may send invalid keys again later", async () => {
     await requestUntilRejected(asked);
     expect((await call(`${edge.url}/api/v1/sdk/flags`, { key: key.text })).status).toBe(200);
     edge.passTime(60_000);
@@ -35,16 +35,16 @@ describe.each([
   });
 });
 
-describe("given a flood that a proxy passes on", () => {
+describe("given a flood through a proxy", () => {
   const asked = { method: "GET", path: "/api/v1/sdk/flags" };
 
-  it("refuses who sent it, if the proxy is believed, and nobody else", async () => {
+  it("limits only the sender's address if the proxy is trusted", async () => {
     edge = await startEdgeServer([key.entry, flagEntry()], proxy);
     await requestUntilRejected({ ...asked, from: "192.0.2.1" });
     expect((await ask({ ...asked, from: "192.0.2.2" })).statusCode).toBe(401);
   });
 
-  it("believes nobody else who says to be passing it on", async () => {
+  it("ignores forwarded addresses if the proxy is not trusted", async () => {
     edge = await startEdgeServer([key.entry, flagEntry()]);
     let sent = 0;
     await requestUntilRejected({ ...asked, from: () => `192.0.2.${(sent++ % 200) + 1}` });
@@ -60,7 +60,7 @@ describe("given an edge with a configured rate and the digest of the operator's 
     });
   });
 
-  it("names the limit of the address, and the variables that raise it", async () => {
+  it("states the limit of the address and the variables that raise it", async () => {
     const poll = () => call(`${edge.url}/api/v1/sdk/flags`, { key: wrong.text });
     expect([(await poll()).status, (await poll()).status]).toEqual([401, 401]);
     expect((await poll()).body.error).toMatchObject({
@@ -76,7 +76,7 @@ describe("given an edge with a configured rate and the digest of the operator's 
     ["/api/v1/sdk/stream", "Authorization"],
     ["/ofrep/v1/evaluate/flags", "Authorization"],
     ["/ofrep/v1/evaluate/flags/a", "X-API-Key"],
-  ])("answers %s 403 to the operator's token in %s, however often", async (path, header) => {
+  ])("always answers %s with 403 for the operator's token in %s", async (path, header) => {
     const method = path.startsWith("/ofrep") ? "POST" : "GET";
     const headers = {
       [header]: header === "X-API-Key" ? "the operator" : "Bearer the operator",
@@ -89,16 +89,16 @@ describe("given an edge with a configured rate and the digest of the operator's 
 
 type Asked = { method: string; path: string; from?: string | (() => string) };
 
-/** So many come back to an address while a slow machine asks that more than one burst is needed. */
-const maxBunches = 200;
+/** Maximum number of bursts. The bucket refills while a slow machine sends, so that one burst may not exhaust it. */
+const maxBursts = 200;
 
 async function requestUntilRejected(asked: Asked): Promise<IncomingMessage> {
-  for (let bunch = 0; bunch < maxBunches; bunch += 1) {
+  for (let burst = 0; burst < maxBursts; burst += 1) {
     const answers = await Promise.all(Array.from({ length: 100 }, () => ask(asked)));
     const rejected = answers.find(({ statusCode }) => statusCode === 429);
     if (rejected !== undefined) return rejected;
   }
-  throw new Error("Nobody was refused");
+  throw new Error("No request was rejected.");
 }
 
 function ask({ method, path, from }: Asked): Promise<IncomingMessage> {

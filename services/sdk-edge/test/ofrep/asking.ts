@@ -1,9 +1,10 @@
 import { type Called, type CallOptions, call, openEventStream } from "@halyard/testing";
 import type { EdgeServer } from "../edge-server.ts";
 
-/** Requests as OpenFeature providers make them. */
+/** Secret for the stream tokens of the tests. */
 export const tokenSecret = "what the tokens of the tests are signed with";
 
+/** Requests all flags, like an OpenFeature provider. */
 export function askAll(
   edge: EdgeServer,
   key: string,
@@ -20,6 +21,7 @@ export function askAll(
   });
 }
 
+/** Requests one flag, like an OpenFeature provider. */
 export function askOne(
   edge: EdgeServer,
   key: string,
@@ -29,7 +31,7 @@ export function askOne(
   return call(`${edge.url}/ofrep/v1/evaluate/flags/${flagKey}`, { method: "POST", key, body });
 }
 
-/** Where a client of this key is told to listen. */
+/** Returns the URL of the stream that the edge offers to a client with this key. */
 export async function streamAddress(edge: EdgeServer, key: string): Promise<string> {
   const { body } = await askAll(edge, key);
   return new URL(body.eventStreams[0].endpoint.requestUri, edge.url).href;

@@ -22,7 +22,7 @@ function written(writer: Writer, outcomeNumbers: Uint8Array, given: string) {
 }
 
 describe("given outcomes", () => {
-  it("writes every one of them as OFREP has it, in the order of the keys", () => {
+  it("writes each of them in OFREP's format, in the order of the keys", () => {
     const writer = writerFor(all.map((_outcome, index) => `flag-${index}`));
     const body = written(writer, numbersOf(...all), offer(7));
     expect(check(body)).toMatchObject({ ok: true });
@@ -36,7 +36,7 @@ describe("given outcomes", () => {
     );
   });
 
-  it("writes the right ones however they follow one another", () => {
+  it("writes the correct outcomes for any sequence of calls", () => {
     const writer = writerFor(keys);
     for (let round = 0; round < 500; round += 1) {
       const chosen = keys.map((_key, index) => all[(round * (index + 1) + index) % all.length]);
@@ -49,7 +49,7 @@ describe("given outcomes", () => {
     }
   });
 
-  it("is ASCII, whatever the keys are", () => {
+  it("writes ASCII for any keys", () => {
     const writer = writerFor(['"größe"\u2028', "\\"]);
     const body = writer.body(new Uint8Array(2), "");
     expect(body).toMatch(/^[\x20-\x7e]*$/);
@@ -59,7 +59,7 @@ describe("given outcomes", () => {
     ]);
   });
 
-  it("says nothing of streams where none are offered", () => {
+  it("omits the streams if none are offered", () => {
     expect(written(writerFor(keys), new Uint8Array(3), "")).not.toHaveProperty("eventStreams");
     expect(written(writerFor([]), new Uint8Array(), "")).toEqual({ flags: [] });
   });
@@ -73,7 +73,7 @@ describe("given a tag", () => {
     expect(tag).toMatch(/^"[\w-]{22}"$/);
   });
 
-  it("is another one for another value, reason, set of keys, or hour", () => {
+  it("differs for another value, reason, set of keys, or hour", () => {
     const writer = writerFor(keys);
     const tags = [
       [outcomes.static, outcomes.splitOn, outcomes.disabled],

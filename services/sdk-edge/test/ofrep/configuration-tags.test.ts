@@ -9,7 +9,7 @@ import {
 import { createSnapshotHolder, type SnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
-/** Two edges: one takes each change for itself, the other takes several together. */
+/** Two edges: one applies each change separately, the other applies several changes in one batch. */
 type Edge = { holder: SnapshotHolder; tags: ConfigurationTags };
 let oneByOne: Edge;
 let together: Edge;
@@ -47,7 +47,7 @@ describe("given several quick changes", () => {
     flag(3, 2),
   ];
 
-  it("knows every state that it was in, and none that is to come", async () => {
+  it("includes every past state and no future state", async () => {
     const tags = [tagAt(oneByOne)];
     for (const change of changes) {
       await take(oneByOne, change);
@@ -57,7 +57,7 @@ describe("given several quick changes", () => {
     for (const tag of tags) expect(includes(oneByOne, tag)).toBe(true);
   });
 
-  it("knows the states between, too, where it took the changes together", async () => {
+  it("includes the intermediate states of changes that it applied in one batch", async () => {
     const tags = [tagAt(oneByOne)];
     for (const change of changes) {
       await take(oneByOne, change);
@@ -68,19 +68,19 @@ describe("given several quick changes", () => {
     for (const tag of tags) expect(includes(together, tag)).toBe(true);
   });
 
-  it("forgets what is long past", async () => {
+  it("removes old states", async () => {
     const first = tagAt(oneByOne);
     for (let version = 2; version < 30; version += 1) await take(oneByOne, flag(1, version));
     expect(includes(oneByOne, first)).toBe(false);
   });
 
-  it("does not mistake one environment for another", async () => {
+  it("does not include states of other environments", async () => {
     const first = tagAt(oneByOne);
     await take(oneByOne, flag(1, 2));
     expect(oneByOne.tags.includes(id("env", 2), first)).toBe(false);
   });
 
-  it("begins anew when everything was read anew", async () => {
+  it("discards all past states after a full read", async () => {
     const first = tagAt(oneByOne);
     await take(oneByOne, flag(1, 2));
     oneByOne.holder.replace(id("epoch", 2), [flag(1, 1)]);

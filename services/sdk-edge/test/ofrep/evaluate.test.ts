@@ -5,7 +5,7 @@ import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { askAll, askOne, tokenSecret } from "./asking.ts";
 
 const key = apiKey();
-const edgeIsStopping = apiKey({ environment_id: id("env", 2) });
+const otherEnvApiKey = apiKey({ environment_id: id("env", 2) });
 const inGermany = { attribute: "country", operator: "equals" as const, value: "DE" };
 let edge: EdgeServer;
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
   edge = await startEdgeServer(
     [
       key.entry,
-      edgeIsStopping.entry,
+      otherEnvApiKey.entry,
       flagEntry({ flag_id: id("flag", 1), key: "zulu", enabled: true }),
       flagEntry({ flag_id: id("flag", 2), key: "alpha", enabled: false }),
       flagEntry({ flag_id: id("flag", 3), key: "half", enabled: true, rollout_percentage: 50 }),
@@ -36,14 +36,14 @@ const germany = (value: boolean) => ({
   variant: value ? "on" : "off",
 });
 
-describe("given one flag that is asked for", () => {
+describe("given a request for one flag", () => {
   it.each([
     ["zulu", {}, { value: true, reason: "STATIC", variant: "on" }],
     ["alpha", {}, { value: false, reason: "DISABLED", variant: "off" }],
     ["germany", { country: "DE" }, { value: true, reason: "TARGETING_MATCH", variant: "on" }],
     ["germany", { country: "FR" }, { value: false, reason: "DEFAULT", variant: "off" }],
     ["half", { targetingKey: "inside-3" }, { reason: "SPLIT" }],
-  ])("answers value, reason and variant (%s, %j)", async (flagKey, context, expected) => {
+  ])("returns value, reason and variant (%s, %j)", async (flagKey, context, expected) => {
     const { status, body, headers } = await askOne(edge, key.text, flagKey, { context });
     expect(status).toBe(200);
     expect(body).toMatchObject({ key: flagKey, ...expected });
@@ -53,12 +53,12 @@ describe("given one flag that is asked for", () => {
     expect(headers.get("access-control-allow-origin")).toBe("*");
   });
 
-  it("leaves users without a targeting key out of a rollout, and says so", async () => {
+  it("excludes users without a targeting key from a rollout", async () => {
     const { body } = await askOne(edge, key.text, "half", { context: { country: "DE" } });
     expect(body).toEqual({ key: "half", value: false, reason: "SPLIT", variant: "off" });
   });
 
-  it("has the same answer as the bulk evaluation", async () => {
+  it("returns the same result as the bulk evaluation", async () => {
     for (let user = 0; user < 20; user += 1) {
       const context = { targetingKey: `user-${user}`, country: user % 2 === 0 ? "DE" : "FR" };
       const { body: all } = await askAll(edge, key.text, context);
@@ -70,8 +70,8 @@ describe("given one flag that is asked for", () => {
   });
 });
 
-describe("given all flags that are asked for", () => {
-  it("answers them in the order of their keys, and where to hear of changes", async () => {
+describe("given a request for all flags", () => {
+  it("returns them in the order of their keys, with the URL of the stream", async () => {
     const { status, body } = await askAll(edge, key.text, { country: "DE" });
     expect(status).toBe(200);
     expect(compileCheck(OfrepBulkEvaluation)(body)).toMatchObject({ ok: true });
@@ -90,14 +90,14 @@ describe("given all flags that are asked for", () => {
     ]);
   });
 
-  it("takes what no rule can ask about as missing", async () => {
+  it("treats invalid attribute values as missing", async () => {
     const context = { country: { code: "DE" }, when: null, nested: [[1]] };
     const { status, body } = await askAll(edge, key.text, context);
     expect(status).toBe(200);
     expect(body.flags[1]).toEqual(germany(false));
   });
 
-  it("takes the key from either header", async () => {
+  it("reads the key from either header", async () => {
     for (const headers of [{ authorization: `Bearer ${key.text}` }, { "x-api-key": key.text }]) {
       const response = await fetch(`${edge.url}/ofrep/v1/evaluate/flags`, {
         method: "POST",
@@ -108,21 +108,21 @@ describe("given all flags that are asked for", () => {
     }
   });
 
-  it("has none in an environment without flags", async () => {
-    expect((await askAll(edge, edgeIsStopping.text)).body.flags).toEqual([]);
+  it("returns an empty list for an environment without flags", async () => {
+    expect((await askAll(edge, otherEnvApiKey.text)).body.flags).toEqual([]);
   });
 });
 
-describe("given a tag that the client has", () => {
+describe("given the tag of an earlier response", () => {
   const again = async (etag: string, context: object = { country: "DE" }) =>
     askAll(edge, key.text, context, { headers: { "if-none-match": etag } });
 
   it.each([
     ["alone", (tag: string) => tag],
     ["in a list", (tag: string) => `"other", ${tag}`],
-    ["marked as weak on the way", (tag: string) => `W/${tag}`],
+    ["marked as weak by a proxy", (tag: string) => `W/${tag}`],
     ["as a star", () => "*"],
-  ])("answers 304 to the same question (%s)", async (_how, spelled) => {
+  ])("answers 304 to the same request (%s)", async (_how, spelled) => {
     const { headers } = await askAll(edge, key.text, { country: "DE" });
     const tag = headers.get("etag") as string;
     const answer = await again(spelled(tag));
@@ -133,14 +133,14 @@ describe("given a tag that the client has", () => {
     expect(answer.headers.get("access-control-expose-headers")).toContain("ETag");
   });
 
-  it("answers whole to another context with other values, and 304 to one with the same", async () => {
+  it("answers 200 to a context with other values, and 304 to one with the same values", async () => {
     const { headers } = await askAll(edge, key.text, { country: "DE" });
     const tag = headers.get("etag") as string;
     expect((await again(tag, { country: "FR" })).status).toBe(200);
     expect((await again(tag, { country: "de", plan: "pro" })).status).toBe(304);
   });
 
-  it("answers whole when another key asks: the stream's address is another one", async () => {
+  it("answers 200 to another key, because its stream has another URL", async () => {
     const [one, other] = [apiKey(), apiKey()];
     await edge.feed(one.entry, other.entry);
     const { headers } = await askAll(edge, one.text);
@@ -151,7 +151,7 @@ describe("given a tag that the client has", () => {
 });
 
 describe("given the next hour", () => {
-  it("has another tag and another token, so that no client keeps one that ends", async () => {
+  it("changes the tag and the token, so that clients replace tokens before they expire", async () => {
     const later = await startEdgeServer([key.entry], { streamTokenSecret: tokenSecret });
     const before = await askAll(later, key.text);
     later.passTime(60 * 60 * 1_000);
@@ -167,7 +167,7 @@ describe("given the next hour", () => {
   });
 });
 
-describe("given an edge without a secret for tokens", () => {
+describe("given an edge without a token secret", () => {
   it("offers no stream, and its tag does not change with the hour", async () => {
     const plain = await startEdgeServer([key.entry]);
     const before = await askAll(plain, key.text);

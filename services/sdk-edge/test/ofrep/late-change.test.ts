@@ -11,12 +11,12 @@ import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { askAll } from "./asking.ts";
 
 /**
- * Two edges behind one address: one is told of a change a moment before the other. Whoever waits does so
- * until the change comes or a test lets the time pass, however long that takes.
+ * Two edges behind one address. One of them receives a change before the other. Timers are fake, so that a waiting
+ * request waits until the change arrives or the test advances the time.
  */
 const key = apiKey();
 const begunMs = Date.now();
-/** A millisecond between two changes, as when somebody makes several quickly. */
+/** Returns the flag after a change. Consecutive changes are one millisecond apart. */
 const state = (version: number) =>
   flagEntry({
     version,
@@ -28,7 +28,7 @@ let late: EdgeServer;
 let version = 1;
 
 beforeAll(async () => {
-  // All but timeouts goes on as ever.
+  // Only timeouts are fake.
   jest.useFakeTimers({
     doNotFake: [
       "Date",
@@ -58,7 +58,7 @@ const tagAt = ({ holder }: EdgeServer) =>
 const refetch = (tag: string, keyText = key.text) =>
   askAll(late, keyText, {}, { query: `?flagConfigEtag=${encodeURIComponent(tag)}` });
 
-/** Resolves when the next request has been read; where it must wait, it waits by then. */
+/** Resolves when the edge has read the next request. A request that must wait is waiting by then. */
 async function arrival(): Promise<void> {
   const [request] = (await once(late.edge.app.server, "request")) as [IncomingMessage];
   await once(request, "end");
@@ -71,8 +71,8 @@ async function changeHere(): Promise<string> {
   return tagAt(early);
 }
 
-describe("given a client that was told of a change by another edge", () => {
-  it("is answered when the change has come, with the new values", async () => {
+describe("given a client that received a change from another edge", () => {
+  it("receives the new values as soon as the change has arrived", async () => {
     const tag = await changeHere();
     const arrived = arrival();
     const refetched = refetch(tag);
@@ -84,7 +84,7 @@ describe("given a client that was told of a change by another edge", () => {
     expect(tagAt(late)).toBe(tag);
   });
 
-  it("is answered after a second with what there is, if the change does not come", async () => {
+  it("receives the current values after a second if the change does not arrive", async () => {
     const answered: string[] = [];
     const arrived = arrival();
     const refetched = refetch(await changeHere()).finally(() => answered.push("refetch"));
@@ -99,7 +99,7 @@ describe("given a client that was told of a change by another edge", () => {
     await late.feed(state(version));
   });
 
-  it("waits on when another change comes first", async () => {
+  it("keeps waiting if another change arrives first", async () => {
     const between = version + 1;
     await changeHere();
     const arrived = arrival();
@@ -111,7 +111,7 @@ describe("given a client that was told of a change by another edge", () => {
     expect(body.flags[0].value).toBe(version % 2 === 0);
   });
 
-  it("is refused when its key has ended meanwhile", async () => {
+  it("is rejected if its key is revoked meanwhile", async () => {
     const brief = apiKey();
     await late.feed(brief.entry);
     const arrived = arrival();
@@ -121,7 +121,7 @@ describe("given a client that was told of a change by another edge", () => {
     expect((await refetched).status).toBe(401);
   });
 
-  it("may leave before", async () => {
+  it("can disconnect while it waits", async () => {
     const leave = new AbortController();
     const tag = await changeHere();
     const arrived = arrival();
@@ -142,11 +142,11 @@ describe("given a client that was told of a change by another edge", () => {
   });
 });
 
-describe("given a fault in the answer to a client that has waited", () => {
+describe("given a fault in the response to a client that has waited", () => {
   it.each([
-    ["the change comes", () => late.feed(state(version))],
-    ["it does not", () => jest.advanceTimersByTime(1_000)],
-  ])("ends that answer alone when %s", async (_when, happens) => {
+    ["the change arrives", () => late.feed(state(version))],
+    ["the wait times out", () => jest.advanceTimersByTime(1_000)],
+  ])("fails only that response when %s", async (_when, happens) => {
     const arrived = arrival();
     const refetched = refetch(await changeHere());
     await arrived;
@@ -164,8 +164,8 @@ describe("given a fault in the answer to a client that has waited", () => {
   });
 });
 
-describe("given more refetches than may wait", () => {
-  it("answers the rest at once with what there is, and those that wait with the change", async () => {
+describe("given more refetches than the maximum that can wait", () => {
+  it("answers the excess immediately with current values, and the others with the change", async () => {
     const tag = await changeHere();
     const values: boolean[] = [];
     const refetches = Array.from({ length: maxWaitingPerEnvironment + 20 }, async () => {
@@ -181,7 +181,7 @@ describe("given more refetches than may wait", () => {
   });
 });
 
-describe("given a refetch that needs no waiting", () => {
+describe("given a refetch that does not need to wait", () => {
   let tagBefore: string;
   beforeAll(async () => {
     tagBefore = tagAt(late);
@@ -190,14 +190,14 @@ describe("given a refetch that needs no waiting", () => {
   });
 
   it.each([
-    ["the present tag", () => tagAt(late)],
-    ["the tag of a moment ago", () => tagBefore],
+    ["the current tag", () => tagAt(late)],
+    ["the previous tag", () => tagBefore],
     ["a tag of tomorrow", () => `${(Date.now() + 86_400_000).toString(36)}-${"A".repeat(22)}`],
     ["an older tag", () => "k0-AAAAAAAAAAAAAAAAAAAAAA"],
-    ["a tag that is none", () => "nonsense"],
+    ["an invalid tag", () => "nonsense"],
     ["an empty tag", () => ""],
   ])("is answered at once (%s)", async (_what, tag) => {
-    // One that waits is not answered here at all.
+    // A waiting request would never be answered here, because the timers are fake.
     expect((await refetch(tag())).status).toBe(200);
   });
 });

@@ -37,13 +37,13 @@ async function send(path: string, options: { body?: string; headers?: Record<str
 
 const wrong: [string, number, string, { body?: string; headers?: Record<string, string> }][] = [
   ["a body that is not JSON", 400, "PARSE_ERROR", { body: `{"context": ${mark}` }],
-  ["a body that is no object", 400, "PARSE_ERROR", { body: `["${mark}"]` }],
+  ["a body that is an array", 400, "PARSE_ERROR", { body: `["${mark}"]` }],
   ["no body", 400, "PARSE_ERROR", {}],
-  ["bytes that are no UTF-8", 400, "PARSE_ERROR", { body: "\u00ff" }],
-  ["a context that is no object", 400, "INVALID_CONTEXT", { body: `{"context":"${mark}"}` }],
+  ["a body that is a single letter", 400, "PARSE_ERROR", { body: "\u00ff" }],
+  ["a context that is a text", 400, "INVALID_CONTEXT", { body: `{"context":"${mark}"}` }],
   ["a context that is a list", 400, "INVALID_CONTEXT", { body: `{"context":["${mark}"]}` }],
   [
-    "a targeting key that is none",
+    "an invalid targeting key",
     400,
     "INVALID_CONTEXT",
     { body: `{"context":{"targetingKey":{"${mark}":1}}}` },
@@ -55,15 +55,15 @@ const wrong: [string, number, string, { body?: string; headers?: Record<string, 
     { body: JSON.stringify({ context: { mark: mark.repeat(5_000) } }) },
   ],
   [
-    "a body of another kind",
+    "a body of another media type",
     415,
     "PARSE_ERROR",
     { body: mark, headers: { "content-type": "text/plain" } },
   ],
 ];
 
-describe("given a request about all flags that is wrong", () => {
-  it.each(wrong)("answers %s with %d %s in OFREP's shape", async (_what, status, code, options) => {
+describe("given an invalid request for all flags", () => {
+  it.each(wrong)("rejects %s with %d %s like OFREP", async (_what, status, code, options) => {
     const answer = await send("flags", options);
     expect(answer.status).toBe(status);
     expect(answer.body).toEqual({ errorCode: code, errorDetails: expect.any(String) });
@@ -71,9 +71,9 @@ describe("given a request about all flags that is wrong", () => {
   });
 });
 
-describe("given a request about one flag that is wrong", () => {
+describe("given an invalid request for one flag", () => {
   it.each(wrong)(
-    "answers %s with %d %s and the flag's key",
+    "rejects %s with %d %s and the flag's key",
     async (_what, status, code, options) => {
       const answer = await send("flags/checkout", options);
       expect(answer.status).toBe(status);
@@ -99,7 +99,7 @@ describe("given a request about one flag that is wrong", () => {
     ["a%2F%ff", "a%2F%ff"],
     ["a%252F%25ff", "a%2F%ff"],
     ["constructor", "constructor"],
-  ])("answers that there is no flag %s", async (path, flagKey) => {
+  ])("returns FLAG_NOT_FOUND for %s", async (path, flagKey) => {
     const { status, body } = await askOne(edge, key.text, path);
     expect(status).toBe(404);
     expect(body).toEqual({
@@ -119,21 +119,21 @@ describe("given a path below /ofrep/v1/ without an endpoint", () => {
     ["DELETE", "evaluate/flags/checkout", { key: "checkout" }],
     ["POST", "stream", {}],
     ["OPTIONS", "", {}],
-  ])("answers 404 in OFREP's shape (%s %s)", async (method, path, about) => {
+  ])("answers 404 in OFREP's format (%s %s)", async (method, path, about) => {
     const { status, body, headers } = await call(`${edge.url}/ofrep/v1/${path}`, { method });
     expect(status).toBe(404);
     expect(body).toEqual({ ...about, errorCode: "GENERAL", errorDetails: expect.any(String) });
     expect(headers.get("access-control-allow-origin")).toBe("*");
   });
 
-  it("answers other paths below /ofrep/ in the shape of the API", async () => {
+  it("answers other paths below /ofrep/ in the API's format", async () => {
     for (const path of ["/ofrep/v2/evaluate/flags", "/ofrep/v1"])
       expect((await call(edge.url + path)).body.error.code).toBe("NOT_FOUND_001");
   });
 });
 
-describe("given a key that does not work", () => {
-  it.each(["flags", "flags/checkout"])("answers 401 in OFREP's shape (%s)", async (path) => {
+describe("given an invalid key", () => {
+  it.each(["flags", "flags/checkout"])("answers 401 in OFREP's format (%s)", async (path) => {
     for (const headers of [
       { authorization: `Bearer ${apiKey().text}` },
       { authorization: `Bearer ${apiKey().text}`, "x-api-key": key.text },
@@ -157,8 +157,8 @@ describe("given a key that does not work", () => {
   });
 });
 
-describe("given a stream's address", () => {
-  it("answers 400 to a repeated token, and 401 to an unknown one, in OFREP's shape", async () => {
+describe("given the URL of a stream", () => {
+  it("answers 400 to a repeated token, and 401 to an unknown one, in OFREP's format", async () => {
     for (const [query, status, errorCode] of [
       ["token=a&token=a", 400, "PARSE_ERROR"],
       ["token=a", 401, "GENERAL"],
@@ -172,7 +172,7 @@ describe("given a stream's address", () => {
 });
 
 describe("given an edge that has not received the flags yet", () => {
-  it("answers 503 in OFREP's shape", async () => {
+  it("answers 503 in OFREP's format", async () => {
     const empty = await startEdgeServer();
     const answer = await askAll(empty, key.text);
     expect(answer.status).toBe(503);
@@ -182,8 +182,8 @@ describe("given an edge that has not received the flags yet", () => {
   });
 });
 
-describe("given a key that asks too often", () => {
-  it("is refused everywhere, with the fields that say when to come back, and counted once", async () => {
+describe("given a key that exceeds its rate limit", () => {
+  it("is rejected by every endpoint, with the rate limit fields, and counted once", async () => {
     const limited = await startEdgeServer([key.entry, flagEntry()], { requestsPerSecond: 2 });
     const paths = [
       ["POST", "/ofrep/v1/evaluate/flags"],

@@ -13,39 +13,39 @@ const tokenIn = (offer: string) => /token=([^"]*)/.exec(offer)?.[1] ?? "";
 describe("given a token of an hour", () => {
   const token = tokenIn(tokens.offer(keyId, beginMs + 1_234_567));
 
-  it("names its key and its hour, and fits into a URL as it is", () => {
+  it("contains its key id and its hour, and needs no encoding in a URL", () => {
     expect(token.startsWith(`${keyId}.${hour}.`)).toBe(true);
     expect(encodeURIComponent(token)).toBe(token);
   });
 
-  it("is the same on every edge with the secret, for the whole hour", () => {
-    const edgeIsStopping = createStreamTokens(secret);
-    expect(tokenIn(edgeIsStopping.offer(keyId, beginMs))).toBe(token);
-    expect(tokenIn(edgeIsStopping.offer(keyId, beginMs + hourMs - 1))).toBe(token);
-    expect(tokenIn(edgeIsStopping.offer(keyId, beginMs + hourMs))).not.toBe(token);
+  it("is the same on every edge with the same secret, for the whole hour", () => {
+    const peerEdgeTokens = createStreamTokens(secret);
+    expect(tokenIn(peerEdgeTokens.offer(keyId, beginMs))).toBe(token);
+    expect(tokenIn(peerEdgeTokens.offer(keyId, beginMs + hourMs - 1))).toBe(token);
+    expect(tokenIn(peerEdgeTokens.offer(keyId, beginMs + hourMs))).not.toBe(token);
   });
 
-  it("is another one for another key, and for another secret", () => {
+  it("differs for another key, and for another secret", () => {
     expect(tokenIn(tokens.offer(apiKey().keyId, beginMs))).not.toBe(token);
     expect(tokenIn(createStreamTokens(`${secret}!`).offer(keyId, beginMs))).not.toBe(token);
   });
 
   it.each([
-    ["at its beginning", beginMs],
-    ["a little before, by a clock that is behind", beginMs - clockSkewMs],
-    ["a moment before it ends", beginMs + tokenLifetimeMs - 1],
-  ])("counts %s", (_when, nowMs) => {
+    ["at its start", beginMs],
+    ["shortly before its start, because clocks can be slow", beginMs - clockSkewMs],
+    ["shortly before it expires", beginMs + tokenLifetimeMs - 1],
+  ])("is valid %s", (_when, nowMs) => {
     expect(tokens.keyIdOf(token, nowMs)).toBe(keyId);
   });
 
   it.each([
-    ["when a day has passed", beginMs + tokenLifetimeMs],
+    ["after a day", beginMs + tokenLifetimeMs],
     ["long before its hour", beginMs - clockSkewMs - 1],
-  ])("does not count %s", (_when, nowMs) => {
+  ])("is not valid %s", (_when, nowMs) => {
     expect(tokens.keyIdOf(token, nowMs)).toBeUndefined();
   });
 
-  it("does not count with another secret", () => {
+  it("is not valid with another secret", () => {
     expect(createStreamTokens(`${secret}!`).keyIdOf(token, beginMs)).toBeUndefined();
   });
 
@@ -55,22 +55,22 @@ describe("given a token of an hour", () => {
     ["with a zero before the hour", token.replace(`.${hour}.`, `.0${hour}.`)],
     ["with another first character", flipped(token, token.lastIndexOf(".") + 1)],
     ["with another last character", flipped(token, token.length - 1)],
-    ["without its end", token.slice(0, -1)],
-    ["with something after it", `${token}A`],
+    ["without its last character", token.slice(0, -1)],
+    ["with a trailing character", `${token}A`],
     ["without a signature", `${keyId}.${hour}.`],
     ["that is an API key", apiKey().text],
     ["that is empty", ""],
-  ])("does not count %s", (_what, forged) => {
+  ])("is not valid: a token %s", (_what, forged) => {
     expect(tokens.keyIdOf(forged, beginMs)).toBeUndefined();
   });
 });
 
 /**
- * The last character stands for six bits of which two are not used, so three other ones stand for the
- * same bytes; the character after it in the alphabet is one of them.
+ * Replaces a character by its neighbour in the alphabet. Two of the six bits of the last character are unused, so that
+ * three other characters encode the same bytes. The neighbour is one of them.
  */
 function flipped(text: string, index: number): string {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  const place = alphabet.indexOf(text[index] as string);
-  return text.slice(0, index) + alphabet[place ^ 1] + text.slice(index + 1);
+  const position = alphabet.indexOf(text[index] as string);
+  return text.slice(0, index) + alphabet[position ^ 1] + text.slice(index + 1);
 }

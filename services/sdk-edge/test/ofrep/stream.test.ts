@@ -6,13 +6,13 @@ import { askAll, listen, streamAddress, tokenSecret } from "./asking.ts";
 
 const hourMs = 60 * 60 * 1_000;
 const key = apiKey();
-const edgeIsStopping = apiKey({ environment_id: id("env", 2) });
+const otherEnvApiKey = apiKey({ environment_id: id("env", 2) });
 const opened: EventStream[] = [];
 let edge: EdgeServer;
 let version = 1;
 
 beforeAll(async () => {
-  edge = await startEdgeServer([key.entry, edgeIsStopping.entry, longAgo(1), longAgo(2)], {
+  edge = await startEdgeServer([key.entry, otherEnvApiKey.entry, longAgo(1), longAgo(2)], {
     streamTokenSecret: tokenSecret,
   });
 });
@@ -21,7 +21,7 @@ afterEach(() => {
 });
 afterAll(() => edge.stop());
 
-/** The builders' beginning of time lies ahead, and what is new makes newcomers ask again. */
+/** Returns a flag with an old change. After a recent or future change, such as the builders', new streams refetch. */
 function longAgo(number: number, fields: Parameters<typeof flagEntry>[0] = {}) {
   const committedAt = new Date(Date.UTC(2025, 0, 1) + (fields.version ?? 1) * 1_000);
   return flagEntry({
@@ -46,8 +46,8 @@ async function openStream(keyText = key.text, headers: Record<string, string> = 
   return stream;
 }
 
-describe("given a stream that was just opened", () => {
-  it("is one of events, for pages of any origin, and tells the tag without asking for anything", async () => {
+describe("given a new stream", () => {
+  it("sends events to pages of any origin, starting with the tag and no refetch", async () => {
     const stream = await openStream();
     expect(stream.status).toBe(200);
     expect(stream.headers).toMatchObject({
@@ -65,7 +65,7 @@ describe("given a stream that was just opened", () => {
     ]);
   });
 
-  it("begins with the time after which to come back", async () => {
+  it("starts with the retry time", async () => {
     const response = await fetch(await streamAddress(edge, key.text));
     const reader = response.body?.getReader();
     const { value } = (await reader?.read()) ?? {};
@@ -73,50 +73,50 @@ describe("given a stream that was just opened", () => {
     await reader?.cancel();
   });
 
-  it("asks to evaluate again at once when the reader has missed something", async () => {
+  it("sends a refetch immediately if the client has missed a change", async () => {
     const stream = await openStream(key.text, { "last-event-id": "k0-AAAAAAAAAAAAAAAAAAAAAA" });
     expect(stream.events[0]).toMatchObject({ data: { type: "refetchEvaluation" } });
   });
 
-  it("asks for nothing when the reader has missed nothing", async () => {
+  it("sends no refetch if the client has missed no change", async () => {
     const [first] = (await openStream()).events;
     const stream = await openStream(key.text, { "last-event-id": first?.id as string });
     expect(stream.events[0]).toMatchObject({ id: first?.id, data: { type: "connected" } });
   });
 
-  it("asks newcomers to evaluate again shortly after a change, which they may have missed", async () => {
+  it("sends a refetch to new clients shortly after a change, which they can have missed", async () => {
     const committedAt = new Date(Date.now() - 5_000).toISOString();
     const recent = { environment_id: id("env", 2), committed_at: committedAt };
     await edge.feed(longAgo(3, recent));
-    const stream = await openStream(edgeIsStopping.text);
+    const stream = await openStream(otherEnvApiKey.text);
     expect(stream.events[0]).toMatchObject({ data: { type: "refetchEvaluation" } });
     edge.passTime(12_000);
-    const later = await openStream(edgeIsStopping.text);
+    const later = await openStream(otherEnvApiKey.text);
     expect(later.events[0]).toMatchObject({ data: { type: "connected" } });
   });
 });
 
 describe("given a change", () => {
-  it("tells every stream of the environment, under a tag that the refetch may name", async () => {
+  it("sends a refetch to every stream of the environment, with a tag for the refetch request", async () => {
     const streams = await Promise.all([openStream(), openStream()]);
-    const other = await openStream(edgeIsStopping.text);
+    const other = await openStream(otherEnvApiKey.text);
     await change();
     for (const stream of streams) {
       await eventually(() => stream.events.length === 2);
-      const [, told] = stream.events;
-      expect(told).toEqual({
+      const [, sent] = stream.events;
+      expect(sent).toEqual({
         event: "message",
         id: expect.any(String),
-        data: { type: "refetchEvaluation", etag: told?.id },
+        data: { type: "refetchEvaluation", etag: sent?.id },
       });
-      const query = `?flagConfigEtag=${encodeURIComponent(told?.id as string)}`;
+      const query = `?flagConfigEtag=${encodeURIComponent(sent?.id as string)}`;
       expect((await askAll(edge, key.text, {}, { query })).status).toBe(200);
     }
     expect(streams[0]?.events[1]).toEqual(streams[1]?.events[1]);
     expect(other.events).toHaveLength(1);
   });
 
-  it("tells of rules and of deletions too, each under a tag of its own", async () => {
+  it("sends a refetch for changed rules and for deletions too, each with its own tag", async () => {
     const stream = await openStream();
     const rules = [{ conditions: [], value: true }];
     version += 1;
@@ -128,7 +128,7 @@ describe("given a change", () => {
     expect(new Set(stream.events.map((event) => event.id)).size).toBe(3);
   });
 
-  it("is in the values by the time that anybody hears of it", async () => {
+  it("is visible in the values when the refetch arrives", async () => {
     const stream = await openStream();
     const before = (await askAll(edge, key.text)).body.flags[0].value as boolean;
     await change();
@@ -137,8 +137,8 @@ describe("given a change", () => {
   });
 });
 
-describe("given the token in the address", () => {
-  it("opens nothing when a day has passed, while open streams stay and a new token is offered", async () => {
+describe("given the token in the URL", () => {
+  it("opens no stream after a day, while open streams stay and a new token is offered", async () => {
     const aging = await startEdgeServer([key.entry, longAgo(1)], {
       streamTokenSecret: tokenSecret,
     });
@@ -148,18 +148,18 @@ describe("given the token in the address", () => {
     expect((await call(address)).status).toBe(401);
     await aging.feed(longAgo(1, { version: 2 }));
     await eventually(() => stream.events.length === 2);
-    const anew = await listen(aging, key.text);
-    expect(anew.status).toBe(200);
-    anew.close();
+    const again = await listen(aging, key.text);
+    expect(again.status).toBe(200);
+    again.close();
     stream.close();
     await aging.stop();
   });
 
-  it("opens nothing but the stream, and an API key does not open the stream", async () => {
+  it("grants access only to the stream, and an API key does not open the stream", async () => {
     const address = new URL(await streamAddress(edge, key.text));
     const token = address.searchParams.get("token") as string;
     const body = {};
-    const everywhereElse = [
+    const invalidRequests = [
       await askAll(edge, token),
       await call(`${edge.url}/ofrep/v1/evaluate/flags?token=${token}`, { method: "POST", body }),
       await call(`${edge.url}/api/v1/sdk/flags`, { key: token }),
@@ -175,10 +175,10 @@ describe("given the token in the address", () => {
       await call(`${edge.url}/ofrep/v1/stream`),
       await call(`${edge.url}/ofrep/v1/stream?token=`),
     ];
-    for (const { status } of everywhereElse) expect(status).toBe(401);
+    for (const { status } of invalidRequests) expect(status).toBe(401);
   });
 
-  it("ends with its key, which ends the streams that it opened", async () => {
+  it("becomes invalid with its key, which also ends its streams", async () => {
     const brief = apiKey();
     await edge.feed(brief.entry);
     const address = await streamAddress(edge, brief.text);
@@ -189,7 +189,7 @@ describe("given the token in the address", () => {
     expect(await edge.metric('streams_closed_total{cause="key_ended"')).toBe(1);
   });
 
-  it("opens no stream when its key has expired", async () => {
+  it("opens no stream after its key has expired", async () => {
     const expiring = apiKey({ expires_at: new Date(Date.now() + hourMs).toISOString() });
     const aging = await startEdgeServer([expiring.entry, key.entry], {
       streamTokenSecret: tokenSecret,
@@ -208,7 +208,7 @@ describe("given the token in the address", () => {
     await aging.stop();
   });
 
-  it("opens no stream when its key was replaced, while the successor's token does", async () => {
+  it("opens no stream after its key was replaced, while the successor's token does", async () => {
     const rotated = apiKey();
     const successor = apiKey();
     await edge.feed(rotated.entry, successor.entry);
@@ -223,7 +223,7 @@ describe("given the token in the address", () => {
     expect((await openStream(successor.text)).status).toBe(200);
   });
 
-  it("opens no stream on an edge without the secret, or with another one", async () => {
+  it("opens no stream on an edge without a secret or with another secret", async () => {
     const { search } = new URL(await streamAddress(edge, key.text));
     for (const settings of [{}, { streamTokenSecret: `${tokenSecret}!` }]) {
       const other = await startEdgeServer([key.entry], settings);
@@ -232,7 +232,7 @@ describe("given the token in the address", () => {
     }
   });
 
-  it("opens a stream on any other edge with the secret", async () => {
+  it("opens a stream on any other edge with the same secret", async () => {
     const { search } = new URL(await streamAddress(edge, key.text));
     const other = await startEdgeServer([key.entry], { streamTokenSecret: tokenSecret });
     const stream = await openEventStream(`${other.url}/ofrep/v1/stream${search}`, {});
@@ -241,7 +241,7 @@ describe("given the token in the address", () => {
     await other.stop();
   });
 
-  it("stands in no line of the log, whatever is done with it", async () => {
+  it("never occurs in the log", async () => {
     const logging = await startEdgeServer([key.entry], { streamTokenSecret: tokenSecret });
     const address = new URL(await streamAddress(logging, key.text));
     const token = address.searchParams.get("token") as string;
@@ -260,7 +260,7 @@ describe("given the token in the address", () => {
   });
 });
 
-describe("given an edge that is about to stop", () => {
+describe("given an edge that is shutting down", () => {
   it("ends its streams, and opens no more", async () => {
     const stopping = await startEdgeServer([key.entry], { streamTokenSecret: tokenSecret });
     const address = await streamAddress(stopping, key.text);

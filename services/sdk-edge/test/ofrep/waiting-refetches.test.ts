@@ -27,7 +27,7 @@ const wait = (name: string, environmentId = "e1") =>
   });
 
 describe("given refetches that wait for a change", () => {
-  it("resumes those whose change has come, and leaves the others waiting", () => {
+  it("resumes those whose change has arrived, and the others keep waiting", () => {
     wait("a");
     wait("b");
     known.add("a");
@@ -36,14 +36,14 @@ describe("given refetches that wait for a change", () => {
     expect(waiting.size).toBe(1);
   });
 
-  it("is not concerned with changes elsewhere", () => {
+  it("ignores changes of other environments", () => {
     wait("a");
     known.add("a");
     waiting.changed("e2");
     expect(resumed).toEqual([]);
   });
 
-  it("waits a second and no longer", () => {
+  it("waits at most a second", () => {
     wait("a");
     jest.advanceTimersByTime(999);
     expect(resumed).toEqual([]);
@@ -54,7 +54,7 @@ describe("given refetches that wait for a change", () => {
     expect(waiting.size).toBe(0);
   });
 
-  it("forgets those who have left", () => {
+  it("removes a refetch whose client has disconnected", () => {
     const leave = wait("a");
     leave?.();
     jest.advanceTimersByTime(2_000);
@@ -63,7 +63,7 @@ describe("given refetches that wait for a change", () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it("resumes many in groups, so that others are answered between them", async () => {
+  it("resumes many in groups, so that other requests are served in between", async () => {
     for (let index = 0; index < 50; index += 1) {
       wait(`r${index}`);
       known.add(`r${index}`);
@@ -77,7 +77,7 @@ describe("given refetches that wait for a change", () => {
     expect(waiting.size).toBe(0);
   });
 
-  it("lets no more wait than it has room for", () => {
+  it("limits the total number of waiting refetches", () => {
     for (let index = 0; index < maxWaiting; index += 1) wait(`r${index}`, `e${index % 20}`);
     expect(waiting.size).toBe(maxWaiting);
     expect(wait("one more", "e20")).toBeUndefined();
@@ -87,7 +87,7 @@ describe("given refetches that wait for a change", () => {
     expect(resumed).not.toContain("one more");
   });
 
-  it("lets no environment take the places of the others", () => {
+  it("limits the number of waiting refetches of each environment", () => {
     for (let index = 0; index < maxWaitingPerEnvironment; index += 1) wait(`r${index}`);
     expect(wait("one more")).toBeUndefined();
     expect(wait("elsewhere", "e2")).toBeDefined();

@@ -11,7 +11,7 @@ import {
 } from "../../src/sdk/costly-evaluations.ts";
 import { maxSharing, shareMs } from "../../src/sdk/evaluation-queue.ts";
 
-/** Each step takes half a slice, measured by the test's clock. */
+/** Duration of a step on the test's clock: half a slice. */
 const stepMs = evaluationSliceMs / 2;
 let clockMs: number;
 let costlyEvaluations: CostlyEvaluations;
@@ -37,7 +37,7 @@ function* work(name: string, count: number, msEach = stepMs): Generator<undefine
   finished.push(name);
 }
 
-/** Queues an evaluation of so many steps, and returns the function that drops it. */
+/** Queues an evaluation with `count` steps, and returns the function that drops it. */
 function add(organization: string, name: string, count: number): () => void {
   const reject = () => void rejected.push(name);
   return costlyEvaluations.add(organization, { steps: work(name, count), reject });
@@ -61,7 +61,7 @@ async function untilIdle(): Promise<void> {
 }
 
 describe("given an evaluation that takes longer than a slice", () => {
-  it("runs one slice of it in each turn of the event loop", async () => {
+  it("runs one slice of the evaluation in each turn of the event loop", async () => {
     add("a", "long", 5);
     expect(steps).toHaveLength(0);
     await turns(1);
@@ -116,7 +116,7 @@ describe("given many evaluations of one organization", () => {
     expect(finished.at(-1)).toBe("later");
   });
 
-  it("forgets one whose client disconnects while it waits", async () => {
+  it("removes a waiting evaluation whose client disconnects", async () => {
     addMany("a", maxRunning, 50);
     await turns(1);
     const drop = add("a", "left", 1);
@@ -152,7 +152,7 @@ describe("given many evaluations of one organization", () => {
 });
 
 describe("given several organizations", () => {
-  it("divides the time equally, whatever the number of evaluations of each", async () => {
+  it("divides the time equally, regardless of the number of evaluations of each", async () => {
     addMany("busy", 60, 100);
     add("other", "one", 100);
     await turns(104);
@@ -188,7 +188,7 @@ describe("given several organizations", () => {
     expect(new Set(steps).size).toBe(maxSharing);
   });
 
-  it("lets an organization wait no longer than the turns before it", async () => {
+  it("makes an organization wait no longer than the turns before it", async () => {
     for (let number = 0; number < maxSharing; number += 1) add(`long${number}`, "long", 2_000);
     await turns(1);
     add("late", "late", 1);
@@ -199,7 +199,7 @@ describe("given several organizations", () => {
     expect(finished).toEqual(["late", "long", "long", "long"]);
   });
 
-  it("makes room immediately for an organization that waits when the present turns are over", async () => {
+  it("starts a waiting organization immediately if the current turns are over", async () => {
     for (let number = 0; number < maxSharing; number += 1) add(`long${number}`, "long", 2_000);
     await turns((maxSharing * shareMs) / evaluationSliceMs + maxSharing);
     add("late", "late", 1);

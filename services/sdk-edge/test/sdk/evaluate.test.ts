@@ -33,7 +33,7 @@ describe.each([
   const evaluate = (query: string) =>
     call(`${edge.url}/api/v1/sdk/evaluate${query}`, { ...options, key: key.text });
 
-  it("answers an enabled flag", async () => {
+  it("returns an enabled flag", async () => {
     const { status, body, headers } = await evaluate("?key=alpha");
     expect(status).toBe(200);
     expect(body).toEqual({ key: "alpha", value: true, variation: "on", reason: "static" });
@@ -41,7 +41,7 @@ describe.each([
     expect(headers.get("vary")).toContain("Authorization");
   });
 
-  it("answers a disabled flag like any other", async () => {
+  it("returns a disabled flag like any other", async () => {
     const { status, body } = await evaluate("?key=beta&user_id=u1");
     expect(status).toBe(200);
     expect(body).toEqual({ key: "beta", value: false, variation: "off", reason: "disabled" });
@@ -51,11 +51,11 @@ describe.each([
     ["an unknown flag", "?key=gamma", 404, "NOT_FOUND_001"],
     ["a flag of another environment", "?key=foreign", 404, "NOT_FOUND_001"],
     ["no flag", "", 400, "VALIDATION_001"],
-    ["a key that no flag could have", "?key=a%2Fb%20", 404, "NOT_FOUND_001"],
+    ["an invalid key", "?key=a%2Fb%20", 404, "NOT_FOUND_001"],
     ["an empty key", "?key=", 404, "NOT_FOUND_001"],
     ["two flags", "?key=alpha&key=beta", 400, "VALIDATION_001"],
-    ["a query that is no UTF-8", "?key=%ff", 400, "VALIDATION_001"],
-  ])("refuses %s", async (_name, query, status, code) => {
+    ["a query with invalid UTF-8", "?key=%ff", 400, "VALIDATION_001"],
+  ])("rejects %s", async (_name, query, status, code) => {
     const answered = await evaluate(query);
     expect(answered.status).toBe(status);
     expect(answered.body.error.code).toBe(code);
@@ -63,7 +63,7 @@ describe.each([
   });
 });
 
-describe("given a body on GET", () => {
+describe("given GET with a body", () => {
   async function get(path: string, headers: Record<string, string>, body: string) {
     const outgoing = request(`${edge.url}/api/v1/sdk/${path}`, {
       headers: { authorization: `Bearer ${key.text}`, ...headers },
@@ -93,7 +93,7 @@ describe("given a body on GET", () => {
     ["another type", { "content-type": "text/plain", "content-length": "0" }],
     ["JSON in chunks", { ...json, "transfer-encoding": "chunked" }],
     ["another type in chunks", { "content-type": "text/plain", "transfer-encoding": "chunked" }],
-  ])("takes an empty body of %s for none", async (_type, headers) => {
+  ])("treats an empty body of %s as no body", async (_type, headers) => {
     expect((await get("evaluate?key=alpha", headers, "")).status).toBe(200);
   });
 

@@ -5,8 +5,8 @@ import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 
 const client = apiKey();
 const server = apiKey({ key_kind: "server" });
-const edgeIsStopping = apiKey({ environment_id: id("env", 2) });
-const nobody = apiKey();
+const otherEnvApiKey = apiKey({ environment_id: id("env", 2) });
+const absent = apiKey();
 const manyFlags = apiKey({ environment_id: id("env", 3) });
 const longKeys = Array.from({ length: 200 }, (_, number) => `${"k".repeat(250)}-${number}`);
 const flags = [
@@ -22,20 +22,20 @@ beforeAll(async () => {
     ...longKeys.map((key, number) =>
       flagEntry({ flag_id: id("flag", 10 + number), key, environment_id: id("env", 3) }),
     ),
-    ...[client.entry, server.entry, edgeIsStopping.entry, manyFlags.entry],
+    ...[client.entry, server.entry, otherEnvApiKey.entry, manyFlags.entry],
   ]);
 });
 afterAll(() => edge.stop());
 
-/** The two ways to the same answer: straight to it, and through the framework's routes. */
-const ways = [
+/** Requests with the same response: one directly by the request pipeline, the others by the framework's routes. */
+const methods = [
   { way: "GET", path: "/api/v1/sdk/flags", options: {} },
   { way: "GET with a query", path: "/api/v1/sdk/flags?user_id=u1", options: {} },
   { way: "POST", path: "/api/v1/sdk/flags", options: { method: "POST", body: { user_id: "u1" } } },
   { way: "POST without a body", path: "/api/v1/sdk/flags", options: { method: "POST" } },
 ];
 
-describe.each(ways)("given a request for all flags by $way", ({ path, options }) => {
+describe.each(methods)("given a request for all flags by $way", ({ path, options }) => {
   const ask = (key: string | undefined, headers: Record<string, string> = {}) =>
     call(edge.url + path, { ...options, headers, ...(key === undefined ? {} : { key }) });
 
@@ -55,16 +55,16 @@ describe.each(ways)("given a request for all flags by $way", ({ path, options })
     expect(headers.get("x-request-id")).toBeTruthy();
   });
 
-  it("answers an environment without flags with none", async () => {
-    expect((await ask(edgeIsStopping.text)).body).toEqual({ flags: {} });
+  it("returns an empty object for an environment without flags", async () => {
+    expect((await ask(otherEnvApiKey.text)).body).toEqual({ flags: {} });
   });
 
-  it("takes the request's id over", async () => {
+  it("returns the request id of the client", async () => {
     const { headers } = await ask(client.text, { "x-request-id": "from-the-caller" });
     expect(headers.get("x-request-id")).toBe("from-the-caller");
   });
 
-  it("answers 304 without a body to who has these values", async () => {
+  it("answers 304 without a body if the client has these values", async () => {
     const etag = (await ask(client.text)).headers.get("etag") ?? "";
     for (const ifNoneMatch of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
       const { status, body, headers } = await ask(client.text, { "if-none-match": ifNoneMatch });
@@ -76,17 +76,17 @@ describe.each(ways)("given a request for all flags by $way", ({ path, options })
     }
   });
 
-  it("answers 200 to who has other values", async () => {
+  it("answers 200 if the client has other values", async () => {
     expect((await ask(client.text, { "if-none-match": '"other"' })).status).toBe(200);
   });
 
   it.each([
     ["no key", undefined],
-    ["something that is no key", "nonsense"],
-    ["a key that nobody has", nobody.text],
+    ["a malformed key", "nonsense"],
+    ["an unknown key", absent.text],
     ["a key with a wrong secret", `${client.text.slice(0, -4)}AAAA`],
-    ["a key under the other kind's prefix", client.text.replace("hc_", "hs_")],
-  ])("refuses %s, with headers that let a page read it", async (_name, key) => {
+    ["a key with the other kind's prefix", client.text.replace("hc_", "hs_")],
+  ])("rejects %s, with headers that let a page read it", async (_name, key) => {
     const { status, body, headers } = await ask(key);
     expect(status).toBe(401);
     expect(body.error.code).toBe("AUTH_001");
@@ -127,7 +127,7 @@ describe("given HEAD", () => {
     ["one flag", "/api/v1/sdk/evaluate?key=alpha&user_id=u1", {}, 200],
     ["an unknown flag", "/api/v1/sdk/evaluate?key=gamma", {}, 404],
     ["an invalid query", "/api/v1/sdk/evaluate", {}, 400],
-    ["an unknown key", "/api/v1/sdk/flags", { key: nobody.text }, 401],
+    ["an unknown key", "/api/v1/sdk/flags", { key: absent.text }, 401],
   ])("answers %s with the headers of GET and no body", async (_name, path, options, status) => {
     const got = await ask("GET", path, options);
     const answered = await ask("HEAD", path, options);
@@ -146,7 +146,7 @@ describe("given HEAD", () => {
   });
 });
 
-describe("given a body that is sent along", () => {
+describe("given a request body", () => {
   const post = (body: string | Uint8Array<ArrayBuffer>, contentType = "application/json") =>
     fetch(`${edge.url}/api/v1/sdk/flags`, {
       method: "POST",
@@ -157,11 +157,11 @@ describe("given a body that is sent along", () => {
   it.each([
     ["any attributes", '{"user_id":"u1","anything":["goes",1,true]}', 200],
     ["an attribute that is an object", '{"user_id":"u1","anything":{"goes":1}}', 400],
-    ["one of just 64 KiB", padded(64 * 1024), 200],
-    ["one byte more", padded(64 * 1024 + 1), 413],
+    ["64 KiB", padded(64 * 1024), 200],
+    ["one byte more than 64 KiB", padded(64 * 1024 + 1), 413],
     ["broken JSON", '{"user_id":', 400],
-    ["JSON that is no object", '["u1"]', 400],
-    ["bytes that are no UTF-8", new Uint8Array([0x22, 0xff, 0x22]), 400],
+    ["a JSON array", '["u1"]', 400],
+    ["invalid UTF-8", new Uint8Array([0x22, 0xff, 0x22]), 400],
   ])("answers %s with %s", async (_name, body, status) => {
     expect((await post(body)).status).toBe(status);
   });
@@ -170,7 +170,7 @@ describe("given a body that is sent along", () => {
     expect((await post("user_id=u1", "application/x-www-form-urlencoded")).status).toBe(415);
   });
 
-  it("logs nothing of it, nor of the query", async () => {
+  it("logs neither the body nor the query", async () => {
     await post('{"user_id":"somebody-special"}');
     await post('{"user_id":"somebody-special"');
     await call(`${edge.url}/api/v1/sdk/flags?user_id=somebody-special`, { key: client.text });
@@ -179,7 +179,7 @@ describe("given a body that is sent along", () => {
 });
 
 describe("given a change", () => {
-  it("answers with the new values and another tag from then on", async () => {
+  it("returns the new values with another tag from then on", async () => {
     const ask = () => call(`${edge.url}/api/v1/sdk/flags`, { key: client.text });
     const before = await ask();
     await edge.feed(flagEntry({ flag_id: id("flag", 2), key: "beta", enabled: true, version: 2 }));

@@ -20,8 +20,8 @@ afterAll(() => edge.stop());
 describe.each([
   { endpoint: "/api/v1/sdk/flags", body: (user: object) => user },
   { endpoint: "/ofrep/v1/evaluate/flags", body: (context: object) => ({ context }) },
-])("given users of $endpoint who have the values already", ({ endpoint, body }) => {
-  it("sends each a 304 with the ETag of its values", async () => {
+])("given clients of $endpoint with the current values", ({ endpoint, body }) => {
+  it("sends 304 with the ETag of each user's values", async () => {
     const ask = (plan: string, headers = {}) =>
       call(edge.url + endpoint, { key: key.text, method: "POST", body: body({ plan }), headers });
     const etagOf = async (plan: string) => (await ask(plan)).headers.get("etag") ?? "";

@@ -6,8 +6,8 @@ import { apiKey, flagEntry, id, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 
 /**
- * As many rules as are allowed and a large context take a good part of a second. They belong to one customer, and the
- * edge serves all of them.
+ * The maximum number of rules and a large context take a good part of a second. They belong to one customer, but the
+ * edge serves all customers.
  */
 const slow = apiKey({ key_kind: "server" });
 const other = apiKey({ environment_id: id("env", 2) });
@@ -68,7 +68,7 @@ describe.each([
     value: (answered: { value: boolean }) => answered.value,
   },
   {
-    endpoint: "one flag with the way to its value",
+    endpoint: "one flag with its explanation",
     path: "/api/v1/sdk/evaluate?key=slow&explain=true",
     body: (user: object) => ({ user: { attributes: user } }),
     value: (answered: { value: boolean }) => answered.value,
@@ -85,8 +85,8 @@ describe.each([
     body: (user: object) => ({ context: user }),
     value: (answered: { value: boolean }) => answered.value,
   },
-])("given an evaluation of $endpoint that takes long", ({ path, body, value }) => {
-  it("answers others meanwhile, and then what the rules say", async () => {
+])("given a slow evaluation of $endpoint", ({ path, body, value }) => {
+  it("serves other requests meanwhile, and then returns the correct value", async () => {
     let isAnswered = false;
     const answering = ask(path, body(vip)).finally(() => {
       isAnswered = true;
@@ -100,16 +100,16 @@ describe.each([
     const answered = await answering;
     expect(answered.status).toBe(200);
     expect(value(answered.body)).toBe(true);
-    // Answered in one go, it would let nobody through but who came before it.
+    // Evaluated in one go, it would block all requests that arrive after it.
     expect(answeredMeanwhile).toBeGreaterThan(3);
   });
 
-  it("tells users apart as ever", async () => {
+  it("distinguishes users", async () => {
     expect(value((await ask(path, body(nobodySpecial))).body)).toBe(false);
   });
 });
 
-describe("given more costly evaluations of one organization than may wait", () => {
+describe("given more costly evaluations of one organization than the maximum that can wait", () => {
   const all = "/api/v1/sdk/flags";
   const asking: Promise<unknown>[] = [];
   let disconnect: AbortController;
@@ -155,7 +155,7 @@ describe("given more costly evaluations of one organization than may wait", () =
   });
 });
 
-describe("given a key that ends while its evaluation waits", () => {
+describe("given a key that is revoked or expires while its evaluation waits", () => {
   let disconnect: AbortController;
   let running: Promise<unknown>[];
 
@@ -231,7 +231,7 @@ async function untilWaiting(count: number): Promise<void> {
   });
 }
 
-/** In none of them does the last condition hold, so all others are asked. */
+/** Returns rules whose last condition never holds, so that all other conditions are evaluated. */
 function slowRules(): TargetingRule[] {
   return Array.from({ length: 40 }, (_, rule) => ({
     conditions: [

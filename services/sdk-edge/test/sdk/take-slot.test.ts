@@ -5,7 +5,7 @@ import type { Exchange } from "../../src/http/exchange.ts";
 import { takeSlot } from "../../src/sdk/take-slot.ts";
 import type { StreamSlots } from "../../src/slots/stream-slots.ts";
 
-/** A stream whose values take a while to be evaluated: `open` is called when they are there. */
+/** A stream whose values are evaluated asynchronously. The tests call `open` when the values are ready. */
 let response: EventEmitter & { destroyed: boolean };
 let released: number;
 let isDraining: boolean;
@@ -23,15 +23,15 @@ beforeEach(() => {
 describe.each([
   { granted: "slots of the plan", isLimited: true },
   { granted: "no limits", isLimited: false },
-])("given $granted, and a stream that is not evaluated yet", ({ isLimited }) => {
+])("given $granted, and a stream whose values are not ready", ({ isLimited }) => {
   beforeEach(() => ask(isLimited));
 
-  it("opens when it is", () => {
+  it("opens when they are ready", () => {
     opens();
     expect(answer).toBe("opened");
   });
 
-  it("does not open when the edge has begun to close its streams meanwhile", () => {
+  it("does not open if the edge starts to close its streams meanwhile", () => {
     isDraining = true;
     opens();
     expect(codeOf(answer)).toBe("SERVER_002");
@@ -39,7 +39,7 @@ describe.each([
 });
 
 describe("given slots of the plan", () => {
-  it("gives the slot back when the answer is over, once", () => {
+  it("releases the slot once when the response ends", () => {
     ask(true);
     opens();
     expect(released).toBe(0);
@@ -47,7 +47,7 @@ describe("given slots of the plan", () => {
     expect(released).toBe(1);
   });
 
-  it("gives it back when the client has left before it was given", () => {
+  it("releases the slot if the client has disconnected before it was granted", () => {
     response.destroyed = true;
     ask(true);
     expect(released).toBe(1);

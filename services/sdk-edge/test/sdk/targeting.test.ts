@@ -6,9 +6,8 @@ import { apiKey, flagEntry, id } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 
 /**
- * One edge whose flags tell attributes apart: `said-<attribute>` is on for those whose attribute
- * equals "yes". What each way of saying who asks may hold is tested with the readers; here, that every
- * endpoint takes every way.
+ * Checks that every endpoint reads every source of attributes. The tests of the readers check each source in detail.
+ * The flag `said-<attribute>` is on for users whose attribute equals "yes".
  */
 const client = apiKey();
 const server = apiKey({ key_kind: "server" });
@@ -31,72 +30,72 @@ afterAll(() => edge.stop());
 const json = (value: unknown) => JSON.stringify(value);
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
-type Way = {
-  way: string;
-  says: string;
+type Source = {
+  source: string;
+  attribute: string;
   query?: string;
   headers?: Record<string, string>;
   body?: { flags: unknown; evaluate: unknown };
 };
 
-const ways: Way[] = [
-  { way: "the query", says: "id", query: "user_id=yes" },
+const sources: Source[] = [
+  { source: "the query", attribute: "id", query: "user_id=yes" },
   {
-    way: "X-User-Context",
-    says: "country",
+    source: "X-User-Context",
+    attribute: "country",
     headers: { "x-user-context": json({ country: "yes" }) },
   },
   {
-    way: "X-User-Context in base64",
-    says: "id",
+    source: "X-User-Context in base64",
+    attribute: "id",
     headers: { "x-user-context": base64(json({ user_id: "YES" })) },
   },
-  { way: "X-User-ID", says: "id", headers: { "x-user-id": "yes" } },
-  { way: "X-User-Email", says: "email", headers: { "x-user-email": "yes" } },
+  { source: "X-User-ID", attribute: "id", headers: { "x-user-id": "yes" } },
+  { source: "X-User-Email", attribute: "email", headers: { "x-user-email": "yes" } },
   {
-    way: "X-User-Attributes",
-    says: "country",
+    source: "X-User-Attributes",
+    attribute: "country",
     headers: { "x-user-attributes": "plan=pro, country=yes" },
   },
   {
-    way: "the body",
-    says: "country",
+    source: "the body",
+    attribute: "country",
     body: { flags: { country: "yes" }, evaluate: { user: { attributes: { country: "yes" } } } },
   },
 ];
 
-const request = ({ headers = {}, body }: Way, endpoint: "flags" | "evaluate") => ({
+const request = ({ headers = {}, body }: Source, endpoint: "flags" | "evaluate") => ({
   headers,
   key: client.text,
   ...(body === undefined ? {} : { method: "POST", body: body[endpoint] }),
 });
 
-describe.each(ways)("given a user who is told by $way", (way) => {
-  it("answers all flags for that user", async () => {
+describe.each(sources)("given a user from $source", (source) => {
+  it("evaluates all flags for the user", async () => {
     const { status, body } = await call(
-      `${edge.url}/api/v1/sdk/flags?${way.query ?? ""}`,
-      request(way, "flags"),
+      `${edge.url}/api/v1/sdk/flags?${source.query ?? ""}`,
+      request(source, "flags"),
     );
     expect(status).toBe(200);
     expect(compileCheck(FlagValues)(body)).toMatchObject({ ok: true });
     for (const attribute of attributes)
-      expect(body.flags[`said-${attribute}`]).toBe(attribute === way.says);
+      expect(body.flags[`said-${attribute}`]).toBe(attribute === source.attribute);
   });
 
-  it.each(attributes)("evaluates a flag that asks for %s", async (attribute) => {
+  it.each(attributes)("evaluates a flag with a rule on %s", async (attribute) => {
     const { status, body } = await call(
-      `${edge.url}/api/v1/sdk/evaluate?key=said-${attribute}&${way.query ?? ""}`,
-      request(way, "evaluate"),
+      `${edge.url}/api/v1/sdk/evaluate?key=said-${attribute}&${source.query ?? ""}`,
+      request(source, "evaluate"),
     );
-    const reason = attribute === way.says ? "targeting_match" : "default";
+    const reason = attribute === source.attribute ? "targeting_match" : "default";
     expect(status).toBe(200);
     expect(compileCheck(EvaluationResult)(body)).toMatchObject({ ok: true });
-    expect(body).toMatchObject({ value: attribute === way.says, reason });
+    expect(body).toMatchObject({ value: attribute === source.attribute, reason });
   });
 });
 
-describe("given several ways at once", () => {
-  it("lets the body win over the headers, and these over the query, attribute by attribute", async () => {
+describe("given several sources", () => {
+  it("prefers the body to headers, and headers to the query, for each attribute", async () => {
     const { body } = await call(`${edge.url}/api/v1/sdk/flags?user_id=yes`, {
       key: client.text,
       method: "POST",
@@ -111,14 +110,14 @@ describe("given several ways at once", () => {
   });
 });
 
-describe("given the tag of an answer", () => {
+describe("given the tag of a response", () => {
   const ask = (userId: string, ifNoneMatch?: string) =>
     call(`${edge.url}/api/v1/sdk/flags?user_id=${userId}`, {
       key: client.text,
       headers: ifNoneMatch === undefined ? {} : { "if-none-match": ifNoneMatch },
     });
 
-  it("answers 304 to whoever has the values that this user gets, and 200 to others", async () => {
+  it("answers 304 to users with the same values, and 200 to others", async () => {
     const byHalf = new Map<boolean, string[]>([
       [true, []],
       [false, []],
@@ -134,16 +133,16 @@ describe("given the tag of an answer", () => {
     expect((await ask(String(outside), etag)).status).toBe(200);
   });
 
-  it("says what the answer depends on", async () => {
+  it("sends Vary with all headers that affect the response", async () => {
     expect((await ask("u1")).headers.get("vary")).toBe(
       "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes",
     );
   });
 });
 
-describe("given a context that cannot be read", () => {
+describe("given an invalid context", () => {
   it.each(["/api/v1/sdk/flags", "/api/v1/sdk/evaluate?key=open", "/api/v1/sdk/stream"])(
-    "refuses %s, so that a page of any origin can read why",
+    "rejects %s with a problem that pages of any origin can read",
     async (path) => {
       const { status, body, headers } = await call(edge.url + path, {
         key: client.text,
@@ -157,7 +156,7 @@ describe("given a context that cannot be read", () => {
     },
   );
 
-  it("refuses one that is too large with 413", async () => {
+  it("rejects a context that is too large with 413", async () => {
     const { status, body } = await call(`${edge.url}/api/v1/sdk/flags`, {
       key: client.text,
       headers: { "x-user-context": json({ country: "x".repeat(16 * 1024) }) },
@@ -167,14 +166,14 @@ describe("given a context that cannot be read", () => {
   });
 });
 
-describe("given a wish for an explanation", () => {
+describe("given a request for an explanation", () => {
   const explain = (key: string, value = "true") =>
     call(`${edge.url}/api/v1/sdk/evaluate?key=said-country&explain=${value}`, {
       key,
       headers: { "x-user-context": json({ country: "somewhere-secret" }) },
     });
 
-  it("tells a server key how each condition fared, without the user's values", async () => {
+  it("returns the result of each condition to a server key, without the user's values", async () => {
     const { status, body } = await explain(server.text);
     expect(status).toBe(200);
     expect(compileCheck(EvaluationResult)(body)).toMatchObject({ ok: true });
@@ -197,13 +196,13 @@ describe("given a wish for an explanation", () => {
     expect(json(body)).not.toContain("somewhere-secret");
   });
 
-  it("refuses it to a client key, because rules are not for everybody's eyes", async () => {
+  it("rejects a client key, because client keys must not reveal rules", async () => {
     const { status, body } = await explain(client.text);
     expect(status).toBe(403);
     expect(body.error.code).toBe("AUTH_002");
   });
 
-  it("takes true and false and nothing else", async () => {
+  it("accepts only true and false", async () => {
     expect((await explain(client.text, "false")).body).not.toHaveProperty("trace");
     expect((await explain(server.text, "yes")).status).toBe(400);
   });

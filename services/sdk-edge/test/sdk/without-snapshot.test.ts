@@ -10,9 +10,9 @@ beforeAll(async () => {
 });
 afterAll(() => edge.stop());
 
-describe("given an edge that has heard nothing yet", () => {
+describe("given an edge without a snapshot", () => {
   it.each(["/api/v1/sdk/flags", "/api/v1/sdk/evaluate?key=checkout", "/api/v1/sdk/stream"])(
-    "asks callers of %s to come back over another connection",
+    "answers %s with 503 and Retry-After, and closes the connection",
     async (path) => {
       const { status, body, headers } = await call(edge.url + path, { key: key.text });
       expect(status).toBe(503);
@@ -23,7 +23,7 @@ describe("given an edge that has heard nothing yet", () => {
     },
   );
 
-  it("is not ready, and then it is", async () => {
+  it("is not ready until it receives the snapshot", async () => {
     expect(edge.edge.readiness()).toEqual({ ready: false, source: "none", stale_seconds: 0 });
     edge.holder.replace(id("epoch"), [key.entry, flagEntry({ enabled: true })]);
     expect(edge.edge.readiness()).toEqual({ ready: true, source: "nats", stale_seconds: 0 });

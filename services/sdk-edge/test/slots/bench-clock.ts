@@ -1,14 +1,13 @@
 import type { Clock } from "../../src/slots/clock.ts";
 
 /**
- * Time for an edge that asks a real NATS server. It runs as it does for everybody, for what is retried
- * after a rest; a test can have it leap, so that nothing is waited for, and can stop it, so that nothing
- * ends by itself, however long a busy machine takes in between.
+ * A clock for an edge that uses a real NATS server. It runs in real time, so that retries work. A test can make it leap
+ * instead of waiting. A test can also stop it, so that no timer fires, no matter how slow the machine is.
  */
 export type BenchClock = Clock & {
   leap(ms: number): void;
   stop(): void;
-  /** Runs on after it was stopped. */
+  /** Restarts the clock after it was stopped. */
   run(): void;
 };
 
@@ -17,25 +16,25 @@ type Planned = { dueMs: number; work: () => void };
 export function createBenchClock(): BenchClock {
   const planned = new Set<Planned>();
   let leaptMs = 0;
-  /** When it was stopped; undefined while it runs. */
-  let stoodMs: number | undefined;
-  let alarm: NodeJS.Timeout | undefined;
+  /** Time at which the clock was stopped; undefined while it runs. */
+  let stoppedAtMs: number | undefined;
+  let timer: NodeJS.Timeout | undefined;
 
-  const monotonicMs = () => (stoodMs ?? performance.now()) + leaptMs;
+  const monotonicMs = () => (stoppedAtMs ?? performance.now()) + leaptMs;
 
-  /** In the order of their times. What is planned meanwhile has its turn later. */
-  function doWhatIsDue(): void {
+  /** Runs all due work in the order of time. Work that is planned meanwhile runs later. */
+  function runDueWork(): void {
     const due = [...planned].filter(({ dueMs }) => dueMs <= monotonicMs());
     for (const one of due.sort((left, right) => left.dueMs - right.dueMs))
       if (planned.delete(one)) one.work();
-    setAlarm();
+    setTimer();
   }
 
-  function setAlarm(): void {
-    clearTimeout(alarm);
-    if (stoodMs !== undefined || planned.size === 0) return;
+  function setTimer(): void {
+    clearTimeout(timer);
+    if (stoppedAtMs !== undefined || planned.size === 0) return;
     const nextMs = Math.min(...[...planned].map(({ dueMs }) => dueMs));
-    alarm = setTimeout(doWhatIsDue, Math.max(0, Math.ceil(nextMs - monotonicMs()))).unref();
+    timer = setTimeout(runDueWork, Math.max(0, Math.ceil(nextMs - monotonicMs()))).unref();
   }
 
   return {
@@ -43,21 +42,21 @@ export function createBenchClock(): BenchClock {
     after(delayMs, work) {
       const one = { dueMs: monotonicMs() + delayMs, work };
       planned.add(one);
-      setAlarm();
+      setTimer();
       return () => void planned.delete(one);
     },
     leap(ms) {
       leaptMs += ms;
-      doWhatIsDue();
+      runDueWork();
     },
     stop() {
-      stoodMs ??= performance.now();
-      setAlarm();
+      stoppedAtMs ??= performance.now();
+      setTimer();
     },
     run() {
-      if (stoodMs !== undefined) leaptMs -= performance.now() - stoodMs;
-      stoodMs = undefined;
-      setAlarm();
+      if (stoppedAtMs !== undefined) leaptMs -= performance.now() - stoppedAtMs;
+      stoppedAtMs = undefined;
+      setTimer();
     },
   };
 }

@@ -10,61 +10,61 @@ function claim(fields: Partial<Claim>): Claim {
 describe("given an edge that claims slots", () => {
   it.each<{ it: string; given: Partial<Claim>; granted: number; holders: Record<string, number> }>([
     {
-      it: "is granted all that wait when there is room",
+      it: "is granted a slot for each waiting stream if enough are free",
       given: { waiting: 4 },
       granted: 4,
       holders: { ours: 4 },
     },
     {
-      it: "is granted what the others leave",
+      it: "is granted the slots that the other edges leave",
       given: { holders: { other: 7, third: 1 }, waiting: 4 },
       granted: 2,
       holders: { other: 7, third: 1, ours: 2 },
     },
     {
-      it: "is granted nothing when all are taken",
+      it: "is granted nothing if all slots are taken",
       given: { holders: { other: 10 }, waiting: 1 },
       granted: 0,
       holders: { other: 10 },
     },
     {
-      it: "has the slots of edges whose entries were ended",
+      it: "is granted the slots of edges whose entries were ended",
       given: { holders: { ended: 9, other: 1 }, waiting: 9 },
       granted: 9,
       holders: { other: 1, ours: 9 },
     },
     {
-      it: "gives back what it does not use",
+      it: "releases unused slots",
       given: { holders: { ours: 5, other: 1 }, open: 2 },
       granted: 0,
       holders: { other: 1, ours: 2 },
     },
     {
-      it: "disappears when it uses nothing",
+      it: "is removed if it uses no slots",
       given: { holders: { ours: 5, other: 1 } },
       granted: 0,
       holders: { other: 1 },
     },
     {
-      it: "gives what it holds and does not use to those who wait",
+      it: "uses its own unused slots for waiting streams first",
       given: { holders: { ours: 5, other: 5 }, open: 2, waiting: 4 },
       granted: 3,
       holders: { other: 5, ours: 5 },
     },
     {
-      it: "keeps what is open and is granted nothing when the limit is lower than that",
+      it: "keeps its open streams and is granted nothing if the limit is lower",
       given: { holders: { ours: 5, other: 5 }, open: 5, waiting: 1, limit: 3 },
       granted: 0,
       holders: { other: 5, ours: 5 },
     },
     {
-      it: "is granted everything when there is no limit",
+      it: "is granted everything if there is no limit",
       given: { holders: { other: 1_000 }, open: 500, waiting: 3, limit: null },
       granted: 3,
       holders: { other: 1_000, ours: 503 },
     },
     {
-      it: "is granted nothing where nothing is allowed",
+      it: "is granted nothing if the limit is 0",
       given: { waiting: 1, limit: 0 },
       granted: 0,
       holders: {},
@@ -86,7 +86,7 @@ describe("given any claim", () => {
   const sum = (holders: Readonly<Record<string, number>>) =>
     Object.values(holders).reduce((total, one) => total + one, 0);
 
-  it("writes down no more than the limit, or than what is open already", () => {
+  it("never writes a total above the limit, or above the number of open streams", () => {
     fc.assert(
       fc.property(anyClaim, (fields) => {
         const decision = decideClaim(claim(fields));
@@ -109,7 +109,7 @@ describe("given any claim", () => {
     );
   });
 
-  it("grants as many as there is room for", () => {
+  it("grants as many slots as are free", () => {
     fc.assert(
       fc.property(anyClaim, (fields) => {
         const { granted, holders } = decideClaim(claim(fields));

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { slotTimes } from "../../src/slots/clock.ts";
 import { createWorld, type SimulatedEdge, type World } from "./simulation.ts";
 
-/** Which streams are admitted while edges or NATS are unavailable, in simulated time. */
+/** Tests in simulated time which streams are admitted while edges or NATS are unavailable. */
 const limit = 5;
 let world: World;
 let one: SimulatedEdge;
@@ -13,7 +13,7 @@ beforeEach(async () => {
   world = createWorld({ edges: 3, limit, seed: 1 });
   world.isCalm = true;
   [one, other, third] = world.edges as [SimulatedEdge, SimulatedEdge, SimulatedEdge];
-  // Until the bucket is no longer new.
+  // Wait until the bucket is no longer new.
   await world.pass(8_000);
 });
 
@@ -29,14 +29,14 @@ describe("given an edge with as many streams as the limit allows", () => {
     expect(await taken(other)).toBe("opened");
   });
 
-  it("frees the slots of a killed edge within 30 seconds, after its entry was ended", async () => {
+  it("frees the slots of a killed edge within 30 seconds, once its entry is ended", async () => {
     one.kill();
     const seconds = await secondsUntil(async () => (await taken(other)) === "opened");
     expect(seconds).toBeGreaterThan(13);
     expect(seconds).toBeLessThan(30);
   });
 
-  it("never counts a killed edge again, also not an edge that reads the bucket hours later", async () => {
+  it("never counts a killed edge again, even on an edge that reads the bucket hours later", async () => {
     one.kill();
     await world.pass(2 * slotTimes.forgetAfterMs);
     third.cutOff();
@@ -71,7 +71,7 @@ describe("given an edge with as many streams as the limit allows", () => {
     expect(world.openStreams()).toBe(limit);
   });
 
-  it("does not admit a stream by an acknowledgement that it processed after a suspension", async () => {
+  it("does not admit a stream for an acknowledgement that it processes after a suspension", async () => {
     for (let seed = 1; seed <= 20; seed += 1) {
       world = createWorld({ edges: 2, limit, seed });
       world.isCalm = true;
@@ -88,7 +88,7 @@ describe("given an edge with as many streams as the limit allows", () => {
     }
   });
 
-  it("is still counted after a suspension that was shorter than 15 seconds", async () => {
+  it("is still counted after a suspension of less than 15 seconds", async () => {
     one.freeze();
     await world.pass(10_000);
     one.thaw();
@@ -98,7 +98,7 @@ describe("given an edge with as many streams as the limit allows", () => {
   });
 });
 
-describe("given NATS that lost its disk", () => {
+describe("given a NATS server that lost its disk", () => {
   it("admits nothing for five seconds, while edges publish their counts", async () => {
     await take(one, 2);
     await take(other, limit - 2);
@@ -133,7 +133,7 @@ describe("given NATS that lost its disk", () => {
     expect(world.excesses).toEqual([]);
   });
 
-  it("makes an edge wait that joins in these five seconds, but none that joins later", async () => {
+  it("makes an edge wait if it joins in these five seconds, but not if it joins later", async () => {
     third.cutOff();
     await world.pass(30_000);
     world.loseDisk();
@@ -148,7 +148,7 @@ describe("given NATS that lost its disk", () => {
     expect(await taken(third)).toBe("opened");
   });
 
-  it("admits nothing either when an edge stops in these five seconds", async () => {
+  it("admits nothing even if an edge stops in these five seconds", async () => {
     world.loseDisk();
     await world.pass(2_000);
     const stopped = other.slots.stop();
@@ -208,7 +208,7 @@ describe("given edges without NATS", () => {
 });
 
 describe("given a limit that changes", () => {
-  it("closes nothing when fewer streams are allowed than are open, and admits nothing", async () => {
+  it("closes and admits nothing if it is lower than the number of open streams", async () => {
     await take(one, limit);
     world.changeLimit(2);
     expect(await taken(one)).toBe("full");
@@ -220,14 +220,14 @@ describe("given a limit that changes", () => {
     expect(await taken(other)).toBe("full");
   });
 
-  it("admits more at once when it is raised", async () => {
+  it("admits more streams immediately when it is raised", async () => {
     await take(one, limit);
     expect(await taken(other)).toBe("full");
     world.changeLimit(limit + 1);
     expect(await taken(other)).toBe("opened");
   });
 
-  it("admits without NATS when the plan has no limit", async () => {
+  it("admits all streams without NATS if the plan has no limit", async () => {
     world.changeLimit(null);
     for (const edge of world.edges) edge.cutOff();
     for (let times = 0; times < 3 * limit; times += 1)
@@ -236,14 +236,14 @@ describe("given a limit that changes", () => {
     expect(one.open).toBe(3 * limit);
   });
 
-  it("writes the count once a check when the plan has no limit", async () => {
+  it("writes the count once per check if the plan has no limit", async () => {
     world.changeLimit(null);
     const { writes } = world;
     for (let passedMs = 0; passedMs < 4_000; passedMs += 2) {
       await takenAtOnce(one);
       await world.pass(2);
     }
-    // One for each of the 8 checks, and three edges that renew their entries every two seconds.
+    // One write for each of the 8 checks, plus the renewals of three edges every two seconds.
     expect(world.writes - writes).toBeLessThan(20);
   });
 
@@ -270,15 +270,15 @@ async function taken(edge: SimulatedEdge) {
   return settled;
 }
 
-/** Returns the outcome if no time has to pass for it. */
+/** Returns the outcome, or "still waiting" if it is not decided immediately. */
 async function takenAtOnce(edge: SimulatedEdge) {
   return Promise.race([edge.take(), world.pass(0).then(() => "still waiting" as const)]);
 }
 
-async function secondsUntil(isSo: () => Promise<boolean>): Promise<number> {
+async function secondsUntil(isMet: () => Promise<boolean>): Promise<number> {
   for (let seconds = 0; seconds < 60; seconds += 1) {
-    if (await isSo()) return seconds;
+    if (await isMet()) return seconds;
     await world.pass(1_000);
   }
-  throw new Error("not within a minute");
+  throw new Error("The condition was not met within a minute.");
 }

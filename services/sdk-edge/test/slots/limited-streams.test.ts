@@ -10,7 +10,7 @@ import { apiKey, flagEntry, id, organizationEntry } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
 
-/** Both kinds of stream, over slots that the test gives away. */
+/** Tests both kinds of stream with slots that the test grants. */
 const key = apiKey();
 const monthly = defaultPlans.pro?.requests_per_month;
 let edge: EdgeServer;
@@ -47,7 +47,7 @@ describe.each([
     return environment?.requests[endpoint] ?? 0;
   };
 
-  it("takes a slot, gives it back when it has closed, and counts once", async () => {
+  it("takes a slot, releases it when it closes, and counts once", async () => {
     const stream = await open();
     expect(stream.status).toBe(200);
     expect(stream.headers["ratelimit-policy"]).toContain(`"monthly";q=${monthly}`);
@@ -57,7 +57,7 @@ describe.each([
     expect(counted()).toBe(1);
   });
 
-  it("is refused when there is none, by a limit of concurrent requests, and is not counted", async () => {
+  it("is rejected with the limit of concurrent requests if no slot is free, and is not counted", async () => {
     slots.taken = 2;
     const rejected = await call(await address(), { key: key.text });
     expect(rejected.status).toBe(429);
@@ -73,7 +73,7 @@ describe.each([
     expect(await edge.metric(`sdk_responses_total{endpoint="${endpoint}",status="429"`)).toBe(1);
   });
 
-  it("waits to be told, and opens then", async () => {
+  it("waits for the decision, and then opens", async () => {
     slots.keepWaiting = true;
     const opening = open();
     const decide = await eventually(() => slots.waiting.shift());
@@ -81,7 +81,7 @@ describe.each([
     expect((await opening).status).toBe(200);
   });
 
-  it("gives its slot back when the client has left before it was told", async () => {
+  it("releases its slot if the client disconnects before the decision", async () => {
     slots.keepWaiting = true;
     const url = await address();
     const connected = once(edge.edge.app.server, "connection");
@@ -96,13 +96,13 @@ describe.each([
     expect(counted()).toBe(0);
   });
 
-  it("does not open on an edge that began to stop while it waited", async () => {
+  it("does not open on an edge that starts to shut down while it waits", async () => {
     slots.keepWaiting = true;
     const opening = openEventStream(await address(), { ...headers, connection: "keep-alive" });
     const decide = await eventually(() => slots.waiting.shift());
     const draining = edge.edge.drain();
     decide();
-    // Without this header, a gateway would pass the 503 on instead of asking another edge.
+    // Without this header, a gateway would forward the 503 instead of trying another edge.
     expect(await opening).toMatchObject({ status: 503, headers: { connection: "close" } });
     await eventually(() => slots.taken === 0);
     expect(counted()).toBe(0);
@@ -110,8 +110,8 @@ describe.each([
   });
 });
 
-describe("given a stream whose user context does not parse", () => {
-  it("takes no slot, and is counted as any request", async () => {
+describe("given a stream with an invalid user context", () => {
+  it("takes no slot, and is counted like any request", async () => {
     const rejected = await call(`${edge.url}/api/v1/sdk/stream`, {
       key: key.text,
       headers: { "x-user-context": "{" },
@@ -123,11 +123,11 @@ describe("given a stream whose user context does not parse", () => {
   });
 });
 
-describe("given a limit of no stream, or of one", () => {
+describe("given a limit of zero or one", () => {
   it.each([
     [0, "The organization's plan allows no streams. "],
     [1, "The one stream that the organization's plan allows is open. Close it, or retry later. "],
-  ])("words the error for a limit of %i", (limit, words) => {
+  ])("returns a specific message for a limit of %i", (limit, words) => {
     expect(streamLimitReached(limit).message).toContain(words);
   });
 });

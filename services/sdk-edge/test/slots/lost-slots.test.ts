@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { slotTimes } from "../../src/slots/clock.ts";
 import { type BenchEdge, createSlotBench, type SlotBench } from "./slot-bench.ts";
 
-/** Lost edges and outages of a real NATS server. Only the clocks of the edges leap. */
+/** Tests lost edges and outages with a real NATS server. Only the clocks of the edges leap. */
 const limit = 20;
 let nats: RestartableNats;
 let bench: SlotBench;
@@ -30,7 +30,7 @@ describe("given an edge that ends", () => {
     const staying = await bench.openEdge();
     await ending.takeMany(limit);
     await ending.stop();
-    // Long before silence alone would have ended its entry.
+    // Well before a missing renewal would have ended its entry.
     const withinMs = slotTimes.endAfterMs / 2;
     await eventually(async () => (await staying.take()) === "opened", { withinMs });
   });
@@ -49,7 +49,7 @@ describe("given an edge that ends", () => {
   });
 });
 
-describe("given NATS that does not answer", () => {
+describe("given a NATS server that does not respond", () => {
   it("counts writes whose acknowledgement was lost", async () => {
     const [one, other] = [await bench.openEdge(), await bench.openEdge()];
     await one.takeMany(limit - 10);
@@ -70,7 +70,7 @@ describe("given NATS that does not answer", () => {
   it("admits against the last counts, and publishes them when NATS is available again", async () => {
     const [one, other] = [await bench.openEdge(), await bench.openEdge()];
     await other.takeMany(10);
-    // A write is rejected unless the edge has read the entry, so this edge knows the count of the other one.
+    // A write succeeds only if the edge has read the entry, so this edge has the count of the other one.
     await one.takeMany(5);
     await nats.kill();
     await eventually(async () => (await other.metric("lease{")) === 0);
@@ -85,7 +85,7 @@ describe("given NATS that does not answer", () => {
   });
 });
 
-describe("given a bucket that was lost", () => {
+describe("given a lost bucket", () => {
   it.each([
     { how: "with the disk of NATS", lose: () => restartEmpty() },
     { how: "because it was deleted", lose: () => bench.deleteBucket() },
@@ -102,7 +102,7 @@ describe("given a bucket that was lost", () => {
   });
 });
 
-describe("given an edge that starts with a bucket without entries of edges that live", () => {
+describe("given an edge that starts with a bucket without entries of live edges", () => {
   it("admits immediately in a new installation", async () => {
     const edge = await bench.openEdge();
     expect(await edge.take()).toBe("opened");
@@ -116,7 +116,7 @@ describe("given an edge that starts with a bucket without entries of edges that 
     expect(await edge.take()).toBe("opened");
   });
 
-  it("admits nothing for five seconds in a bucket that may have replaced a lost one", async () => {
+  it("admits nothing for five seconds if the bucket may have replaced a lost one", async () => {
     await bench.emptyBucket();
     const edge = await bench.openEdge();
     edge.clock.stop();

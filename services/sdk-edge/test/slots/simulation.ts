@@ -9,28 +9,28 @@ import type { LeaseFollower, LeaseStore, StoredEntry } from "../../src/slots/lea
 import { createSlotMetrics } from "../../src/slots/slot-metrics.ts";
 
 /**
- * Edges with the real code and the real durations, in simulated time and over a simulated network. Messages
- * are late, or their answers are lost, or they arrive long after the sender stopped waiting; edges are
- * suspended, disconnected and killed. One seed determines everything.
+ * Simulates edges with the real code and the real durations, in simulated time and over a simulated network. Messages
+ * are late, replies are lost, and messages arrive long after the sender stopped waiting. Edges are suspended,
+ * disconnected and killed. One seed determines everything.
  */
 export type World = {
   readonly edges: readonly SimulatedEdge[];
   readonly limit: number | null;
   changeLimit(limit: number | null): void;
-  /** Calm: every message arrives within milliseconds. */
+  /** If true, every message arrives within milliseconds. */
   isCalm: boolean;
-  /** Open streams on all edges that were not killed. */
+  /** Returns the number of open streams on all edges that were not killed. */
   openStreams(): number;
-  /** Streams that the bucket counts. */
+  /** Returns the number of streams that the bucket counts. */
   countedStreams(): number;
   /** Number of writes into the bucket. */
   readonly writes: number;
-  /** Admissions that made more streams open than the limit. */
+  /** Admissions that raised the number of open streams above the limit. */
   readonly excesses: string[];
-  /** Writes by which an edge added to its count although the total then exceeded the limit. */
+  /** Writes that raised an edge's count and made the total exceed the limit. */
   readonly wrongClaims: string[];
   pass(ms: number): Promise<void>;
-  /** NATS restarts with an empty disk. Connected edges reconnect within a second. */
+  /** Restarts NATS with an empty disk. Connected edges reconnect within a second. */
   loseDisk(): void;
 };
 
@@ -42,9 +42,9 @@ export type SimulatedEdge = {
   closeOne(): void;
   cutOff(): void;
   reconnect(): void;
-  /** Like SIGSTOP. */
+  /** Suspends the edge, like SIGSTOP. */
   freeze(): void;
-  /** Like SIGCONT: everything that became due meanwhile happens together, in any order. */
+  /** Resumes the edge, like SIGCONT. All events that became due meanwhile happen immediately, in any order. */
   thaw(): void;
   kill(): void;
   readonly isAlive: boolean;
@@ -54,12 +54,12 @@ export type SimulatedEdge = {
 
 const organizationId = "01920000-0000-7000-8100-000000000001";
 const answerTimeoutMs = 1_000;
-/** Longer than an entry lives without a renewal. */
+/** Maximum delay of a message: longer than an entry lives without a renewal. */
 const maxDelayMs = 30_000;
 
-/** Maximum time that an edge takes to reconnect to a NATS server that restarted. */
+/** Maximum time of an edge's reconnection to a restarted NATS server. */
 const maxReconnectMs = 900;
-/** A reader that receives nothing for longer starts again. */
+/** Maximum delay of a delivery. A reader that receives nothing for longer starts again. */
 const maxDeliveryMs = 2_500;
 
 type Written = Awaited<ReturnType<LeaseStore["write"]>>;
@@ -94,7 +94,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
     return next;
   }
 
-  // The bucket as its leader has it.
+  // The state of the bucket on its leader.
   const bucket = new Map<string, StoredEntry>();
   let revisions = 0;
   const watchers: ((key: string, entry: StoredEntry) => void)[] = [];
@@ -171,11 +171,11 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
     let renewedMs = Number.NEGATIVE_INFINITY;
     const isRunning = () => !frozen.has(identity) && !dead.has(identity);
 
-    /** Sends a request to the bucket. Every failure on the way has an unknown outcome. */
+    /** Sends a request to the bucket. The outcome of every failed request is unknown. */
     function ask<T>(effect: () => T): Promise<T | "unknown"> {
       return new Promise((resolve) => {
         at(answerTimeoutMs, identity, () => resolve("unknown"));
-        // A message without a connection is dropped, or sent after the reconnection.
+        // Without a connection, a message is dropped or sent after the reconnection.
         if (isCutOff && random() < 0.5) return;
         const arrive = () => {
           if (isCutOff) {
@@ -192,7 +192,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
       });
     }
 
-    /** Delivers in the order of the stream. */
+    /** Delivers messages in the order of the stream. */
     function deliver(work: () => void): void {
       const ofReading = reading;
       deliveredAtMs = Math.max(deliveredAtMs, nowMs + Math.min(latency(), maxDeliveryMs));
@@ -243,7 +243,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
     };
     const clock: Clock = {
       monotonicMs: () => nowMs,
-      // No timer is faster than a millisecond.
+      // Timers have a resolution of a millisecond.
       after: (delayMs, work) => at(Math.max(1, delayMs), identity, work),
     };
     const slots = createLeaseSlots({
@@ -313,7 +313,7 @@ export function createWorld(options: { edges: number; limit: number; seed: numbe
         dead.add(identity);
         open = 0;
         events = events.filter((event) => event.owner !== identity);
-        // Messages that were sent before may still arrive.
+        // Messages that were sent before the kill can still arrive.
         frozen.add(identity);
       },
     };
@@ -328,7 +328,7 @@ function isBefore(one: Event, other: Event): boolean {
   return one.atMs === other.atMs ? one.order < other.order : one.atMs < other.atMs;
 }
 
-/** Mulberry32: small, and the same everywhere. */
+/** Returns a deterministic random number generator (Mulberry32). */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -11,14 +11,14 @@ import { createSnapshotHolder, type SnapshotHolder } from "../../src/snapshot/sn
 import { id, organizationEntry } from "../builders.ts";
 import { type BenchClock, createBenchClock } from "./bench-clock.ts";
 
-/** The slots of several edges over a real NATS server, without the rest of an edge. */
+/** Runs the stream slots of several edges with a real NATS server, without the rest of an edge. */
 export type SlotBench = {
   openEdge(times?: Partial<SlotTimes>): Promise<BenchEdge>;
   /** Changes the organization's limit on all edges. */
   changeLimit(limit: number | null): Promise<void>;
-  /** The organization's counts by edge, as the bucket has them. */
+  /** Returns the organization's counts by edge from the bucket. */
   written(): Promise<OrganizationStreams["holders"]>;
-  /** Writes over any revision. */
+  /** Writes an entry regardless of its revision. */
   write(key: string, value: unknown): Promise<void>;
   read(key: string): Promise<unknown>;
   deleteBucket(): Promise<void>;
@@ -30,7 +30,7 @@ export type SlotBench = {
 
 export type BenchEdge = {
   readonly open: number;
-  /** The edge's own clock. All of its durations are measured with it. */
+  /** The edge's own clock, which measures all of its durations. */
   readonly clock: BenchClock;
   take(organizationId?: string): Promise<Outcome>;
   takeMany(times: number): Promise<Outcome[]>;
@@ -44,7 +44,7 @@ export type BenchEdge = {
 
 export type Outcome = "opened" | "RATE_001" | "SERVER_002";
 
-/** Requests wait for a slow answer of a busy machine. */
+/** Times with a long request timeout, for slow responses of a busy machine. */
 export const benchTimes: SlotTimes = { ...slotTimes, timeoutMs: 60_000 };
 
 export async function createSlotBench(url: string, initialLimit: number): Promise<SlotBench> {

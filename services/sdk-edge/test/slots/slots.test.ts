@@ -10,7 +10,7 @@ import { slotTimes } from "../../src/slots/clock.ts";
 import { id } from "../builders.ts";
 import { type BenchEdge, createSlotBench, type Outcome, type SlotBench } from "./slot-bench.ts";
 
-/** Edges over a real NATS server. `leases.test.ts` tests durations in simulated time. */
+/** Tests edges with a real NATS server. `leases.test.ts` tests durations in simulated time. */
 const limit = 100;
 let nats: RestartableNats;
 let bench: SlotBench;
@@ -32,13 +32,13 @@ describe("given four edges", () => {
     for (let number = 0; number < 4; number += 1) edges.push(await bench.openEdge());
   });
 
-  it("admit exactly the limit when hundreds of requests arrive together", async () => {
+  it("admit exactly the limit if hundreds of requests arrive together", async () => {
     const outcomes = (await Promise.all(edges.map((edge) => edge.takeMany(150)))).flat();
     expect(count(outcomes)).toEqual({ opened: limit, RATE_001: 600 - limit });
     expect(await writtenSum()).toBe(limit);
   });
 
-  it("admit no more and no fewer while streams come and go everywhere", async () => {
+  it("admit exactly the limit while streams open and close on all edges", async () => {
     let most = 0;
     const isBusy = edges.map(async (edge) => {
       for (let round = 0; round < 30; round += 1) {
@@ -54,7 +54,7 @@ describe("given four edges", () => {
     expect(sumOpen(edges)).toBe(limit);
   });
 
-  it("admit on another edge when a stream closed", async () => {
+  it("admit a stream on another edge after one has closed", async () => {
     const [first, second] = edges as [BenchEdge, BenchEdge];
     await first.takeMany(limit);
     expect(await second.take()).toBe("RATE_001");
@@ -63,7 +63,7 @@ describe("given four edges", () => {
     await eventually(async () => (await second.take()) === "opened");
   });
 
-  it("follow a limit that is raised and lowered at once, and close nothing", async () => {
+  it("apply a raised or lowered limit immediately, and close no stream", async () => {
     const [first, second] = edges as [BenchEdge, BenchEdge];
     await first.takeMany(limit);
     await bench.changeLimit(limit + 2);
@@ -85,7 +85,7 @@ describe("given four edges", () => {
     expect(await edges[0]?.take(id("org", 2))).toBe("opened");
   });
 
-  it("have metrics of what they hold, refuse and retry", async () => {
+  it("have metrics of held slots, rejected requests and retried claims", async () => {
     await Promise.all(edges.map((edge) => edge.takeMany(30)));
     const sumOf = async (name: string) => {
       const figures = await Promise.all(edges.map((edge) => edge.metric(name)));
@@ -99,7 +99,7 @@ describe("given four edges", () => {
 });
 
 describe("given entries of other writers", () => {
-  it("ends an edge that never has an entry", async () => {
+  it("ends an unknown edge that never writes its entry", async () => {
     const edge = await bench.openEdge();
     const unknown = "0192aaaa-0000-7000-8000-000000000001";
     await bench.write(leaseKey.organization(id("org")), { holders: { [unknown]: limit } });
@@ -121,7 +121,7 @@ describe("given entries of other writers", () => {
     expect(await edge.take()).toBe("RATE_001");
   });
 
-  it("writes an entry again that is not valid, and logs an error", async () => {
+  it("overwrites an invalid entry, and logs an error", async () => {
     const edge = await bench.openEdge();
     await edge.takeMany(2);
     await bench.write(leaseKey.organization(id("org")), { owners: [] });

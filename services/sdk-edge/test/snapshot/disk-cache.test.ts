@@ -47,7 +47,7 @@ const snapshot = buildSnapshot(id("epoch"), [
   awkward,
 ]);
 
-describe("given a snapshot that was written to a file", () => {
+describe("given a snapshot in a file", () => {
   beforeEach(async () => {
     file = join(directory, "snapshot");
     await writeCacheFile(file, { snapshot, revision: 42, currentAtMs });
@@ -72,7 +72,7 @@ describe("given a snapshot that was written to a file", () => {
     });
   });
 
-  it("continues from the time in the file, whatever time a copy of it has", async () => {
+  it("uses the time in the file, not the modification time", async () => {
     await utimes(file, new Date(), new Date());
     expect(await readCacheFile(file, everyEntryIsGenuine.trusts)).toMatchObject({
       found: true,
@@ -80,7 +80,7 @@ describe("given a snapshot that was written to a file", () => {
     });
   });
 
-  it("is of no use if its keys have signers that this edge does not know", async () => {
+  it("is rejected if this edge does not trust the signers of its keys", async () => {
     const trusts = (signer: string | undefined) => signer !== undefined;
     expect(await readCacheFile(file, trusts)).toMatchObject({
       found: false,
@@ -88,12 +88,12 @@ describe("given a snapshot that was written to a file", () => {
     });
   });
 
-  it("lets nobody else read it, and leaves nothing beside it", async () => {
+  it("is readable only for its owner, and leaves no other files", async () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await readdir(directory)).toEqual(["snapshot"]);
   });
 
-  it("takes a file that was cut off for damaged, wherever it was cut", async () => {
+  it("treats a truncated file as damaged, at any length", async () => {
     const { size } = await stat(file);
     for (const length of [0, 1, Math.floor(size / 2), size - 66, size - 1]) {
       await truncate(file, length);
@@ -104,7 +104,7 @@ describe("given a snapshot that was written to a file", () => {
     }
   });
 
-  it("takes a file with one changed byte for damaged", async () => {
+  it("treats a file with changed bytes as damaged", async () => {
     const bytes = await readFile(file, "latin1");
     await writeFile(file, bytes.replace('"enabled":false', '"enabled":true '));
     expect(await readCacheFile(file, everyEntryIsGenuine.trusts)).toMatchObject({
@@ -113,7 +113,7 @@ describe("given a snapshot that was written to a file", () => {
     });
   });
 
-  it("takes anything else for damaged", async () => {
+  it("treats random content as damaged", async () => {
     await writeFile(file, randomBytes(100_000));
     expect(await readCacheFile(file, everyEntryIsGenuine.trusts)).toMatchObject({
       found: false,
@@ -122,8 +122,8 @@ describe("given a snapshot that was written to a file", () => {
   });
 });
 
-describe("given an entry in the file that no schema knows", () => {
-  it("uses nothing of the file", async () => {
+describe("given an invalid entry in the file", () => {
+  it("rejects the whole file", async () => {
     file = join(directory, "snapshot");
     const wrong = buildSnapshot(id("epoch"), [flagEntry({ rollout_percentage: 101 })]);
     await writeCacheFile(file, { snapshot: wrong, revision: 1, currentAtMs });
@@ -136,7 +136,7 @@ describe("given an entry in the file that no schema knows", () => {
 describe("given a cache for an edge", () => {
   const now = () => currentAtMs + 1_000;
 
-  it("writes what came from NATS when the edge stops, for the next start", async () => {
+  it("writes the snapshot from NATS when the edge stops, for the next start", async () => {
     const first = createSnapshotHolder({ now, pace: { pauseMs: () => 0 } });
     const cache = cacheFor(first);
     first.replace(id("epoch"), [flagEntry({ version: 7 })]);
@@ -153,7 +153,7 @@ describe("given a cache for an edge", () => {
     await next.close();
   });
 
-  it("writes a snapshot without any entry, too", async () => {
+  it("writes a snapshot without entries, too", async () => {
     const holder = createSnapshotHolder({ now, pace: { pauseMs: () => 0 } });
     const cache = cacheFor(holder);
     holder.replace(id("epoch"), []);
@@ -161,7 +161,7 @@ describe("given a cache for an edge", () => {
     expect(await readCacheFile(file, everyEntryIsGenuine.trusts)).toMatchObject({ found: true });
   });
 
-  it("leaves the edge without a snapshot, and says why, when the file is damaged", async () => {
+  it("leaves the edge without a snapshot if the file is damaged, and logs the reason", async () => {
     const lines: string[] = [];
     await writeFile(join(directory, "snapshot"), "not a snapshot");
     file = join(directory, "snapshot");
@@ -172,7 +172,7 @@ describe("given a cache for an edge", () => {
     expect(lines.join("")).toContain("the snapshot cache is unusable");
   });
 
-  it("goes on, and says so, when the file cannot be written", async () => {
+  it("continues if the file cannot be written, and logs the reason", async () => {
     const lines: string[] = [];
     await writeFile(join(directory, "edge"), "a file where a directory is needed");
     const holder = createSnapshotHolder({ now, pace: { pauseMs: () => 0 } });

@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 describe("given an edge that reads a rewritten snapshot", () => {
-  it("keeps the entries that did not change, and collects no list of all", async () => {
+  it("keeps unchanged entries, and never collects all entries in a list", async () => {
     const flag = flagEntry();
     await bucket.rewrite([flag]);
     const holder = createSnapshotHolder({ now: Date.now, pace: { pauseMs: () => 0 } });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { createPace } from "../../src/snapshot/pace.ts";
 
-describe("the pace at which changes are taken", () => {
-  it("rests three times as long as the work took, and not for long", () => {
+describe("the pace at which changes are applied", () => {
+  it("pauses three times as long as the work took, up to 500 ms", () => {
     let elapsedMs = 1_000;
     const pace = createPace(() => elapsedMs);
     expect(pace.pauseMs()).toBe(0);

@@ -26,15 +26,15 @@ function fullRead(
   rule: { followedUntilNow: boolean },
 ) {
   const read = beginFullRead(held);
-  // Parsed again, as every entry that is read.
+  // A copy, because every entry that is read is parsed again.
   for (const entry of entries) read.take(JSON.parse(JSON.stringify(entry)));
   return read.finish(held, { epoch, ...rule });
 }
 
-describe("given a full read under the epoch that is held", () => {
+describe("given a full read with the same epoch", () => {
   it.each([
     { case: "a newer version that was read", held: 4, read: 5, stays: 5 },
-    { case: "a newer version that is held, which the broker has lost", held: 5, read: 4, stays: 5 },
+    { case: "a newer version that is held but lost in the broker", held: 5, read: 4, stays: 5 },
   ])("keeps $case", ({ held, read, stays }) => {
     const { snapshot } = replaced(
       [flagEntry({ version: held })],
@@ -55,22 +55,22 @@ describe("given a full read under the epoch that is held", () => {
     expect(snapshot.keys.get(key.keyId)).toMatchObject({ deleted: true });
   });
 
-  it("drops what the read lacks after a long gap", () => {
+  it("drops entries missing from the read after a long gap", () => {
     const { snapshot, changed } = replaced([one, two], [one], afterGap);
     expect(liveFlags(snapshot)).toEqual([id("flag", 1)]);
     expect(changed.environments).toEqual(new Set([id("env")]));
   });
 
-  it("drops a whole environment that the read lacks after a long gap", () => {
-    const edgeIsStopping = flagEntry({ environment_id: id("env", 2) });
-    const { snapshot, changed } = replaced([one, edgeIsStopping], [one], afterGap);
+  it("drops an environment missing from the read after a long gap", () => {
+    const otherEnvsEntry = flagEntry({ environment_id: id("env", 2) });
+    const { snapshot, changed } = replaced([one, otherEnvsEntry], [one], afterGap);
     expect([...snapshot.environments.keys()]).toEqual([id("env")]);
     expect(changed.environments).toEqual(new Set([id("env", 2)]));
   });
 
-  it("keeps what the read lacks when it was followed until now: no deletion was missed", () => {
-    const edgeIsStopping = flagEntry({ environment_id: id("env", 2) });
-    const { snapshot, changed } = replaced([one, two, edgeIsStopping], [one], following);
+  it("keeps entries missing from the read if the edge followed until now and missed no deletion", () => {
+    const otherEnvsEntry = flagEntry({ environment_id: id("env", 2) });
+    const { snapshot, changed } = replaced([one, two, otherEnvsEntry], [one], following);
     expect(liveFlags(snapshot)).toEqual([id("flag", 1), id("flag", 2)]);
     expect(snapshot.environments.has(id("env", 2))).toBe(true);
     expect(isNothing(changed)).toBe(true);
@@ -78,8 +78,8 @@ describe("given a full read under the epoch that is held", () => {
 
   it.each([
     ["after a gap", afterGap],
-    ["without one", following],
-  ])("keeps the very entries when the read has nothing newer, %s", (_case, rule) => {
+    ["without a gap", following],
+  ])("keeps the same entry objects if the read has no newer ones, %s", (_case, rule) => {
     const key = apiKey();
     const held = buildSnapshot(epoch, [one, two, key.entry]);
     const entries = [key.entry, two, one];
@@ -91,10 +91,10 @@ describe("given a full read under the epoch that is held", () => {
   });
 });
 
-describe("given a full read under another epoch", () => {
+describe("given a full read with another epoch", () => {
   const held = buildSnapshot(epoch, [one, two]);
 
-  it("takes it alone, older versions and all", () => {
+  it("replaces the snapshot completely, even with older versions", () => {
     const older = flagEntry({ flag_id: id("flag", 1), version: 1 });
     const read = { epoch: newEpoch, entries: [older] };
     const { snapshot, changed } = fullRead(held, read, following);
@@ -103,7 +103,7 @@ describe("given a full read under another epoch", () => {
     expect(changed.environments).toEqual(new Set([id("env")]));
   });
 
-  it("changes nothing in an environment that was written again as it was", () => {
+  it("reports no change of an environment that was rewritten unchanged", () => {
     const gone = flagEntry({ environment_id: id("env", 2) });
     const before = buildSnapshot(epoch, [one, two, gone]);
     const { snapshot, changed } = fullRead(
@@ -115,7 +115,7 @@ describe("given a full read under another epoch", () => {
     expect(flagsOf(snapshot).map(([, entry]) => entry)).toEqual([two.value, one.value]);
   });
 
-  it("takes an entry of the same version that says something else", () => {
+  it("applies an entry with the same version and a different value", () => {
     const other = flagEntry({ flag_id: id("flag", 1), version: 5, enabled: true });
     const { snapshot, changed } = fullRead(
       held,
@@ -126,15 +126,15 @@ describe("given a full read under another epoch", () => {
     expect(flagsOf(snapshot)).toContainEqual([id("flag", 1), other.value]);
   });
 
-  it("resurrects what was deleted before, if the read says that it lives", () => {
+  it("restores a deleted flag that the read contains", () => {
     const before = buildSnapshot(epoch, [deletedFlag(9, id("flag", 1))]);
     const { snapshot } = fullRead(before, { epoch: newEpoch, entries: [one] }, following);
     expect(liveFlags(snapshot)).toEqual([id("flag", 1)]);
   });
 });
 
-describe("given nothing that is held", () => {
-  it("takes what was read, and all of it is new", () => {
+describe("given no snapshot", () => {
+  it("applies the read and reports all of it as changed", () => {
     const read = { epoch, entries: [one] };
     const { snapshot, changed } = fullRead(undefined, read, afterGap);
     expect(liveFlags(snapshot)).toEqual([id("flag", 1)]);

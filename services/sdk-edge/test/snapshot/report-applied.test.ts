@@ -50,7 +50,7 @@ function apply(revision: number): void {
 }
 
 describe("the reports of an edge", () => {
-  it("begin with an announcement, and end with the edge's stop", () => {
+  it("start with `starting` and end with `stopped`", () => {
     expect(sent).toEqual(["starting"]);
     reports.stop();
     apply(1);

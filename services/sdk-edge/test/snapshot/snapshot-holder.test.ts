@@ -30,7 +30,7 @@ describe("given a holder that follows NATS", () => {
     changes.length = 0;
   });
 
-  it("takes all entries of one turn together", async () => {
+  it("applies all entries of one turn in one batch", async () => {
     for (let version = 2; version < 50; version += 1) holder.apply(flagEntry({ version }));
     expect(changes).toEqual([]);
     await nextTurn();
@@ -39,8 +39,8 @@ describe("given a holder that follows NATS", () => {
     expect(versionHeld()).toBe(49);
   });
 
-  it("takes together what comes while it rests from the work of the change before", async () => {
-    // The rest ends when this test says so, however slow the machine is.
+  it("applies all entries that arrive in the pause after a change in one batch", async () => {
+    // Fake timers end the pause, so that the speed of the machine does not matter.
     jest.useFakeTimers({ doNotFake: ["setImmediate", "nextTick", "queueMicrotask"] });
     let pauseMs = 0;
     const pausing = createSnapshotHolder({ now: () => nowMs, pace: { pauseMs: () => pauseMs } });
@@ -58,7 +58,7 @@ describe("given a holder that follows NATS", () => {
     expect(seen[1]?.taken).toHaveLength(2);
   });
 
-  it("names a revision as applied after the listener has its changes", async () => {
+  it("reports a revision as applied after the listener has received its changes", async () => {
     const log: unknown[] = [];
     holder.onChange(({ taken }) => log.push(taken.length));
     holder.onApplied(() => log.push(holder.applied?.revision));
@@ -72,14 +72,14 @@ describe("given a holder that follows NATS", () => {
     expect(log).toEqual([1, 2, 3]);
   });
 
-  it("names a revision as applied when its entries change nothing", async () => {
+  it("reports a revision as applied if its entries change nothing", async () => {
     holder.apply(held);
     holder.reached({ epoch, revision: 4 });
     await nextTurn();
     expect(holder.applied).toEqual({ epoch, revision: 4 });
   });
 
-  it("shows nothing of a full read before it is finished", () => {
+  it("publishes no entry of a full read before the read is finished", () => {
     const read = holder.beginRead();
     read.take(flagEntry({ version: 8 }));
     read.take(flagEntry({ flag_id: id("flag", 2) }));
@@ -92,13 +92,13 @@ describe("given a holder that follows NATS", () => {
     expect(changes).toHaveLength(1);
   });
 
-  it("says nothing when nothing is new", async () => {
+  it("publishes no change if nothing is newer", async () => {
     holder.apply(held);
     await nextTurn();
     expect(changes).toEqual([]);
   });
 
-  it("takes what is waiting before a full read, whatever the read lacks of it", async () => {
+  it("applies waiting entries before a full read, so that older entries of the read do not win", async () => {
     holder.apply(flagEntry({ version: 7 }));
     holder.replace(epoch, [held]);
     expect(versionHeld()).toBe(7);
@@ -106,7 +106,7 @@ describe("given a holder that follows NATS", () => {
     expect(versionHeld()).toBe(7);
   });
 
-  it("keeps what a read lacks shortly after following, and drops it after days", () => {
+  it("keeps entries missing from a read within a day of following, and drops them later", () => {
     nowMs += 23 * hourMs;
     holder.replace(epoch, []);
     expect(versionHeld()).toBe(1);
@@ -115,14 +115,14 @@ describe("given a holder that follows NATS", () => {
     expect(versionHeld()).toBeUndefined();
   });
 
-  it("knows how old its knowledge is", () => {
+  it("returns the age of its snapshot", () => {
     nowMs += 5_000;
     expect(holder.staleMs()).toBe(5_000);
     holder.confirmCurrent();
     expect(holder.staleMs()).toBe(0);
   });
 
-  it("does not go back to the cache", () => {
+  it("does not return to the cache", () => {
     const cached = buildSnapshot(epoch, [deletedFlag(9)]);
     holder.restore({ snapshot: cached, currentAtMs: 0 });
     expect(holder.source).toBe("nats");
@@ -131,13 +131,13 @@ describe("given a holder that follows NATS", () => {
 });
 
 describe("given a holder without a snapshot", () => {
-  it("has none, from nowhere, of no age", () => {
+  it("has no snapshot, no source and no age", () => {
     expect(holder.snapshot).toBeUndefined();
     expect(holder.source).toBe("none");
     expect(holder.staleMs()).toBeUndefined();
   });
 
-  it("serves what the cache had, as old as it is", () => {
+  it("serves the snapshot of the cache and reports its age", () => {
     const currentAtMs = nowMs - hourMs;
     holder.restore({ snapshot: buildSnapshot(epoch, [flagEntry()]), currentAtMs });
     expect(holder.source).toBe("cache");
@@ -145,7 +145,7 @@ describe("given a holder without a snapshot", () => {
     expect(changes).toHaveLength(1);
   });
 
-  it("takes the first read from NATS over the cache, and drops what it lacks", () => {
+  it("applies the first read from NATS to the cache, and drops entries missing from it", () => {
     const other = flagEntry({ flag_id: id("flag", 2) });
     const cached = buildSnapshot(epoch, [flagEntry({ version: 3 }), other]);
     holder.restore({ snapshot: cached, currentAtMs: nowMs - 1 });

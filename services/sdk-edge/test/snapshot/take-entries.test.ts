@@ -29,23 +29,23 @@ describe("given a snapshot that holds a flag", () => {
   it.each([
     { case: "a newer state", entry: on, changes: true },
     { case: "the same state again", entry: off, changes: false },
-    { case: "a late older state", entry: flagEntry({ version: 2, enabled: true }), changes: false },
+    { case: "an older state", entry: flagEntry({ version: 2, enabled: true }), changes: false },
     { case: "its deletion", entry: deleted, changes: true },
-    { case: "a late deletion of before", entry: deletedFlag(2), changes: false },
+    { case: "an older deletion", entry: deletedFlag(2), changes: false },
     { case: "another flag", entry: flagEntry({ flag_id: id("flag", 2) }), changes: true },
     { case: "the name of its project", entry: projectEntry(), changes: false },
-  ])("takes $case only if it is news", ({ entry, changes }) => {
+  ])("applies $case only if it is newer", ({ entry, changes }) => {
     const { changed, taken } = takeEntries(held, [entry]);
     expect(changed.environments).toEqual(new Set(changes ? [id("env")] : []));
     expect(taken.map(({ address, value }) => ({ address, value }))).toEqual(changes ? [entry] : []);
   });
 
-  it("returns what each taken entry replaced", () => {
+  it("returns the value that each applied entry replaced", () => {
     const { taken } = takeEntries(held, [on, deleted]);
     expect(taken.map(({ before }) => before)).toEqual([off.value, on.value]);
   });
 
-  it("changes its maps in place, so that a change costs the same in a large snapshot", () => {
+  it("changes its maps in place, so that the cost of a change does not grow with the snapshot", () => {
     const { environments, keys } = held;
     const flags = environments.get(id("env"))?.flags;
     takeEntries(held, [on, apiKey().entry]);
@@ -55,22 +55,22 @@ describe("given a snapshot that holds a flag", () => {
   });
 });
 
-describe("given a snapshot that remembers a deletion", () => {
+describe("given a snapshot with a tombstone", () => {
   let held: Snapshot;
   beforeEach(() => {
     held = buildSnapshot(epoch, [off, deleted]);
   });
 
-  it("does not bring the flag back for older news", () => {
+  it("does not restore the flag for older entries", () => {
     expect(isNothing(takeEntries(held, [on, off]).changed)).toBe(true);
   });
 
-  it("takes a newer state all the same", () => {
+  it("applies a newer state", () => {
     const { changed } = takeEntries(held, [flagEntry({ version: 6 })]);
     expect(changed.environments).toContain(id("env"));
   });
 
-  it("forgets it a week later, when the environment changes again", () => {
+  it("removes the tombstone at the next change of the environment after a week", () => {
     const inEightDays = new Date(Date.parse(deleted.value.committed_at) + 8 * 24 * 3_600_000);
     const later = flagEntry({
       flag_id: id("flag", 2),
@@ -82,7 +82,7 @@ describe("given a snapshot that remembers a deletion", () => {
 });
 
 describe("given entries of every kind", () => {
-  it("says of each what changed", () => {
+  it("reports the changed environments, keys and organizations", () => {
     const key = apiKey();
     const { changed } = takeEntries(buildSnapshot(epoch, []), [key.entry, organizationEntry(), on]);
     expect(changed).toEqual({
@@ -92,7 +92,7 @@ describe("given entries of every kind", () => {
     });
   });
 
-  it("does not bring a revoked key back", () => {
+  it("does not restore a revoked key", () => {
     const key = apiKey();
     const snapshot = buildSnapshot(epoch, [revokedKey(key.keyId)]);
     takeEntries(snapshot, [key.entry]);
@@ -100,10 +100,10 @@ describe("given entries of every kind", () => {
   });
 });
 
-describe("given a snapshot that holds the flags of an environment", () => {
-  it("drops them with the environment, and leaves out what arrives later", () => {
-    const edgeIsStopping = flagEntry({ environment_id: id("env", 2) });
-    const snapshot = buildSnapshot(epoch, [off, edgeIsStopping]);
+describe("given a snapshot with the flags of an environment", () => {
+  it("drops them with the environment, and ignores entries that arrive later", () => {
+    const otherEnvsEntry = flagEntry({ environment_id: id("env", 2) });
+    const snapshot = buildSnapshot(epoch, [off, otherEnvsEntry]);
     const { changed } = takeEntries(snapshot, [deletedEnvironment()]);
     expect(changed.environments).toEqual(new Set([id("env")]));
     expect([...snapshot.environments.keys()]).toEqual([id("env", 2)]);
@@ -112,7 +112,7 @@ describe("given a snapshot that holds the flags of an environment", () => {
     expect([...snapshot.environments.keys()]).toEqual([id("env", 2)]);
   });
 
-  it("keeps the deletion in the cache on disk and through a whole read", () => {
+  it("keeps the deletion in the disk cache and after a full read", () => {
     const held = buildSnapshot(epoch, [off, deletedEnvironment()]);
     const again = buildSnapshot(epoch, [on, ...entriesOf(held)]);
     expect(again.environments.size).toBe(0);
@@ -122,7 +122,7 @@ describe("given a snapshot that holds the flags of an environment", () => {
   });
 });
 
-/** Histories of a few flags in two environments, of a key and of the organization. */
+/** Random entries of a few flags in two environments, of a key and of the organization. */
 const key = apiKey();
 const history = fc
   .record({
@@ -132,17 +132,17 @@ const history = fc
     kind: fc.constantFrom("flag", "key", "organization"),
   })
   .map(({ version, environment, flag, kind }): SnapshotEntry => {
-    // What an entry says follows from its version, as it does for entries from one database.
+    // The version determines the value of an entry, as for entries from one database.
     const isDeleted = version % 4 === 0;
     if (kind === "organization") return organizationEntry(version);
     if (kind === "key") {
       const { address, value } = isDeleted ? revokedKey(key.keyId, version) : key.entry;
       return { address, value: { ...value, version } };
     }
-    const place = { environment_id: id("env", environment), flag_id: id("flag", flag) };
+    const scope = { environment_id: id("env", environment), flag_id: id("flag", flag) };
     return isDeleted
-      ? deletedFlag(version, place.flag_id, place.environment_id)
-      : flagEntry({ ...place, version, enabled: version % 2 === 0 });
+      ? deletedFlag(version, scope.flag_id, scope.environment_id)
+      : flagEntry({ ...scope, version, enabled: version % 2 === 0 });
   });
 const histories = fc.array(history, { maxLength: 40 });
 const deletedEnvironments = fc.subarray([1, 2].map((each) => deletedEnvironment(id("env", each))));
@@ -152,7 +152,7 @@ const withDeletions = fc.tuple(histories, deletedEnvironments).chain(([entries, 
 });
 
 describe("given the same entries in any order", () => {
-  it("ends in the same snapshot", () => {
+  it("results in the same snapshot", () => {
     const shuffled = withDeletions.chain((entries) =>
       fc.tuple(fc.constant(entries), fc.shuffledSubarray(entries, { minLength: entries.length })),
     );
@@ -163,7 +163,7 @@ describe("given the same entries in any order", () => {
     );
   });
 
-  it("ends in the same snapshot when they are taken one by one, and some of them twice", () => {
+  it("results in the same snapshot if they are applied one by one, and some of them twice", () => {
     fc.assert(
       fc.property(withDeletions, withDeletions, (entries, repeated) => {
         const all = [...entries, ...repeated, ...entries];
@@ -174,7 +174,7 @@ describe("given the same entries in any order", () => {
     );
   });
 
-  it("holds the newest version of each, and no older one ever takes its place", () => {
+  it("keeps the newest version of each entry, and never replaces it by an older one", () => {
     fc.assert(
       fc.property(histories, (entries) => {
         const snapshot = buildSnapshot(epoch, []);
@@ -192,7 +192,7 @@ describe("given the same entries in any order", () => {
   });
 });
 
-/** Maps compare by content, whatever the order in which their entries came. */
+/** Converts maps to objects, so that they compare regardless of the order of their entries. */
 function byId(snapshot: ReturnType<typeof buildSnapshot>) {
   const { epoch, organizations, keys, environments } = snapshot;
   return {
@@ -209,13 +209,13 @@ function byId(snapshot: ReturnType<typeof buildSnapshot>) {
 }
 
 function projectEntry(): SnapshotEntry {
-  const place = { organizationId: id("org"), projectId: id("project") };
+  const scope = { organizationId: id("org"), projectId: id("project") };
   return {
-    address: { kind: "project", ...place },
+    address: { kind: "project", ...scope },
     value: {
       kind: "project",
-      organization_id: place.organizationId,
-      project_id: place.projectId,
+      organization_id: scope.organizationId,
+      project_id: scope.projectId,
       name: "Rigging",
       version: 9,
       committed_at: "2027-02-01T00:00:00.000Z",

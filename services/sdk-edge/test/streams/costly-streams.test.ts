@@ -6,7 +6,7 @@ import { deriveView } from "../../src/environment/environment-view.ts";
 import { apiKey, flagEntry, id } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 
-/** One customer's rules that take long to evaluate for a stream, on an edge that others use as well. */
+/** One customer has rules that take long to evaluate for a stream. Other customers use the same edge. */
 const costly = apiKey();
 const other = apiKey({ environment_id: id("env", 2) });
 const flagCount = 100;
@@ -27,8 +27,8 @@ afterEach(async () => {
   await edge.stop();
 });
 
-describe("given a change for a stream whose rules take long", () => {
-  it("is worked out between what others ask, a step at a time", async () => {
+describe("given a change for a stream with slow rules", () => {
+  it("is evaluated step by step, between the requests of others", async () => {
     const opened = await openEventStream(`${edge.url}/api/v1/sdk/stream`, {
       authorization: `Bearer ${costly.text}`,
       "x-user-attributes": `text=${text}`,
@@ -39,22 +39,22 @@ describe("given a change for a stream whose rules take long", () => {
 
     const loop = watchLoop();
     await edge.feed(flag(0, { enabled: false, version: 2 }), flag(flagCount, { version: 2 }));
-    let answeredMeanwhile = 0;
+    let servedMeanwhile = 0;
     while (flagsOf(opened).length < 2) {
       const { status } = await call(`${edge.url}/api/v1/sdk/flags`, { key: other.text });
       expect(status).toBe(200);
-      answeredMeanwhile += 1;
+      servedMeanwhile += 1;
     }
     const longestMs = loop.stop();
 
     expect(flagsOf(opened)[1]?.data).toEqual({ flags: { [keyOf(flagCount)]: true } });
-    // A step and a slice are a few hundredths of it; in one piece it would be more than all.
+    // A step and a slice take a few hundredths of this time. An uninterrupted evaluation would take all of it.
     expect(longestMs).toBeLessThan(inOnePieceMs / 4);
-    expect(answeredMeanwhile).toBeGreaterThan(3);
+    expect(servedMeanwhile).toBeGreaterThan(3);
   });
 });
 
-/** How long it takes to evaluate all flags once, without a stop. */
+/** Returns the time for one uninterrupted evaluation of all flags. */
 function evaluationMs(): number {
   const view = deriveView(edge.holder.snapshot?.environments.get(id("env")));
   const context = createContext(new Map([["text", text]]));
@@ -64,8 +64,8 @@ function evaluationMs(): number {
 }
 
 /**
- * Finds the longest time between two turns of the event loop, in which nobody was served. It is this
- * thread's time on the processor: what else goes on on the machine does not matter.
+ * Measures the longest time between two turns of the event loop. The edge serves no request during that time. The
+ * unit is CPU time of this thread, so that other load on the machine does not matter.
  */
 function watchLoop(): { stop(): number } {
   let longestMs = 0;
@@ -90,7 +90,7 @@ function processorMs(): number {
   return (user + system) / 1_000;
 }
 
-/** Letters in which the expressions below find ever new states. */
+/** Returns a text that creates a new state of the expressions below with nearly every letter. */
 function hardText(length: number): string {
   let state = 7;
   return Array.from({ length }, () => {
@@ -99,7 +99,7 @@ function hardText(length: number): string {
   }).join("");
 }
 
-/** Each flag has two expressions of its own, which nobody matches. */
+/** Returns rules with two expressions per flag, which never match. */
 function costlyRules(number: number): Partial<FlagEntry> {
   const rules = ["a", "b"].map((letter) => {
     const value = `[ab]*${letter}[ab]{28}[x\\x{${(0x4000 + number).toString(16)}}]`;
@@ -114,5 +114,5 @@ function flag(number: number, fields: Partial<FlagEntry>) {
   return flagEntry({ flag_id: id("flag", number), key: keyOf(number), enabled: true, ...fields });
 }
 
-/** Heartbeats come when it is their turn. */
+/** Returns the `flags` events, without the heartbeats in between. */
 const flagsOf = ({ events }: EventStream) => events.filter(({ event }) => event === "flags");

@@ -13,8 +13,8 @@ beforeEach(async () => {
 });
 afterEach(() => edge.stop());
 
-describe("given an edge that is told to stop", () => {
-  it("ends its streams over a few seconds, not all at once", async () => {
+describe("given an edge that shuts down", () => {
+  it("ends its streams over a few seconds, not all together", async () => {
     const endedAtMs: number[] = [];
     const startedAtMs = performance.now();
     const streams = await Promise.all(
@@ -31,7 +31,7 @@ describe("given an edge that is told to stop", () => {
     expect(last - first).toBeLessThan((5 / 3) * threeSecondsMs);
   });
 
-  it("tells each reader when to come back before it goes", async () => {
+  it("sends each client a retry time before it closes the stream", async () => {
     const response = await fetch(`${edge.url}/api/v1/sdk/stream`, { headers });
     await edge.edge.drain();
     const text = await response.text();
@@ -39,7 +39,7 @@ describe("given an edge that is told to stop", () => {
     expect(text.match(/retry:/g)).toHaveLength(2);
   });
 
-  it("refuses new streams and sends their clients elsewhere", async () => {
+  it("rejects new streams with 503 and Retry-After", async () => {
     const stream = await openEventStream(`${edge.url}/api/v1/sdk/stream`, headers);
     const draining = edge.edge.drain();
     const {
@@ -56,7 +56,7 @@ describe("given an edge that is told to stop", () => {
     await stream.ended;
   });
 
-  it("goes on answering who polls, and asks to connect elsewhere next time", async () => {
+  it("keeps serving polling clients, and closes their connections", async () => {
     await openEventStream(`${edge.url}/api/v1/sdk/stream`, headers);
     const draining = edge.edge.drain();
     const { status, headers: answered } = await call(`${edge.url}/api/v1/sdk/flags`, {
@@ -68,7 +68,7 @@ describe("given an edge that is told to stop", () => {
   });
 });
 
-/** Three seconds in as many rests as the edge takes: how long they are where each ends late. */
+/** Measures the sixty pauses of 50 ms that the edge makes. Each pause can end late on a busy machine. */
 async function sixtyPausesMs(): Promise<number> {
   const begunMs = performance.now();
   for (let count = 0; count < 60; count += 1) await delay(50);

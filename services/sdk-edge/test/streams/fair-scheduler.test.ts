@@ -2,63 +2,63 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import { createFairScheduler, type Steps, sendSliceMs } from "../../src/streams/fair-scheduler.ts";
 
-/** Each visit takes as long as the test says, by a clock of the test. */
+/** Creates a scheduler whose work takes `workMs` for each item, on the test's clock. */
 function given({ workMs }: { workMs: number }) {
-  const visited: string[] = [];
+  const processed: string[] = [];
   let clockMs = 0;
   const scheduler = createFairScheduler<string>({
-    // biome-ignore lint/correctness/useYield: the visit has a single step.
+    // biome-ignore lint/correctness/useYield: the work has a single step.
     *work(one) {
-      visited.push(one);
+      processed.push(one);
       clockMs += workMs;
     },
     monotonicMs: () => clockMs,
   });
-  return { scheduler, visited };
+  return { scheduler, processed };
 }
 
-describe("given many who are to be visited", () => {
-  it("visits as many at once as a slice has time for, and the rest in later turns", async () => {
-    const { scheduler, visited } = given({ workMs: sendSliceMs / 2 });
+describe("given queued items", () => {
+  it("processes as many immediately as fit into a slice, and the rest in later turns", async () => {
+    const { scheduler, processed } = given({ workMs: sendSliceMs / 2 });
     scheduler.add("o", "a", ["1", "2", "3", "4", "5"]);
-    expect(visited).toEqual(["1", "2"]);
+    expect(processed).toEqual(["1", "2"]);
     await nextTurn();
-    expect(visited).toEqual(["1", "2", "3", "4"]);
+    expect(processed).toEqual(["1", "2", "3", "4"]);
     await nextTurn();
-    expect(visited).toEqual(["1", "2", "3", "4", "5"]);
+    expect(processed).toEqual(["1", "2", "3", "4", "5"]);
   });
 
-  it("serves the queues in turn, so that a slow one delays the others by a slice", async () => {
-    const { scheduler, visited } = given({ workMs: sendSliceMs });
+  it("alternates between queues, so that a slow one delays the others by one slice", async () => {
+    const { scheduler, processed } = given({ workMs: sendSliceMs });
     scheduler.add("o", "slow", ["s1", "s2", "s3"]);
     scheduler.add("o", "other", ["o1"]);
     for (let turn = 0; turn < 3; turn += 1) await nextTurn();
-    expect(visited).toEqual(["s1", "s2", "o1", "s3"]);
+    expect(processed).toEqual(["s1", "s2", "o1", "s3"]);
   });
 
   it("alternates between organizations with different numbers of queues", async () => {
-    const { scheduler, visited } = given({ workMs: sendSliceMs });
+    const { scheduler, processed } = given({ workMs: sendSliceMs });
     scheduler.add("busy", "first", ["b1", "b2"]);
     scheduler.add("busy", "second", ["b3"]);
     scheduler.add("busy", "third", ["b4"]);
     scheduler.add("other", "only", ["o1", "o2"]);
     for (let turn = 0; turn < 5; turn += 1) await nextTurn();
-    expect(visited).toEqual(["b1", "b2", "o1", "b3", "o2", "b4"]);
+    expect(processed).toEqual(["b1", "b2", "o1", "b3", "o2", "b4"]);
   });
 
-  it("visits who is added again once, in its old place", async () => {
-    const { scheduler, visited } = given({ workMs: sendSliceMs });
+  it("processes an item that is added again only once, at its old position", async () => {
+    const { scheduler, processed } = given({ workMs: sendSliceMs });
     scheduler.add("o", "a", ["1", "2", "3"]);
     scheduler.add("o", "a", ["3", "2", "1"]);
     for (let turn = 0; turn < 4; turn += 1) await nextTurn();
-    expect(visited).toEqual(["1", "2", "3", "1"]);
+    expect(processed).toEqual(["1", "2", "3", "1"]);
   });
 
-  it("visits the others after a visit that fails", async () => {
-    const visited: string[] = [];
+  it("processes the other items after one has failed", async () => {
+    const processed: string[] = [];
     const scheduler = createFairScheduler<string>({
       *work(one) {
-        visited.push(one);
+        processed.push(one);
         if (one === "fails") throw new Error("as intended");
         yield;
       },
@@ -66,34 +66,34 @@ describe("given many who are to be visited", () => {
     });
     expect(() => scheduler.add("organization", "queue", ["fails", "waits"])).toThrow("as intended");
     scheduler.add("organization", "queue", ["comes later"]);
-    expect(visited).toEqual(["fails", "waits", "comes later"]);
+    expect(processed).toEqual(["fails", "waits", "comes later"]);
   });
 
-  it("visits nobody who has left, and nobody after it was stopped", async () => {
-    const { scheduler, visited } = given({ workMs: sendSliceMs });
+  it("processes no removed item, and no item after it was stopped", async () => {
+    const { scheduler, processed } = given({ workMs: sendSliceMs });
     scheduler.add("o", "a", ["1", "2", "3"]);
     scheduler.remove("o", "a", "2");
     await nextTurn();
-    expect(visited).toEqual(["1", "3"]);
+    expect(processed).toEqual(["1", "3"]);
     scheduler.add("o", "a", ["4", "5"]);
     scheduler.stop();
     await nextTurn();
-    expect(visited).toEqual(["1", "3", "4"]);
+    expect(processed).toEqual(["1", "3", "4"]);
   });
 });
 
-describe("given a visit that adds", () => {
-  it("visits who was added to the same queue, another queue and another organization", async () => {
-    const visited: string[] = [];
+describe("given work that adds items", () => {
+  it("processes items added to the same queue, another queue and another organization", async () => {
+    const processed: string[] = [];
     const added: [string, string, string][] = [
       ["o", "a", "same queue"],
       ["o", "b", "another queue"],
       ["other", "a", "another organization"],
     ];
     const scheduler = createFairScheduler<string>({
-      // biome-ignore lint/correctness/useYield: the visit has a single step.
+      // biome-ignore lint/correctness/useYield: the work has a single step.
       *work(one) {
-        visited.push(one);
+        processed.push(one);
         for (const [organization, queue, name] of added.splice(0))
           scheduler.add(organization, queue, [name]);
       },
@@ -101,12 +101,12 @@ describe("given a visit that adds", () => {
     });
     scheduler.add("o", "a", ["first"]);
     for (let turn = 0; turn < 3; turn += 1) await nextTurn();
-    expect(visited).toEqual(["first", "same queue", "another organization", "another queue"]);
+    expect(processed).toEqual(["first", "same queue", "another organization", "another queue"]);
   });
 });
 
-describe("given one whose turn takes several slices", () => {
-  it("goes on with it in turns of its queue, before the next of that queue", async () => {
+describe("given an item that takes several slices", () => {
+  it("continues it in the turns of its queue, before the next item of that queue", async () => {
     const { scheduler, done } = givenSteps(["long", "other"]);
     scheduler.add("o", "a", ["long", "after"]);
     scheduler.add("o", "b", ["other"]);
@@ -115,7 +115,7 @@ describe("given one whose turn takes several slices", () => {
     expect(done).toEqual(inTurn);
   });
 
-  it("gives it another turn when it is added meanwhile", async () => {
+  it("processes it again if it is added meanwhile", async () => {
     const { scheduler, done } = givenSteps(["long"]);
     scheduler.add("o", "a", ["long"]);
     scheduler.add("o", "a", ["long"]);
@@ -123,7 +123,7 @@ describe("given one whose turn takes several slices", () => {
     expect(done).toEqual([...oneTurn("long"), ...oneTurn("long")]);
   });
 
-  it("drops it when it leaves", async () => {
+  it("drops it when it is removed", async () => {
     const { scheduler, done } = givenSteps(["long"]);
     scheduler.add("o", "a", ["long", "after"]);
     await nextTurn();
@@ -135,7 +135,7 @@ describe("given one whose turn takes several slices", () => {
 
 const oneTurn = (one: string) => [one, one, one, `${one}!`];
 
-/** Each step takes a whole slice; those that are not long are done without any. */
+/** Creates a scheduler. Each step of a long item takes a whole slice; other items have no steps. */
 function givenSteps(long: readonly string[]) {
   const done: string[] = [];
   let clockMs = 0;

@@ -22,19 +22,19 @@ afterEach(() => {
 const names = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
-/** Lets the next group come, on time or late. */
+/** Serves the next group, on time or late. */
 function nextGroup(lateMs = 0): void {
   elapsedMs += groupIntervalMs + lateMs;
   jest.advanceTimersByTime(groupIntervalMs);
 }
 
-describe("given few who want a turn", () => {
-  it("gives it to all of them at once", () => {
+describe("given few items", () => {
+  it("serves all of them immediately", () => {
     queue.add("e1", names("a", maxGroupSize));
     expect(turns).toEqual(names("a", maxGroupSize));
   });
 
-  it("makes those who come right after wait for the next group", () => {
+  it("serves items that are added right afterwards in the next group", () => {
     queue.add("e1", ["a"]);
     queue.add("e1", ["a"]);
     expect(turns).toEqual(["a"]);
@@ -42,15 +42,15 @@ describe("given few who want a turn", () => {
     expect(turns).toEqual(["a", "a"]);
   });
 
-  it("stops its timer when nobody is left", () => {
+  it("stops its timer when the queue is empty", () => {
     queue.add("e1", ["a"]);
     nextGroup();
     expect(jest.getTimerCount()).toBe(0);
   });
 });
 
-describe("given many who want a turn", () => {
-  it("gives it to the first at once, and to the others in groups, to each once", () => {
+describe("given many items", () => {
+  it("serves the first ones immediately and the others in groups, each item once", () => {
     queue.add("e1", names("a", 250));
     expect(turns).toHaveLength(100);
     nextGroup();
@@ -59,7 +59,7 @@ describe("given many who want a turn", () => {
     expect(turns).toEqual(names("a", 250));
   });
 
-  it("makes the groups smaller while the loop is late, and larger when it is on time again", () => {
+  it("makes groups smaller while the event loop is late, and larger when it is on time again", () => {
     queue.add("e1", names("a", 1_000));
     const sizes = [0, 10, 200, 24, 4].map((lateMs) => {
       const before = turns.length;
@@ -69,7 +69,7 @@ describe("given many who want a turn", () => {
     expect(sizes).toEqual([100, 25, 5, 25, 100]);
   });
 
-  it("gives one turn for several changes to those who wait, and another to those who had one", () => {
+  it("serves a waiting item once for several changes, and an item that was served already again", () => {
     queue.add("e1", names("a", 150));
     for (let more = 0; more < 10; more += 1) queue.add("e1", names("a", 150));
     nextGroup();
@@ -79,14 +79,14 @@ describe("given many who want a turn", () => {
     expect(new Set(turns.slice(100, 150))).toEqual(new Set(names("a", 150).slice(100)));
   });
 
-  it("gives none to those who have left", () => {
+  it("does not serve removed items", () => {
     queue.add("e1", names("a", 101));
     queue.remove("e1", "a100");
     nextGroup();
     expect(turns).toHaveLength(100);
   });
 
-  it("lets few in one queue not wait for many in another", () => {
+  it("serves a short queue without waiting for a long one", () => {
     queue.add("many", names("m", 1_000));
     queue.add("few", names("f", 10));
     nextGroup();
@@ -94,7 +94,7 @@ describe("given many who want a turn", () => {
     expect(turns.filter((one) => one.startsWith("m"))).toHaveLength(150);
   });
 
-  it("serves more queues than a group has places one after another", () => {
+  it("serves more queues than fit into a group in consecutive groups", () => {
     for (let number = 0; number < 250; number += 1) queue.add(`e${number}`, [`q${number}`]);
     nextGroup();
     nextGroup();

@@ -6,15 +6,15 @@ import { apiKey, deletedFlag, flagEntry, id } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 
 /**
- * A reader that stops reading: the kernel's buffers fill first, then the edge's. Enough flags change
- * each time that this takes a few dozen changes.
+ * A client stops reading. The kernel's buffers fill first, then the edge's. Each change affects so many flags that a
+ * few dozen changes fill the buffers.
  */
 const key = apiKey();
 const flagCount = 2_000;
 const afterAllOthers = 1_000_000;
 let edge: EdgeServer;
 let reader: Reader;
-/** The edge's end of it. */
+/** The edge's end of the connection. */
 let connection: Socket | undefined;
 let version = 1;
 
@@ -33,29 +33,29 @@ afterEach(async () => {
   await edge.stop();
 });
 
-describe("given a reader that does not read", () => {
-  it("costs no more than the bound and one event, however much changes", async () => {
+describe("given a client that does not read", () => {
+  it("uses no more memory than the bound and one event, regardless of the number of changes", async () => {
     await changeUntilBehind();
     for (let more = 0; more < 25; more += 1) await changeAllFlags();
     expect(unsentBytes()).toBeLessThan(maxUnsentBytes + maxEventBytes);
   });
 
-  it("is put right by one event with all values when it reads again", async () => {
+  it("receives one event with all values when it reads again", async () => {
     await changeUntilBehind();
     await edge.feed(deletedFlag(afterAllOthers, id("flag", 0)));
     for (let more = 0; more < 3; more += 1) await changeAllFlags();
-    const told = await toldEvents();
+    const sent = await sentEvents();
     reader.socket.resume();
-    await eventually(async () => (await toldEvents()) > told && unsentBytes() === 0);
+    await eventually(async () => (await sentEvents()) > sent && unsentBytes() === 0);
     await eventually(() => lastFlags(reader.text())?.removed !== undefined);
     const last = lastFlags(reader.text());
     expect(Object.keys(last?.flags ?? {})).toHaveLength(flagCount - 1);
     expect(new Set(Object.values(last?.flags ?? {}))).toEqual(new Set([version % 2 === 0]));
     expect(last?.removed).toEqual([keyOfFlag(0)]);
-    expect(await toldEvents()).toBe(told + 1);
+    expect(await sentEvents()).toBe(sent + 1);
   });
 
-  it("is closed when it does not catch up", async () => {
+  it("is disconnected if it does not catch up", async () => {
     const closed = new Promise<void>((resolve) => reader.socket.once("close", () => resolve()));
     reader.socket.on("error", () => undefined);
     await changeUntilBehind();
@@ -105,17 +105,17 @@ async function changeAllFlags(): Promise<void> {
 
 const maxEventBytes = flagCount * (keyOfFlag(flagCount).length + 10) + 200;
 
-/** From then on, changes make no further events for the reader. */
+/** Changes flags until the edge sends no further events to the client. */
 async function changeUntilBehind(): Promise<void> {
-  for (let told = -1; told !== (await toldEvents()); ) {
-    told = await toldEvents();
+  for (let sent = -1; sent !== (await sentEvents()); ) {
+    sent = await sentEvents();
     await changeAllFlags();
   }
 }
 
-const toldEvents = () => edge.metric('stream_events_sent_total{event="flags"');
+const sentEvents = () => edge.metric('stream_events_sent_total{event="flags"');
 
-/** What Node holds for the edge's only reader. */
+/** Returns the bytes that Node buffers for the edge's only client. */
 const unsentBytes = () => connection?.writableLength ?? 0;
 
 function lastFlags(

@@ -12,8 +12,8 @@ import { createStreamHub, type StreamHub } from "../../src/streams/stream-hub.ts
 import { flagEntry, id } from "../builders.ts";
 
 /**
- * A stream that takes long to evaluate, by a clock of the test: each condition takes a slice. There are
- * enough expressions for rules to be costly, each over a text that it soon has been through.
+ * A stream takes long to evaluate on the test's clock: each condition takes a slice. There are enough expressions for
+ * the rules to count as costly, but the text is short, so that the test is fast.
  */
 const costlyFlags = 12;
 const context = createContext(new Map([["text", "x"]]));
@@ -59,16 +59,16 @@ beforeEach(() => {
 });
 
 describe("given a stream that takes many slices to evaluate", () => {
-  it("is told when it is evaluated, once", async () => {
+  it("receives one event when the evaluation is finished", async () => {
     notify({ changing: true });
     await turns(costlyFlags - 1);
     expect(reader.received()).toEqual([]);
     await turnsUntilIdle();
     expect(reader.received()).toEqual([{ flags: { changing: true } }]);
-    expect(reader.lastId()).toBe(presentTag());
+    expect(reader.lastId()).toBe(currentTag());
   });
 
-  it("is told afterwards of a change that comes meanwhile", async () => {
+  it("receives a change that arrives meanwhile afterwards", async () => {
     notify({ changing: true });
     await turns(3);
     notify({ changing: false });
@@ -78,10 +78,10 @@ describe("given a stream that takes many slices to evaluate", () => {
       { flags: { changing: true } },
       { flags: { added: true, changing: false } },
     ]);
-    expect(reader.lastId()).toBe(presentTag());
+    expect(reader.lastId()).toBe(currentTag());
   });
 
-  it("is evaluated no further when it has closed", async () => {
+  it("is not evaluated further after it has closed", async () => {
     notify({ changing: true });
     await turns(3);
     reader.response.emit("close");
@@ -91,7 +91,7 @@ describe("given a stream that takes many slices to evaluate", () => {
     expect(clockMs - usedMs).toBeLessThan(3 * sendSliceMs);
   });
 
-  it("is told nothing when its reader has fallen behind meanwhile, until that is put right", async () => {
+  it("receives nothing while its client is behind, and all values after it has caught up", async () => {
     notify({ changing: true });
     await turns(3);
     reader.leaveUnread(maxUnsentBytes + 1);
@@ -107,10 +107,10 @@ describe("given a stream that takes many slices to evaluate", () => {
     expect(reader.received()).toEqual([
       { flags: expect.objectContaining({ added: true, changing: true, "costly-0": false }) },
     ]);
-    expect(reader.lastId()).toBe(presentTag());
+    expect(reader.lastId()).toBe(currentTag());
   });
 
-  it("hears all values once more when it is put right, and differences again after that", async () => {
+  it("receives all values once after it has caught up, and deltas again after that", async () => {
     reader.leaveUnread(maxUnsentBytes + 1);
     notify({ changing: true });
     await turnsUntilIdle();
@@ -125,7 +125,7 @@ describe("given a stream that takes many slices to evaluate", () => {
   });
 });
 
-/** A slice has time for one step. */
+/** A clock that advances by half a slice with each call, so that a slice has time for one step. */
 const monotonicMs = () => {
   clockMs += sendSliceMs / 2;
   return clockMs;
@@ -142,7 +142,7 @@ async function turnsUntilIdle(): Promise<void> {
   }
 }
 
-/** The environment's flags from now on, besides those that take long. */
+/** Sets the environment's flags, in addition to the costly ones. */
 function become(values: Record<string, boolean>): void {
   version += 1;
   const costly = Array.from({ length: costlyFlags }, (_, number) =>
@@ -169,11 +169,11 @@ function notify(values: Record<string, boolean>): void {
   hub.notify(id("env"));
 }
 
-const presentTag = () => views.of(id("env")).valuesFor(context).etag;
+const currentTag = () => views.of(id("env")).valuesFor(context).etag;
 
 type Reader = ReturnType<typeof createReader>;
 
-/** Who listens, at the other end of a response. */
+/** Creates a response, and returns it with the events that are written to it. */
 function createReader() {
   const written: string[] = [];
   const response = Object.assign(new EventEmitter(), {
@@ -185,7 +185,7 @@ function createReader() {
   return {
     response: response as unknown as ServerResponse,
     received: () => written.map((event) => JSON.parse(/^data: (.*)$/m.exec(event)?.[1] ?? "")),
-    /** Forgets what was written so far. */
+    /** Discards the events written so far. */
     forget: () => written.splice(0),
     lastId: () => /^id: (.*)$/m.exec(written.at(-1) ?? "")?.[1],
     leaveUnread(bytes: number) {

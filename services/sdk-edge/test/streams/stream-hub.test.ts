@@ -28,7 +28,7 @@ describe.each([
   "given a stream $contextName that was evaluated before a change and opens after it",
   ({ context }) => {
     it("sends the evaluated values and then the change", async () => {
-      const { hub, become, evaluate, sent, present } = given();
+      const { hub, become, evaluate, sent, current } = given();
       become({ alpha: false, beta: true });
       const evaluated = evaluate(context);
       become({ alpha: true, beta: true });
@@ -39,10 +39,10 @@ describe.each([
         { flags: { alpha: false, beta: true } },
         { flags: { alpha: true } },
       ]);
-      expect(sent.ids().at(-1)).toBe(present().tagFor(context));
+      expect(sent.ids().at(-1)).toBe(current().tagFor(context));
     });
 
-    it("sends the values once when nothing changed", async () => {
+    it("sends the values once if nothing changed", async () => {
       const { hub, become, evaluate, sent } = given();
       become({ alpha: true });
       hub.open(sent.response, { key, context, ...evaluate(context) });
@@ -54,7 +54,7 @@ describe.each([
 
 function given() {
   const views = createEnvironmentViews();
-  const present = () => views.of(id("env"));
+  const current = () => views.of(id("env"));
   const counts = createStreamCounts();
   const hub = createStreamHub({
     openStreams: createOpenStreams(counts),
@@ -67,7 +67,7 @@ function given() {
   let version = 0;
   return {
     hub,
-    present,
+    current,
     sent: createSent(),
     /** Sets the flags of the environment. */
     become(values: Record<string, boolean>) {
@@ -81,7 +81,7 @@ function given() {
       views.update({ snapshot, changed, isReplacement: true, taken: [] });
     },
     evaluate(context: ReturnType<typeof createContext>) {
-      const view = present();
+      const view = current();
       const values = view.valuesFor(context);
       return { view, values, hasLargeContext: false, lastEventId: undefined };
     },

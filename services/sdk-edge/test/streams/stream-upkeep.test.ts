@@ -14,7 +14,7 @@ let upkeep: StreamUpkeep | undefined;
 afterEach(() => upkeep?.stop());
 
 describe("given many open streams", () => {
-  it("sends each its heartbeat once in every round, a part of them at a time", () => {
+  it("sends one heartbeat to each stream per round, to one group of streams at a time", () => {
     const streams = Array.from({ length: 600 }, () => openStream());
     const { tick, counts } = upkeepOf(streams);
     tick();
@@ -24,7 +24,7 @@ describe("given many open streams", () => {
     expect(streams[0]?.written[0]).toBe('event: heartbeat\ndata: {"timestamp":1800000000}\n\n');
   });
 
-  it("leaves out those that do not take what they get", () => {
+  it("sends no heartbeats to streams that are full, behind or ended", () => {
     const full = openStream({ writableLength: maxUnsentBytes + 1 });
     const behind = openStream();
     behind.stream.behind = { sinceMs: nowMs };
@@ -34,7 +34,7 @@ describe("given many open streams", () => {
     expect(counts.heartbeat).toBe(0);
   });
 
-  it("ends those that have been behind for too long, and those alone", () => {
+  it("closes only streams that have been behind for too long", () => {
     const justBehind = openStream();
     justBehind.stream.behind = { sinceMs: nowMs - 30_000 };
     const farBehind = openStream({ writableLength: 1 });
@@ -44,7 +44,7 @@ describe("given many open streams", () => {
     expect(justBehind.destroyed).toBe(false);
   });
 
-  it("ends those whose key has ended, and those alone", () => {
+  it("closes only streams whose key has ended", () => {
     const ending = openStream({ keyId: "ended" });
     const staying = openStream();
     upkeepOf([ending, staying]).endWithKeys();
@@ -53,7 +53,7 @@ describe("given many open streams", () => {
   });
 });
 
-describe("given the time after which clients come back", () => {
+describe("given the retry time of clients", () => {
   it.each([
     [0, 3_000],
     [0.5, 3_750],
@@ -65,7 +65,7 @@ describe("given the time after which clients come back", () => {
 
 const nowMs = 1_800_000_000_000;
 
-/** A stream to nobody, which notes what happens to it. */
+/** Creates a stream without a connection that records what happens to it. */
 function openStream({
   keyId = "live",
   ...state

@@ -6,7 +6,7 @@ import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 let edge: EdgeServer;
 let version = 1;
 const key = apiKey();
-const edgeIsStopping = apiKey({ environment_id: id("env", 2) });
+const otherEnvApiKey = apiKey({ environment_id: id("env", 2) });
 const opened: EventStream[] = [];
 
 beforeAll(async () => {
@@ -14,7 +14,7 @@ beforeAll(async () => {
     flag(1, "alpha", true),
     flag(2, "beta", false),
     key.entry,
-    edgeIsStopping.entry,
+    otherEnvApiKey.entry,
   ]);
 });
 afterEach(() => {
@@ -22,12 +22,12 @@ afterEach(() => {
 });
 afterAll(() => edge.stop());
 
-describe("given a stream that was just opened", () => {
+describe("given a new stream", () => {
   it.each([
     { accept: "text/event-stream", path: "/api/v1/sdk/stream" },
     { accept: "application/json", path: "/api/v1/sdk/stream" },
     { accept: "text/event-stream", path: "/api/v1/sdk/stream?user_id=u1" },
-  ])("begins with all values and a heartbeat ($accept, $path)", async ({ accept, path }) => {
+  ])("starts with all values and a heartbeat ($accept, $path)", async ({ accept, path }) => {
     const askedAt = Math.floor(Date.now() / 1_000);
     const stream = await open(key.text, { accept }, path);
     expect(stream.status).toBe(200);
@@ -41,7 +41,7 @@ describe("given a stream that was just opened", () => {
     expect(stream.events[0]).toEqual({
       event: "flags",
       data: { flags: { alpha: true, beta: false } },
-      id: await presentTag(),
+      id: await currentTag(),
     });
     expect(stream.events[1]).toMatchObject({ event: "heartbeat" });
     const { timestamp } = (stream.events[1]?.data ?? {}) as { timestamp: number };
@@ -49,7 +49,7 @@ describe("given a stream that was just opened", () => {
     expect(timestamp).toBeLessThanOrEqual(Date.now() / 1_000);
   });
 
-  it("asks to be opened again after three seconds and some more", async () => {
+  it("sends a retry time of three seconds plus jitter", async () => {
     const response = await fetch(`${edge.url}/api/v1/sdk/stream`, {
       headers: { authorization: `Bearer ${key.text}` },
     });
@@ -59,35 +59,35 @@ describe("given a stream that was just opened", () => {
     await reader?.cancel();
   });
 
-  it("leaves the values out when the reader has them already", async () => {
-    const stream = await open(key.text, { "last-event-id": await presentTag() });
+  it("omits the values if the client has them already", async () => {
+    const stream = await open(key.text, { "last-event-id": await currentTag() });
     await eventually(() => stream.events.length > 0);
     expect(stream.events[0]).toMatchObject({ event: "heartbeat" });
   });
 
-  it("sends the values when the reader has other ones", async () => {
+  it("sends the values if the client has other values", async () => {
     const stream = await open(key.text, { "last-event-id": '"another"' });
     await eventually(() => stream.events.length > 1);
     expect(stream.events[0]).toMatchObject({ event: "flags" });
   });
 
-  it("has none for an environment without flags", async () => {
-    const stream = await open(edgeIsStopping.text);
+  it("sends an empty object for an environment without flags", async () => {
+    const stream = await open(otherEnvApiKey.text);
     await eventually(() => stream.events.length > 1);
     expect(stream.events[0]).toMatchObject({ data: { flags: {} } });
   });
 
   it.each([
     ["no key", {}],
-    ["a key that nobody has", { authorization: `Bearer ${apiKey().text}` }],
-  ])("is refused to %s", async (_name, headers) => {
+    ["an unknown key", { authorization: `Bearer ${apiKey().text}` }],
+  ])("is rejected for %s", async (_name, headers) => {
     const response = await fetch(`${edge.url}/api/v1/sdk/stream`, { headers });
     expect(response.status).toBe(401);
   });
 });
 
 describe("given an open stream", () => {
-  it("hears only what changed, under the tag of all values", async () => {
+  it("receives only changed values, with the tag of all values", async () => {
     const stream = await openAndSettle();
     version += 1;
     await edge.feed(flag(2, "beta", true));
@@ -95,11 +95,11 @@ describe("given an open stream", () => {
     expect(flagsOf(stream)[1]).toEqual({
       event: "flags",
       data: { flags: { beta: true } },
-      id: await presentTag(),
+      id: await currentTag(),
     });
   });
 
-  it("hears of flags that are no more, beside those that changed", async () => {
+  it("receives deleted flags together with changed values", async () => {
     version += 1;
     await edge.feed(flag(3, "gamma", true));
     const stream = await openAndSettle();
@@ -109,7 +109,7 @@ describe("given an open stream", () => {
     expect(flagsOf(stream)[1]?.data).toEqual({ flags: { beta: false }, removed: ["gamma"] });
   });
 
-  it("hears once of many changes that came together", async () => {
+  it("receives one event for many simultaneous changes", async () => {
     const stream = await openAndSettle();
     const changes = Array.from({ length: 20 }, () => {
       version += 1;
@@ -121,7 +121,7 @@ describe("given an open stream", () => {
     expect(flagsOf(stream)[1]?.data).toMatchObject({ flags: { beta: true } });
   });
 
-  it("hears nothing of changes that leave the values as they are, or that are elsewhere", async () => {
+  it("receives no event for changes that keep its values or affect other environments", async () => {
     const stream = await openAndSettle();
     version += 1;
     await edge.feed(
@@ -134,11 +134,11 @@ describe("given an open stream", () => {
     expect(flagsOf(stream)[1]?.data).toEqual({ flags: { beta: false } });
   });
 
-  it("has been told after the values were there: who asks then sees nothing older", async () => {
+  it("receives an event only after requests return the new values", async () => {
     let asked: Promise<unknown> | undefined;
     const stream = await open(key.text, {}, "/api/v1/sdk/stream", (event) => {
       const { flags } = event.data as { flags?: Record<string, boolean> };
-      if (flags?.alpha === false && asked === undefined) asked = presentValues();
+      if (flags?.alpha === false && asked === undefined) asked = currentValues();
     });
     await eventually(() => stream.events.length > 1);
     version += 1;
@@ -147,7 +147,7 @@ describe("given an open stream", () => {
   });
 });
 
-describe("given a stream whose key ends", () => {
+describe("given a stream whose key is revoked or expires", () => {
   it("is closed when the key is revoked", async () => {
     const ending = apiKey();
     await edge.feed(ending.entry);
@@ -157,21 +157,21 @@ describe("given a stream whose key ends", () => {
     expect(await edge.metric('streams_closed_total{cause="key_ended"')).toBe(1);
   });
 
-  it("is closed when the environment of its key is deleted, which then has no flags", async () => {
+  it("is closed when the environment of its key is deleted", async () => {
     const [ending, environment] = [apiKey({ environment_id: id("env", 3) }), id("env", 3)];
-    const place = { environment_id: environment, flag_id: id("flag", 9), key: "gone" };
-    await edge.feed(ending.entry, flagEntry({ ...place, enabled: true }));
+    const scope = { environment_id: environment, flag_id: id("flag", 9), key: "gone" };
+    await edge.feed(ending.entry, flagEntry({ ...scope, enabled: true }));
     const stream = await open(ending.text);
     await edge.feed(deletedEnvironment(environment));
     await stream.ended;
-    await edge.feed(flagEntry({ ...place, version: 9 }));
+    await edge.feed(flagEntry({ ...scope, version: 9 }));
     const answer = await call(`${edge.url}/api/v1/sdk/flags`, { key: ending.text });
     expect(answer.status).toBe(401);
     expect(edge.holder.snapshot?.environments.has(environment)).toBe(false);
   });
 
-  it("is closed within a second of the key's last moment", async () => {
-    // A busy machine may hold up a few; an edge that notices late does so each time.
+  it("is closed within a second after the key expires", async () => {
+    // A busy machine can delay some attempts. An edge that detects the expiry late does so each time.
     let quickestMs = Number.POSITIVE_INFINITY;
     for (let time = 0; time < 10 && quickestMs >= 1_000; time += 1)
       quickestMs = Math.min(quickestMs, await closedAfterMs());
@@ -225,9 +225,9 @@ async function openAndSettle() {
   return stream;
 }
 
-/** Heartbeats come when it is their turn. */
+/** Returns the `flags` events, without the heartbeats in between. */
 const flagsOf = ({ events }: EventStream) => events.filter(({ event }) => event === "flags");
 
 const ask = () => call(`${edge.url}/api/v1/sdk/flags`, { key: key.text });
-const presentTag = async () => (await ask()).headers.get("etag") ?? "";
-const presentValues = async () => (await ask()).body;
+const currentTag = async () => (await ask()).headers.get("etag") ?? "";
+const currentValues = async () => (await ask()).body;

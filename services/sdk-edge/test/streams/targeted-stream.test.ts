@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { apiKey, deletedFlag, flagEntry, id } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 
-/** Streams of users: each hears what is different for itself. */
+/** Tests streams with user contexts. A stream receives the changes of its user's values. */
 const key = apiKey();
 let edge: EdgeServer;
 let version: number;
@@ -24,7 +24,7 @@ afterEach(async () => {
 });
 
 describe("given streams of different users", () => {
-  it("begins each with the values of its user, under their tag", async () => {
+  it("starts each with the values of its user, with their tag", async () => {
     const stream = await open("DE");
     const polled = await ask("DE");
     expect(stream.events[0]).toMatchObject({
@@ -36,8 +36,8 @@ describe("given streams of different users", () => {
     expect(other.events[0]?.data).toEqual({ flags: { "for-germany": false, open: true } });
   });
 
-  it("tells of a change only those for whom a value is another now", async () => {
-    const [german, french, austrian, nobody] = await Promise.all([
+  it("sends a change only to users whose values changed", async () => {
+    const [german, french, austrian, noUser] = await Promise.all([
       open("DE"),
       open("FR"),
       open("AT"),
@@ -50,12 +50,12 @@ describe("given streams of different users", () => {
     expect(flagsOf(french)[1]?.id).toBe((await ask("FR")).headers.get("etag"));
 
     await change(2, "open", { enabled: false });
-    await eventually(() => [austrian, nobody].every((stream) => flagsOf(stream).length === 2));
-    for (const stream of [austrian, nobody])
+    await eventually(() => [austrian, noUser].every((stream) => flagsOf(stream).length === 2));
+    for (const stream of [austrian, noUser])
       expect(flagsOf(stream)[1]?.data).toEqual({ flags: { open: false } });
   });
 
-  it("tells everybody of a flag that is no more, and of a new one", async () => {
+  it("sends deleted and new flags to all users", async () => {
     const streams = await Promise.all([open("DE"), open("FR"), open(undefined)]);
     version += 1;
     await edge.feed(deletedFlag(version, id("flag", 2)), flag(3, "new", forCountry("DE")));
@@ -67,7 +67,7 @@ describe("given streams of different users", () => {
     ]);
   });
 
-  it("leaves the values out for a user who has them, and sends them to one who has another's", async () => {
+  it("omits the values if the tag matches the user's values, and sends them otherwise", async () => {
     const tag = (await ask("DE")).headers.get("etag") ?? "";
     const known = await openOnce("DE", { "last-event-id": tag });
     await eventually(() => known.events.length > 0);
@@ -77,8 +77,8 @@ describe("given streams of different users", () => {
   });
 });
 
-describe("given a change that takes long to work out for each of many users", () => {
-  it("answers others in between, and tells every user in the end", async () => {
+describe("given a change that takes long to evaluate for each of many users", () => {
+  it("serves other requests meanwhile, and finally sends the change to every user", async () => {
     const streams = await Promise.all(
       Array.from({ length: 40 }, (_, number) =>
         open("DE", { "x-user-attributes": slowText(number) }),
@@ -87,18 +87,18 @@ describe("given a change that takes long to work out for each of many users", ()
     version += 1;
     await edge.feed(flag(3, "slow", { targeting_rules: slowRules() }));
     const received = () => streams.filter((stream) => flagsOf(stream).length === 2).length;
-    let answeredBetween = 0;
+    let servedMeanwhile = 0;
     while (received() < streams.length) {
       expect((await ask("FR")).status).toBe(200);
-      if (received() < streams.length) answeredBetween += 1;
+      if (received() < streams.length) servedMeanwhile += 1;
     }
-    expect(answeredBetween).toBeGreaterThan(3);
+    expect(servedMeanwhile).toBeGreaterThan(3);
     for (const stream of streams)
       expect(flagsOf(stream)[1]?.data).toEqual({ flags: { slow: true } });
   });
 });
 
-/** Texts that the expression below must read to their end, each another one. */
+/** Returns a distinct text that the expression below must read to its end. */
 function slowText(number: number): string {
   let state = number + 1;
   const letters = Array.from({ length: 1_000 }, () => {
@@ -155,14 +155,14 @@ async function openOnce(country: string | undefined, headers: Record<string, str
   return stream;
 }
 
-/** A stream that has begun: with the values and a heartbeat. */
+/** Opens a stream, and waits for its values and its first heartbeat. */
 async function open(country: string | undefined, headers: Record<string, string> = {}) {
   const stream = await openOnce(country, headers);
   await eventually(() => stream.events.length > 1);
   return stream;
 }
 
-/** Heartbeats come when it is their turn. */
+/** Returns the `flags` events, without the heartbeats in between. */
 const flagsOf = ({ events }: EventStream) => events.filter(({ event }) => event === "flags");
 
 const ask = (country: string) =>

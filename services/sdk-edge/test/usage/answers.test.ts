@@ -7,14 +7,14 @@ import { apiKey, flagEntry, id, organizationEntry, revokedKey } from "../builder
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
 
-/** What clients see of their limits, and what of their requests counts. */
+/** Tests which limits responses report, and which requests count. */
 const client = apiKey();
 const flags = [
   flagEntry({ flag_id: id("flag", 1), key: "alpha", enabled: true }),
   flagEntry({ flag_id: id("flag", 2), key: "beta" }),
 ];
 
-/** When each test begins, far from the turn of any hour or month. */
+/** Start time of each test, far from the end of an hour or month. */
 const month = "2027-01";
 const beganMs = Date.parse(`${month}-15T09:30:00.000Z`);
 
@@ -50,12 +50,12 @@ const kinds: { kind: string; status: number; send: () => Promise<Called> }[] = [
     send: () => ask("/api/v1/sdk/flags", { method: "HEAD" }),
   },
   {
-    kind: "a context that does not parse",
+    kind: "an invalid context",
     status: 400,
     send: () => poll({ "x-user-context": "{" }),
   },
   { kind: "one flag", status: 200, send: () => ask("/api/v1/sdk/evaluate?key=alpha") },
-  { kind: "a flag that is not there", status: 404, send: () => ask("/api/v1/sdk/evaluate?key=no") },
+  { kind: "a missing flag", status: 404, send: () => ask("/api/v1/sdk/evaluate?key=no") },
   {
     kind: "a body that is too large",
     status: 413,
@@ -78,19 +78,19 @@ const kinds: { kind: string; status: number; send: () => Promise<Called> }[] = [
     send: () => post("/ofrep/v1/evaluate/flags/alpha", {}),
   },
   {
-    kind: "a flag that is not there by OFREP",
+    kind: "a missing flag by OFREP",
     status: 404,
     send: () => post("/ofrep/v1/evaluate/flags/no", {}),
   },
   {
-    kind: "a context that does not fit by OFREP",
+    kind: "an invalid context by OFREP",
     status: 400,
     send: () => post("/ofrep/v1/evaluate/flags", { context: 7 }),
   },
 ];
 
 describe("given an organization with a limit", () => {
-  it.each(kinds)("answers $kind ($status) with what is left of it, and counts it", async (one) => {
+  it.each(kinds)("answers and counts $kind ($status) with the remaining requests", async (one) => {
     await start(1_000);
     const { status, headers } = await one.send();
     expect(status).toBe(one.status);
@@ -100,7 +100,7 @@ describe("given an organization with a limit", () => {
     expect(requests()).toBe(1);
   });
 
-  it("counts neither who is unknown, nor what is no endpoint, nor preflights", async () => {
+  it("counts no requests with unknown keys, no unknown routes and no preflights", async () => {
     await start(1_000);
     const url = `${edge.url}/api/v1/sdk/flags`;
     const rejected = await call(url, { key: apiKey().text });
@@ -112,7 +112,7 @@ describe("given an organization with a limit", () => {
     expect(requests()).toBe(0);
   });
 
-  it("counts what each answer was about", async () => {
+  it("counts requests by endpoint, bulk responses and evaluations", async () => {
     await start(1_000);
     for (const { send } of kinds) await send();
     const [counted, ...others] = take();
@@ -142,7 +142,7 @@ describe("given an organization that has used up its month", () => {
     ["OFREP", ofrepAll],
     ["a single flag by OFREP", () => post("/ofrep/v1/evaluate/flags/alpha", {})],
   ])(
-    "answers 429 to %s, readable for any page, with a short Retry-After, and does not count it",
+    "answers %s with 429, readable for any page, with a short Retry-After, and does not count it",
     async (_name, send) => {
       await start(0);
       const { status, body, headers } = await send();
@@ -157,13 +157,13 @@ describe("given an organization that has used up its month", () => {
     },
   );
 
-  it("says 401, and nothing of limits, to a key that does not work any more", async () => {
+  it("answers a revoked key with 401", async () => {
     await start(0);
     await edge.feed(revokedKey(client.keyId));
     expect((await poll()).status).toBe(401);
   });
 
-  it("takes another plan at once, both ways", async () => {
+  it("applies a larger or smaller plan immediately", async () => {
     await start(2);
     const statuses = async (times: number) => {
       const seen: number[] = [];
@@ -181,7 +181,7 @@ describe("given an organization that has used up its month", () => {
     expect(await statuses(1)).toEqual([429]);
   });
 
-  it("hears from usage-metering what others have used", async () => {
+  it("receives the requests of other edges from usage-metering", async () => {
     await start(1_000);
     expect((await poll()).status).toBe(200);
     edge.counting?.applyQuota({ organization_id: id("org"), month, requests: 1_000 });
@@ -189,7 +189,7 @@ describe("given an organization that has used up its month", () => {
   });
 });
 
-// What the broker has to do with it is tried elsewhere.
+// Slots without a broker. Other tests cover the broker.
 const slots: StreamSlots = {
   take: (_organizationId, decided) => decided(streamLimitReached(25)),
   release: () => undefined,
@@ -202,7 +202,7 @@ const streams: [string, () => Promise<Called>][] = [
 
 describe("given an organization whose streams are all open", () => {
   it.each(streams)(
-    "names the month beside the slots when a stream %s is refused",
+    "reports the month after the slots if a stream %s is rejected",
     async (_name, open) => {
       await start(1_000, { slots, streamTokenSecret: tokenSecret });
       const { status, headers } = await open();
@@ -215,7 +215,7 @@ describe("given an organization whose streams are all open", () => {
     },
   );
 
-  it.each(streams)("names the key's limit too when a stream %s is refused", async (_name, open) => {
+  it.each(streams)("reports the key's limit if a stream %s is rejected", async (_name, open) => {
     await start(1_000, { slots, streamTokenSecret: tokenSecret, requestsPerSecond: 5 });
     const { headers } = await open();
     expect(headers.get("ratelimit-policy")).toMatch(
@@ -227,7 +227,7 @@ describe("given an organization whose streams are all open", () => {
   });
 
   it.each(streams)(
-    "names the slots alone where nothing else is limited: %s",
+    "reports only the limit of the slots if nothing else is limited: %s",
     async (_name, open) => {
       await start(null, { slots, streamTokenSecret: tokenSecret });
       const { headers } = await open();
@@ -237,15 +237,15 @@ describe("given an organization whose streams are all open", () => {
   );
 });
 
-describe("given a limit for each key beside that of the month", () => {
-  it("names both, each in its place of one list", async () => {
+describe("given a limit of the key and a limit of the month", () => {
+  it("reports both in one list", async () => {
     await start(1_000, { requestsPerSecond: 5 });
     const { headers } = await poll();
     expect(headers.get("ratelimit-policy")).toMatch(/^"requests";q=5;w=1, "monthly";q=1000;w=\d+$/);
     expect(headers.get("ratelimit")).toMatch(/^"requests";r=4;t=1, "monthly";r=999;t=\d+$/);
   });
 
-  it("names both when the key asks too often, and does not count that", async () => {
+  it("reports both if the key exceeds its rate, and does not count the request", async () => {
     await start(1_000, { requestsPerSecond: 0.001 });
     await poll();
     const { status, headers } = await poll();
@@ -255,14 +255,14 @@ describe("given a limit for each key beside that of the month", () => {
     expect(requests()).toBe(1);
   });
 
-  it("names both when the month is used up", async () => {
+  it("reports both if the month is used up", async () => {
     await start(0, { requestsPerSecond: 5 });
     const { status, headers } = await poll();
     expect(status).toBe(429);
     expect(headers.get("ratelimit")).toMatch(/^"monthly";r=0;t=\d+, "requests";r=4;t=1$/);
   });
 
-  it("names that of the key alone where the month has no limit", async () => {
+  it("reports only the key's limit if the month has no limit", async () => {
     await start(null, { requestsPerSecond: 5 });
     const { headers } = await poll();
     expect(headers.get("ratelimit-policy")).toBe('"requests";q=5;w=1');
@@ -278,7 +278,7 @@ describe("a key is used", () => {
   const open = () => ask("/api/v1/sdk/stream");
 
   it.each([
-    { by: "nobody", status: 200, limit: 1_000, requestsPerSecond: 5, send: () => poll() },
+    { by: "no limit", status: 200, limit: 1_000, requestsPerSecond: 5, send: () => poll() },
     {
       by: "the endpoint",
       status: 404,
@@ -295,7 +295,7 @@ describe("a key is used", () => {
       requestsPerSecond: 0.001,
       send: () => poll(),
     },
-  ])("when a request with it is refused by $by ($status)", async (given) => {
+  ])("if a request with it is rejected by $by ($status)", async (given) => {
     const { limit, requestsPerSecond, send } = given;
     await start(limit, { slots, requestsPerSecond });
     if (requestsPerSecond < 1) expect((await poll()).status).toBe(200);
@@ -304,7 +304,7 @@ describe("a key is used", () => {
     expect(usedKeys()).toEqual([client.keyId]);
   });
 
-  it("not when a request has another", async () => {
+  it("not if a request has another key", async () => {
     await start(1_000);
     expect((await call(`${edge.url}/api/v1/sdk/flags`, { key: apiKey().text })).status).toBe(401);
     expect(usedKeys()).toEqual([]);

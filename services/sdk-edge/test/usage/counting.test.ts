@@ -5,7 +5,7 @@ import { createSnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
 import { createCounting, maxFlagsOfEnvironment } from "../../src/usage/counting.ts";
 import { id, organizationEntry } from "../builders.ts";
 
-/** Counting over a snapshot that the test feeds, with instants that the test names. */
+/** Tests counting with a snapshot and times that the test sets. */
 const nine = Date.parse("2027-01-31T09:00:00.000Z");
 const minutes = 60 * 1_000;
 const hour = 60 * minutes;
@@ -22,7 +22,7 @@ function given(
   return {
     counting,
     usage: counting.usage,
-    /** The snapshot says this from now on. */
+    /** Replaces the snapshot. */
     become: (...now: SnapshotEntry[]) => holder.replace(id("epoch"), now),
     environments: () => counting.take()?.environments ?? [],
   };
@@ -54,7 +54,7 @@ describe("given requests of several keys", () => {
     ]);
   });
 
-  it("knows when each key was last used, also one that is only refused, and counts nothing of it", () => {
+  it("records the last use of each key, even if its requests are rejected and not counted", () => {
     const { counting, usage } = given([organizationEntry(1, { requests_per_month: 2 })]);
     for (const at of [nine, nine + 5]) {
       usage.check(key(1), at);
@@ -72,7 +72,7 @@ describe("given requests of several keys", () => {
     expect(counting.take()).toMatchObject({ environments: [] });
   });
 
-  it("hands everything over once", () => {
+  it("returns each count once", () => {
     const { usage, environments } = given();
     usage.count(key(), "flags", nine);
     expect(environments()).toHaveLength(1);
@@ -82,8 +82,8 @@ describe("given requests of several keys", () => {
   });
 });
 
-describe("given the full hour", () => {
-  it("counts each request in the hour in which it came", () => {
+describe("given the end of an hour", () => {
+  it("counts each request in the hour of its arrival", () => {
     const { usage, environments } = given();
     usage.count(key(), "flags", nine + hour - 1);
     usage.count(key(), "flags", nine + hour);
@@ -94,14 +94,14 @@ describe("given the full hour", () => {
     ]);
   });
 
-  it("counts in the new hour what came before it and was answered late", () => {
+  it("counts a response in the new hour if its request arrived in the previous hour", () => {
     const { usage, environments } = given();
     usage.count(key(), "flags", nine + hour);
     usage.answeredAll(key(), nine + hour - 1);
     expect(environments()).toMatchObject([{ hourBeganMs: nine + hour, bulkAnswers: 1 }]);
   });
 
-  it("goes back with a clock that is put back, and has each hour once", () => {
+  it("follows a clock that is set back, and returns each hour once", () => {
     const { usage, environments } = given();
     for (const at of [nine, nine + hour, nine, nine + hour]) usage.count(key(), "flags", at);
     expect(environments().map((one) => [one.hourBeganMs, one.requests.flags])).toEqual([
@@ -111,8 +111,8 @@ describe("given the full hour", () => {
   });
 });
 
-describe("given answers with all flags", () => {
-  it("counts them once for the environment, and apart from those with one flag", () => {
+describe("given responses with all flags", () => {
+  it("counts them once for the environment, separately from responses with one flag", () => {
     const { usage, environments } = given();
     for (let time = 0; time < 5; time += 1) usage.answeredAll(key(), nine + time);
     for (let time = 0; time < 2; time += 1) usage.answeredOne(key(), id("flag"), nine + 5 + time);
@@ -134,20 +134,20 @@ describe("given a limit of two requests a month", () => {
     return problem === undefined;
   };
 
-  it("refuses from the third on, and counts what it refuses only as that", () => {
+  it("rejects from the third request on, and counts rejected requests separately", () => {
     const edge = given([limited]);
     expect([1, 2, 3, 4].map(() => ask(edge, january))).toEqual([true, true, false, false]);
     expect(edge.environments()[0]?.requests.flags).toBe(2);
     expect(edge.counting.figures()).toMatchObject({ taken: 2, rejected: 2 });
   });
 
-  it("opens with the new month by itself", () => {
+  it("admits requests again in the new month", () => {
     const edge = given([limited]);
     expect([0, 1, 2].map(() => ask(edge, january))).toEqual([true, true, false]);
     expect([0, 1, 2].map(() => ask(edge, january + 1_000))).toEqual([true, true, false]);
   });
 
-  it("allows more, or less, as soon as the plan does", () => {
+  it("applies a larger or smaller plan immediately", () => {
     const edge = given([limited]);
     const plan = (version: number, requests_per_month: number | null) =>
       edge.become(organizationEntry(version, { requests_per_month }));
@@ -160,7 +160,7 @@ describe("given a limit of two requests a month", () => {
     expect(ask(edge, january)).toBe(false);
   });
 
-  it("says what is left as it was a second ago at most", () => {
+  it("reports remaining requests that are at most a second old", () => {
     const { usage } = given([limited]);
     const left = (at: number) => usage.member(key(), at)?.limit;
     expect(left(nine)).toMatch(/^"monthly";r=2;/);
@@ -171,11 +171,11 @@ describe("given a limit of two requests a month", () => {
   });
 });
 
-describe("given an organization that nobody has heard of, or without a limit", () => {
+describe("given an unknown organization, or one without a limit", () => {
   it.each([
     ["unknown", []],
     ["unlimited", [organizationEntry(1, { requests_per_month: null })]],
-  ])("admits and counts everything, and says nothing: %s", (_name, entries) => {
+  ])("admits and counts everything, and reports no limit: %s", (_name, entries) => {
     const { usage, environments } = given(entries);
     for (let time = 0; time < 10; time += 1) {
       expect(usage.check(key(), nine)).toBeUndefined();
@@ -186,10 +186,10 @@ describe("given an organization that nobody has heard of, or without a limit", (
   });
 });
 
-describe("given more than there is room for", () => {
+describe("given more items than the bounds allow", () => {
   const bounds = { environments: 2, flags: 2, keys: 2 };
 
-  it("keeps what it has, and counts what it drops", () => {
+  it("keeps the existing items, and counts the dropped ones", () => {
     const { counting, usage } = given([], bounds);
     const keys = [1, 2, 3].map((number) => key(number));
     for (const number of [1, 2, 3, 1, 3]) {
@@ -204,7 +204,7 @@ describe("given more than there is room for", () => {
     expect(counting.figures().dropped).toEqual({ requests: 2, evaluations: 2, keys: 2 });
   });
 
-  it("has room again for what comes after it was taken", () => {
+  it("has room again after its counts were taken", () => {
     const { counting, usage } = given([], bounds);
     for (const number of [1, 2]) usage.count(key(number), "flags", nine);
     counting.take();
@@ -213,7 +213,7 @@ describe("given more than there is room for", () => {
     expect(counting.figures().dropped.requests).toBe(0);
   });
 
-  it("leaves room for the flags of others when an environment has filled its part of an hour", () => {
+  it("leaves room for other environments if one has reached its number of flags in an hour", () => {
     const { counting, usage, environments } = given();
     for (const at of [nine, nine + hour])
       for (let number = 0; number <= maxFlagsOfEnvironment; number += 1)
@@ -229,7 +229,7 @@ describe("given more than there is room for", () => {
     expect(environments()).toHaveLength(1);
   });
 
-  it("limits an organization by its requests all the same", () => {
+  it("still limits an organization by its requests", () => {
     const { usage } = given([organizationEntry(1, { requests_per_month: 3 })], bounds);
     for (const number of [1, 2, 3]) usage.count(key(number), "flags", nine);
     expect(usage.check(key(4), nine)?.rejected).toBe("RATE_001");

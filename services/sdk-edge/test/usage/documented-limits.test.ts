@@ -6,7 +6,7 @@ import { apiKey, flagEntry, organizationEntry } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
 
-/** The OpenAPI document says which answers tell what is left of the caller's limits; so do the answers. */
+/** Checks that responses have the rate limit fields that the OpenAPI document lists. */
 type Documented = { $ref?: string; headers?: Record<string, unknown> };
 type Document = {
   paths: Record<string, Record<string, { responses: Record<string, Documented> }>>;
@@ -34,11 +34,11 @@ let edge: EdgeServer;
 afterEach(() => edge.stop());
 
 type Asking = { search?: string; headers?: Record<string, string>; body?: unknown };
-/** A body that is not said to be JSON, and one that is too long. */
+/** Invalid requests. */
 const unlabelled = { headers: { "content-type": "text/plain" }, body: {} };
 const tooLarge = { body: { padding: "x".repeat(64 * 1024) } };
 const badContext = { headers: { "x-user-context": "{" } };
-const stranger = { headers: { authorization: `Bearer ${apiKey().text}` } };
+const wrongKey = { headers: { authorization: `Bearer ${apiKey().text}` } };
 const flags = "/api/v1/sdk/flags";
 const evaluate = "/api/v1/sdk/evaluate";
 const stream = "/api/v1/sdk/stream";
@@ -49,7 +49,7 @@ const answers: [string, string, number, Asking][] = [
   ["GET", flags, 200, {}],
   ["GET", flags, 304, { headers: { "if-none-match": "*" } }],
   ["GET", flags, 400, badContext],
-  ["GET", flags, 401, stranger],
+  ["GET", flags, 401, wrongKey],
   ["POST", flags, 413, tooLarge],
   ["POST", flags, 415, unlabelled],
   ["GET", evaluate, 200, { search: "?key=checkout" }],
@@ -58,11 +58,11 @@ const answers: [string, string, number, Asking][] = [
   ["GET", evaluate, 404, { search: "?key=no" }],
   ["POST", evaluate, 400, { search: "?key=checkout", body: { user: { id: {} } } }],
   ["GET", stream, 400, badContext],
-  ["GET", stream, 401, stranger],
+  ["GET", stream, 401, wrongKey],
   ["GET", stream, 503, {}],
   ["POST", allByOfrep, 200, { body: {} }],
   ["POST", allByOfrep, 400, { body: { context: 7 } }],
-  ["POST", allByOfrep, 401, { ...stranger, body: {} }],
+  ["POST", allByOfrep, 401, { ...wrongKey, body: {} }],
   ["POST", allByOfrep, 413, tooLarge],
   ["POST", allByOfrep, 415, unlabelled],
   ["POST", oneByOfrep, 404, { body: {} }],
@@ -91,7 +91,7 @@ const fieldsOf = ({ headers }: Response) => limitFields.filter((name) => headers
 
 describe("given an organization whose month has a limit", () => {
   it.each(answers)(
-    "%s %s tells with %d what the document says",
+    "%s %s sends the documented fields with %d",
     async (method, path, status, asking) => {
       edge = await start(1_000);
       const answered = await ask(method, path, asking);
@@ -100,7 +100,7 @@ describe("given an organization whose month has a limit", () => {
     },
   );
 
-  it("a stream of OpenFeature that cannot be opened tells what the document says", async () => {
+  it("an OpenFeature stream that cannot open sends the documented fields", async () => {
     edge = await start(1_000);
     const answered = await fetch(await streamAddress(edge, client.text));
     expect(answered.status).toBe(503);
@@ -111,7 +111,7 @@ describe("given an organization whose month has a limit", () => {
     ["GET", flags],
     ["GET", stream],
     ["POST", allByOfrep],
-  ])("%s %s tells with 429 what the document says", async (method, path) => {
+  ])("%s %s sends the documented fields with 429", async (method, path) => {
     edge = await start(0);
     const answered = await ask(method, path, method === "POST" ? { body: {} } : {});
     expect(answered.status).toBe(429);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { createOrganizationMonths, usedOf } from "../../src/usage/organization-months.ts";
 import { id } from "../builders.ts";
 
-/** An organization in January, with a limit of a thousand requests. */
+/** Creates an organization in January with a limit of 1,000 requests. */
 function inJanuary() {
   const months = createOrganizationMonths({ limitOf: () => 1_000 });
   months.advanceTo(Date.parse("2027-01-10T00:00:00Z"));
@@ -20,7 +20,7 @@ function inJanuary() {
 }
 
 describe("given requests that this edge has counted", () => {
-  it("adds them to what usage-metering says, until that has them in it", () => {
+  it("adds them to the number from usage-metering until that number includes them", () => {
     const { months, used, request, applyQuota } = inJanuary();
     applyQuota(100);
     request(10);
@@ -36,7 +36,7 @@ describe("given requests that this edge has counted", () => {
     expect(used()).toBe(111);
   });
 
-  it("goes on adding them up while usage-metering is away, however often they are sent", () => {
+  it("keeps adding them up while usage-metering is unavailable, even if they are sent repeatedly", () => {
     const { months, used, request, applyQuota } = inJanuary();
     applyQuota(100);
     for (let round = 0; round < 20; round += 1) {
@@ -48,7 +48,7 @@ describe("given requests that this edge has counted", () => {
     expect(used()).toBe(300);
   });
 
-  it("counts none twice when the number comes before it is known that they have arrived", () => {
+  it("counts none twice if the number arrives before the acknowledgement", () => {
     const { months, used, request, applyQuota } = inJanuary();
     request(10);
     months.take();
@@ -60,7 +60,7 @@ describe("given requests that this edge has counted", () => {
     expect(used()).toBe(15);
   });
 
-  it("forgets none of them while usage-metering catches up with a backlog, number by number", () => {
+  it("loses none of them while usage-metering processes a backlog, number by number", () => {
     const { months, used, request, applyQuota } = inJanuary();
     applyQuota(900);
     request(200);
@@ -74,7 +74,7 @@ describe("given requests that this edge has counted", () => {
     expect(used()).toBe(1_131);
   });
 
-  it("forgets none of them when another edge's requests make the number while they are being sent", () => {
+  it("loses none of them if another edge's requests raise the number while they are being sent", () => {
     const { months, used, request, applyQuota } = inJanuary();
     applyQuota(900);
     request(200);
@@ -90,9 +90,9 @@ describe("given requests that this edge has counted", () => {
   });
 });
 
-describe("given two edges, and a usage-metering that counts what they tell whenever it gets to it", () => {
+describe("given two edges, and a usage-metering that counts their messages with any delay", () => {
   it.each([1, 2, 3, 4, 5])(
-    "neither ever knows less than before, or more than there was, and both end with all of it (%i)",
+    "neither number decreases or exceeds the real one, and both reach it in the end (%i)",
     (seed) => {
       const edges = [inJanuary(), inJanuary()];
       const random = seededRandom(seed);
@@ -100,7 +100,7 @@ describe("given two edges, and a usage-metering that counts what they tell whene
       const fresh = [0, 0];
       let [made, counted] = [0, 0];
       const known = [0, 0];
-      const tell = (at: number) => {
+      const send = (at: number) => {
         edges[at]?.months.take();
         queue.push(fresh[at] as number);
         fresh[at] = 0;
@@ -115,7 +115,7 @@ describe("given two edges, and a usage-metering that counts what they tell whene
           fresh[at] = (fresh[at] as number) + 7;
           made += 7;
         },
-        tell,
+        send,
         countNext,
       ];
       for (let step = 0; step < 300; step += 1) {
@@ -126,7 +126,7 @@ describe("given two edges, and a usage-metering that counts what they tell whene
           known[at] = edge.used();
         }
       }
-      for (const at of edges.keys()) tell(at);
+      for (const at of edges.keys()) send(at);
       while (queue.length > 0) countNext();
       expect(edges.map((edge) => edge.used())).toEqual([made, made]);
     },
@@ -134,13 +134,13 @@ describe("given two edges, and a usage-metering that counts what they tell whene
 });
 
 describe("given numbers from usage-metering", () => {
-  it("keeps the highest of a month, in whatever order they come", () => {
+  it("keeps the highest number of a month, regardless of their order", () => {
     const { used, applyQuota } = inJanuary();
     for (const requests of [50, 70, 60]) applyQuota(requests);
     expect(used()).toBe(70);
   });
 
-  it("takes a number that says nothing new for none", () => {
+  it("ignores an unchanged number", () => {
     const { months, used, request, applyQuota } = inJanuary();
     applyQuota(70);
     request(5);
@@ -149,7 +149,7 @@ describe("given numbers from usage-metering", () => {
     expect(used()).toBe(75);
   });
 
-  it("has the next month's when it begins, and not what came late for the one before", () => {
+  it("uses the next month's number when that month begins, and ignores the previous month's", () => {
     const { used, applyQuota, advanceTo } = inJanuary();
     applyQuota(900);
     applyQuota(3, "2027-02");
@@ -159,7 +159,7 @@ describe("given numbers from usage-metering", () => {
     expect(used()).toBe(3);
   });
 
-  it("still knows what is used now when a number of a later month comes from a clock that is ahead", () => {
+  it("keeps the current number if a fast clock causes a number of a later month", () => {
     const { months, used, request, applyQuota } = inJanuary();
     applyQuota(900);
     request(50);
@@ -170,14 +170,14 @@ describe("given numbers from usage-metering", () => {
     expect(used()).toBe(960);
   });
 
-  it("knows the present month also when the later number came first", () => {
+  it("uses the current month's number even if the later month's arrived first", () => {
     const { used, applyQuota } = inJanuary();
     applyQuota(7, "2031-05");
     applyQuota(900);
     expect(used()).toBe(900);
   });
 
-  it("lets neither a month that is far away nor one that is over hide the next", () => {
+  it("keeps the next month's number if numbers of distant or past months arrive", () => {
     const { used, applyQuota, advanceTo } = inJanuary();
     applyQuota(900);
     applyQuota(7, "2031-05");
@@ -191,7 +191,7 @@ describe("given numbers from usage-metering", () => {
     expect(used()).toBe(4);
   });
 
-  it("keeps the last that it has heard while no request says which month it is", () => {
+  it("keeps the latest month's number while no request advances the month", () => {
     const { used, applyQuota, advanceTo } = inJanuary();
     applyQuota(900);
     applyQuota(3, "2027-02");
@@ -202,7 +202,7 @@ describe("given numbers from usage-metering", () => {
 });
 
 describe("given the end of the month", () => {
-  it("begins with nothing, also of what is still on its way", () => {
+  it("starts at zero, without requests that are still being sent", () => {
     const { months, used, request, applyQuota, advanceTo } = inJanuary();
     applyQuota(900);
     request(50);
@@ -214,7 +214,7 @@ describe("given the end of the month", () => {
     expect(used()).toBe(1);
   });
 
-  it("knows what was used when the clock is put back over it", () => {
+  it("restores the previous number if the clock is set back to the previous month", () => {
     const { used, applyQuota, advanceTo } = inJanuary();
     applyQuota(900);
     advanceTo("2027-02");
@@ -223,7 +223,7 @@ describe("given the end of the month", () => {
   });
 });
 
-/** Numbers from 0 to 1 that are the same each time (Park and Miller's generator). */
+/** Returns a deterministic generator of numbers from 0 to 1 (Park and Miller). */
 function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -23,8 +23,8 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { apiKey, flagEntry, id, organizationEntry } from "../builders.ts";
 
 /**
- * Edges as processes, and what they tell usage-metering, whatever becomes of the broker. One of them goes
- * through all of it; those that are stopped are others.
+ * Runs edges as processes, and checks the usage messages that they send through failures of the broker. One edge runs
+ * through all tests. Tests that stop an edge start another one.
  */
 const key = apiKey();
 const organization = organizationEntry(1, { requests_per_month: 100_000 });
@@ -35,7 +35,7 @@ let manager: JetStreamManager;
 let edge: CountedEdge;
 const started: ServiceProcess[] = [];
 
-/** An edge, with the number of requests that it has answered and therefore has to tell. */
+/** An edge with the number of its answered requests. It must send the counts of all of them. */
 type CountedEdge = { process: ServiceProcess; answered: number };
 
 beforeAll(async () => {
@@ -60,42 +60,42 @@ afterAll(async () => {
 });
 
 describe("given requests of many kinds", () => {
-  it("tells usage-metering of each, once, and which key it was", async () => {
+  it("sends each request once, with its key", async () => {
     await restart();
     const before = Date.now();
     await pollTimes(20);
     for (let time = 0; time < 5; time += 1) await evaluate();
     await eventually(async () => requestsIn(await messages()) >= 25);
-    const told = await messages();
-    expect(sums(told)).toEqual({ flags: 20, evaluate: 5 });
-    const [environment] = told[0]?.environments ?? [];
+    const sent = await messages();
+    expect(sums(sent)).toEqual({ flags: 20, evaluate: 5 });
+    const [environment] = sent[0]?.environments ?? [];
     expect(environment).toMatchObject({
       organization_id: id("org"),
       project_id: id("project"),
       environment_id: id("env"),
     });
-    const bulk = told.flatMap(({ environments }) => environments);
+    const bulk = sent.flatMap(({ environments }) => environments);
     expect(bulk.reduce((sum, one) => sum + one.bulk_answers, 0)).toBe(20);
-    const [used] = told.at(-1)?.keys ?? [];
+    const [used] = sent.at(-1)?.keys ?? [];
     expect(used?.key_id).toBe(key.keyId);
     expect(Date.parse(used?.used_at ?? "")).toBeGreaterThanOrEqual(before - 1_000);
   });
 });
 
 describe("given an edge that is stopped", () => {
-  it("sends what is left", async () => {
+  it("sends the remaining counts", async () => {
     await restart();
     const leaving = await startEdge();
     await pollTimes(50, leaving);
     expect(await leaving.process.stop()).toBe(0);
-    const told = await messages();
-    expect(requestsIn(told)).toBe(leaving.answered);
-    expect(areNumbered(told, 1)).toBe(true);
+    const sent = await messages();
+    expect(requestsIn(sent)).toBe(leaving.answered);
+    expect(areNumbered(sent, 1)).toBe(true);
   });
 });
 
-describe("given a stream that somebody deletes", () => {
-  it("makes it anew and goes on", async () => {
+describe("given a deleted stream", () => {
+  it("creates the stream again and continues", async () => {
     await restart();
     await manager.streams.delete(usageStream.name);
     await pollTimes(7);
@@ -103,8 +103,8 @@ describe("given a stream that somebody deletes", () => {
   });
 });
 
-describe("given a broker that falls silent, so that nobody knows what it has taken", () => {
-  it("tells everything when it speaks again, and nothing twice", async () => {
+describe("given a broker that does not respond, so that the outcome of writes is unknown", () => {
+  it("sends each count exactly once after the broker responds again", async () => {
     const next = await restart();
     nats.signal("SIGSTOP");
     try {
@@ -115,15 +115,15 @@ describe("given a broker that falls silent, so that nobody knows what it has tak
       nats.signal("SIGCONT");
     }
     await isQuiet(edge);
-    const told = await eventually(messages);
-    expect(requestsIn(told)).toBe(40);
-    expect(areNumbered(told, next)).toBe(true);
+    const sent = await eventually(messages);
+    expect(requestsIn(sent)).toBe(40);
+    expect(areNumbered(sent, next)).toBe(true);
   });
 });
 
-describe("given a broker that is gone for a while", () => {
+describe("given a broker that is unavailable", () => {
   let next: number;
-  let told: UsageRecorded[];
+  let sent: UsageRecorded[];
   let leaving: CountedEdge;
   let exitCode: number | NodeJS.Signals;
 
@@ -141,16 +141,16 @@ describe("given a broker that is gone for a while", () => {
     await nats.start();
     await pollTimes(10);
     await isQuiet(edge);
-    // The test's own connection may come back later than the edge's.
-    told = await eventually(messages);
+    // The test's own connection can reconnect later than the edge's.
+    sent = await eventually(messages);
   });
 
-  it("answers meanwhile, and tells everything once when it is back", () => {
-    expect(requestsIn(told)).toBe(70);
-    expect(areNumbered(told, next)).toBe(true);
+  it("serves requests meanwhile, and sends each count once after the broker is available", () => {
+    expect(requestsIn(sent)).toBe(70);
+    expect(areNumbered(sent, next)).toBe(true);
   });
 
-  it("says what it could not send when it is stopped before that", () => {
+  it("logs the unsent counts if it is stopped before that", () => {
     expect(exitCode).toBe(0);
     expect(leaving.process.log()).toMatch(
       /"requests":3,.*"msg":"counted requests could not be sent"/,
@@ -158,15 +158,15 @@ describe("given a broker that is gone for a while", () => {
   });
 });
 
-describe("given what usage-metering has counted", () => {
-  it("passes over a number that is none", async () => {
+describe("given numbers from usage-metering", () => {
+  it("skips an invalid number", async () => {
     await jetstream(connection).publish(`${quotaBucket.subjectPrefix}${id("org")}`, "many");
-    const passedOver = /"msg":"a used month was left out"/;
-    await eventually(() => passedOver.test(edge.process.log()));
+    const logsTheSkip = /"msg":"a used month was left out"/;
+    await eventually(() => logsTheSkip.test(edge.process.log()));
     expect(await poll()).toBe(200);
   });
 
-  it("refuses an organization that has used its month up, and lets it in with a larger plan", async () => {
+  it("rejects an organization that has used up its month, and admits it with a larger plan", async () => {
     await sendUsed(100_000);
     await eventually(async () => (await poll()) === 429);
     const larger = defaultPlans.pro?.requests_per_month ?? null;
@@ -201,7 +201,7 @@ async function pollTimes(times: number, one = edge): Promise<void> {
   for (let time = 0; time < times; time += 1) expect(await poll(one)).toBe(200);
 }
 
-/** Waits until everything is told that an edge has answered. */
+/** Waits until an edge has sent the counts of all answered requests. */
 async function isQuiet(one: CountedEdge): Promise<void> {
   await eventually(
     async () =>
@@ -211,21 +211,21 @@ async function isQuiet(one: CountedEdge): Promise<void> {
   );
 }
 
-/** Empties the queue of all that was told before. Answers which number the next message has. */
+/** Purges all earlier messages. Returns the number of the next message. */
 async function restart(): Promise<number> {
   await isQuiet(edge);
   await manager.streams.purge(usageStream.name);
   return (await metric(edge, 'usage_messages_sent_total{outcome="arrived"')) + 1;
 }
 
-/** Waits until the edge has noticed that it cannot send. */
+/** Waits until the edge has failed to send. */
 async function failsToSend(): Promise<void> {
   const failures = () => metric(edge, 'usage_messages_sent_total{outcome="failed"');
   const before = await failures();
   await eventually(async () => (await failures()) > before);
 }
 
-/** What is in the queue at present, oldest first. */
+/** Returns all messages of the stream, oldest first. */
 async function messages(): Promise<UsageRecorded[]> {
   const { state } = await manager.streams.info(usageStream.name);
   const read: UsageRecorded[] = [];
@@ -238,34 +238,34 @@ async function messages(): Promise<UsageRecorded[]> {
   return read;
 }
 
-function sums(told: readonly UsageRecorded[]): { flags: number; evaluate: number } {
+function sums(sent: readonly UsageRecorded[]): { flags: number; evaluate: number } {
   const sum = { flags: 0, evaluate: 0 };
-  for (const { requests } of told.flatMap(({ environments }) => environments)) {
+  for (const { requests } of sent.flatMap(({ environments }) => environments)) {
     sum.flags += requests.flags ?? 0;
     sum.evaluate += requests.evaluate ?? 0;
   }
   return sum;
 }
 
-function requestsIn(told: readonly UsageRecorded[]): number {
-  const { flags, evaluate } = sums(told);
+function requestsIn(sent: readonly UsageRecorded[]): number {
+  const { flags, evaluate } = sums(sent);
   return flags + evaluate;
 }
 
-/** Whether all messages are of one edge and numbered from that one on without gaps or repetitions. */
-function areNumbered(told: readonly UsageRecorded[], from: number): boolean {
-  const edges = new Set(told.map((one) => one.edge));
-  return edges.size === 1 && told.every(({ sequence }, index) => sequence === from + index);
+/** Returns whether all messages are from one edge and numbered from `from` without gaps or repetitions. */
+function areNumbered(sent: readonly UsageRecorded[], from: number): boolean {
+  const edges = new Set(sent.map((one) => one.edge));
+  return edges.size === 1 && sent.every(({ sequence }, index) => sequence === from + index);
 }
 
-/** A figure of an edge's metrics, by how its line begins after what all of them have. */
+/** Returns a value of an edge's metrics, by the beginning of its line after the prefix `halyard_`. */
 async function metric({ process }: CountedEdge, begins: string): Promise<number> {
   const text = await (await fetch(`${process.metricsUrl}/metrics`)).text();
   const line = text.split("\n").find((one) => one.startsWith(`halyard_${begins}`));
   return Number(line?.split(" ").at(-1));
 }
 
-/** As usage-metering would publish it. */
+/** Publishes the used requests of the month, as usage-metering does. */
 async function sendUsed(requests: number): Promise<void> {
   const month = new Date().toISOString().slice(0, 7);
   const entry = { organization_id: id("org"), month, requests };

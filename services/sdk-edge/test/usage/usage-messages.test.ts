@@ -32,19 +32,19 @@ const noRequests = {
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
-function cut(tally: Partial<Tally>, maxBytes?: number): { text: string; said: UsageRecorded }[] {
+function cut(tally: Partial<Tally>, maxBytes?: number): { text: string; sent: UsageRecorded }[] {
   const whole = { environments: [], keys: new Map(), ...tally };
   const options = { edge, firstSequence: 7, ...(maxBytes === undefined ? {} : { maxBytes }) };
   return [...cutMessages(whole, options)].map(({ sequence, payload }) => {
     const checked = checkUsageRecorded(JSON.parse(payload));
     if (!checked.ok) throw new Error(checked.problem);
     expect(checked.value.sequence).toBe(sequence);
-    return { text: payload, said: checked.value };
+    return { text: payload, sent: checked.value };
   });
 }
 
-describe("given what was counted", () => {
-  it("says it in the words of the contract", () => {
+describe("given counts", () => {
+  it("writes them in the format of the contract", () => {
     const counted = environment(1, {
       requests: { ...environment(1).requests, flags: 3, ofrep_flag: 2 },
       bulkAnswers: 3,
@@ -54,7 +54,7 @@ describe("given what was counted", () => {
     const keys = new Map([["abcdefghijklmnop", { usedAtMs: hourBeganMs + 1_500 }]]);
     const [message, ...more] = cut({ environments: [counted], keys });
     expect(more).toEqual([]);
-    expect(message?.said).toEqual({
+    expect(message?.sent).toEqual({
       edge,
       sequence: 7,
       environments: [
@@ -75,30 +75,30 @@ describe("given what was counted", () => {
     });
   });
 
-  it("says nothing of a key that was only refused, nor when the last answer was where there is none", () => {
+  it("omits keys without a use, and writes null if there was no bulk response", () => {
     const keys = new Map([["abcdefghijklmnop", { usedAtMs: 0 }]]);
     const [message] = cut({ environments: [environment(1)], keys });
-    expect(message?.said.keys).toEqual([]);
-    expect(message?.said.environments[0]?.bulk_answered_at).toBeNull();
+    expect(message?.sent.keys).toEqual([]);
+    expect(message?.sent.environments[0]?.bulk_answered_at).toBeNull();
   });
 });
 
-describe("given more than one message takes", () => {
-  it("cuts it into messages that are small enough, numbered on, and leaves nothing out", () => {
+describe("given more counts than fit into one message", () => {
+  it("splits them into small, consecutively numbered messages without losing any", () => {
     const keys = new Map(numbers(300).map((number) => [`key${number}`, { usedAtMs: number }]));
     const messages = cut(
       { environments: numbers(200).map((one) => environment(one)), keys },
       4_096,
     );
     expect(messages.length).toBeGreaterThan(10);
-    expect(messages.map(({ said }) => said.sequence)).toEqual(messages.map((_, at) => 7 + at));
+    expect(messages.map(({ sent }) => sent.sequence)).toEqual(messages.map((_, at) => 7 + at));
     for (const { text } of messages) expect(text.length).toBeLessThan(4_096 + 500);
-    const environments = messages.flatMap(({ said }) => said.environments);
+    const environments = messages.flatMap(({ sent }) => sent.environments);
     expect(environments.map(({ requests }) => requests.flags)).toEqual(numbers(200));
-    expect(messages.flatMap(({ said }) => said.keys)).toHaveLength(300);
+    expect(messages.flatMap(({ sent }) => sent.keys)).toHaveLength(300);
   });
 
-  it("fits all flags that an environment can have into one message of the size that a broker takes", () => {
+  it("fits all flags of an environment into one message below the broker's maximum size", () => {
     const flags = new Map(
       numbers(maxFlagsOfEnvironment).map((number) => [
         id("flag", number),
@@ -109,11 +109,11 @@ describe("given more than one message takes", () => {
       environments: [...numbers(500).map((one) => environment(one)), environment(501, { flags })],
     });
     for (const { text } of messages) expect(text.length).toBeLessThan(1024 * 1024);
-    const told = messages.flatMap(({ said }) => said.environments).at(-1);
-    expect(told?.flags).toHaveLength(maxFlagsOfEnvironment);
+    const last = messages.flatMap(({ sent }) => sent.environments).at(-1);
+    expect(last?.flags).toHaveLength(maxFlagsOfEnvironment);
   });
 
-  it("makes a message only when it is asked for", () => {
+  it("creates each message lazily", () => {
     const environments = numbers(100).map((one) => environment(one));
     const messages = cutMessages(
       { environments, keys: new Map() },
@@ -126,6 +126,6 @@ describe("given more than one message takes", () => {
   });
 });
 
-describe("given nothing", () => {
-  it("makes no message", () => expect(cut({})).toEqual([]));
+describe("given no counts", () => {
+  it("creates no message", () => expect(cut({})).toEqual([]));
 });
