@@ -27,7 +27,7 @@ describe("a webhook whose key for a secret is not known", () => {
       current: "shout",
       previous: null,
     });
-    expect(lines.join("")).toContain("a webhook's previous secret cannot be read");
+    expect(lines.join("")).toContain("a webhook's previous secret cannot be decrypted");
   });
 
   it("is not signed for when it is the current one's", () => {

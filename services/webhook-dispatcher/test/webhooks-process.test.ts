@@ -228,7 +228,7 @@ describe("given a process that is killed between the commit of a change and its 
 });
 
 describe("private targets", () => {
-  const warning = "WEBHOOK_ALLOW_PRIVATE_TARGETS is on in production";
+  const warning = "WEBHOOK_ALLOW_PRIVATE_TARGETS is enabled in production";
   const production = { HALYARD_MODE: "production", HOST: "127.0.0.1" };
 
   it.each([

@@ -305,13 +305,13 @@ describe("an attempt fails", () => {
     const callOff = new AbortController();
     const { send, target } = await sendTo(() => callOff.abort());
     const result = await send({ signal: callOff.signal });
-    expect(result).toMatchObject({ kind: "failed", error: "called off", timedOut: false });
+    expect(result).toMatchObject({ kind: "failed", error: "cancelled", timedOut: false });
     await eventually(() => target.connections[0]?.destroyed);
   });
 
   it("when it was called off before it began, without a connection", async () => {
     const { send, target } = await sendTo(answerOk);
-    expect(await send({ signal: AbortSignal.abort() })).toMatchObject({ error: "called off" });
+    expect(await send({ signal: AbortSignal.abort() })).toMatchObject({ error: "cancelled" });
     expect(target.connections).toHaveLength(0);
   });
 });
