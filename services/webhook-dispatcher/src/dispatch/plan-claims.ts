@@ -37,7 +37,7 @@ export type Bounds = {
     /** Applies only while at least half of the process's open slots are free. */
     open: number;
     slow: number;
-    /** Number of open attempts from which each webhook of the organization gets one only. */
+    /** Number of open attempts at which the limit becomes one attempt per webhook. */
     sideBySide: number;
   };
   webhook: number;

@@ -129,9 +129,9 @@ const createBoth = (options: AgentOptions): AgentsByProtocol => ({
 const closedCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
 
 /**
- * Returns a function that tells whether a failure means that the target closed a reused connection before it read the
- * request. In this case the connection ends without a byte of a response. Some targets close every connection after a
- * response without announcing it.
+ * Returns a function that detects whether the target closed a reused connection before it read the request. In this
+ * case the connection ends without a byte of a response. Some targets close every connection after a response without
+ * announcing it.
  */
 export function watchForLostConnection(stream: Request): (failure: unknown) => boolean {
   let kept: { socket: Socket; bytesBefore: number } | undefined;

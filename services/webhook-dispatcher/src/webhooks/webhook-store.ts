@@ -174,7 +174,7 @@ async function lockWebhook(tx: Transaction, scope: Scope): Promise<Webhook | und
   return row && webhookOf(row);
 }
 
-/** Names and the number of webhooks of a project are looked at and altered by one at a time. */
+/** Serializes changes of the names and the number of webhooks in a project. */
 async function lockNames(tx: Transaction, projectId: string): Promise<void> {
   await tx`select pg_advisory_xact_lock(hashtextextended(${`webhooks of ${projectId}`}, 0))`;
 }
