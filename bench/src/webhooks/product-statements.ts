@@ -12,7 +12,7 @@ import {
   defaultClaimTimes,
   expiredClaims,
   findLanes,
-  freeExpiredClaims,
+  releaseExpiredClaims,
   renewClaims,
   settleLanes,
 } from "../../../services/webhook-dispatcher/src/dispatch/claim-store.ts";
@@ -166,7 +166,7 @@ const statements: readonly Statements[] = [
   {
     purpose: "freeing claims that have run out",
     prepare: claimOneThatRunsOut,
-    run: async (tx) => freeExpiredClaims(tx, await expiredClaims(tx, batch)),
+    run: async (tx) => releaseExpiredClaims(tx, await expiredClaims(tx, batch)),
   },
   {
     purpose: "renewing claims that have run out",

@@ -6,7 +6,7 @@ import type { Logger } from "pino";
 import { giveUpOldDeliveries } from "./deliveries/delivery-store.ts";
 import type { SecretBox } from "./secrets/secret-box.ts";
 import { startCancellingLeftovers } from "./webhooks/cancel-deliveries.ts";
-import { startKeepingSecrets } from "./webhooks/webhook-secrets.ts";
+import { startSecretMaintenance } from "./webhooks/webhook-secrets.ts";
 
 /**
  * Interval of the clean-up. It ends deliveries that have waited longer than the retention period. It deletes old
@@ -31,7 +31,7 @@ export function startCleanUp(options: {
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "old rows could not be deleted; retrying"),
   });
-  const parts = [deleting, startKeepingSecrets(options), startCancellingLeftovers(options)];
+  const parts = [deleting, startSecretMaintenance(options), startCancellingLeftovers(options)];
   return { stop: () => releaseAll(parts.map(({ stop }) => stop)) };
 }
 

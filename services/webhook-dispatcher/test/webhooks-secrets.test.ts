@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { keepSecrets } from "../src/webhooks/webhook-secrets.ts";
+import { maintainSecrets } from "../src/webhooks/webhook-secrets.ts";
 import {
   type Dispatcher,
   openDispatcher,
@@ -78,7 +78,7 @@ describe("a rotation of keys", () => {
     const webhook = await newWebhook();
     expect(await signsWith(during, webhook, "whisper")).toBe(true);
     expect(await signsWith(after, webhook, "whisper")).toBe(false);
-    await keepSecrets(during);
+    await maintainSecrets(during);
     expect(await rowOf(webhook)).toMatchObject({ secret_key_id: "new" });
     expect(await signsWith(after, webhook, "whisper")).toBe(true);
   });
@@ -87,7 +87,7 @@ describe("a rotation of keys", () => {
     const webhook = await newWebhook();
     await patch(before, webhook, { secret: "shout", secret_overlap_seconds: 3_600 });
     const { updated_at: updatedAt } = await rowOf(webhook);
-    await keepSecrets(during);
+    await maintainSecrets(during);
     expect(await rowOf(webhook)).toMatchObject({
       secret_key_id: "new",
       previous_secret_key_id: "new",
@@ -105,7 +105,7 @@ describe("a rotation of keys", () => {
       select ('00000000-0000-4000-8000-' || lpad(number::text, 12, '0'))::uuid, organization_id,
         gen_random_uuid(), name, url, events, enabled, secret, 'lost', created_at, updated_at
       from webhooks, generate_series(1, 250) as number where id = ${webhook.id}`;
-    await keepSecrets(during);
+    await maintainSecrets(during);
     expect(await rowOf(webhook)).toMatchObject({ secret_key_id: "new" });
     const [lost] = await admin`
       select count(*)::integer from webhooks where secret_key_id = 'lost'`;
@@ -128,7 +128,7 @@ describe("a rotation of keys", () => {
     await put(admin, found);
     const keeping = await admin.begin(async (tx) => {
       await put(tx as unknown as typeof admin, changed);
-      const begun = keepSecrets(during);
+      const begun = maintainSecrets(during);
       await eventually(waitsForALock);
       return { begun };
     });
@@ -157,7 +157,7 @@ describe("the previous secret", () => {
     await dispatcher.admin`
       update webhooks set previous_secret_ends_at = now() - interval '1 second'
       where id = ${ended.id}`;
-    await keepSecrets(before);
+    await maintainSecrets(before);
     expect(await rowOf(ended)).toMatchObject({ previous_secret: null });
     expect(await rowOf(open)).toMatchObject({ previous_secret_key_id: "old" });
   });

@@ -139,7 +139,7 @@ async function moveDelivery(
   return moved;
 }
 
-/** Counts an attempt whose claim was lost, and its 410 response. The process with the new claim updates the rest. */
+/** Counts an attempt whose claim was lost, and records if it was not a 410. The new claim's process does the rest. */
 async function countLate(tx: Transaction, { delivery, attempt }: MadeAttempt): Promise<Recorded> {
   await tx`
     update deliveries

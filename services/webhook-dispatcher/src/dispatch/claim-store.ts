@@ -159,7 +159,7 @@ export const settleStatement = (sql: Sql | Transaction, webhookIds: string[]) =>
   where webhook_id = any(${webhookIds}::uuid[])`;
 
 /** Ends a claim. The next check for expired claims makes the delivery due again. */
-export async function giveUpClaim(sql: Sql, { id, claim }: HeldClaim): Promise<void> {
+export async function releaseClaim(sql: Sql, { id, claim }: HeldClaim): Promise<void> {
   await sql`
     update deliveries set claimed_by = null, claimed_until = now() - interval '1 microsecond'
     where id = ${id} and claimed_by = ${claim}`;
@@ -184,7 +184,7 @@ export const renewClaims = (sql: Sql, held: readonly HeldClaim[], lastsMs: numbe
  * been made already, so the target may receive it twice. If the webhook was disabled meanwhile, the delivery is
  * cancelled, unless it is a redelivery.
  */
-export async function freeExpiredClaims(
+export async function releaseExpiredClaims(
   sql: Sql,
   expired: readonly ExpiredClaim[],
 ): Promise<number> {

@@ -4,8 +4,8 @@ import type { Logger } from "pino";
 import {
   type ClaimTimes,
   expiredClaims,
-  freeExpiredClaims,
   type HeldClaim,
+  releaseExpiredClaims,
   renewClaims,
 } from "./claim-store.ts";
 
@@ -40,7 +40,7 @@ export function watchForExpiredClaims(options: {
     const judged = judgeExpiredClaims(expired, { held: options.held(), before });
     if (judged.held.length > 0) await renewClaims(sql, judged.held, claimTimes.lastsMs);
     for (let from = 0; from < judged.lost.length && !signal.aborted; from += batchSize) {
-      const deliveries = await freeExpiredClaims(sql, judged.lost.slice(from, from + batchSize));
+      const deliveries = await releaseExpiredClaims(sql, judged.lost.slice(from, from + batchSize));
       // Another replica has released these claims.
       if (deliveries === 0) continue;
       logger.warn({ deliveries }, "claims have expired; repeating their attempts");

@@ -7,7 +7,7 @@ import { outgoing } from "../sending/outgoing.ts";
 import { logAddressNotAllowed, type Send, type SendResult } from "../sending/send.ts";
 import { signingSecrets } from "../webhooks/webhook-secrets.ts";
 import { recordAttempt } from "./attempt-store.ts";
-import { type ClaimedDelivery, giveUpClaim, latestStartMs } from "./claim-store.ts";
+import { type ClaimedDelivery, latestStartMs, releaseClaim } from "./claim-store.ts";
 import { decideAfterAttempt, type RetryPlan, tookLong } from "./decide-after-attempt.ts";
 import type { DispatchMetrics } from "./dispatch-metrics.ts";
 
@@ -63,7 +63,7 @@ function createAttemptAndRecord(options: MakeAttemptOptions): MakeAttempt {
     if (result === undefined) return;
     logAddressNotAllowed(result, delivery.webhook.id, logger);
     if (cancelled.aborted && result.kind === "failed") {
-      await persist(() => giveUpClaim(sql, delivery), cancelled, log);
+      await persist(() => releaseClaim(sql, delivery), cancelled, log);
       return;
     }
     metrics.attempted(result, delivery.waitedMs);

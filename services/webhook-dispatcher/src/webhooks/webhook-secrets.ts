@@ -59,8 +59,8 @@ const batchSize = 100;
 
 type Options = { sql: Sql; secrets: SecretBox; logger: Logger };
 
-export function startKeepingSecrets(options: Options): { stop(): Promise<void> } {
-  return startInterval((signal) => keepSecrets(options, signal), {
+export function startSecretMaintenance(options: Options): { stop(): Promise<void> } {
+  return startInterval((signal) => maintainSecrets(options, signal), {
     intervalMs: pollIntervalMs,
     beginsAtOnce: true,
     isExpected: isOutage,
@@ -68,7 +68,7 @@ export function startKeepingSecrets(options: Options): { stop(): Promise<void> }
   });
 }
 
-export async function keepSecrets(options: Options, signal?: AbortSignal): Promise<void> {
+export async function maintainSecrets(options: Options, signal?: AbortSignal): Promise<void> {
   await deleteEnded(options.sql);
   // Pages by id, so that a secret that cannot be decrypted is found only once.
   let afterId: string | undefined;

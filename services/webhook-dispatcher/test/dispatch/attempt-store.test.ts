@@ -109,7 +109,7 @@ describe("an attempt whose claim was lost", () => {
   it.each([
     { statusCode: 500, goneOnly: false },
     { statusCode: 410, goneOnly: true },
-  ])("still counts as a 410 response or none: $statusCode", async ({ statusCode, goneOnly }) => {
+  ])("still counts for disabling the webhook: $statusCode", async ({ statusCode, goneOnly }) => {
     const webhook = await dispatch.newWebhook();
     const lost = await claimed(webhook);
     await dispatch.admin`

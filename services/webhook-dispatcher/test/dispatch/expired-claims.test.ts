@@ -5,7 +5,7 @@ import { v7 as uuidv7 } from "uuid";
 import {
   claimDeliveries,
   expiredClaims,
-  freeExpiredClaims,
+  releaseExpiredClaims,
   renewClaims,
 } from "../../src/dispatch/claim-store.ts";
 import { type Dispatch, openDispatch } from "./dispatch-fixture.ts";
@@ -37,7 +37,7 @@ async function expiredDelivery() {
 describe("an expired claim", () => {
   it("is released, and its delivery is due again", async () => {
     const { webhook, expired } = await expiredDelivery();
-    expect(await freeExpiredClaims(sql, expired)).toBe(1);
+    expect(await releaseExpiredClaims(sql, expired)).toBe(1);
     expect(await dispatch.deliveriesTo(webhook)).toMatchObject([
       { status: "pending", claimed_by: null },
     ]);
@@ -47,7 +47,7 @@ describe("an expired claim", () => {
     const { webhook, claim, expired } = await expiredDelivery();
     const [{ id = "" } = {}] = expired;
     await renewClaims(sql, [{ id, claim }], 60_000);
-    expect(await freeExpiredClaims(sql, expired)).toBe(0);
+    expect(await releaseExpiredClaims(sql, expired)).toBe(0);
     expect(await dispatch.deliveriesTo(webhook)).toMatchObject([
       { status: "delivering", claimed_by: claim },
     ]);

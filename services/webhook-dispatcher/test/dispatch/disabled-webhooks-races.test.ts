@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { recordAttempt } from "../../src/dispatch/attempt-store.ts";
-import { claimDeliveries, freeExpiredClaims } from "../../src/dispatch/claim-store.ts";
+import { claimDeliveries, releaseExpiredClaims } from "../../src/dispatch/claim-store.ts";
 import { recordEvent } from "../../src/events/consume-events.ts";
 import { changeWebhook } from "../../src/webhooks/webhook-store.ts";
 import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
@@ -44,7 +44,7 @@ const ways: Record<string, (webhook: TestWebhook) => Promise<() => Promise<unkno
   "an expired claim is released": async (webhook) => {
     await dispatch.putDeliveries(webhook, 1);
     const delivery = await claim(webhook, -1);
-    return () => freeExpiredClaims(sql, [{ ...delivery, webhookId: webhook.id }]);
+    return () => releaseExpiredClaims(sql, [{ ...delivery, webhookId: webhook.id }]);
   },
 };
 
