@@ -84,7 +84,7 @@ describe("a reused connection that is closed while the next request is sent", ()
   it.each([
     ["closed", (socket: Socket) => void socket.end()],
     ["reset", (socket: Socket) => void socket.resetAndDestroy()],
-  ])("causes a second attempt on a new connection if it is %s", async (_, close) => {
+  ])("causes one repetition on a new connection if it is %s", async (_, close) => {
     const { send, target } = await sendTo(answeringOnce(close));
     for (let count = 0; count < 6; count += 1)
       expect(await send()).toMatchObject({ kind: "answered", status: 200 });
