@@ -5,7 +5,7 @@ import type { Result } from "./results.ts";
 export type Headline = {
   question: string;
   benchmark: string;
-  /** The `what` of the figures. The first one has the baseline, if there is one. */
+  /** The `what` of the figures. Only the first one may have a baseline. */
   figures: readonly string[];
   /** Names of the figures, if there are several. */
   labels?: readonly string[];
@@ -154,7 +154,7 @@ export const headlines: readonly Headline[] = [
   },
 ];
 
-/** The cells of a row. A figure that was not measured is a dash. */
+/** Returns the cells of a row, with a dash for a figure that was not measured. */
 export function headlineCells(
   headline: Headline,
   results: ReadonlyMap<string, Result>,

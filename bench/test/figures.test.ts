@@ -48,7 +48,7 @@ describe("given a figure with a goal", () => {
 });
 
 describe("given a load generator without sleep", () => {
-  it("does not count time in which it did not run", async () => {
+  it("does not count time while it did not run", async () => {
     const sleepMs = 30;
     const never = new Int32Array(new SharedArrayBuffer(4));
     let turns = 0;

@@ -29,7 +29,7 @@ export const changesBenchmark: Benchmark = {
 const manyEdges = 50;
 const quickManyEdges = 5;
 /** Minimum ratio of events to responses. Fewer events mean that some requests changed nothing. */
-const leastEventShare = 0.95;
+const minEventShare = 0.95;
 
 type Counts = Awaited<ReturnType<typeof openCommitCounts>>;
 
@@ -62,8 +62,8 @@ async function run(bench: Bench): Promise<Outcome> {
   await counts.awaitDisk(false);
   await system.restartManagement();
   await measure(system, { counts, measureMs });
-  const { careless } = await alternate(rounds, {
-    careless: () => measure(system, { counts, measureMs }),
+  const { unsynced } = await alternate(rounds, {
+    unsynced: () => measure(system, { counts, measureMs }),
   });
 
   const unit = "/s";
@@ -81,7 +81,7 @@ async function run(bench: Bench): Promise<Outcome> {
       {
         what: "no edge, commits do not wait for the disk: changes per second",
         unit,
-        measured: careless.perSecond,
+        measured: unsynced.perSecond,
       },
       { what: "no edge: median latency", unit: "ms", measured: alone.medianLatencyMs },
       { what: "no edge: p99 latency", unit: "ms", measured: alone.p99LatencyMs },
@@ -98,7 +98,7 @@ async function run(bench: Bench): Promise<Outcome> {
       `2 edges: ${describe(two)}.`,
       `${many} simulated edges: ${describe(fifty)}.`,
       `Responses before the change was in effect: ${one.incomplete + two.incomplete + fifty.incomplete}.`,
-      `Commits that do not wait for the disk: ${describe(careless)}.`,
+      `Commits that do not wait for the disk: ${describe(unsynced)}.`,
     ],
     servers: { PostgreSQL: postgres.version, NATS: nats.version },
   };
@@ -158,7 +158,7 @@ async function measure(
   const before = await counts.read();
   const result = await system.change({ measureMs, alsoWatch: edges });
   const after = await counts.read();
-  if (after.events - before.events < leastEventShare * result.answers)
+  if (after.events - before.events < minEventShare * result.answers)
     throw new Error("some requests changed nothing");
   const { elapsedMs } = result;
   const [management = 0, database = 0, broker = 0, ...others] = result.cpuMs.map(

@@ -48,12 +48,12 @@ answerParent<LibraryQuestion>({
   },
 });
 
-/** Strings as in a request's JSON, not identical to the strings in the rules. */
+/** Copies a user, so that its strings are not identical to those in the rules, as in a request. */
 function asReceived(user: User): User {
   return JSON.parse(JSON.stringify(user)) as User;
 }
 
-/** One row for each user, with one digit for each flag's value. */
+/** Returns one row for each user, with one digit for each flag's value. */
 function allValues(): string[] {
   return Array.from({ length: users }, (_, user) =>
     Array.from({ length: flags }, (_, flag) => (library.evaluateOne(user, flag) ? 1 : 0)).join(""),
@@ -83,7 +83,7 @@ function evaluateAll(): void {
   next += 1;
 }
 
-/** Evaluates as many flags, each for another user. */
+/** Evaluates each flag for another user. */
 function evaluateOne(): void {
   for (let flag = 0; flag < flags; flag += 1) {
     if (library.evaluateOne(next % users, flag)) on += 1;
@@ -91,7 +91,7 @@ function evaluateOne(): void {
   }
 }
 
-/** Few enough that all allocations fit into the young generation. */
+/** Number of users per measurement. It is low, so that all allocations fit into the young generation. */
 const allocatingUsers = 100;
 
 /**

@@ -6,7 +6,7 @@ import { awaitReady, type Service, startEdge } from "../system/services.ts";
 import { snapshotContent } from "../system/snapshot-content.ts";
 import { writeSnapshot } from "../system/write-snapshot.ts";
 
-/** An edge with one environment, and the two requests with which SDKs poll it. */
+/** An edge with one environment, and the two forms of an SDK's poll. */
 export type PolledEdge = {
   edge: Service;
   natsVersion: string;

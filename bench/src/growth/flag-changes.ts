@@ -19,13 +19,13 @@ export type FlagChanges = {
 export async function openFlagChanges(
   bench: Bench,
   natsUrl: string,
-  { records, places }: SnapshotContent,
+  { records, scopes }: SnapshotContent,
 ): Promise<FlagChanges> {
   const connection = await connect({ servers: natsUrl });
   bench.afterwards(() => connection.close());
   const client = jetstream(connection, { timeout: timeoutMs });
   const flags = records
-    .filter(({ key }) => key.includes(`.flag.${places.at(-1)?.environmentId}.`))
+    .filter(({ key }) => key.includes(`.flag.${scopes.at(-1)?.environmentId}.`))
     .slice(-changingFlags)
     .map(({ key, value }) => ({ key, entry: JSON.parse(value) as FlagEntry }));
   let published = 0;

@@ -2,7 +2,7 @@ import { type SnapshotContent, snapshotContent } from "../system/snapshot-conten
 
 const flagsPerEnvironment = 200;
 
-/** Returns a snapshot with about this many entries, nearly all of them flags. */
+/** Returns a snapshot with about `entries` entries, nearly all of them flags. */
 export function manyEntries(entries: number): SnapshotContent {
   const environments = Math.ceil(entries / flagsPerEnvironment);
   return snapshotContent({

@@ -42,7 +42,7 @@ async function run(order: LoadRun): Promise<LoadResult> {
         onAnswer: (status, answer) => {
           worked = true;
           if (status !== order.expectedStatus)
-            failed.reject(new Error(`unexpected answer: ${answer.toString("utf8", 0, 500)}`));
+            failed.reject(new Error(`unexpected response: ${answer.toString("utf8", 0, 500)}`));
           if (measuring) latenciesMs.push(performance.now() - sentMs);
           send();
         },

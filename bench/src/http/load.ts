@@ -21,12 +21,12 @@ export type LoadOrder = {
 
 /** Order for the load generator's process. */
 export type LoadRun = LoadOrder & {
-  /** Time in which connections open and the server warms up. */
+  /** Time for opening the connections and warming up the server. */
   leadInMs: number;
 };
 
 const usualLeadInMs = 300;
-/** Time in which connections open. */
+/** Time for opening the connections only. */
 const quickLeadInMs = 50;
 
 /**

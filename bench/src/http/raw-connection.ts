@@ -48,7 +48,7 @@ export function openRawConnection(
   });
   socket.on("connect", handlers.onOpen);
   socket.on("error", (error) => closing || handlers.onFailure(error));
-  socket.on("close", () => closing || handlers.onFailure(new Error("the server hung up")));
+  socket.on("close", () => closing || handlers.onFailure(new Error("connection closed")));
   return {
     send: (request) => void socket.write(request),
     close() {

@@ -21,8 +21,8 @@ export function numberedRequest(bytes: Buffer): (number: number) => Buffer {
   if (at < 0) return () => bytes;
   return (number) => {
     let rest = number;
-    for (let place = at + numberMark.length - 1; place >= at; place -= 1) {
-      bytes[place] = digitZero + (rest % 10);
+    for (let index = at + numberMark.length - 1; index >= at; index -= 1) {
+      bytes[index] = digitZero + (rest % 10);
       rest = Math.floor(rest / 10);
     }
     return bytes;

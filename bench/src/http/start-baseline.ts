@@ -7,7 +7,7 @@ import type { RequestPlan } from "./load.ts";
 
 export type Baseline = { url: string; child: Child };
 
-/** Headers that Node adds by itself, also on the bare server. */
+/** Headers that Node adds, also on the bare server. */
 const nodesOwn = ["date", "connection", "keep-alive"];
 
 /** Starts a bare server that returns the edge's response, and verifies it. */
@@ -21,34 +21,34 @@ export async function startBaseline(
     nodeOptions?: readonly string[];
   },
 ): Promise<Baseline> {
-  const wanted = await captureAnswer(edgeUrl, plan);
+  const expected = await captureAnswer(edgeUrl, plan);
   const child = await startChild(bench, {
     program: join(import.meta.dirname, "bare-server.ts"),
     core: bench.cores?.server,
     ...options,
   });
   const order: BareAnswer = {
-    status: wanted.status,
-    headers: headersWithout(wanted, nodesOwn),
-    bodyBase64: wanted.body.toString("base64"),
+    status: expected.status,
+    headers: headersWithout(expected, nodesOwn),
+    bodyBase64: expected.body.toString("base64"),
     bodyAs: options.bodyAs,
     readsBody: options.readsBody ?? false,
-    keepAliveTimeoutMs: Number(/timeout=(\d+)/.exec(headerOf(wanted, "keep-alive"))?.[1]) * 1_000,
+    keepAliveTimeoutMs: Number(/timeout=(\d+)/.exec(headerOf(expected, "keep-alive"))?.[1]) * 1_000,
   };
   await child.ask(order);
   const { url } = child.greeting as { url: string };
-  assertSame(wanted, await captureAnswer(url, plan));
+  assertSame(expected, await captureAnswer(url, plan));
   return { url, child };
 }
 
 /**
  * Fails if the baseline sends other bytes than the edge, because the comparison would be meaningless.
  */
-function assertSame(wanted: CapturedAnswer, given: CapturedAnswer): void {
+function assertSame(expected: CapturedAnswer, given: CapturedAnswer): void {
   const text = ({ status, statusText, headers, body }: CapturedAnswer) =>
     [status, statusText, ...headers, body.toString("latin1")]
       .join("\n")
       .replace(/\nDate\n[^\n]*/i, "");
-  if (text(wanted) !== text(given))
-    throw new Error(`the response of the baseline differs:\n${text(wanted)}\n---\n${text(given)}`);
+  if (text(expected) !== text(given))
+    throw new Error(`the baseline's response differs:\n${text(expected)}\n---\n${text(given)}`);
 }

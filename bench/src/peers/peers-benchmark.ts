@@ -94,7 +94,7 @@ async function beside(
 function frontendApi({ frontendToken }: Unleash): Way {
   return {
     name: "frontend API",
-    tells: "all",
+    sends: "all",
     plan: ({ user_id, ...properties }) => {
       const query = [
         `userId=${user_id}`,
@@ -109,7 +109,7 @@ function frontendApi({ frontendToken }: Unleash): Way {
   };
 }
 
-const askedUsers = 60;
+const checkedUsers = 60;
 
 /**
  * Verifies that Unleash returns the same values, except for rollouts, which use another hash. Returns the
@@ -118,7 +118,7 @@ const askedUsers = 60;
 async function assertAgreement(url: string, way: Way, targeted: readonly TargetedFlag[]) {
   const settled = targeted.filter(({ kind }) => kind !== "rollout");
   let bytes = 0;
-  for (let user = 0; user < askedUsers; user += 1) {
+  for (let user = 0; user < checkedUsers; user += 1) {
     const asking = userNamed(idOf(user), user);
     const { body } = await captureAnswer(url, way.plan(asking, ""));
     const { toggles } = JSON.parse(body.toString()) as { toggles: { name: string }[] };
@@ -128,7 +128,7 @@ async function assertAgreement(url: string, way: Way, targeted: readonly Targete
         throw new Error(`Unleash has a different value of ${flag.key} for user ${user}`);
     bytes += body.length;
   }
-  return bytes / askedUsers;
+  return bytes / checkedUsers;
 }
 
 function isOn(flag: TargetedFlag, user: User): boolean {

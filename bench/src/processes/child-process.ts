@@ -19,7 +19,7 @@ export type Child = {
 
 export type ChildOptions = {
   program: string;
-  /** The core to which it is pinned. Undefined: all cores. */
+  /** The core of the process. Undefined: it is not pinned. */
   core: string | undefined;
   environment?: Record<string, string>;
   nodeOptions?: readonly string[];

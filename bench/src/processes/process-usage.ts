@@ -29,7 +29,7 @@ export function cpuMsOfTree(pid: number): number {
   );
 }
 
-/** Returns the time for which the main thread of a process was ready to run while no core was free. */
+/** Returns the scheduling delay of the main thread of a process: it was ready to run, and no core was free. */
 export function coreWaitMs(pid: number): number {
   if (!isAvailable) return Number.NaN;
   const [, waitedNanoseconds] = readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ");

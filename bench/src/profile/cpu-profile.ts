@@ -42,10 +42,10 @@ export function selfTimes(
 function nameOf({ callFrame }: ProfileNode): string {
   const name = callFrame.functionName === "" ? "(anonymous)" : callFrame.functionName;
   if (callFrame.url === "") return name;
-  return `${name} ${placeOf(callFrame.url)}:${callFrame.lineNumber + 1}`;
+  return `${name} ${fileOf(callFrame.url)}:${callFrame.lineNumber + 1}`;
 }
 
-function placeOf(url: string): string {
+function fileOf(url: string): string {
   if (!url.startsWith("file://")) return url;
   const path = fileURLToPath(url);
   const shortened = path.startsWith(projectRoot) ? path.slice(projectRoot.length) : path;

@@ -10,7 +10,7 @@ export type FlagStream = {
 
 const flagsEvent = /^event: flags\n(?:id: .*\n)?data: (.*)$/;
 
-/** Resolves after the first events, of which the heartbeat is the last. */
+/** Resolves after the first events. The last of them is the heartbeat. */
 export async function openFlagStream(
   bench: Bench,
   { url, key }: { url: string; key: string },
@@ -41,7 +41,7 @@ export async function openFlagStream(
     const data = flagsEvent.exec(event)?.[1];
     if (data === undefined) return;
     const { flags } = JSON.parse(data) as { flags: Record<string, boolean> };
-    // A slow reader receives all values at once, including earlier ones.
+    // A slow reader receives all values in one event, including earlier changes.
     for (const [name, value] of Object.entries(flags))
       if (value === expected && !arrivedMs.has(name)) arrivedMs.set(name, nowMs);
   }

@@ -38,7 +38,7 @@ export type Plan = {
   indexes: readonly string[];
 };
 
-/** Number of changes that the dispatcher claims at once. */
+/** Number of changes per claim of the dispatcher. */
 export const batch = 200;
 /** Size of a page of the list, plus one. */
 const pageSize = 101;

@@ -26,7 +26,7 @@ export function setSchedules(
     urls: schedulers.map(({ url }) => url),
     expectedStatus: 201,
     request: (number) =>
-      asked(tenant.serverKey, {
+      jsonRequest(tenant.serverKey, {
         method: "POST",
         path: `/api/v1/flags/${tenant.flagIds[first + number]}/environments/${tenant.environmentId}/schedule`,
         body: { [`${action}_at`]: at(first + number).toISOString() },
@@ -45,7 +45,7 @@ export async function patchFlags(
     urls: managements.map(({ url }) => url),
     expectedStatus: 200,
     request: (number) =>
-      asked(tenant.serverKey, {
+      jsonRequest(tenant.serverKey, {
         method: "PATCH",
         path: `/api/v1/flags/${tenant.flagIds[first + number]}`,
         body: { enabled: action === "enable" },
@@ -53,7 +53,7 @@ export async function patchFlags(
   });
 }
 
-function asked(
+function jsonRequest(
   key: string,
   { method, path, body }: { method: string; path: string; body: object },
 ): RequestPlan {

@@ -37,7 +37,7 @@ export async function sendEach(options: {
         onOpen: send,
         onAnswer(status, answer) {
           if (status !== expectedStatus)
-            return reject(new Error(`unexpected answer: ${answer.toString("utf8", 0, 500)}`));
+            return reject(new Error(`unexpected response: ${answer.toString("utf8", 0, 500)}`));
           tookMs.push(performance.now() - sentMs);
           send();
         },

@@ -65,7 +65,7 @@ async function openAll({
 /** Data is processed before the next read, so one buffer is enough for all streams. */
 const buffer = Buffer.allocUnsafe(64 * 1024);
 
-/** Resolves after the first events, of which the heartbeat is the last. */
+/** Resolves after the first events. The last of them is the heartbeat. */
 function openStream(url: string, key: string): Promise<void> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

@@ -36,7 +36,7 @@ type Case = {
   changes: number;
   pauseMs: number;
   goalMs: { median?: number; p99: number };
-  /** Whether to measure memory. With few streams, other memory dominates. */
+  /** Measures memory. With few streams, other memory dominates. */
   memory: boolean;
 };
 

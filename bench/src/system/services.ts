@@ -161,10 +161,13 @@ async function start(
   return { url, metricsUrl: metrics_url, child };
 }
 
-/** The copy of each benchmark. */
+/** The stripped sources of each benchmark. */
 const strippedRoots = new WeakMap<Bench, string>();
 
-/** Services are started as in the images. A quick run spares itself the copy, and programs of benchmarks are not in it. */
+/**
+ * Returns the sources of a program. Services start from stripped sources, as in the images. A quick run saves the time
+ * for the copy, and the copy does not contain the programs of the benchmarks.
+ */
 function sourcesOf(bench: Bench, program: string) {
   if (bench.quick || !program.startsWith("services/"))
     return { root: projectRoot, nodeOptions: [] };

@@ -15,7 +15,7 @@ export type SnapshotContent = {
   clientKey: string;
   organizationId: string;
   /** All environments. */
-  places: readonly {
+  scopes: readonly {
     organizationId: string;
     projectId: string;
     environmentId: string;
@@ -44,7 +44,7 @@ export function snapshotContent(options: {
   const records: { key: string; value: string }[] = [];
   const put = (address: EntryAddress, value: LiveEntry) =>
     records.push({ key: entryKey(address), value: JSON.stringify(value) });
-  const places: SnapshotContent["places"][number][] = [];
+  const scopes: SnapshotContent["scopes"][number][] = [];
   let clientKey: string | undefined;
   let tenant = newTenant();
 
@@ -56,30 +56,30 @@ export function snapshotContent(options: {
         organization(tenant, limits),
       );
     }
-    const place = { ...tenant, environment_id: randomUUID() };
+    const scope = { ...tenant, environment_id: randomUUID() };
     const key = makeApiKey("client", randomBytes);
     clientKey ??= key.key;
     const organizationId = tenant.organization_id;
     const flagIds = Array.from({ length: options.flagsPerEnvironment }, () => randomUUID());
-    put({ kind: "key", organizationId, keyId: key.id }, keyEntry(place, key));
+    put({ kind: "key", organizationId, keyId: key.id }, keyEntry(scope, key));
     for (const [number, flagId] of flagIds.entries()) {
-      const environmentId = place.environment_id;
+      const environmentId = scope.environment_id;
       put(
         { kind: "flag", organizationId, environmentId, flagId },
-        flag(place, flagId, flagState(number)),
+        flag(scope, flagId, flagState(number)),
       );
     }
-    places.push({
+    scopes.push({
       organizationId,
-      projectId: place.project_id,
-      environmentId: place.environment_id,
+      projectId: scope.project_id,
+      environmentId: scope.environment_id,
       keyId: key.id,
       flagIds,
     });
   }
   records.push(complete());
-  const organizationId = places[0]?.organizationId ?? "";
-  return { records, clientKey: clientKey ?? "", organizationId, places };
+  const organizationId = scopes[0]?.organizationId ?? "";
+  return { records, clientKey: clientKey ?? "", organizationId, scopes };
 }
 
 /** Joins two contents. The key is that of the first one. */
@@ -90,7 +90,7 @@ export function joined(one: SnapshotContent, other: SnapshotContent): SnapshotCo
   return {
     ...one,
     records: [...entries, complete()],
-    places: [...one.places, ...other.places],
+    scopes: [...one.scopes, ...other.scopes],
   };
 }
 
@@ -116,13 +116,13 @@ function organization({ organization_id }: Tenant, limits: PlanLimits): LiveEntr
   };
 }
 
-function keyEntry(place: Scope, key: { id: string; secretSha256: string }): LiveEntry {
+function keyEntry(scope: Scope, key: { id: string; secretSha256: string }): LiveEntry {
   return {
     kind: "key",
     key_id: key.id,
     secret_sha256: key.secretSha256,
     key_kind: "client",
-    ...place,
+    ...scope,
     user_id: randomUUID(),
     environment_only: false,
     expires_at: null,
@@ -130,8 +130,8 @@ function keyEntry(place: Scope, key: { id: string; secretSha256: string }): Live
   };
 }
 
-function flag(place: Scope, flagId: string, state: SnapshotFlag): LiveEntry {
-  return { kind: "flag", ...place, flag_id: flagId, ...state, ...stamp };
+function flag(scope: Scope, flagId: string, state: SnapshotFlag): LiveEntry {
+  return { kind: "flag", ...scope, flag_id: flagId, ...state, ...stamp };
 }
 
 function onAndOff(number: number): SnapshotFlag {

@@ -9,8 +9,8 @@ const folders = ["libs", "services", "node_modules/@halyard"];
 export const loadStripped = ["--import", join(projectRoot, "deploy/docker/load-stripped.mjs")];
 
 /**
- * Copies the services without types, as in the images, and returns the new folder. It is inside the project, where Node.js
- * finds the packages. The caller removes it.
+ * Copies the services without types, as in the images, and returns the new folder. It is inside the project, where
+ * Node.js finds the packages. The caller removes it.
  */
 export function stripSources(): string {
   mkdirSync(cacheDir, { recursive: true });

@@ -15,7 +15,7 @@ export type Tenant = {
 
 export const flagKey = (number: number) => `checkout-flow-variant-${number}`;
 
-/** As many requests as an impatient script would have under way. */
+/** Number of concurrent requests, as in a typical script. */
 const concurrency = 16;
 
 export async function createTenant(

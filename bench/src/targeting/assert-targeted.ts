@@ -5,9 +5,9 @@ import { flagState, type TargetedFlag } from "./targeted-flags.ts";
 import { idOf, type User, userNamed } from "./users.ts";
 import type { Way } from "./ways-of-asking.ts";
 
-const askedUsers = 60;
+const checkedUsers = 60;
 /** With 100 flags, it is unlikely that two of these users have the same values. */
-const leastDifferent = 0.9;
+const minDifferent = 0.9;
 
 /**
  * Verifies that the edge returns the right values for each user. Otherwise a fast but wrong response would go
@@ -19,20 +19,20 @@ export async function assertTargeted(
 ): Promise<void> {
   const { way, key, flags } = options;
   const answers = new Set<string>();
-  for (let number = 0; number < askedUsers; number += 1) {
+  for (let number = 0; number < checkedUsers; number += 1) {
     const user = userNamed(idOf(number), number);
     const answer = await captureAnswer(url, numbered(way.plan(user, key), number));
     const body = answer.body.toString();
     if (answer.status !== 200) throw new Error(`${way.name}: ${answer.status} ${body}`);
     const given = valuesIn(body);
-    const wanted = valuesFor(way.tells === "all" ? user : { user_id: user.user_id }, flags);
-    for (const [flag, value] of wanted)
+    const expected = valuesFor(way.sends === "all" ? user : { user_id: user.user_id }, flags);
+    for (const [flag, value] of expected)
       if (given.get(flag) !== value)
         throw new Error(`${way.name}: ${flag} must be ${value} for user ${number}`);
     answers.add(body);
   }
-  if (answers.size < askedUsers * leastDifferent)
-    throw new Error(`${way.name}: only ${answers.size} of ${askedUsers} responses differ`);
+  if (answers.size < checkedUsers * minDifferent)
+    throw new Error(`${way.name}: only ${answers.size} of ${checkedUsers} responses differ`);
 }
 
 /** SDK endpoints return the values by key, OFREP returns a list. */

@@ -39,13 +39,13 @@ function targetedFlag(number: number, kind: FlagKind): TargetedFlag {
         { length: listedCountries },
         (_, index) => countries[(number + index) % countries.length] as string,
       );
-      return { key, kind, countries: [...listed, ofNobody(number)], plan: "pro" };
+      return { key, kind, countries: [...listed, unusedCountry(number)], plan: "pro" };
     }
   }
 }
 
 /** Each flag has its own list, so that results cannot be shared between flags. */
-function ofNobody(number: number): string {
+function unusedCountry(number: number): string {
   return `X${number}`;
 }
 

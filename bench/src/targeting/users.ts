@@ -1,6 +1,6 @@
 import { countries, plans } from "./targeted-flags.ts";
 
-/** A user: an id and four attributes, of which the flags use two. */
+/** A user: an id and four attributes. The flags use two of them. */
 export type User = {
   user_id: string;
   country: string;

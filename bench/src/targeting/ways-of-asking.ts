@@ -6,7 +6,7 @@ export type Way = {
   name: string;
   plan(user: User, key: string): RequestPlan;
   /** Attributes that the request contains. */
-  tells: "all" | "id";
+  sends: "all" | "id";
   /** All flags by default. */
   answers?: "one flag";
 };
@@ -15,7 +15,7 @@ const flagsPath = "/api/v1/sdk/flags";
 
 export const contextHeader: Way = {
   name: "X-User-Context",
-  tells: "all",
+  sends: "all",
   plan: (user, key) => ({
     method: "GET",
     path: flagsPath,
@@ -25,7 +25,7 @@ export const contextHeader: Way = {
 
 export const userIdQuery: Way = {
   name: "?user_id=",
-  tells: "id",
+  sends: "id",
   plan: (user, key) => ({
     method: "GET",
     path: `${flagsPath}?user_id=${user.user_id}`,
@@ -35,14 +35,14 @@ export const userIdQuery: Way = {
 
 export const postedUser: Way = {
   name: "POST",
-  tells: "all",
+  sends: "all",
   plan: ({ user_id: id, ...attributes }, key) =>
     posted(flagsPath, key, { user: { id, attributes } }),
 };
 
 export const ofrepBulk: Way = {
   name: "OFREP",
-  tells: "all",
+  sends: "all",
   plan: ({ user_id: targetingKey, ...attributes }, key) =>
     posted("/ofrep/v1/evaluate/flags", key, { context: { targetingKey, ...attributes } }),
 };

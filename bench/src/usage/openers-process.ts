@@ -48,7 +48,7 @@ async function openAll(order: Extract<OpenerQuestion, { kind: "open" }>): Promis
   return openings;
 }
 
-/** A stream is open after its first events, of which the heartbeat is the last. */
+/** Resolves when a stream is open, which is after its first events. The last of them is the heartbeat. */
 function openStream(url: string, key: string): Promise<"open" | "rejected" | "failed"> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {

@@ -83,7 +83,7 @@ async function publish(client: JetStreamClient, message: UsageRecorded): Promise
   });
 }
 
-/** Each message is about other environments, which edges share. */
+/** Returns a usage message. Messages have different environments, and several edges report the same ones. */
 function messageOf(
   { edge, sequence }: { edge: string; sequence: number },
   { content, number }: { content: SnapshotContent; number: number },
@@ -91,21 +91,21 @@ function messageOf(
   const now = Date.now();
   const at = new Date(now).toISOString();
   const hour = new Date(now - (now % hourMs)).toISOString();
-  const { places } = content;
+  const { scopes } = content;
   const chosen = Array.from(
-    { length: Math.min(environmentsPerMessage, places.length) },
-    (_, index) => places[(number * 7 + index) % places.length] as (typeof places)[number],
+    { length: Math.min(environmentsPerMessage, scopes.length) },
+    (_, index) => scopes[(number * 7 + index) % scopes.length] as (typeof scopes)[number],
   );
   return {
     edge,
     sequence,
-    environments: chosen.map((place, index): EnvironmentUsage => {
-      const single = index % oneInHasFlags === 0 ? place.flagIds.slice(0, singleFlags) : [];
+    environments: chosen.map((scope, index): EnvironmentUsage => {
+      const single = index % oneInHasFlags === 0 ? scope.flagIds.slice(0, singleFlags) : [];
       return {
         hour,
-        organization_id: place.organizationId,
-        project_id: place.projectId,
-        environment_id: place.environmentId,
+        organization_id: scope.organizationId,
+        project_id: scope.projectId,
+        environment_id: scope.environmentId,
         requests: {
           flags: 40,
           stream: 2,

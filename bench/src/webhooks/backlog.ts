@@ -16,7 +16,7 @@ export type Sent = {
   receiverMicroseconds: number;
 };
 
-/** Deliveries of each hanging webhook; more than are attempted. */
+/** Deliveries of each hanging webhook. Only some of them are attempted. */
 const deliveriesPerHanging = 20;
 /** Three times the longest expected time of a backlog. */
 const timeoutMs = 120_000;
@@ -106,13 +106,13 @@ async function endHanging(
   { admin }: WebhookSystem,
   { webhookIds, targets }: { webhookIds: readonly string[]; targets: HangingTargets },
 ): Promise<void> {
-  const [row] = await admin<[{ asked: number }]>`
-    select count(distinct webhook_id)::int as asked
+  const [row] = await admin<[{ tried: number }]>`
+    select count(distinct webhook_id)::int as tried
     from deliveries
     where webhook_id = any(${webhookIds as string[]}::uuid[])
       and (status = 'delivering' or attempts_made > 0)`;
-  if (row.asked !== webhookIds.length)
-    throw new Error(`only ${row.asked} of ${webhookIds.length} hanging targets received a request`);
+  if (row.tried !== webhookIds.length)
+    throw new Error(`only ${row.tried} of ${webhookIds.length} hanging targets received a request`);
   await until("all hanging requests have ended", async () => {
     await admin`
       update deliveries set status = 'cancelled', next_attempt_at = null, finished_at = now()

@@ -4,12 +4,12 @@ import { payload } from "./payload.ts";
 /** Enough rows that reading the whole table is slower than an index. */
 export const webhooks = 10_000;
 const webhooksPerOrganization = 10;
-/** Number of webhooks of an event. */
+/** Number of webhooks that receive an event. */
 const deliveriesPerEvent = 5;
 /** One of this many deliveries belongs to the webhook with a large backlog. */
 const largeShare = 10;
 
-/** Webhooks of organizations that do not exist. The first one has the large backlog. */
+/** Inserts webhooks of organizations that do not exist. The first one has the large backlog. */
 export async function fillWebhooks(sql: Sql): Promise<void> {
   await sql`truncate webhooks, lanes, deliveries, attempts, inbox`;
   await sql`

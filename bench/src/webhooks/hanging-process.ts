@@ -8,7 +8,7 @@ const sockets = new Set<Socket>();
 const urls = await Promise.all(Array.from({ length: targets }, listen));
 answerParent({
   greeting: { urls },
-  /** The only order is to close all waiting requests. */
+  /** Closes all waiting requests. */
   async answer() {
     for (const socket of sockets) socket.destroy();
     return {};

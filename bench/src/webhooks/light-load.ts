@@ -7,7 +7,7 @@ import { createWebhook, type WebhookSystem } from "./webhook-system.ts";
 
 /** Latencies of deliveries and of the changes themselves. */
 export type Latencies = {
-  /** From the event's timestamp, which is before its commit. */
+  /** From the event's timestamp, which is before its commit, to the request at the receiver. */
   deliveredMs: readonly number[];
   /** From the `PATCH` to its response. */
   patchedMs: readonly number[];

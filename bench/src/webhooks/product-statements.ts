@@ -12,7 +12,7 @@ import {
   defaultClaimTimes,
   expiredClaims,
   findLanes,
-  freeExpiredClaims,
+  releaseExpiredClaims,
   renewClaims,
   settleLanes,
 } from "../../../services/webhook-dispatcher/src/dispatch/claim-store.ts";
@@ -49,7 +49,7 @@ export type Plan = {
 const claim = "00000000-0000-0000-0000-000000000001";
 /** Maximum number of concurrent attempts of a webhook. */
 const ofLargest = defaultBounds.webhook;
-/** Time for which a dispatcher looks ahead. */
+/** Time ahead of which a dispatcher finds lanes. */
 const aheadMs = 1_000;
 const pageSize = 101;
 const batch = 500;
@@ -166,7 +166,7 @@ const statements: readonly Statements[] = [
   {
     purpose: "freeing claims that have run out",
     prepare: claimOneThatRunsOut,
-    run: async (tx) => freeExpiredClaims(tx, await expiredClaims(tx, batch)),
+    run: async (tx) => releaseExpiredClaims(tx, await expiredClaims(tx, batch)),
   },
   {
     purpose: "renewing claims that have run out",

@@ -15,7 +15,7 @@ const many = 1_000_000;
 /** With fewer rows, PostgreSQL rightly reads whole tables. */
 const quickMany = 20_000;
 
-/** The dispatcher must be stopped; otherwise it would send them. */
+/** Stops the dispatcher, because otherwise it would send the deliveries. */
 export async function measureWaiting(bench: Bench, system: WebhookSystem): Promise<Waiting> {
   await system.dispatcher.child.stop();
   const statements = openProductStatements(bench, system.postgres.adminUrl);

@@ -11,17 +11,17 @@ import type { TargetRules } from "./targets/target.ts";
 import { registerWebhookRoutes } from "./webhooks/webhook-routes.ts";
 import type { WebhookTests } from "./webhooks/webhook-tests.ts";
 
-/** A webhook is a name, an address and a secret; a body that is larger than this is none. */
+/** Maximum size of a request body. A webhook is a name, a URL, event names and a secret. */
 const bodyLimitBytes = 1024 * 1024;
 
-/** The HTTP side of the dispatcher: all its routes over what they need. */
+/** Creates the HTTP application with all routes of the dispatcher. */
 export function createWebhookApp(options: {
   sql: Sql;
   secrets: SecretBox;
   rules: TargetRules;
   tests: WebhookTests;
   webhooksPerProject: number;
-  /** Told when an attempt is due at once. */
+  /** Called when an attempt is due immediately. */
   onDue: () => void;
   authenticate: AuthenticateServerKey;
   newId: () => string;

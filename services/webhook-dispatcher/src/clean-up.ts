@@ -6,23 +6,22 @@ import type { Logger } from "pino";
 import { giveUpOldDeliveries } from "./deliveries/delivery-store.ts";
 import type { SecretBox } from "./secrets/secret-box.ts";
 import { startCancellingLeftovers } from "./webhooks/cancel-deliveries.ts";
-import { startKeepingSecrets } from "./webhooks/webhook-secrets.ts";
+import { startSecretMaintenance } from "./webhooks/webhook-secrets.ts";
 
 /**
- * Ends deliveries that were never made for as long as they would be kept, and lets go of those that ended
- * long ago, with their attempts, of events that come no more, and of answers that were kept for repeated
- * requests.
+ * Interval of the clean-up. It ends deliveries that have waited longer than the retention period. It deletes old
+ * deliveries with their attempts, old event ids, and expired responses of idempotent requests.
  */
 const cleanUpIntervalMs = 10 * 60 * 1_000;
-/** Small enough that a batch holds its locks for milliseconds. */
+/** Maximum number of rows per statement, so that a batch holds its locks for milliseconds only. */
 const batchSize = 1_000;
-/** The log keeps an event for seven days, and until then it can come again. */
+/** The stream keeps an event for seven days and can deliver it again until then. */
 const eventRetentionDays = 8;
 
 export function startCleanUp(options: {
   sql: Sql;
   secrets: SecretBox;
-  /** How long deliveries are kept after their end. */
+  /** Retention period of ended deliveries. */
   retentionDays: number;
   logger: Logger;
 }): { stop(): Promise<void> } {
@@ -30,9 +29,9 @@ export function startCleanUp(options: {
   const deleting = startInterval((signal) => cleanUp(sql, { retentionDays, signal }), {
     intervalMs: cleanUpIntervalMs,
     isExpected: isOutage,
-    onFailure: (err) => logger.warn({ err }, "old deliveries are not cleaned up now"),
+    onFailure: (err) => logger.warn({ err }, "old rows could not be deleted; retrying"),
   });
-  const parts = [deleting, startKeepingSecrets(options), startCancellingLeftovers(options)];
+  const parts = [deleting, startSecretMaintenance(options), startCancellingLeftovers(options)];
   return { stop: () => releaseAll(parts.map(({ stop }) => stop)) };
 }
 
@@ -47,7 +46,7 @@ export async function cleanUp(
   while (!signal?.aborted && (await deleteExpiredAnswers(sql, batchSize)) === batchSize);
 }
 
-/** One that a person has just asked to be made again has not ended any more. */
+/** Deletes ended deliveries. Rechecks `finished_at`, because a concurrent redelivery may have reopened a delivery. */
 export async function deleteOldDeliveries(sql: Sql, retentionDays: number): Promise<number> {
   const deleted = await sql`
     delete from deliveries

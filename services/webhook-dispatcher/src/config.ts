@@ -26,7 +26,7 @@ const secretKeys = z.string().transform((text, context) => {
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 const duration = /^(?<amount>\d{1,6})(?<unit>ms|s|m|h)$/;
 
-/** Milliseconds of `500ms`, `30s`, `5m` or `2h`. */
+/** Converts a duration such as `500ms`, `30s`, `5m` or `2h` to milliseconds. */
 function millisecondsOf(text: string): number {
   const { amount, unit } = duration.exec(text)?.groups ?? {};
   return Number(amount) * unitMs[unit as keyof typeof unitMs];

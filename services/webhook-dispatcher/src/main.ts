@@ -78,7 +78,7 @@ await startOrExit(async () => {
     authenticate: createServerKeyAuthentication({
       verify(text, nowMs) {
         if (workers.keysAreLoaded()) return keys.verify(text, nowMs);
-        throw new UnavailableError("The webhook dispatcher has not heard of keys yet.");
+        throw new UnavailableError("The webhook dispatcher has not loaded the API keys yet.");
       },
       limits: createKeyLimits(keyRate(config)),
       lastUsed,

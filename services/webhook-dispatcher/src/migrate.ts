@@ -3,7 +3,7 @@ import { migrate } from "@halyard/postgres";
 import { runCommand } from "@halyard/service";
 import { readOwnerUrl } from "./config.ts";
 
-/** Brings the schema `webhooks` up to date, then ends. */
+/** Applies the pending migrations of the schema `webhooks`, then exits. */
 await runCommand(async () => {
   const applied = await migrate({
     ownerUrl: readOwnerUrl(),

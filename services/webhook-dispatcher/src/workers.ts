@@ -17,11 +17,11 @@ import { consumeEvents } from "./events/consume-events.ts";
 import { deleteWebhooksOf } from "./webhooks/webhook-store.ts";
 
 /**
- * Everything of this process that needs NATS: what it knows of keys, the events that it makes
- * deliveries of, and telling which keys were used. It comes up when NATS does; what is to be delivered already is sent all the same.
+ * The background workers that need NATS: they follow the API keys, consume events, and publish audit entries and the
+ * last use of keys. They start as soon as NATS is available. Existing deliveries are sent without NATS.
  */
 export type Workers = {
-  /** Whether the keys were read once. */
+  /** Returns whether the keys have been read at least once. */
   keysAreLoaded(): boolean;
   details(): {
     nats: "connected" | "away";
@@ -37,7 +37,7 @@ export function startWorkers(options: {
   keys: KeyDirectory;
   lastUsed: LastUsed;
   newId: () => string;
-  /** Deliveries were made, which are due. */
+  /** Called when new deliveries are due. */
   onDeliveries: () => void;
   metrics: Registry;
   logger: Logger;

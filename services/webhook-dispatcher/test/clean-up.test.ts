@@ -5,7 +5,7 @@ import { pino } from "pino";
 import postgres from "postgres";
 import { deleteOldDeliveries, deleteOldEvents } from "../src/clean-up.ts";
 
-/** What is let go of, and what is not. */
+/** Rows that the clean-up deletes or keeps. */
 let database: TestDatabase;
 let admin: postgres.Sql;
 let sql: Sql;
@@ -27,7 +27,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** With an attempt each. */
+/** Inserts deliveries with one attempt each. */
 async function putDeliveries(status: string, daysAgo: number, count = 1) {
   const waits = ["pending", "retrying"].includes(status);
   await admin`
@@ -50,8 +50,8 @@ const countOf = async (table: string) => {
   return row?.count;
 };
 
-describe("cleaning up", () => {
-  it("deletes deliveries that ended before the days that they are kept, with their attempts", async () => {
+describe("the clean-up", () => {
+  it("deletes deliveries that ended before the retention period, with their attempts", async () => {
     for (const status of ["delivered", "failed", "cancelled"]) {
       await putDeliveries(status, 29);
       await putDeliveries(status, 31);
@@ -63,13 +63,13 @@ describe("cleaning up", () => {
     expect(await deleteOldDeliveries(sql, 30)).toBe(0);
   });
 
-  it("goes in batches", async () => {
+  it("deletes in batches", async () => {
     await putDeliveries("delivered", 31, 1_100);
     expect(await deleteOldDeliveries(sql, 30)).toBe(1_000);
     expect(await deleteOldDeliveries(sql, 30)).toBe(100);
   });
 
-  it("forgets events when the log cannot bring them again", async () => {
+  it("deletes event ids when the stream cannot deliver the events again", async () => {
     await admin`
       insert into inbox (event_id, received_at)
       select gen_random_uuid(), now() - days * interval '1 day' from unnest(array[1, 7, 9, 100]) as days`;

@@ -12,10 +12,7 @@ import {
   waitsForLock,
 } from "./dispatcher-fixture.ts";
 
-/**
- * Deliveries as people read them and ask for another attempt. They lie in the database as the test has
- * put them, and nobody sends them.
- */
+/** The API of deliveries. The tests insert deliveries into the database, and no dispatcher sends them. */
 let dispatcher: Dispatcher;
 let replica: Replica;
 let tenant: Tenant;
@@ -66,7 +63,7 @@ async function laneDueAt(): Promise<Date | null> {
 }
 
 describe("the deliveries of a webhook", () => {
-  it("are listed with the newest first, and those of no other webhook", async () => {
+  it("are listed with the newest first, without those of other webhooks", async () => {
     const rows = [await given("delivered"), await given("retrying"), await given("pending")];
     const other = await newWebhook();
     await dispatcher.admin`
@@ -89,7 +86,7 @@ describe("the deliveries of a webhook", () => {
     );
   });
 
-  it("are listed page by page, each once, also when more come meanwhile", async () => {
+  it("appear once each in the pages, even if deliveries are added meanwhile", async () => {
     const ids: string[] = [];
     for (let made = 0; made < 7; made += 1) ids.unshift((await given("failed")).id);
     const seen: string[] = [];
@@ -104,7 +101,7 @@ describe("the deliveries of a webhook", () => {
     expect(seen).toEqual(ids);
   });
 
-  it("are 100 to a page, unless asked otherwise", async () => {
+  it("are 100 to a page by default", async () => {
     const rows = Array.from({ length: 101 }, () => makeDelivery(tenant, webhook.id, "failed"));
     await dispatcher.admin`insert into deliveries ${dispatcher.admin(rows)}`;
     expect((await get(`${webhook.path}/deliveries`)).body.deliveries).toHaveLength(100);
@@ -114,7 +111,7 @@ describe("the deliveries of a webhook", () => {
   });
 
   it.each(["pending", "delivering", "retrying", "delivered", "failed", "cancelled"])(
-    "are found by the status %s",
+    "can be filtered by the status %s",
     async (status) => {
       const row = await given(status);
       await given(status === "failed" ? "cancelled" : "failed");
@@ -133,7 +130,7 @@ describe("the deliveries of a webhook", () => {
     "cursor=",
     "page=2",
     "limit=1&limit=2",
-  ])("are not listed by %s", async (query) => {
+  ])("cannot be listed with %s", async (query) => {
     const { status, body } = await get(`${webhook.path}/deliveries?${query}`);
     expect(status).toBe(400);
     expect(body.error.code).toBe("VALIDATION_001");
@@ -141,7 +138,7 @@ describe("the deliveries of a webhook", () => {
 });
 
 describe("a delivery", () => {
-  it("is read with its payload and its attempts, in the order in which they were made", async () => {
+  it("is returned with its payload and its attempts in the order of time", async () => {
     const row = await given("delivered", { attempts_made: 2 });
     const attempts = [
       {
@@ -176,7 +173,7 @@ describe("a delivery", () => {
     );
   });
 
-  it("shows the newest 100 of its attempts", async () => {
+  it("is returned with its newest 100 attempts", async () => {
     const row = await given("failed", { attempts_made: 105 });
     const attempts = Array.from({ length: 105 }, (_, index) => ({
       id: uuidv7(),
@@ -191,7 +188,7 @@ describe("a delivery", () => {
     );
   });
 
-  it("is not found by another webhook's path, by an unknown id, or by one that is none", async () => {
+  it("is not found by the path of another webhook, an unknown id or an invalid id", async () => {
     const row = await given("failed");
     const other = await newWebhook();
     for (const path of [
@@ -205,7 +202,7 @@ describe("a delivery", () => {
 
 describe("redelivering", () => {
   it.each(["delivered", "failed", "cancelled"])(
-    "has one more attempt of what was %s made now, without retries",
+    "a delivery that is %s makes it due now for one attempt without retries",
     async (status) => {
       const row = await given(status);
       const wokenBefore = replica.wokenTimes();
@@ -232,7 +229,7 @@ describe("redelivering", () => {
   );
 
   it.each(["pending", "retrying"])(
-    "brings forward what is %s, whose retries stay as they are",
+    "a delivery that is %s makes it due now and keeps its retries",
     async (status) => {
       const row = await given(status);
       const answer = await redeliver(row);
@@ -242,13 +239,13 @@ describe("redelivering", () => {
     },
   );
 
-  it("leaves what is due already where it stands", async () => {
+  it("a delivery that is already due keeps its due time", async () => {
     const due = new Date("2026-01-01T00:00:00Z");
     const row = await given("pending", { next_attempt_at: due });
     expect((await redeliver(row)).body.next_attempt_at).toBe(due.toISOString());
   });
 
-  it("takes an attempt that is just being made for the one asked for", async () => {
+  it("a delivery with an attempt in progress changes nothing", async () => {
     const row = await given("delivering");
     const before = await rowOf(row);
     expect(await redeliver(row)).toMatchObject({
@@ -258,7 +255,7 @@ describe("redelivering", () => {
     expect(await rowOf(row)).toEqual(before);
   });
 
-  it("never disturbs a claim that is made at the same moment", async () => {
+  it("does not change a concurrent claim", async () => {
     const row = await given("pending");
     const claimedBy = uuidv7();
     let answer: ReturnType<typeof redeliver> | undefined;
@@ -276,7 +273,7 @@ describe("redelivering", () => {
     expect(await rowOf(row)).toMatchObject({ status: "delivering", claimed_by: claimedBy });
   });
 
-  it("makes one attempt of what many ask for at once", async () => {
+  it("causes one attempt for many concurrent requests", async () => {
     const row = await given("failed");
     const answers = await Promise.all(Array.from({ length: 8 }, () => redeliver(row)));
     for (const answer of answers)
@@ -285,7 +282,7 @@ describe("redelivering", () => {
     expect(listed.body.deliveries).toHaveLength(1);
   });
 
-  it("may be asked of a webhook that is switched off", async () => {
+  it("is possible for a disabled webhook", async () => {
     const row = await given("failed");
     const body = { enabled: false };
     await replica.call(webhook.path, { method: "PATCH", key: tenant.serverKey, body });
@@ -293,7 +290,7 @@ describe("redelivering", () => {
   });
 
   it.each(["pending", "retrying"])(
-    "of what is %s yet is not called off by a webhook that was switched off before",
+    "a delivery that is %s is not cancelled if the webhook was disabled before",
     async (status) => {
       const row = await given(status);
       await dispatcher.admin`update webhooks set enabled = false where id = ${webhook.id}`;
@@ -303,7 +300,7 @@ describe("redelivering", () => {
     },
   );
 
-  it("is called off with the webhook, also when both are asked for at once", async () => {
+  it("is cancelled when the webhook is deleted, even concurrently", async () => {
     const row = await given("failed");
     const [asked] = await Promise.all([
       redeliver(row),
@@ -314,7 +311,7 @@ describe("redelivering", () => {
     expect((await redeliver(row)).status).toBe(404);
   });
 
-  it("finds nothing by another webhook's path, an unknown id, or one that is none", async () => {
+  it("answers 404 for the path of another webhook, an unknown id or an invalid id", async () => {
     const row = await given("failed");
     const other = await newWebhook();
     for (const path of [
@@ -329,8 +326,8 @@ describe("redelivering", () => {
   });
 });
 
-describe("given a project that is deleted", () => {
-  it("loses its webhooks, cancels their deliveries and ends its keys, and no other project's", async () => {
+describe("deleting a project", () => {
+  it("deletes its webhooks, cancels their deliveries and revokes its keys, but no others", async () => {
     const deleted = await dispatcher.newTenant(replica);
     const created = await replica.call(deleted.path, {
       method: "POST",

@@ -34,23 +34,22 @@ import type { TargetRules } from "../src/targets/target.ts";
 import { createWebhookTests, testPayload } from "../src/webhooks/webhook-tests.ts";
 import { startWorkers } from "../src/workers.ts";
 
-/** As on one's own machine: the receiver of the tests is on loopback. */
+/** The rules of a development setup. The tests' receiver listens on loopback. */
 const privateTargets: TargetRules = { httpsOnly: false, allowPrivate: true };
 
-/** Other numbers than the defaults. */
+/** Limits that differ from the defaults. */
 export const webhooksPerProject = 90;
 export const testsPerOrganization = 4;
 
 type ReplicaOptions = {
   rules?: TargetRules;
-  /** As in `WEBHOOK_SECRET_KEYS`. */
+  /** In the format of `WEBHOOK_SECRET_KEYS`. */
   secretKeys?: string;
 };
 
 /**
- * The dispatcher's HTTP side as its main composes it, in this process, any number of replicas of it,
- * over a database and a NATS server of the test file's own. Nobody dispatches: deliveries lie as the test
- * has put them.
+ * Starts a database and a NATS server for the test file. `startReplica` composes the dispatcher's HTTP API in this
+ * process, as `main.ts` does. No dispatcher runs, so deliveries stay as the test has inserted them.
  */
 export async function openDispatcher() {
   const [database, nats, receiver] = await Promise.all([
@@ -70,13 +69,13 @@ export async function openDispatcher() {
   }
 
   return {
-    /** As a superuser, in the dispatcher's schema. */
+    /** A connection as superuser, with the dispatcher's schema. */
     admin,
     receiver,
     natsUrl: nats.url,
     postgresUrl: database.runtimeUrls.webhooks,
     startReplica,
-    /** A tenant whose keys are in the snapshot, and work on these replicas. */
+    /** Adds a tenant to the snapshot, and waits until these replicas accept its keys. */
     async newTenant(...known: Replica[]) {
       const tenant = makeTenant();
       await bucket.put(...tenant.entries);
@@ -86,7 +85,7 @@ export async function openDispatcher() {
     /** Deletes the project of a tenant in the snapshot. */
     deleteProject: (tenant: Tenant) => bucket.put(...deletedProjectInSnapshot(tenant)),
     async close() {
-      // Whatever still waits for the receiver ends with it.
+      // Closing the receiver ends all requests that wait for it.
       await receiver.close();
       await Promise.all(replicas.map((replica) => replica.stop()));
       await bucket.close();
@@ -161,7 +160,7 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
   };
 }
 
-/** Every line that a replica writes, of every severity, for whoever looks for what must not be there. */
+/** Records all log lines of a replica at all levels, so that tests can search them for secrets. */
 function createLog() {
   const lines: string[] = [];
   const destination = new Writable({
@@ -178,11 +177,11 @@ export const secretKey = (id: string, byte: number) =>
 
 function keysOf(text = secretKey("first", 1)) {
   const keys = readSecretKeys(text);
-  if (keys === undefined) throw new Error("These are no keys for secrets");
+  if (keys === undefined) throw new Error("Invalid keys for secrets");
   return keys;
 }
 
-/** A tenant of whom the snapshot tells, with two server keys. */
+/** Creates a tenant with two server keys, and its entries for the snapshot. */
 function makeTenant() {
   const { keyEntries, ...tenant } = tenantInSnapshot();
   const otherServer = keyInSnapshot(tenant);
@@ -196,7 +195,7 @@ function makeTenant() {
 
 export type Tenant = ReturnType<typeof makeTenant>;
 
-/** Whether a statement of somebody's waits for another's. */
+/** Returns whether a statement waits for a lock. */
 export async function waitsForLock({ admin }: Dispatcher): Promise<boolean> {
   const [waiting] = await admin`
     select from pg_stat_activity
@@ -223,7 +222,7 @@ export type DeliveryRow = {
   claimed_until: Date | null;
 };
 
-/** A delivery as the database has it in a state of its life, put there without any event. */
+/** Returns the row of a delivery in a given status, for insertion without an event. */
 export function makeDelivery(
   tenant: Tenant,
   webhookId: string,

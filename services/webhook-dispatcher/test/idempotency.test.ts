@@ -7,7 +7,7 @@ import {
   type Tenant,
 } from "./dispatcher-fixture.ts";
 
-/** Webhooks that are made with an `Idempotency-Key`, by somebody who may not have got the answer. */
+/** Creation of webhooks with an `Idempotency-Key`, for clients that may have missed the response. */
 let dispatcher: Dispatcher;
 let replica: Replica;
 let tenant: Tenant;
@@ -41,7 +41,7 @@ const post = (body: unknown, idempotencyKey: string, key = tenant.serverKey) =>
 const rowsOf = (table: string) => dispatcher.admin`select * from ${dispatcher.admin(table)}`;
 
 describe("a request that is repeated with its Idempotency-Key", () => {
-  it("is answered as the first time, and makes nothing", async () => {
+  it("gets the response of the first request, and creates nothing", async () => {
     const body = aWebhook({ secret: "whisper" });
     const first = await post(body, "once");
     const second = await post(body, "once");
@@ -51,7 +51,7 @@ describe("a request that is repeated with its Idempotency-Key", () => {
     expect(await rowsOf("webhooks")).toHaveLength(1);
   });
 
-  it("is one webhook when many of them come at once", async () => {
+  it("creates one webhook if it is sent many times concurrently", async () => {
     const answers = await Promise.all([1, 2, 3, 4].map(() => post(aWebhook(), "at once")));
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201]);
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
@@ -63,14 +63,14 @@ describe("an Idempotency-Key", () => {
     ["another name", { name: "Mail" }],
     ["another secret", { name: "Chat", secret: "shout" }],
     ["no secret", { name: "Chat", secret: null }],
-  ])("is refused with %s", async (_, fields) => {
+  ])("is rejected with %s", async (_, fields) => {
     await post(aWebhook({ secret: "whisper" }), "taken");
     const rejected = await post(aWebhook({ secret: "whisper", ...fields }), "taken");
     expect(rejected).toMatchObject({ status: 409, body: { error: { code: "CONFLICT_001" } } });
     expect(await rowsOf("webhooks")).toHaveLength(1);
   });
 
-  it("remembers no refusal", async () => {
+  it("does not store error responses", async () => {
     expect((await post(aWebhook({ url: "ftp://example.com/" }), "again")).status).toBe(400);
     expect((await post(aWebhook(), "again")).status).toBe(201);
     expect((await post(aWebhook(), "name is taken")).status).toBe(409);
@@ -78,18 +78,18 @@ describe("an Idempotency-Key", () => {
     expect((await post(aWebhook(), "name is taken")).status).toBe(201);
   });
 
-  it("is each API key's own", async () => {
+  it("is separate for each API key", async () => {
     const mine = await post(aWebhook(), "shared");
     const theirs = await post(aWebhook({ name: "Mail" }), "shared", tenant.otherServerKey);
     expect([mine.status, theirs.status]).toEqual([201, 201]);
   });
 
-  it("keeps nothing by which a secret could be read, or tried out", async () => {
+  it("stores nothing that reveals a secret or allows guessing it", async () => {
     await post(aWebhook({ secret: "whisper" }), "sealed");
     await dispatcher.admin`delete from webhooks`;
     await post(aWebhook({ secret: "whisper" }), "sealed", tenant.otherServerKey);
     const kept = await rowsOf("idempotency_keys");
-    // The same request, twice: a hash that everybody can make would be the same.
+    // The two requests have the same body, so a hash without the API key would be equal.
     expect(new Set(kept.map((row) => row.request_sha256)).size).toBe(2);
     for (const row of kept) {
       expect(row.answer.length).toBeGreaterThan(100);
@@ -97,7 +97,7 @@ describe("an Idempotency-Key", () => {
     }
   });
 
-  it("is free again after a day, and its row goes", async () => {
+  it("expires after a day, and its row is deleted", async () => {
     await post(aWebhook(), "yesterday");
     await dispatcher.admin`
       update idempotency_keys set created_at = created_at - interval '25 hours'`;

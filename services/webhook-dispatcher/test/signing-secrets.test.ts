@@ -7,15 +7,15 @@ import { secretKey } from "./dispatcher-fixture.ts";
 
 const boxOf = (text: string) => {
   const keys = readSecretKeys(text);
-  if (keys === undefined) throw new Error("These are no keys for secrets");
+  if (keys === undefined) throw new Error("Invalid keys for secrets");
   return createSecretBox({ keys, randomBytes });
 };
 const [known, lost] = [boxOf(secretKey("known", 1)), boxOf(secretKey("lost", 2))];
 const id = "0198a3f0-0000-7000-8000-000000000001";
 const [at, later] = [new Date("2026-05-01T00:00:00Z"), new Date("2026-05-02T00:00:00Z")];
 
-describe("a webhook whose key for a secret is not known", () => {
-  it("is signed for with the current secret when it is the previous one's, which the log has", () => {
+describe("a webhook with a secret of an unknown key", () => {
+  it("is signed with the current secret if the key is the previous secret's, which is logged", () => {
     const lines: string[] = [];
     const webhook = {
       id,
@@ -27,10 +27,10 @@ describe("a webhook whose key for a secret is not known", () => {
       current: "shout",
       previous: null,
     });
-    expect(lines.join("")).toContain("a webhook's previous secret cannot be read");
+    expect(lines.join("")).toContain("a webhook's previous secret cannot be decrypted");
   });
 
-  it("is not signed for when it is the current one's", () => {
+  it("is not signed if the key is the current secret's", () => {
     const webhook = {
       id,
       secret: lost.seal(id, "shout"),

@@ -8,8 +8,8 @@ import {
 } from "./dispatcher-fixture.ts";
 
 /**
- * A secret is given in every way that there is, with a mark in it, well and wrongly. The mark is looked
- * for in every answer, in every line of the log at its most talkative, and in every row of the database.
+ * Valid and invalid requests send secrets that contain this mark, in every field that accepts one. The tests search for
+ * the mark in all responses, in the log at the level `trace`, and in all rows of the database.
  */
 const mark = "MARKEDSECRET";
 
@@ -67,7 +67,7 @@ async function useSecretsInEveryWay(): Promise<void> {
     expect((await ask(tenant.path, "POST", { ...fields, ...wrong })).status).toBe(400);
   }
   expect((await ask(`${path}?secret=${mark}`, "GET")).status).toBe(400);
-  // With another key in the configuration the secret cannot be opened, which is logged.
+  // With another key in the configuration, the secret cannot be decrypted, which is logged.
   const keyless = await dispatcher.startReplica({ secretKeys: otherKey });
   const answer = await keyless.call(`${path}/test`, { method: "POST", key: tenant.serverKey });
   expect(answer.status).toBe(500);
@@ -76,17 +76,17 @@ async function useSecretsInEveryWay(): Promise<void> {
 
 const otherKey = `other:${Buffer.alloc(32, 9).toString("base64")}`;
 
-it("never comes back in an answer", () => {
+it("is in no response", () => {
   expect(answers.length).toBeGreaterThan(20);
   for (const answer of answers) expect(answer).not.toContain(mark);
 });
 
-it("is in no line of the log", () => {
+it("is not in the log", () => {
   expect(replica.log()).toContain("/webhooks");
   expect(replica.log()).not.toContain(mark);
 });
 
-it("lies nowhere in the database as it is, nor in hexadecimal or base64", async () => {
+it("is not in the database, neither in plain text nor in hexadecimal or base64", async () => {
   const { admin } = dispatcher;
   const tables = await admin<{ name: string }[]>`
     select table_name as name from information_schema.tables where table_schema = 'webhooks'`;

@@ -7,7 +7,7 @@ import { connect } from "@nats-io/transport-node";
 import { v7 as uuidv7 } from "uuid";
 import { type Dispatcher, openDispatcher, secretKey, type Tenant } from "./dispatcher-fixture.ts";
 
-/** The dispatcher as a process of its own, from its environment to its end. */
+/** The dispatcher as a separate process, configured by its environment. */
 let dispatcher: Dispatcher;
 let tenant: Tenant;
 let service: ServiceProcess | undefined;
@@ -79,7 +79,7 @@ function anEvent(): FlagEvent {
   };
 }
 
-/** The webhook's one delivery, as soon as it has this status after so many attempts. */
+/** Waits until the webhook's only delivery has this status and number of attempts. */
 const deliveryWith = (webhook: string, status: string, attempts: number) =>
   eventually(
     async () => {
@@ -91,7 +91,7 @@ const deliveryWith = (webhook: string, status: string, attempts: number) =>
   );
 
 describe("an event", () => {
-  it("is attempted until its retries are used up, then once for each time that a person asks", async () => {
+  it("is attempted until no retries are left, then once for each requested redelivery", async () => {
     const webhook = await newWebhook(await start());
     dispatcher.receiver.answer({ kind: "answer", status: 500, body: "not now" });
     const event = await publishEvent();
@@ -119,7 +119,7 @@ describe("an event", () => {
     for (const { headers } of requests) expect(headers["x-service-delivery"]).toBe(failed.id);
   });
 
-  it("is not told to a webhook that was switched off before, nor later when it is on again", async () => {
+  it("is not sent to a disabled webhook, not even after the webhook is enabled again", async () => {
     const webhook = await newWebhook(await start());
     const set = (enabled: boolean) =>
       call(webhook, { method: "PATCH", key: tenant.serverKey, body: { enabled } });
@@ -135,7 +135,7 @@ describe("an event", () => {
 });
 
 describe("the process", () => {
-  it("ends in order while a test waits for a silent target", async () => {
+  it("shuts down cleanly while a test waits for a hanging target", async () => {
     const { url, signal, exited } = await start();
     const webhook = await newWebhook({ url } as ServiceProcess);
     dispatcher.receiver.answer({ kind: "hang" });
@@ -147,11 +147,11 @@ describe("the process", () => {
   });
 
   it.each([
-    { name: "none", keys: undefined },
-    { name: "one that is too short", keys: "first:c2hvcnQ=" },
-    { name: "two of the same name", keys: `${secretKey("a", 1)},${secretKey("a", 2)}` },
+    { name: "no key", keys: undefined },
+    { name: "a short key", keys: "first:c2hvcnQ=" },
+    { name: "two keys with one name", keys: `${secretKey("a", 1)},${secretKey("a", 2)}` },
   ])(
-    "does not start with $name for a key for secrets, and does not repeat it",
+    "does not start if WEBHOOK_SECRET_KEYS contains $name, and does not print the keys",
     async ({ keys }) => {
       const { WEBHOOK_SECRET_KEYS: _usual, ...rest } = environment();
       const given = keys === undefined ? rest : { ...rest, WEBHOOK_SECRET_KEYS: keys };
@@ -166,8 +166,8 @@ describe("the process", () => {
   );
 });
 
-describe("given keys that are used", () => {
-  it("tells management when that was, and answers 429 to those that ask too often", async () => {
+describe("given requests with API keys", () => {
+  it("publishes the last use of the keys, and answers 429 above the rate limit", async () => {
     const { url } = await start({ KEY_REQUESTS_PER_SECOND: "0.001", KEY_REQUESTS_BURST: "2" });
     const connection = await connect({ servers: dispatcher.natsUrl });
     try {
@@ -228,17 +228,17 @@ describe("given a process that is killed between the commit of a change and its 
 });
 
 describe("private targets", () => {
-  const warning = "WEBHOOK_ALLOW_PRIVATE_TARGETS is on in production";
+  const warning = "WEBHOOK_ALLOW_PRIVATE_TARGETS is enabled in production";
   const production = { HALYARD_MODE: "production", HOST: "127.0.0.1" };
 
   it.each([
-    ["are warned of when they are allowed in production", production, true],
+    ["cause a warning if production allows them", production, true],
     [
-      "are nothing to warn of where they are not allowed",
+      "cause no warning if production does not allow them",
       { ...production, WEBHOOK_ALLOW_PRIVATE_TARGETS: "false" },
       false,
     ],
-    ["are nothing to warn of in development", {}, false],
+    ["cause no warning in development", {}, false],
   ])("%s", async (_what, settings, isWarned) => {
     const { log } = await start(settings);
     expect(log().includes(warning)).toBe(isWarned);

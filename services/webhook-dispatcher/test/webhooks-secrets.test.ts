@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { keepSecrets } from "../src/webhooks/webhook-secrets.ts";
+import { maintainSecrets } from "../src/webhooks/webhook-secrets.ts";
 import {
   type Dispatcher,
   openDispatcher,
@@ -11,11 +11,11 @@ import {
   type Tenant,
 } from "./dispatcher-fixture.ts";
 
-/** Secrets while the keys that they are sealed with are replaced. */
+/** Secrets during a rotation of the keys that encrypt them. */
 const [oldKey, newKey] = [secretKey("old", 1), secretKey("new", 2)];
 
 let dispatcher: Dispatcher;
-/** Before the change of keys, while it goes on, and after it. */
+/** Replicas with the configuration before, during and after the rotation. */
 let before: Replica;
 let during: Replica;
 let after: Replica;
@@ -73,21 +73,21 @@ async function waitsForALock(): Promise<boolean> {
   return waiting.count > 0;
 }
 
-describe("a change of keys", () => {
-  it("can be made without a gap: both are known, then all is sealed anew, then one goes", async () => {
+describe("a rotation of keys", () => {
+  it("has no gap if all secrets are re-encrypted before the old key is removed", async () => {
     const webhook = await newWebhook();
     expect(await signsWith(during, webhook, "whisper")).toBe(true);
     expect(await signsWith(after, webhook, "whisper")).toBe(false);
-    await keepSecrets(during);
+    await maintainSecrets(during);
     expect(await rowOf(webhook)).toMatchObject({ secret_key_id: "new" });
     expect(await signsWith(after, webhook, "whisper")).toBe(true);
   });
 
-  it("seals the secret before anew too, and a change of keys is no change of the webhook", async () => {
+  it("re-encrypts the previous secret too, and does not change the webhook's updated_at", async () => {
     const webhook = await newWebhook();
     await patch(before, webhook, { secret: "shout", secret_overlap_seconds: 3_600 });
     const { updated_at: updatedAt } = await rowOf(webhook);
-    await keepSecrets(during);
+    await maintainSecrets(during);
     expect(await rowOf(webhook)).toMatchObject({
       secret_key_id: "new",
       previous_secret_key_id: "new",
@@ -95,24 +95,24 @@ describe("a change of keys", () => {
     });
   });
 
-  it("goes through all of more webhooks than are taken at once, past what nobody can read", async () => {
+  it("continues over several batches, past secrets that cannot be decrypted", async () => {
     const webhook = await newWebhook();
     const { admin } = dispatcher;
-    // Their ids come before that of the webhook.
+    // These ids sort before the webhook's id.
     await admin`
       insert into webhooks (id, organization_id, project_id, name, url, events, enabled, secret,
         secret_key_id, created_at, updated_at)
       select ('00000000-0000-4000-8000-' || lpad(number::text, 12, '0'))::uuid, organization_id,
         gen_random_uuid(), name, url, events, enabled, secret, 'lost', created_at, updated_at
       from webhooks, generate_series(1, 250) as number where id = ${webhook.id}`;
-    await keepSecrets(during);
+    await maintainSecrets(during);
     expect(await rowOf(webhook)).toMatchObject({ secret_key_id: "new" });
     const [lost] = await admin`
       select count(*)::integer from webhooks where secret_key_id = 'lost'`;
     expect(lost?.count).toBe(250);
   });
 
-  it("does not overwrite secrets that are changed meanwhile", async () => {
+  it("does not overwrite secrets that are changed concurrently", async () => {
     const { admin } = dispatcher;
     const webhook = await newWebhook();
     await patch(before, webhook, { secret: "shout", secret_overlap_seconds: 3_600 });
@@ -128,7 +128,7 @@ describe("a change of keys", () => {
     await put(admin, found);
     const keeping = await admin.begin(async (tx) => {
       await put(tx as unknown as typeof admin, changed);
-      const begun = keepSecrets(during);
+      const begun = maintainSecrets(during);
       await eventually(waitsForALock);
       return { begun };
     });
@@ -140,7 +140,7 @@ describe("a change of keys", () => {
     });
   });
 
-  it("lets a webhook have another secret although the one it has cannot be read", async () => {
+  it("accepts a new secret for a webhook whose current one cannot be decrypted", async () => {
     const webhook = await newWebhook();
     const body = { secret: "shout", secret_overlap_seconds: 3_600 };
     expect((await patch(after, webhook, body)).status).toBe(200);
@@ -149,15 +149,15 @@ describe("a change of keys", () => {
   });
 });
 
-describe("the secret before", () => {
-  it("is forgotten when its overlap has ended, and not sooner", async () => {
+describe("the previous secret", () => {
+  it("is deleted when its overlap has ended, and not before", async () => {
     const [ended, open] = [await newWebhook(), await newWebhook()];
     for (const webhook of [ended, open])
       await patch(before, webhook, { secret: "shout", secret_overlap_seconds: 3_600 });
     await dispatcher.admin`
       update webhooks set previous_secret_ends_at = now() - interval '1 second'
       where id = ${ended.id}`;
-    await keepSecrets(before);
+    await maintainSecrets(before);
     expect(await rowOf(ended)).toMatchObject({ previous_secret: null });
     expect(await rowOf(open)).toMatchObject({ previous_secret_key_id: "old" });
   });

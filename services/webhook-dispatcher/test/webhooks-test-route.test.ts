@@ -12,7 +12,7 @@ import {
   testsPerOrganization,
 } from "./dispatcher-fixture.ts";
 
-/** Test payloads, really sent to a receiver that answers in every way. */
+/** Test payloads, sent to a real receiver with various responses. */
 let dispatcher: Dispatcher;
 let replica: Replica;
 let tenant: Tenant;
@@ -46,7 +46,7 @@ const test = ({ path }: { path: string }, key = tenant.serverKey, by = replica) 
 const checkPayload = compileCheck(WebhookPayload);
 
 describe("testing a webhook", () => {
-  it("sends what a delivery looks like, signed as one", async () => {
+  it("sends a request in the format and with the signatures of a delivery", async () => {
     const webhook = await newWebhook({ secret: "whisper" });
     const { status, body } = await test(webhook);
     expect(status).toBe(200);
@@ -75,7 +75,7 @@ describe("testing a webhook", () => {
   });
 
   it.each(["flag.created", "flag.updated", "flag.deleted", "flag.toggled", "flag_state.updated"])(
-    "sends a whole payload of %s to a webhook that listens to it",
+    "sends a complete payload of %s to a webhook that subscribes to it",
     async (event) => {
       await test(await newWebhook({ events: [event] }));
       const payload = JSON.parse(`${dispatcher.receiver.requests[0]?.raw}`);
@@ -86,14 +86,14 @@ describe("testing a webhook", () => {
     },
   );
 
-  it("signs nothing without a secret", async () => {
+  it("sends no signature without a secret", async () => {
     await test(await newWebhook());
     const headers = dispatcher.receiver.requests[0]?.headers ?? {};
     expect(headers).not.toHaveProperty("x-service-signature");
     expect(headers).not.toHaveProperty("webhook-signature");
   });
 
-  it("signs with both secrets while they overlap, and with the new one alone afterwards", async () => {
+  it("signs with both secrets during the overlap, and with the new one only afterwards", async () => {
     const webhook = await newWebhook({ secret: "old" });
     const body = { secret: "new", secret_overlap_seconds: 3_600 };
     await replica.call(webhook.path, { method: "PATCH", key: tenant.serverKey, body });
@@ -125,7 +125,7 @@ describe("testing a webhook", () => {
     { status: 410 },
     { status: 429, headers: { "retry-after": "60" } },
     { status: 500 },
-  ])("says that $status is none, and follows nothing", async (given) => {
+  ])("counts $status as a failure, and follows no redirect", async (given) => {
     dispatcher.receiver.answer({ kind: "answer", ...given });
     const webhook = await newWebhook();
     expect(await test(webhook)).toMatchObject({
@@ -137,33 +137,33 @@ describe("testing a webhook", () => {
     expect(body.enabled).toBe(true);
   });
 
-  it("says 0 when the target closes without an answer, or is not there", async () => {
+  it("returns the status 0 if the target closes the connection or does not listen", async () => {
     dispatcher.receiver.answer({ kind: "close", when: "at once" });
     const failed = { status: 200, body: { success: false, status_code: 0 } };
     expect(await test(await newWebhook())).toMatchObject(failed);
     expect(await test(await newWebhook({ url: "http://127.0.0.1:2/" }))).toMatchObject(failed);
   });
 
-  it("is not held up by a body without an end", async () => {
+  it("succeeds if the response body never ends", async () => {
     dispatcher.receiver.answer({ kind: "endless body" });
     const { body } = await test(await newWebhook());
     expect(body).toMatchObject({ success: true, status_code: 200 });
   });
 
-  it("tells how long the target took", async () => {
+  it("returns the response time of the target", async () => {
     dispatcher.receiver.answer({ kind: "answer", status: 200, delayMs: 120 });
     const { body } = await test(await newWebhook());
     expect(body.response_time_ms).toBeGreaterThanOrEqual(119);
   });
 
-  it("is no delivery, and may be made of a webhook that is switched off", async () => {
+  it("creates no delivery, and works for a disabled webhook", async () => {
     const webhook = await newWebhook({ enabled: false });
     expect((await test(webhook)).body.success).toBe(true);
     const listed = await replica.call(`${webhook.path}/deliveries`, { key: tenant.serverKey });
     expect(listed.body.deliveries).toEqual([]);
   });
 
-  it("goes nowhere private that was allowed earlier", async () => {
+  it("sends nothing to a private target that is not allowed any more", async () => {
     const webhook = await newWebhook();
     const strict = await dispatcher.startReplica({
       rules: { httpsOnly: false, allowPrivate: false },
@@ -178,7 +178,7 @@ describe("testing a webhook", () => {
 });
 
 describe("tests that hang", () => {
-  it("are bounded for each organization, and take nothing from the others", async () => {
+  it("are limited per organization, and do not count for other organizations", async () => {
     const mine = await dispatcher.newTenant(replica);
     const silent = await newWebhook({ url: `${dispatcher.receiver.url}/silent` }, mine);
     let answerNow = () => {};
@@ -200,7 +200,7 @@ describe("tests that hang", () => {
     expect((await test(silent, mine.serverKey)).body.success).toBe(true);
   });
 
-  it("are called off when the service stops, and the caller is asked to come back", async () => {
+  it("are cancelled when the service stops, and answered with 503", async () => {
     dispatcher.receiver.answer({ kind: "hang" });
     const webhook = await newWebhook();
     const stopping = await dispatcher.startReplica();

@@ -16,7 +16,7 @@ import {
   webhooksPerProject,
 } from "./dispatcher-fixture.ts";
 
-/** Webhooks as people make, read, change and delete them. Nothing is sent here. */
+/** The API of webhooks. These tests send no deliveries. */
 let dispatcher: Dispatcher;
 let replica: Replica;
 let tenant: Tenant;
@@ -59,7 +59,7 @@ async function rowOf(id: string) {
 }
 
 describe("creating a webhook", () => {
-  it("answers with it, and with where it is read", async () => {
+  it("returns the webhook and its location", async () => {
     const given = aWebhook({ events: ["flag.created", "flag_state.updated"], secret: "whisper" });
     const created = await post(tenant.path, given);
     expect(created.status).toBe(201);
@@ -81,12 +81,12 @@ describe("creating a webhook", () => {
     });
   });
 
-  it("can make one that is switched off and signs nothing", async () => {
+  it("accepts a disabled webhook without a secret", async () => {
     const { body } = await newWebhook({ enabled: false, secret: null });
     expect(body).toMatchObject({ enabled: false, has_secret: false });
   });
 
-  it("refuses a name that is taken in the project, and no other project's", async () => {
+  it("rejects a name that exists in the project, but not one of another project", async () => {
     const given = aWebhook();
     expect((await post(tenant.path, given)).status).toBe(201);
     expect(await post(tenant.path, given)).toMatchObject({
@@ -97,14 +97,14 @@ describe("creating a webhook", () => {
     expect((await post(other.path, given, other.serverKey)).status).toBe(201);
   });
 
-  it("makes one of many that ask for the same name at once", async () => {
+  it("accepts one of many concurrent requests with the same name", async () => {
     const given = aWebhook();
     const answers = await Promise.all(Array.from({ length: 8 }, () => post(tenant.path, given)));
     const statuses = answers.map(({ status }) => status).sort();
     expect(statuses).toEqual([201, 409, 409, 409, 409, 409, 409, 409]);
   });
 
-  it("is bounded for each project, also for many at once", async () => {
+  it("is limited per project, even for concurrent requests", async () => {
     const other = await dispatcher.newTenant(replica);
     const attempts = Array.from({ length: webhooksPerProject + 5 }, () =>
       post(other.path, aWebhook(), other.serverKey),
@@ -125,7 +125,7 @@ describe("creating a webhook", () => {
   });
 });
 
-/** Each with the field that the answer must name. */
+/** Invalid fields, each with the path that the error message must name. */
 const badFields = [
   { name: "an empty name", fields: { name: "" }, at: "/name" },
   { name: "a blank name", fields: { name: "  " }, at: "/name" },
@@ -143,7 +143,7 @@ const badFields = [
   { name: "a password in the URL", fields: { url: "https://:pw@example.com/" }, at: "/url" },
   { name: "a blank in the URL", fields: { url: " https://example.com/" }, at: "/url" },
   { name: "a line break in the URL", fields: { url: "https://example.com/\nhooks" }, at: "/url" },
-  { name: "a URL that is no Unicode", fields: { url: "https://example.com/\ud800" }, at: "/url" },
+  { name: "an ill-formed URL", fields: { url: "https://example.com/\ud800" }, at: "/url" },
   { name: "a port of another protocol", fields: { url: "https://example.com:6379/" }, at: "/url" },
   { name: "a URL of 2,049 characters", fields: { url: longUrl(2_049) }, at: "/url" },
   { name: "an empty secret", fields: { secret: "" }, at: "/secret" },
@@ -153,7 +153,7 @@ const badFields = [
     fields: { secret: `s${"é".repeat(128)}` },
     at: "/secret",
   },
-  { name: "a secret that is no Unicode", fields: { secret: "half \ud800 a pair" }, at: "/secret" },
+  { name: "an ill-formed secret", fields: { secret: "half \ud800 a pair" }, at: "/secret" },
   { name: "a number for a secret", fields: { secret: 7 }, at: "/secret" },
   { name: "a text for enabled", fields: { enabled: "yes" }, at: "/enabled" },
   { name: "a misspelt field", fields: { event: ["flag.created"] }, at: "/event" },
@@ -164,7 +164,7 @@ function longUrl(length: number): string {
   return start + "a".repeat(length - start.length);
 }
 
-describe("a webhook that cannot be", () => {
+describe("an invalid webhook", () => {
   it.each(badFields)("is not created: $name", async ({ fields, at }) => {
     const { status, body } = await post(tenant.path, aWebhook(fields));
     expect(status).toBe(400);
@@ -172,7 +172,7 @@ describe("a webhook that cannot be", () => {
     expect(body.error.message.split(" ")[0]).toBe(at);
   });
 
-  it.each(badFields)("does not come about by a change: $name", async ({ fields, at }) => {
+  it.each(badFields)("is not the result of a change: $name", async ({ fields, at }) => {
     const webhook = await newWebhook();
     const { status, body } = await patch(webhook.path, fields);
     expect(status).toBe(400);
@@ -186,14 +186,14 @@ describe("a webhook that cannot be", () => {
     expect(body.error.message).toBe(`/${field} is required`);
   });
 
-  it("does not have its secret repeated to it", async () => {
+  it("causes an error response without its secret", async () => {
     const secret = `MARKED ${"s".repeat(300)}`;
     const { body } = await post(tenant.path, aWebhook({ secret }));
     expect(JSON.stringify(body)).not.toContain("MARKED");
   });
 });
 
-describe("a webhook at the edge of what can be", () => {
+describe("a webhook with values at the limits", () => {
   it.each([
     { name: "a secret of 256 bytes in 128 characters", fields: { secret: "é".repeat(128) } },
     { name: "a secret of one byte", fields: { secret: "s" } },
@@ -218,7 +218,7 @@ describe("a webhook at the edge of what can be", () => {
   });
 });
 
-describe("where a webhook may go", () => {
+describe("the URL of a webhook", () => {
   const privateUrls = [
     "https://127.0.0.1/",
     "https://localhost/",
@@ -232,7 +232,7 @@ describe("where a webhook may go", () => {
     "https://[fd00::1]/",
   ];
 
-  it("is nowhere private, in production and in development", async () => {
+  it("must not be private, in production and in development", async () => {
     for (const httpsOnly of [true, false]) {
       const strict = await dispatcher.startReplica({ rules: { httpsOnly, allowPrivate: false } });
       const other = await dispatcher.newTenant(strict);
@@ -250,7 +250,7 @@ describe("where a webhook may go", () => {
     }
   });
 
-  it("is https in production", async () => {
+  it("must be https in production", async () => {
     const strict = await dispatcher.startReplica({
       rules: { httpsOnly: true, allowPrivate: false },
     });
@@ -266,7 +266,7 @@ describe("where a webhook may go", () => {
 });
 
 describe("changing a webhook", () => {
-  it.each(["PATCH", "PUT"])("alters by %s what is given and nothing else", async (method) => {
+  it.each(["PATCH", "PUT"])("by %s changes only the given fields", async (method) => {
     const webhook = await newWebhook({ secret: "whisper" });
     const changed = await replica.call(webhook.path, {
       method,
@@ -281,14 +281,14 @@ describe("changing a webhook", () => {
     expect((await get(webhook.path)).body).toEqual(changed.body);
   });
 
-  it("leaves it as it is when nothing is new", async () => {
+  it("with the current values changes nothing", async () => {
     const { path, body } = await newWebhook({ secret: "whisper" });
     const same = { name: body.name, url: body.url, events: body.events, secret: "whisper" };
     expect((await patch(path, {})).body).toEqual(body);
     expect((await patch(path, same)).body).toEqual(body);
   });
 
-  it("refuses a name that another has, but not its own", async () => {
+  it("rejects the name of another webhook, but not its own name", async () => {
     const [one, other] = [await newWebhook(), await newWebhook()];
     const rejected = await patch(one.path, { name: other.body.name, url: "https://example.com/x" });
     expect(rejected).toMatchObject({ status: 409, body: { error: { code: "CONFLICT_001" } } });
@@ -296,14 +296,14 @@ describe("changing a webhook", () => {
     expect((await patch(one.path, { name: one.body.name })).status).toBe(200);
   });
 
-  it("gives a name to one of many that want it at once", async () => {
+  it("accepts one of many concurrent changes to the same name", async () => {
     const webhooks = await Promise.all(Array.from({ length: 6 }, () => newWebhook()));
     const { name } = aWebhook();
     const answers = await Promise.all(webhooks.map(({ path }) => patch(path, { name })));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409, 409]);
   });
 
-  it("keeps every one of many changes at once", async () => {
+  it("loses no concurrent change", async () => {
     const webhook = await newWebhook();
     await Promise.all([
       patch(webhook.path, { url: "https://example.com/new" }),
@@ -320,8 +320,8 @@ describe("changing a webhook", () => {
   });
 });
 
-describe("another secret", () => {
-  it("takes the place of the one before at once, if no overlap is asked for", async () => {
+describe("a new secret", () => {
+  it("replaces the previous one immediately without an overlap", async () => {
     const webhook = await newWebhook({ secret: "old" });
     const before = await rowOf(webhook.body.id);
     await patch(webhook.path, { secret: "new" });
@@ -330,7 +330,7 @@ describe("another secret", () => {
     expect(row).toMatchObject({ previous_secret: null, previous_secret_ends_at: null });
   });
 
-  it("leaves the one before in force for the overlap, also when the request is repeated", async () => {
+  it("keeps the previous one valid for the overlap, even if the request is repeated", async () => {
     const webhook = await newWebhook({ secret: "old" });
     const before = await rowOf(webhook.body.id);
     const change = { secret: "new", secret_overlap_seconds: 3_600 };
@@ -343,7 +343,7 @@ describe("another secret", () => {
     expect(await rowOf(webhook.body.id)).toEqual(row);
   });
 
-  it("is the only one beside which the newest is in force, however often it changes", async () => {
+  it("overlaps only with the one immediately before it", async () => {
     const webhook = await newWebhook({ secret: "first" });
     await patch(webhook.path, { secret: "second", secret_overlap_seconds: 3_600 });
     const between = await rowOf(webhook.body.id);
@@ -351,21 +351,21 @@ describe("another secret", () => {
     expect((await rowOf(webhook.body.id))?.previous_secret).toEqual(between?.secret);
   });
 
-  it("overlaps with nothing when there was none", async () => {
+  it("overlaps with nothing if it is the first", async () => {
     const webhook = await newWebhook();
     const change = { secret: "first", secret_overlap_seconds: 3_600 };
     expect((await patch(webhook.path, change)).body.has_secret).toBe(true);
     expect(await rowOf(webhook.body.id)).toMatchObject({ previous_secret: null });
   });
 
-  it("ends an overlap when it is repeated without one", async () => {
+  it("ends an overlap if the request is repeated without one", async () => {
     const webhook = await newWebhook({ secret: "old" });
     await patch(webhook.path, { secret: "new", secret_overlap_seconds: 3_600 });
     await patch(webhook.path, { secret: "new" });
     expect(await rowOf(webhook.body.id)).toMatchObject({ previous_secret: null });
   });
 
-  it("leaves nothing of either when it is null", async () => {
+  it("of null deletes both the current and the previous one", async () => {
     const webhook = await newWebhook({ secret: "old" });
     await patch(webhook.path, { secret: "new", secret_overlap_seconds: 3_600 });
     const { body } = await patch(webhook.path, { secret: null });
@@ -376,10 +376,10 @@ describe("another secret", () => {
   it.each([
     { name: "an overlap alone", body: { secret_overlap_seconds: 60 } },
     { name: "an overlap with no secret", body: { secret: null, secret_overlap_seconds: 60 } },
-    { name: "a negative one", body: { secret: "new", secret_overlap_seconds: -1 } },
-    { name: "one of more than 7 days", body: { secret: "new", secret_overlap_seconds: 604_801 } },
+    { name: "a negative overlap", body: { secret: "new", secret_overlap_seconds: -1 } },
+    { name: "more than 7 days", body: { secret: "new", secret_overlap_seconds: 604_801 } },
     { name: "half a second", body: { secret: "new", secret_overlap_seconds: 0.5 } },
-  ])("is refused with $name", async ({ body }) => {
+  ])("is rejected with $name", async ({ body }) => {
     const webhook = await newWebhook({ secret: "old" });
     const before = await rowOf(webhook.body.id);
     const rejected = await patch(webhook.path, body);
@@ -389,8 +389,8 @@ describe("another secret", () => {
   });
 });
 
-describe("switching a webhook off", () => {
-  it("cancels what is open and nothing else", async () => {
+describe("disabling a webhook", () => {
+  it("cancels its open deliveries and no others", async () => {
     const webhook = await newWebhook();
     const statuses = ["pending", "retrying", "delivering", "delivered", "failed", "cancelled"];
     const rows = statuses.map((status) => makeDelivery(tenant, webhook.body.id, status));
@@ -405,13 +405,13 @@ describe("switching a webhook off", () => {
   });
 
   it.each(["PATCH", "DELETE"])(
-    "cancels by %s what is made of an event at the same moment",
+    "by %s cancels a delivery that is created concurrently",
     async (method) => {
       const webhook = await newWebhook();
       const row = makeDelivery(tenant, webhook.body.id, "pending");
       let answer: ReturnType<typeof replica.call> | undefined;
       await dispatcher.admin.begin(async (tx) => {
-        // As whoever makes deliveries of events holds the webhooks meanwhile.
+        // The consumer of events holds this lock while it creates deliveries.
         await tx`select from webhooks where id = ${webhook.body.id} for share`;
         const body = method === "PATCH" ? { enabled: false } : undefined;
         answer = replica.call(webhook.path, { method, key: tenant.serverKey, body });
@@ -424,7 +424,7 @@ describe("switching a webhook off", () => {
     },
   );
 
-  it("lets nothing come back when it is switched on again", async () => {
+  it("cancels deliveries for good, even if the webhook is enabled again", async () => {
     const webhook = await newWebhook();
     const row = makeDelivery(tenant, webhook.body.id, "pending");
     await dispatcher.admin`insert into deliveries ${dispatcher.admin(row)}`;
@@ -436,7 +436,7 @@ describe("switching a webhook off", () => {
     });
   });
 
-  it("leaves alone what a person has asked for", async () => {
+  it("does not cancel redeliveries", async () => {
     const webhook = await newWebhook({ enabled: false });
     const rows = [
       makeDelivery(tenant, webhook.body.id, "pending", { redelivery: true }),
@@ -447,7 +447,7 @@ describe("switching a webhook off", () => {
     expect(await openOf(webhook)).toEqual([rows[0]?.id]);
   });
 
-  it("is finished by another replica when its process has died in the middle", async () => {
+  it("is finished by another replica if its process fails in between", async () => {
     const [off, on] = [await newWebhook({ enabled: false }), await newWebhook()];
     const kept = makeDelivery(tenant, on.body.id, "pending");
     const rows = [kept, makeDelivery(tenant, off.body.id, "retrying")];
@@ -457,7 +457,7 @@ describe("switching a webhook off", () => {
     expect(await openOf(on)).toEqual([kept.id]);
   });
 
-  it("is finished before it is switched on again", async () => {
+  it("is finished before the webhook is enabled again", async () => {
     const webhook = await newWebhook({ enabled: false });
     const row = makeDelivery(tenant, webhook.body.id, "retrying");
     await dispatcher.admin`insert into deliveries ${dispatcher.admin(row)}`;
@@ -482,24 +482,24 @@ describe("switching a webhook off", () => {
     return rows.map(({ id }) => id);
   }
 
-  it("holds nobody's events up while a leftover is cancelled before it is switched on again", async () => {
+  it("does not delay events while leftovers are cancelled before the webhook is enabled again", async () => {
     const webhook = await newWebhook({ enabled: false });
     const row = makeDelivery(tenant, webhook.body.id, "retrying");
     await dispatcher.admin`insert into deliveries ${dispatcher.admin(row)}`;
     let answer: ReturnType<typeof replica.call> | undefined;
     await dispatcher.admin.begin(async (tx) => {
-      // Cancelling waits for this, as if there were very many.
+      // This lock delays the cancellation, as a large backlog would.
       await tx`select from deliveries where id = ${row.id} for update`;
       answer = patch(webhook.path, { enabled: true });
       await eventually(() => waitsForLock(dispatcher), { because: "the leftover is cancelled" });
-      // As whoever makes deliveries of events takes it.
+      // The consumer of events takes this lock. It must be free.
       await tx`select from webhooks where id = ${webhook.body.id} for share nowait`;
     });
     expect((await answer)?.body.enabled).toBe(true);
     expect(await openOf(webhook)).toEqual([]);
   });
 
-  it("answers before all of a very large backlog is cancelled, and the rest is cancelled later", async () => {
+  it("responds before a very large backlog is cancelled, and the rest is cancelled later", async () => {
     const webhook = await newWebhook();
     await putBacklog(webhook, cancelledAtOnce + cancelledInARequest + 1);
     await patch(webhook.path, { enabled: false });
@@ -511,7 +511,7 @@ describe("switching a webhook off", () => {
   it.each([
     { method: "PATCH", body: { enabled: false } },
     { method: "DELETE", body: undefined },
-  ])("cancels by $method a backlog that is larger than one batch", async ({ method, body }) => {
+  ])("by $method cancels a backlog that is larger than one batch", async ({ method, body }) => {
     const webhook = await newWebhook();
     await putBacklog(webhook, 2 * cancelledAtOnce + 1);
     await replica.call(webhook.path, { method, key: tenant.serverKey, body });
@@ -520,7 +520,7 @@ describe("switching a webhook off", () => {
 });
 
 describe("deleting a webhook", () => {
-  it("takes it away, cancels what is open, and hides the rest", async () => {
+  it("cancels its open deliveries, and hides the others", async () => {
     const webhook = await newWebhook();
     const rows = ["pending", "delivered"].map((status) =>
       makeDelivery(tenant, webhook.body.id, status),
@@ -549,7 +549,7 @@ describe("deleting a webhook", () => {
 });
 
 describe("listing webhooks", () => {
-  it("answers all of the project, in the order in which they were made", async () => {
+  it("returns all of the project, in the order of creation", async () => {
     const other = await dispatcher.newTenant(replica);
     const made = [];
     for (const name of ["Zebra", "Ant"])
@@ -558,7 +558,7 @@ describe("listing webhooks", () => {
   });
 });
 
-describe("who may", () => {
+describe("access to the routes", () => {
   /** Every route, once. */
   const routes = (path: string, webhookId: string, deliveryId: string) => [
     { method: "GET", path },
@@ -587,7 +587,7 @@ describe("who may", () => {
     return { webhook, row };
   }
 
-  it("needs a server key that may know of the whole project", async () => {
+  it("requires a server key that is not restricted to an environment", async () => {
     const { webhook, row } = await aDelivery();
     const at = [tenant.path, webhook.body.id, row.id] as const;
     expect(await everyRoute("hs_nobody", ...at)).toEqual(new Set(["AUTH_001"]));
@@ -596,7 +596,7 @@ describe("who may", () => {
     expect((await get(webhook.path)).body).toEqual(webhook.body);
   });
 
-  it("finds nothing of another tenant, by its own project's path either", async () => {
+  it("does not reveal another tenant's webhooks, not even by the caller's project path", async () => {
     const { webhook, row } = await aDelivery();
     const other = await dispatcher.newTenant(replica);
     const missing = new Set(["NOT_FOUND_001"]);
@@ -611,12 +611,12 @@ describe("who may", () => {
     expect((await get(webhook.path)).body).toEqual(webhook.body);
   });
 
-  it("answers ids that nothing has, and ids that are none, like each other", async () => {
+  it("answers 404 for unknown and for invalid ids", async () => {
     for (const id of [uuidv4(), "nothing", "%00"])
       expect((await get(`${tenant.path}/${id}`)).body.error.code).toBe("NOT_FOUND_001");
   });
 
-  it("reads ids in any case", async () => {
+  it("accepts ids in upper case", async () => {
     const webhook = await newWebhook();
     const path = `/api/v1/projects/${tenant.projectId.toUpperCase()}/webhooks/${webhook.body.id.toUpperCase()}`;
     expect((await get(path)).body).toEqual(webhook.body);

@@ -20,12 +20,12 @@ const defaultPageSize = 100;
 
 const noSuchDelivery = createProblem("NOT_FOUND_001", "There is no such delivery of this webhook.");
 
-/** The routes of what was, is and will be delivered. Every one needs a server key of the project. */
+/** Registers the routes of deliveries. Each requires a server key of the project. */
 export function registerDeliveryRoutes(
   app: App,
   options: {
     sql: Sql;
-    /** Told when an attempt is due at once. */
+    /** Called when an attempt is due immediately. */
     onDue: () => void;
     authenticate: AuthenticateServerKey;
   },
@@ -79,7 +79,7 @@ export function registerDeliveryRoutes(
   });
 }
 
-/** A delivery as the API shows it. */
+/** Returns a delivery in the format of the API. */
 export function deliveryResource(delivery: Delivery): contract.Delivery {
   return {
     id: delivery.id,

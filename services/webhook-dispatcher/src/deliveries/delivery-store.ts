@@ -7,10 +7,10 @@ import {
   maxStoredAttempts,
 } from "./delivery.ts";
 
-/** Deliveries in PostgreSQL, as people read them and ask for another attempt. */
+/** A delivery of a webhook. */
 type Scope = { webhookId: string; deliveryId: string };
 
-/** The newest first, older than `beforeId`. */
+/** Returns the deliveries older than `beforeId`, the newest first. */
 export async function listDeliveries(
   sql: Sql,
   query: {
@@ -51,19 +51,19 @@ export async function findDelivery(
   return delivery && { ...delivery, attempts: delivery.attempts.map(revived) };
 }
 
-/** Instants inside of JSON have come as text. */
+/** Converts the timestamp, which is a string in JSON. */
 function revived(attempt: Attempt): Attempt {
   return { ...attempt, attemptedAt: new Date(attempt.attemptedAt) };
 }
 
 /**
- * Has one more attempt made now. What waits for its time is brought forward, and its retries stay as
- * they are; what has ended gets one attempt, without retries. An attempt that is just being made is the
- * one asked for, so nobody ever makes two at once. Two who ask at once get one attempt as well.
+ * Requests one more attempt now. An open delivery becomes due now and keeps its retries. An ended delivery gets one
+ * attempt without retries. If an attempt is in progress, it is the requested one, so a delivery never has two attempts
+ * at the same time. Two concurrent requests cause one attempt.
  *
- * The webhook's row is held meanwhile, so that nothing waits for a webhook that is just being deleted;
- * that it is switched off does not matter, because a person asks. What still waits then is just being
- * cancelled, so it gets one attempt as what has ended does, which cancelling leaves alone.
+ * The webhook's row is locked, so that no delivery waits for a webhook that is being deleted. A disabled webhook
+ * accepts redeliveries. Its open deliveries are about to be cancelled, so this one is marked as a redelivery, which
+ * prevents that.
  */
 export async function redeliver(
   sql: Sql,
@@ -99,10 +99,10 @@ const columns = fragment`
   next_attempt_at as "nextAttemptAt", delivered_at as "deliveredAt"`;
 
 /**
- * Says that webhooks have something to be done at a time, if nothing is due there earlier. This goes
- * last in a transaction: the row is locked until its end, so whoever is just working out when the
- * webhook is due next either sees these deliveries or is waited for. Webhooks in the order of their ids,
- * so that two transactions never wait for each other.
+ * Brings the due time of lanes forward to `dueAt`, unless they are due earlier. Call it last in a transaction, because
+ * the rows are locked until the commit. A concurrent update of the due time either sees these deliveries, or finishes
+ * before this statement continues. The rows are locked in the order of their ids, so that two transactions cannot
+ * deadlock.
  */
 export async function pokeLanes(
   tx: Transaction,
@@ -120,13 +120,13 @@ export async function pokeLanes(
 }
 
 /**
- * Gives up what has waited for longer than deliveries are kept, which only a target that hangs leaves
- * so: what comes for it may be more than it ever takes. So its backlog is bounded by time, and what has
- * failed is cleaned up later as everything that has ended. What a person has asked for waits as long from
- * then on; what is being sent is looked at when it waits again.
+ * Fails deliveries that have waited longer than the retention period. Only a hanging target causes them, because it may
+ * receive more events than it accepts. This bounds its backlog by time. The clean-up deletes the failed deliveries
+ * later. For a redelivery, the period begins with the request. Deliveries with an attempt in progress are skipped until
+ * they wait again.
  *
- * Ids are in the order of creation. All that are older than the bound have mostly been cleaned up, so
- * reading them by their ids costs little beside the backlog itself.
+ * Ids have the order of creation. Most deliveries with older ids have been deleted, so a scan by id costs little more
+ * than the backlog.
  */
 export async function giveUpOldDeliveries(
   sql: Sql,

@@ -1,11 +1,11 @@
 import type { DeliveryStatus, EventName } from "@halyard/contracts";
 
 /**
- * One event for one webhook. Open deliveries are `pending` until their first attempt, or from when a
- * person asked for another one, `delivering` while an attempt is made, and `retrying` between attempts.
+ * One event for one webhook. An open delivery is `pending` until its first attempt or a requested one, `delivering`
+ * during an attempt, and `retrying` between attempts.
  */
 export type Delivery = {
-  /** Of version 7: the order of the ids is that of creation. */
+  /** UUID version 7, so the order of ids is the order of creation. */
   id: string;
   webhookId: string;
   organizationId: string;
@@ -13,34 +13,34 @@ export type Delivery = {
   eventId: string;
   event: EventName;
   status: DeliveryStatus;
-  /** All attempts that were made, those of redeliveries too. */
+  /** Number of attempts, including redeliveries. */
   attemptsMade: number;
   createdAt: Date;
-  /** While the delivery waits for one. */
+  /** Set while the delivery waits for an attempt. */
   nextAttemptAt: Date | null;
-  /** When an attempt succeeded last, also when one that was asked for later has failed. */
+  /** Time of the last successful attempt. A failed redelivery does not clear it. */
   deliveredAt: Date | null;
 };
 
 /** One request to the target. */
 export type Attempt = {
-  /** Of version 7. */
+  /** UUID version 7. */
   id: string;
   attemptedAt: Date;
-  /** Null when there was no answer. */
+  /** Null if there was no response. */
   statusCode: number | null;
   durationMs: number;
-  /** A few words on why there was no answer; null when there was one. */
+  /** A short description of the failure; null if there was a response. */
   error: string | null;
-  /** The beginning of the answer. */
+  /** The beginning of the response body. */
   responseBody: string | null;
 };
 
 /**
- * Of one delivery; the newest. An event brings about six. The others a person has asked for, and whoever
- * asks in a loop fills no table, and gets no answer of many megabytes.
+ * Maximum number of stored attempts per delivery. The oldest are deleted. A delivery has about six attempts without
+ * redeliveries. The bound prevents a client that requests redeliveries in a loop from filling the table.
  */
 export const maxStoredAttempts = 100;
 
-/** The text that is sent and signed in every attempt, and the attempts in the order of time. */
+/** A delivery with the text that every attempt signs and sends, and its attempts in the order of time. */
 export type DeliveryWithAttempts = Delivery & { payload: string; attempts: Attempt[] };

@@ -11,21 +11,21 @@ import {
   saysGoneForGood,
 } from "./decide-after-attempt.ts";
 
-/** An attempt that was made, and what it leads to unless the webhook was switched off meanwhile. */
+/** A finished attempt. `next` is the new state of the delivery, unless the webhook was disabled meanwhile. */
 export type MadeAttempt = {
   delivery: ClaimedDelivery;
   attempt: Attempt;
   next: AfterAttempt;
-  /** It took long. */
+  /** The attempt timed out or took longer than five seconds. */
   slow: boolean;
 };
 
 export type Recorded = { status: "delivered" | "retrying" | "failed" | "cancelled" | "claim lost" };
 
 /**
- * Keeps an attempt, and moves its delivery on; all at once, so that there is no retry without the
- * attempt before it. If the claim was lost, because this process stood still until it had run out,
- * the attempt is kept all the same, and the delivery is the other one's to move.
+ * Stores an attempt and updates its delivery in one transaction, so that there is no retry without the attempt before
+ * it. If the claim was lost because this process was suspended until it expired, only the attempt is stored. The
+ * process with the new claim updates the delivery.
  */
 export async function recordAttempt(sql: Sql, made: MadeAttempt): Promise<Recorded> {
   if (made.next.status === "delivered" && (await recordDelivered(sql, made)))
@@ -34,8 +34,8 @@ export async function recordAttempt(sql: Sql, made: MadeAttempt): Promise<Record
     const { webhook } = made.delivery;
     const { next, mayBeGone } = await lockWebhookFor(tx, made);
     const moved = await moveDelivery(tx, made, next);
-    const isKept = await keepAttempt(tx, made);
-    if (moved === undefined) return isKept ? await countLate(tx, made) : { status: next.status };
+    const isStored = await storeAttempt(tx, made);
+    if (moved === undefined) return isStored ? await countLate(tx, made) : { status: next.status };
     if (mayBeGone && moved.goneOnly)
       await disableWebhook(tx, webhook.id, {
         author: "webhook-dispatcher",
@@ -45,7 +45,7 @@ export async function recordAttempt(sql: Sql, made: MadeAttempt): Promise<Record
     await tx`
       update lanes set slow = ${made.slow}
       where webhook_id = ${webhook.id} and slow <> ${made.slow}`;
-    if (moved.attemptsMade > maxStoredAttempts) await forgetOldest(tx, made.delivery);
+    if (moved.attemptsMade > maxStoredAttempts) await deleteOldest(tx, made.delivery);
     if (moved.dueAt !== null) await pokeLanes(tx, [webhook.id], moved.dueAt);
     return { status: next.status };
   });
@@ -89,11 +89,11 @@ async function recordDelivered(
 type Next = AfterAttempt | ReturnType<typeof decideWhetherToRetry>;
 
 /**
- * Where the webhook matters it is locked before the delivery, as everybody does it. Most attempts
- * succeed, and then nobody has to wait for anybody.
+ * Locks the webhook if its state decides what happens to the delivery. All transactions lock the webhook before the
+ * delivery. Successful attempts need no lock.
  *
- * The webhook may be gone for good if it is still on, and still goes to where the attempt went: a person
- * may have corrected it meanwhile.
+ * `mayBeGone` is true if the webhook is still enabled and still has the URL of the attempt. Otherwise a user may have
+ * corrected it meanwhile, and it must not be disabled.
  */
 async function lockWebhookFor(
   tx: Transaction,
@@ -114,7 +114,7 @@ async function lockWebhookFor(
 
 type Moved = { dueAt: Date | null; goneOnly: boolean; attemptsMade: number };
 
-/** Undefined when the claim was lost. */
+/** Updates the delivery. Returns undefined if the claim was lost. */
 async function moveDelivery(
   tx: Transaction,
   { delivery }: MadeAttempt,
@@ -139,7 +139,7 @@ async function moveDelivery(
   return moved;
 }
 
-/** The attempt is one more of the delivery, which is another's to move; what it has told counts. */
+/** Counts an attempt whose claim was lost, and records if it was not a 410. The new claim's process does the rest. */
 async function countLate(tx: Transaction, { delivery, attempt }: MadeAttempt): Promise<Recorded> {
   await tx`
     update deliveries
@@ -149,11 +149,10 @@ async function countLate(tx: Transaction, { delivery, attempt }: MadeAttempt): P
 }
 
 /**
- * False when there was nothing to keep. All of this may have been recorded before, if the connection
- * was lost after the commit and before its answer. Or the delivery may have been cleaned up, if the
- * process stood still for as long as that takes.
+ * Stores the attempt. Returns false if there was no row to insert: the attempt was committed before and only the
+ * response was lost, or the delivery was deleted while the process was suspended.
  */
-async function keepAttempt(tx: Transaction, { delivery, attempt }: MadeAttempt): Promise<boolean> {
+async function storeAttempt(tx: Transaction, { delivery, attempt }: MadeAttempt): Promise<boolean> {
   const kept = await tx`
     insert into attempts (id, delivery_id, attempted_at, status_code, duration_ms, error,
       response_body)
@@ -165,8 +164,8 @@ async function keepAttempt(tx: Transaction, { delivery, attempt }: MadeAttempt):
   return kept.count > 0;
 }
 
-/** The claim of this delivery is ours, so nobody else records or forgets one at the same time. */
-async function forgetOldest(tx: Transaction, delivery: ClaimedDelivery): Promise<void> {
+/** Deletes the oldest attempts. This process holds the claim, so no other process writes attempts at the same time. */
+async function deleteOldest(tx: Transaction, delivery: ClaimedDelivery): Promise<void> {
   await tx`
     delete from attempts
     where id = any(array(

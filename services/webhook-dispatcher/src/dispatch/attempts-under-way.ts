@@ -3,13 +3,13 @@ import type { ClaimedDelivery, HeldClaim } from "./claim-store.ts";
 import type { MakeAttempt } from "./make-attempt.ts";
 import type { Slot } from "./plan-claims.ts";
 
-/** The attempts that this process is making, each in a slot of its own. */
+/** The attempts in progress in this process. Each uses one slot. */
 export type AttemptsUnderWay = {
   slots(): Slot[];
-  /** What these attempts are made for, until each is recorded. */
+  /** Returns the claims of these attempts. A claim is held until its attempt is recorded. */
   held(): HeldClaim[];
   begin(delivery: ClaimedDelivery, kind: "quick" | "slow"): void;
-  /** Lets them come to their end, for a few seconds, and calls the rest off. */
+  /** Waits a few seconds for the attempts to end, then cancels the others. */
   finish(): Promise<void>;
 };
 
@@ -18,16 +18,16 @@ export type AttemptsUnderWay = {
  * in its place, but its webhook gets no second attempt meanwhile.
  */
 const lingersAfterMs = 500;
-/** Longer than all but hanging targets take, and far below the bound on stopping. */
+/** Time that a stop waits for attempts. Only hanging targets take longer. It is far below the time limit of a stop. */
 const timeoutMs = 5_000;
 
 export function createAttemptsUnderWay(options: {
   makeAttempt: MakeAttempt;
-  /** A slot has become free, or one for another attempt. */
+  /** Called when another attempt may begin: an attempt has ended or lingers. */
   onRoom: () => void;
 }): AttemptsUnderWay {
   const { makeAttempt, onRoom } = options;
-  const callOff = new AbortController();
+  const cancel = new AbortController();
   const underWay = new Map<Slot, { delivery: ClaimedDelivery; ended: Promise<void> }>();
 
   async function run(slot: Slot, delivery: ClaimedDelivery): Promise<void> {
@@ -36,7 +36,7 @@ export function createAttemptsUnderWay(options: {
       onRoom();
     }, lingersAfterMs);
     try {
-      await makeAttempt(delivery, callOff.signal);
+      await makeAttempt(delivery, cancel.signal);
     } finally {
       clearTimeout(timer);
       underWay.delete(slot);
@@ -57,7 +57,7 @@ export function createAttemptsUnderWay(options: {
       const timeout = new AbortController();
       await Promise.race([ended, pause(timeoutMs, timeout.signal)]);
       timeout.abort();
-      callOff.abort();
+      cancel.abort();
       await ended;
     },
   };

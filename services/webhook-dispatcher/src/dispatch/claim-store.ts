@@ -7,48 +7,48 @@ import type { Delivering } from "./decide-after-attempt.ts";
 import type { ExpiredClaim } from "./expired-claims.ts";
 import type { Lane, LaneSearch } from "./plan-claims.ts";
 
-/** A delivery that this process is to make an attempt at, with all that the attempt needs. */
+/** A delivery that this process has claimed, with everything that its attempt needs. */
 export type ClaimedDelivery = Delivering & {
   id: string;
   event: EventName;
   payload: string;
-  /** How long it has waited for its first attempt; null when this is a later one. */
+  /** Time that the delivery has waited for its first attempt; null for later attempts. */
   waitedMs: number | null;
   webhook: Pick<Webhook, "id" | "organizationId" | "url" | "secret" | "previousSecret">;
-  /** The id under which it was claimed. Whoever claims it later does so under another one. */
+  /** The id of the claim. Every claim has a new id. */
   claim: string;
-  /** A moment before it was claimed, by the process's clock that never goes back. */
+  /** The monotonic time just before the claim. */
   claimedAtMs: number;
 };
 
-/** What a process has in hand: it makes the attempt, or has yet to record it. */
+/** A claim whose attempt is in progress or not yet recorded. */
 export type HeldClaim = Pick<ClaimedDelivery, "id" | "claim">;
 
 export type ClaimTimes = {
   /**
-   * How long a claim holds. An attempt that begins in its first half ends in it: 30 s, and what recording
-   * takes.
+   * Lifetime of a claim. An attempt that begins in the first half ends before the claim expires: it takes 30 s and the
+   * time to record it.
    */
   lastsMs: number;
-  /** How often a process looks for claims that have run out. */
+  /** Interval of the check for expired claims. */
   pollIntervalMs: number;
 };
 
 export const defaultClaimTimes: ClaimTimes = { lastsMs: 60_000, pollIntervalMs: 1_000 };
 /**
- * A process that was stopped between claiming and sending leaves the delivery alone when it goes on after
- * this time: somebody else is going to claim it.
+ * Maximum time from claiming to sending. A process that was suspended for longer does not send the delivery, because
+ * another process may claim it.
  */
 export const latestStartMs = 25_000;
 
 /**
- * The statements by which due deliveries are found, claimed and given back.
+ * The statements that find, claim and release due deliveries.
  *
- * Locks are taken in one order: webhooks, deliveries, lanes. A lane says when its webhook is due next;
- * its row is written last in a transaction, so that it is locked for moments.
+ * Transactions take locks in one order: webhooks, deliveries, lanes. A lane contains the time at which its webhook is
+ * due next. A transaction writes the lane last, so that the row is locked for a short time.
  */
 
-/** Lanes that are due now or will be soon, the one that has been due longest first. */
+/** Finds the lanes that are due now or within `aheadMs`, in the order of their due times. */
 export const findLanes = (sql: Sql, search: LaneSearch, aheadMs: number) => sql<Lane[]>`
   select webhook_id as "webhookId", organization_id as "organizationId", slow,
     (extract(epoch from due_at - now()) * 1000)::float8 as "dueInMs"
@@ -60,9 +60,9 @@ export const findLanes = (sql: Sql, search: LaneSearch, aheadMs: number) => sql<
   limit ${search.limit}`;
 
 /**
- * Takes up to so many due deliveries of each webhook, the longest due first. Replicas that claim at the
- * same time get different ones. The bound is one number for all of these webhooks: so the database
- * knows it when it plans, and reads the beginning of each webhook's part of an index and no more.
+ * Claims up to `atMost` due deliveries of each webhook, in the order of their due times. Replicas that claim
+ * concurrently claim different deliveries. The limit is one number for all webhooks, so PostgreSQL knows it when it
+ * plans the query, and reads only the beginning of each webhook's range in the index.
  */
 export const claimStatement = (
   sql: Sql,
@@ -108,7 +108,7 @@ export const claimStatement = (
 type Row = Omit<ClaimedDelivery, "webhook" | "status" | "claim" | "claimedAtMs"> &
   SecretColumns & { webhookId: string; organizationId: string; url: string };
 
-/** In the order in which they are to be sent. */
+/** Claims due deliveries and returns them in the order in which they are sent. */
 export async function claimDeliveries(
   sql: Sql,
   planned: Parameters<typeof claimStatement>[1] & { claimedAtMs: number },
@@ -129,10 +129,9 @@ export async function claimDeliveries(
 }
 
 /**
- * Works out when webhooks are due next, after something was claimed. The rows are locked by one
- * statement and written by another: the second one sees what was committed until the lock was there,
- * and whoever adds a delivery later waits for the lock. What somebody else has locked is left as it
- * is: due, so it is looked at again.
+ * Updates the due times of lanes after a claim. One statement locks the rows and another one updates them, so that the
+ * update sees all deliveries that were committed before the lock. A transaction that adds a delivery later waits for
+ * the lock. Lanes that another transaction has locked stay due, so the next search finds them again.
  */
 export async function settleLanes(sql: Sql, webhookIds: readonly string[]): Promise<void> {
   await sql.begin(async (tx) => {
@@ -159,14 +158,14 @@ export const settleStatement = (sql: Sql | Transaction, webhookIds: string[]) =>
   )
   where webhook_id = any(${webhookIds}::uuid[])`;
 
-/** Leaves a claim that is nobody's: whoever looks for such claims next makes the delivery due again. */
-export async function giveUpClaim(sql: Sql, { id, claim }: HeldClaim): Promise<void> {
+/** Ends a claim. The next check for expired claims makes the delivery due again. */
+export async function releaseClaim(sql: Sql, { id, claim }: HeldClaim): Promise<void> {
   await sql`
     update deliveries set claimed_by = null, claimed_until = now() - interval '1 microsecond'
     where id = ${id} and claimed_by = ${claim}`;
 }
 
-/** Lets claims that have run out hold anew, for whoever still has them in hand. */
+/** Extends expired claims that their process still holds. */
 export const renewClaims = (sql: Sql, held: readonly HeldClaim[], lastsMs: number) => sql`
   update deliveries set claimed_until = now() + ${lastsMs} * interval '1 millisecond'
   where id = any(array(
@@ -181,11 +180,11 @@ export const renewClaims = (sql: Sql, held: readonly HeldClaim[], lastsMs: numbe
   ))`;
 
 /**
- * Makes deliveries due again whose claim has run out and is nobody's any more, and answers how many.
- * Nobody knows whether the attempt was made; so it is made again. What was switched off meanwhile is
- * cancelled, unless a person asked for the attempt.
+ * Releases expired claims, makes their deliveries due again, and returns the number of deliveries. The attempt may have
+ * been made already, so the target may receive it twice. If the webhook was disabled meanwhile, the delivery is
+ * cancelled, unless it is a redelivery.
  */
-export async function freeExpiredClaims(
+export async function releaseExpiredClaims(
   sql: Sql,
   expired: readonly ExpiredClaim[],
 ): Promise<number> {

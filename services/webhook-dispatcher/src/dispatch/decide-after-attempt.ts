@@ -1,13 +1,13 @@
 import type { SendResult } from "../sending/send.ts";
 
-/** A delivery while an attempt is made: the only state that an attempt's result can lead on from. */
+/** A delivery with an attempt in progress. The result of an attempt can change no other state. */
 export type Delivering = {
   status: "delivering";
-  /** How many attempts the event itself has brought about before this one. */
+  /** Number of earlier attempts without redeliveries. */
   seriesAttempts: number;
-  /** A person asked for this attempt after the delivery had ended: it has no retries. */
+  /** The attempt was requested after the delivery had ended. It has no retries. */
   redelivery: boolean;
-  /** Every attempt before this one was answered 410. */
+  /** All earlier attempts were answered with 410. */
   goneOnly: boolean;
 };
 
@@ -16,12 +16,12 @@ type Retrying = { status: "retrying"; afterMs: number; goneOnly: boolean };
 type Failed = { status: "failed"; goneOnly: boolean };
 type Cancelled = { status: "cancelled"; goneOnly: boolean };
 
-/** What an attempt's result makes of a delivery. */
+/** The state of a delivery after an attempt. */
 export type AfterAttempt = Delivered | Retrying | Failed;
 
 const gone = 410;
 
-/** `random` is from 0 to 1. */
+/** Decides the next state of a delivery. `random` is from 0 to 1. */
 export function decideAfterAttempt(
   delivering: Delivering,
   result: SendResult,
@@ -41,7 +41,7 @@ export function decideAfterAttempt(
     : { status: "retrying", afterMs, goneOnly };
 }
 
-/** What was switched off, or deleted, while the attempt was made is not tried again. */
+/** Cancels the retry if the webhook was disabled or deleted during the attempt. */
 export function decideWhetherToRetry(
   next: Retrying,
   webhook: { enabled: boolean } | undefined,
@@ -49,40 +49,40 @@ export function decideWhetherToRetry(
   return webhook?.enabled === true ? next : { status: "cancelled", goneOnly: next.goneOnly };
 }
 
-/** Whether a target has said in this attempt that it is gone for good. */
+/** Returns whether the target responded to this attempt with 410. */
 export const saysGone = (attempt: { statusCode: number | null }): boolean =>
   attempt.statusCode === gone;
 
-/** Whether a target has said in every attempt of a delivery that it is gone for good. */
+/** Returns whether a delivery has failed and the target responded to every attempt with 410. */
 export const saysGoneForGood = (next: AfterAttempt): boolean =>
   next.status === "failed" && next.goneOnly;
 
 /**
- * A target that takes longer, whatever it answers then, holds what an attempt takes as one does that hangs.
- * Good ones answer within a second, even while they start anew or collect garbage.
+ * Time after which an attempt counts as slow, with any response. A slow target holds a slot almost as a hanging one
+ * does. Healthy targets respond within a second, even during a restart or a garbage collection.
  */
 const longMs = 5_000;
 
 export const tookLong = (result: SendResult): boolean =>
   result.durationMs > longMs || (result.kind === "failed" && result.timedOut);
 
-/** A redirect is not followed, and is no delivery. */
+/** Returns whether the target responded with 2xx. A redirect is not followed and counts as a failure. */
 export const wasDelivered = (result: SendResult): boolean =>
   result.kind === "answered" && result.status >= 200 && result.status < 300;
 
-/** How long after each failed attempt the next one is made; as many retries as there are delays. */
+/** Delay before each retry. The number of delays is the number of retries. */
 export type RetryPlan = readonly number[];
 
-/** A target that was away for all of its webhooks is not told by all of them at the same moment. */
+/** Jitter as a share of the delay. Without it, all deliveries of a failed target are retried at the same moment. */
 const jitterShare = 0.1;
-/** A target may ask to be left alone for this long at most. */
+/** Upper bound on the delay in `Retry-After`. */
 const maxRetryAfterMs = 24 * 60 * 60 * 1_000;
-/** The answers whose `Retry-After` counts: too many requests, and unavailable for now. */
+/** Statuses whose `Retry-After` is observed: Too Many Requests and Service Unavailable. */
 const statusesWithRetryAfter = [429, 503];
 
 /**
- * How long to wait before the retry that follows so many attempts; undefined when there is none left.
- * `random` is from 0 to 1.
+ * Returns the delay before the retry after `attempts` attempts; undefined if no retry is left. `random` is from 0
+ * to 1.
  */
 export function retryDelayMs(
   plan: RetryPlan,

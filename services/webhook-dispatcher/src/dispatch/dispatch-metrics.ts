@@ -4,45 +4,45 @@ import type { Recorded } from "./attempt-store.ts";
 import { wasDelivered } from "./decide-after-attempt.ts";
 import type { Slot } from "./plan-claims.ts";
 
-/** How attempts and deliveries end, how long deliveries wait, and what is under way. */
+/** Metrics of attempts and deliveries: results, waiting times, and attempts in progress. */
 export type DispatchMetrics = {
-  /** `waitedMs` is given for the first attempt of a delivery. */
+  /** `waitedMs` is set for the first attempt of a delivery only. */
   attempted(result: SendResult, waitedMs: number | null): void;
   moved(status: Recorded["status"]): void;
   underWay(slots: readonly Slot[]): void;
 };
 
-/** From at once to what an outage of an hour makes of it. */
+/** From 5 ms to the delay that an outage of an hour causes. */
 const waitBucketsSeconds = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600,
 ];
-/** To the time-out. */
+/** From 10 ms to the time-out of an attempt. */
 const durationBucketsSeconds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30];
 
 export function createDispatchMetrics(registry: Registry): DispatchMetrics {
   const registers = [registry];
   const attempts = new Histogram({
     name: "halyard_webhook_attempt_duration_seconds",
-    help: "How long attempts to deliver took, by how they ended.",
+    help: "Duration of delivery attempts, by outcome.",
     labelNames: ["outcome"],
     buckets: durationBucketsSeconds,
     registers,
   });
   const waits = new Histogram({
     name: "halyard_webhook_first_attempt_delay_seconds",
-    help: "How long deliveries waited for their first attempt after their event had been read.",
+    help: "Time from the receipt of an event to the first attempt of a delivery.",
     buckets: waitBucketsSeconds,
     registers,
   });
   const moves = new Counter({
     name: "halyard_webhook_deliveries_total",
-    help: "What became of deliveries by an attempt.",
+    help: "Deliveries after an attempt, by their new status.",
     labelNames: ["status"],
     registers,
   });
   const slotsInUse = new Gauge({
     name: "halyard_webhook_attempts_in_progress",
-    help: "Attempts to deliver that are under way in this process, by the kind of slot they take.",
+    help: "Delivery attempts in progress in this process, by the kind of their slot.",
     labelNames: ["kind"],
     registers,
   });

@@ -25,24 +25,24 @@ import {
 } from "./plan-claims.ts";
 
 /**
- * Sends deliveries when they are due. It looks for webhooks that have something due, claims of each as
- * much as its share allows, begins the attempts, and looks again until nothing more can be claimed. Then
- * it sleeps until the next one is due, until somebody says that there is something, until an attempt
- * makes room, and a second at most: another replica may have left something over.
+ * Sends deliveries when they are due. The dispatcher searches for due webhooks, claims as many deliveries of each as
+ * its share allows, begins the attempts, and repeats this until it can claim no more. Then it sleeps until the next
+ * delivery is due, `wake` is called, or an attempt frees a slot. It sleeps for one second at most, because another
+ * replica may have left due deliveries.
  *
- * Nothing is kept in memory but what is under way. A process that dies leaves claims, which run out.
+ * Memory contains only the attempts in progress. The claims of a failed process expire.
  */
 export type Dispatcher = {
-  /** There may be something that is due sooner than what is waited for. */
+  /** Ends the sleep, because a delivery may be due earlier than expected. */
   wake(): void;
-  /** What it has claimed and not yet recorded. */
+  /** Returns the claims whose attempts are not yet recorded. */
   held(): HeldClaim[];
-  /** Claims no more, and ends what is under way. */
+  /** Stops claiming, and ends the attempts in progress. */
   stop(): Promise<void>;
 };
 
 const pollIntervalMs = 1_000;
-/** What was found due and could not be claimed is another's, or held for a moment. */
+/** Pause if due deliveries could not be claimed, because another transaction has locked or claimed them. */
 const contendedPauseMs = 10;
 const retryAfterMs = 250;
 
@@ -74,7 +74,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     while (!signal.aborted) await wakeUp.sleep(await dispatch(), signal);
   }
 
-  /** Begins what can begin; answers how long there is nothing to do. */
+  /** Begins all attempts that may begin. Returns the time until there is more to do. */
   async function dispatch(): Promise<number> {
     try {
       const searches = searchesFor(underWay.slots(), bounds);
@@ -90,7 +90,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
       return claimed === 0 ? contendedPauseMs : 0;
     } catch (error) {
       if (!isOutage(error)) throw error;
-      logger.warn({ err: error }, "what is due is not sent yet");
+      logger.warn({ err: error }, "due deliveries could not be claimed; retrying");
       return retryAfterMs;
     }
   }
@@ -132,7 +132,7 @@ async function claim(
 
 const isAhead = (dueInMs: number) => dueInMs > 0;
 
-/** The sending of what is due: by this process, and once more of what a dead one had claimed. */
+/** Starts the dispatcher and the check for expired claims. */
 export function startDispatch(
   options: Omit<MakeAttemptOptions, "metrics"> & {
     metrics: Registry;

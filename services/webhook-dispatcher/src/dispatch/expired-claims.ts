@@ -4,79 +4,78 @@ import type { Logger } from "pino";
 import {
   type ClaimTimes,
   expiredClaims,
-  freeExpiredClaims,
   type HeldClaim,
+  releaseExpiredClaims,
   renewClaims,
 } from "./claim-store.ts";
 
 /**
- * Looks for claims that have run out: renews what this process still holds, and makes due again what was
- * held by processes that have died or stand still.
+ * The periodic check for expired claims. It renews the claims that this process still holds, and releases those of
+ * processes that have failed or are suspended.
  */
 export type ExpiredClaims = { stop(): Promise<void> };
 
-/** What five processes hold when all their slots are taken; the next looks find the rest. */
+/** Maximum number of claims per check: those of five processes with all slots in use. Later checks find the others. */
 const maxPerCheck = 5_000;
-/** One statement's worth: its rows are locked for milliseconds. */
+/** Maximum number of claims per statement, so that rows are locked for milliseconds only. */
 const batchSize = 500;
 
 export function watchForExpiredClaims(options: {
   sql: Sql;
-  /** What this process has in hand now. */
+  /** Returns the claims that this process holds. */
   held: () => HeldClaim[];
   claimTimes: ClaimTimes;
-  /** Deliveries are due again. */
+  /** Called when deliveries are due again. */
   onFreed: () => void;
   logger: Logger;
 }): ExpiredClaims {
   const { sql, claimTimes, logger } = options;
   let sightings: Sightings = new Map();
 
-  async function look(signal: AbortSignal): Promise<void> {
+  async function check(signal: AbortSignal): Promise<void> {
     const before = sightings;
-    // A look that fails counts for nothing, and neither do those before it: PostgreSQL is away, and no
-    // holder can renew or record.
+    // A failed check resets the counts. PostgreSQL is unavailable then, and no process can renew its claims.
     sightings = new Map();
     const expired = await expiredClaims(sql, maxPerCheck);
     const judged = judgeExpiredClaims(expired, { held: options.held(), before });
     if (judged.held.length > 0) await renewClaims(sql, judged.held, claimTimes.lastsMs);
     for (let from = 0; from < judged.lost.length && !signal.aborted; from += batchSize) {
-      const deliveries = await freeExpiredClaims(sql, judged.lost.slice(from, from + batchSize));
-      // Another replica was sooner.
+      const deliveries = await releaseExpiredClaims(sql, judged.lost.slice(from, from + batchSize));
+      // Another replica has released these claims.
       if (deliveries === 0) continue;
-      logger.warn({ deliveries }, "claims have run out; the attempts are made again");
+      logger.warn({ deliveries }, "claims have expired; repeating their attempts");
       options.onFreed();
     }
     sightings = judged.sightings;
   }
 
-  return startInterval(look, {
+  return startInterval(check, {
     intervalMs: claimTimes.pollIntervalMs,
     isExpected: isOutage,
-    onFailure: (err) => logger.warn({ err }, "not looking for expired claims now"),
+    onFailure: (err) => logger.warn({ err }, "the check for expired claims failed; retrying"),
   });
 }
 
 /**
- * Decides what becomes of claims that have run out. A claim runs out by a clock, also while the process
- * that holds it lives and only could not record its attempt, because PostgreSQL was away. So each process
- * renews at its look what it still holds, and takes a claim of another for lost when it has found it run
- * out at several looks in a row: whoever lives has looked meanwhile.
+ * A claim whose time has passed. Its process may still be alive and unable to record the attempt, for example because
+ * PostgreSQL was unavailable. Therefore each process renews its own claims at every check. It treats a claim of another
+ * process as lost only after it has found it expired in several consecutive checks. A live process would have renewed
+ * it meanwhile.
  */
 export type ExpiredClaim = {
-  /** Of the delivery. */
+  /** The id of the delivery. */
   id: string;
   webhookId: string;
-  /** Null: given up by its holder. */
+  /** Null if the process has released the claim. */
   claim: string | null;
 };
 
-/** At how many looks in a row each claim was found run out. */
+/** Number of consecutive checks that found each claim expired. */
 export type Sightings = ReadonlyMap<string, number>;
 
 /**
- * With a look a second, ten seconds. After an outage a look may wait behind all that its process has to
- * record, which is a thousand attempts at most.
+ * Number of checks after which a claim is lost: ten seconds with one check per second. After an outage, the check of a
+ * live process may wait until the process has recorded up to a thousand attempts.
  */
 export const checksUntilLost = 10;
 

@@ -7,19 +7,20 @@ import { outgoing } from "../sending/outgoing.ts";
 import { logAddressNotAllowed, type Send, type SendResult } from "../sending/send.ts";
 import { signingSecrets } from "../webhooks/webhook-secrets.ts";
 import { recordAttempt } from "./attempt-store.ts";
-import { type ClaimedDelivery, giveUpClaim, latestStartMs } from "./claim-store.ts";
+import { type ClaimedDelivery, latestStartMs, releaseClaim } from "./claim-store.ts";
 import { decideAfterAttempt, type RetryPlan, tookLong } from "./decide-after-attempt.ts";
 import type { DispatchMetrics } from "./dispatch-metrics.ts";
 
 /**
- * Makes an attempt at a delivery that was claimed, and records it. While PostgreSQL is away it waits
- * with what it has to record. When it is called off, the delivery is given back, to be attempted by
- * somebody else: whether the target got this one is not known.
+ * Makes an attempt for a claimed delivery and records it. While PostgreSQL is unavailable, recording is retried. If the
+ * attempt is cancelled, the claim is released and another process repeats the attempt, because the target may not have
+ * received it.
  *
- * It never throws, since one delivery must not end what all the others need. A fault of sending is an
- * attempt that failed, so that the retries end it; after a fault of recording the claim runs out.
+ * The function never throws, because an error of one delivery must not stop the dispatcher. An unexpected error while
+ * sending counts as a failed attempt, so that the number of retries bounds it. After an unexpected error while
+ * recording, the claim expires.
  */
-export type MakeAttempt = (delivery: ClaimedDelivery, calledOff: AbortSignal) => Promise<void>;
+export type MakeAttempt = (delivery: ClaimedDelivery, cancelled: AbortSignal) => Promise<void>;
 
 export type MakeAttemptOptions = {
   sql: Sql;
@@ -30,7 +31,7 @@ export type MakeAttemptOptions = {
   random: () => number;
   newId: () => string;
   now: () => Date;
-  /** Milliseconds that never go back. */
+  /** Returns milliseconds of a monotonic clock. */
   monotonicMs: () => number;
   metrics: DispatchMetrics;
   logger: Logger;
@@ -38,9 +39,9 @@ export type MakeAttemptOptions = {
 
 export function createMakeAttempt(options: MakeAttemptOptions): MakeAttempt {
   const makeAttempt = createAttemptAndRecord(options);
-  return async (delivery, calledOff) => {
+  return async (delivery, cancelled) => {
     try {
-      await makeAttempt(delivery, calledOff);
+      await makeAttempt(delivery, cancelled);
     } catch (error) {
       const about = { delivery_id: delivery.id, webhook_id: delivery.webhook.id };
       options.logger.error({ ...about, err: error }, "an attempt could not be recorded");
@@ -50,19 +51,19 @@ export function createMakeAttempt(options: MakeAttemptOptions): MakeAttempt {
 
 function createAttemptAndRecord(options: MakeAttemptOptions): MakeAttempt {
   const { sql, metrics, logger } = options;
-  return async (delivery, calledOff) => {
+  return async (delivery, cancelled) => {
     const about = { delivery_id: delivery.id, webhook_id: delivery.webhook.id };
     if (options.monotonicMs() - delivery.claimedAtMs > latestStartMs) {
-      logger.warn(about, "a delivery was not sent: this process stood still after claiming it");
+      logger.warn(about, "a delivery was not sent: the process was suspended after claiming it");
       return;
     }
     const log = logger.child(about);
     const at = options.now();
-    const result = await attemptOnce(options, { delivery, at, calledOff, log });
+    const result = await attemptOnce(options, { delivery, at, cancelled, log });
     if (result === undefined) return;
     logAddressNotAllowed(result, delivery.webhook.id, logger);
-    if (calledOff.aborted && result.kind === "failed") {
-      await persist(() => giveUpClaim(sql, delivery), calledOff, log);
+    if (cancelled.aborted && result.kind === "failed") {
+      await persist(() => releaseClaim(sql, delivery), cancelled, log);
       return;
     }
     metrics.attempted(result, delivery.waitedMs);
@@ -72,17 +73,17 @@ function createAttemptAndRecord(options: MakeAttemptOptions): MakeAttempt {
       next: decideAfterAttempt(delivery, result, { plan: options.plan, random: options.random() }),
       slow: tookLong(result),
     };
-    const recorded = await persist(() => recordAttempt(sql, made), calledOff, log);
+    const recorded = await persist(() => recordAttempt(sql, made), cancelled, log);
     if (recorded === undefined) return;
     metrics.moved(recorded.status);
-    log.debug({ status: recorded.status }, "an attempt was made");
+    log.debug({ status: recorded.status }, "an attempt was recorded");
   };
 }
 
-/** Undefined when none was made, because this process cannot sign it. */
+/** Makes the attempt. Returns undefined without an attempt if the key of the webhook's secret is not configured. */
 async function attemptOnce(
   { send, secrets, now }: MakeAttemptOptions,
-  made: { delivery: ClaimedDelivery; at: Date; calledOff: AbortSignal; log: Logger },
+  made: { delivery: ClaimedDelivery; at: Date; cancelled: AbortSignal; log: Logger },
 ): Promise<SendResult | undefined> {
   const { delivery, at } = made;
   try {
@@ -93,20 +94,20 @@ async function attemptOnce(
       at,
       secrets: signingSecrets(secrets, delivery.webhook, at, made.log),
     });
-    return await send({ url: delivery.webhook.url, ...request, signal: made.calledOff });
+    return await send({ url: delivery.webhook.url, ...request, signal: made.cancelled });
   } catch (error) {
-    // Another replica may know the key, while keys are changed; or whoever runs this brings it back. No
-    // attempt was made. The claim is left to run out, so that it is tried again in a minute, not at once.
+    // During a rotation, another replica may have the key, or the operator may restore it. The claim is not released:
+    // it expires, so the delivery is retried after about a minute instead of immediately.
     if (error instanceof UnknownSecretKeyError) {
       made.log.error({ err: error }, "a delivery waits for the key of its webhook's secret");
       return undefined;
     }
     if (!(error instanceof BrokenSecretError)) {
-      made.log.error({ err: error }, "a request could not be made");
+      made.log.error({ err: error }, "an unexpected error ended an attempt");
       const durationMs = Math.max(0, now().getTime() - at.getTime());
       return { kind: "failed", error: "request failed", timedOut: false, durationMs };
     }
-    // Unsigned it would not be accepted.
+    // The receiver would reject an unsigned request.
     made.log.error({ err: error }, "a delivery cannot be signed");
     return { kind: "failed", error: "could not be signed", timedOut: false, durationMs: 0 };
   }
@@ -126,14 +127,14 @@ function attemptOf(result: SendResult, { id, at }: { id: string; at: Date }): At
 
 const backoff = { firstMs: 250, maxMs: 250 };
 
-/** Repeats a write while PostgreSQL is unavailable, until the process is about to end. Then the claim runs out. */
+/** Repeats a write while PostgreSQL is unavailable, until the process stops. Then the claim expires. */
 function persist<T>(write: () => Promise<T>, signal: AbortSignal, log: Logger) {
   return retry(write, {
     backoff,
     signal,
     onFailure(error) {
       if (!isOutage(error)) throw error;
-      log.warn({ err: error }, "an attempt is not recorded yet");
+      log.warn({ err: error }, "an attempt is not recorded yet; retrying");
     },
   });
 }

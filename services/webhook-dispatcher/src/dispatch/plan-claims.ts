@@ -1,24 +1,24 @@
 /**
- * Decides how many deliveries to claim for each webhook, so that no target takes the slots of the others.
+ * The next due time of a webhook. `planClaims` decides how many deliveries to claim for each webhook, so that no target
+ * uses the slots of the others.
  *
- * Every attempt takes a slot until it ends. It begins as quick and lingers after a moment. Only quick
- * attempts count against the bound on what begins, so targets that begin to hang delay the others by that
- * moment, not by their time-out. A webhook whose last attempt took long is slow, and its attempts take one of
- * the few slow slots.
+ * Every attempt uses a slot until it ends. It begins as quick, and lingers after 500 ms. Only quick attempts count
+ * against the bound on new attempts, so targets that begin to hang delay the others by 500 ms instead of their
+ * time-out. A webhook whose last attempt took long is slow, and its attempts use one of the few slow slots.
  *
- * A webhook that is slow or has a lingering attempt gets no second attempt. The others may have several side
- * by side while their organization has few attempts. Beyond that, a webhook gets an attempt only if it has
- * none. Therefore the hanging targets of an organization leave slots for its other webhooks.
+ * A webhook that is slow or has a lingering attempt gets no second attempt. The others may have several concurrent
+ * attempts while their organization has few. Beyond that, a webhook gets an attempt only if it has none. Therefore the
+ * hanging targets of an organization leave slots for its other webhooks.
  *
- * Slots are dealt in turns: the webhooks with the fewest attempts come first, and among them the one that
- * has been due longest.
+ * Slots are assigned in rounds. The webhooks with the fewest attempts come first, and among them the one with the
+ * earliest due time.
  */
 export type Lane = {
   webhookId: string;
   organizationId: string;
-  /** Its target's last attempt took long. */
+  /** The webhook's last attempt took long. */
   slow: boolean;
-  /** Not positive when something is due. */
+  /** Zero or negative if a delivery is due. */
   dueInMs: number;
 };
 
@@ -29,24 +29,24 @@ export type Slot = {
   kind: "quick" | "lingering" | "slow";
 };
 
-/** Maximum numbers of attempts. Open ones are quick or lingering. */
+/** Maximum numbers of concurrent attempts. Open attempts are quick or lingering. */
 export type Bounds = {
   process: { quick: number; open: number; slow: number };
   organization: {
     quick: number;
-    /** Reached only while at least half of the process's are free. */
+    /** Applies only while at least half of the process's open slots are free. */
     open: number;
     slow: number;
-    /** Number of open attempts at which its webhooks get one each. */
+    /** Number of open attempts at which the limit becomes one attempt per webhook. */
     sideBySide: number;
   };
   webhook: number;
 };
 
 /**
- * A process makes at most 1,024 attempts at a time, each with a socket and a payload. Of the 256 slots in
- * which attempts begin, a quarter is for slow webhooks. With 64 attempts side by side, an organization has
- * slots for 128 more webhooks; a project has at most a hundred.
+ * Default bounds. A process makes at most 1,024 concurrent attempts, each with a socket and a payload. A quarter of the
+ * 256 slots for new attempts is for slow webhooks. An organization with 64 open attempts has slots for 128 more
+ * webhooks, and a project has 100 webhooks by default.
  */
 export const defaultBounds: Bounds = {
   process: { quick: 192, open: 960, slow: 64 },
@@ -54,7 +54,7 @@ export const defaultBounds: Bounds = {
   webhook: 16,
 };
 
-/** Which lanes to ask for: none whose slots are taken. */
+/** A search for lanes. It excludes lanes whose slots are all in use. */
 export type LaneSearch = {
   slow: boolean;
   limit: number;
@@ -64,7 +64,7 @@ export type LaneSearch = {
 
 export type PlannedClaim = { webhookId: string; atMost: number };
 
-/** Twice as many lanes as there are slots, so that there is a choice of whose turn it is. */
+/** Maximum number of lanes per search: twice the slots for new attempts, so that the planner can choose. */
 const lanesPerSearch = 512;
 
 export function searchesFor(slots: readonly Slot[], bounds: Bounds): LaneSearch[] {
@@ -154,7 +154,7 @@ const hasRoom = (process: Count, bounds: Bounds, slow: boolean): boolean =>
     ? process.slow < bounds.process.slow
     : process.quick < bounds.process.quick && open(process) < bounds.process.open;
 
-/** Returns whether an organization may begin an attempt of a webhook without attempts. */
+/** Returns whether an organization may begin another attempt for a webhook that has none. */
 function organizationHasRoom(
   process: Count,
   organization: Count,

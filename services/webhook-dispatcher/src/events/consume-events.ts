@@ -15,22 +15,21 @@ import { pokeLanes } from "../deliveries/delivery-store.ts";
 import { payloadOf } from "../sending/payload.ts";
 
 /**
- * Reads the log of events and makes deliveries of them. The log keeps what was read; acknowledging an
- * event moves the place up to which this service has read, and is done after its deliveries are
- * committed. What comes again, because the process died in between or the log was written anew, makes
- * none a second time.
+ * Options of the consumer, which creates deliveries for the events of the stream. An event is acknowledged after its
+ * deliveries are committed. An event is received again if the process fails between the two, or if the stream is
+ * refilled. It then creates no second deliveries.
  */
 export type ConsumeEventsOptions = {
   connection: NatsConnection;
   sql: Sql;
   newId: () => string;
-  /** Deliveries were made, which are due. */
+  /** Called when new deliveries are due. */
   onDeliveries: () => void;
   metrics: Registry;
   logger: Logger;
 };
 
-/** Half of the smallest pool: an event is a short transaction, and attempts are recorded meanwhile. */
+/** Maximum number of concurrent events. It leaves half of a default-sized connection pool to recording attempts. */
 const eventsAtOnce = 5;
 
 export function consumeEvents(options: ConsumeEventsOptions): Consumption {
@@ -58,11 +57,11 @@ async function takeEvent(
 }
 
 /**
- * Makes the deliveries of an event, one for each enabled webhook of its project that wants to be told
- * of such events; all of them or, when the event is known already, none. Answers how many were made.
+ * Creates the deliveries of an event: one for each enabled webhook of its project that subscribes to it. Creates none
+ * if the event is already known. Returns their number.
  *
- * The webhooks are locked, shared: whoever switches one off or deletes it comes before, and there is no
- * delivery, or after, and finds the delivery to cancel it.
+ * The webhooks are locked in share mode. A transaction that disables or deletes one commits either before, and then
+ * there is no delivery, or after, and then it cancels the delivery.
  */
 export async function recordEvent(
   sql: Sql,
@@ -92,10 +91,11 @@ export async function recordEvent(
 }
 
 /**
- * Enters the event as known. Answers when its deliveries are due, which is when it happened, so that
- * what waits is sent in the order of events; never in the future, whatever the clock of its writer
- * says. Undefined when the event was known. Then it was seen now again: it may stand in a log that was
- * written anew and will keep it as long as any.
+ * Inserts the event into the inbox. Returns the time at which its deliveries are due, or undefined if the event is
+ * known. The due time is the time of the event, so that a backlog is sent in the order of events. It is never in the
+ * future, even if the clock of the event's writer is ahead.
+ *
+ * For a known event, the time of receipt is updated: a refilled stream keeps the event for another full period.
  */
 async function takeIn(tx: Transaction, event: FlagEvent): Promise<Date | undefined> {
   const [taken] = await tx<{ dueAt: Date }[]>`

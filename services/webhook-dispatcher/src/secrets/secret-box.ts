@@ -1,18 +1,19 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from "node:crypto";
 
-/** A key for customers' secrets. A `KeyObject`, which no log prints the bytes of. */
+/** A key that encrypts customers' secrets. Logs do not print the bytes of a `KeyObject`. */
 export type SecretKey = { id: string; key: KeyObject };
 
 /** AES-256. */
 const keyBytes = 32;
 const idPattern = /^[\w-]{1,64}$/;
-/** 32 bytes in base64, and nothing that a lenient decoder would skip. */
+/** Exactly 32 bytes in base64. The decoder of Node.js would skip invalid characters. */
 const base64Pattern = /^[A-Za-z0-9+/]{43}=$/;
 
 /**
- * Reads `id:base64[,id:base64…]`: the keys for customers' secrets, of which the first one seals. A key is
- * replaced by putting another one before it; it can go when nothing is sealed with it any more.
- * Undefined when the text is not of this form; why is not said, as it would repeat a piece of a key.
+ * Parses `id:base64[,id:base64…]`, the keys for customers' secrets. The first key encrypts. To replace a key, insert
+ * the new one before it, and remove the old one when no secret is encrypted with it any more.
+ *
+ * Returns undefined if the text is invalid. It gives no reason, because a reason could reveal a part of a key.
  */
 export function readSecretKeys(text: string): [SecretKey, ...SecretKey[]] | undefined {
   const [first, ...others] = text.split(",").map(readSecretKey);
@@ -30,12 +31,12 @@ function readSecretKey(text: string): SecretKey | undefined {
 }
 
 /**
- * Customers' signing secrets as they are kept: encrypted with AES-256-GCM. The webhook's id goes in as
- * additional data, so that a secret that is moved to another webhook's row does not open there. The
- * key's id is kept beside it: the first key of the configuration seals, every one of them opens.
+ * A customer's signing secret, encrypted with AES-256-GCM. The webhook's id is additional authenticated data, so a
+ * secret that is copied to the row of another webhook cannot be decrypted. The id of the key is stored with the secret:
+ * the first key of the configuration encrypts, and all keys decrypt.
  *
- * `bytes` are the nonce, the authentication tag and the ciphertext, in this order. A nonce is random:
- * at 96 bits one key may seal 2^32 secrets (NIST SP 800-38D, 8.3), which nobody's webhooks come near.
+ * `bytes` contains the nonce, the authentication tag and the ciphertext, in this order. Nonces are random. With 96-bit
+ * nonces, one key may encrypt 2^32 secrets (NIST SP 800-38D, 8.3), far more than there are webhooks.
  */
 export type SealedSecret = { bytes: Buffer; keyId: string };
 
@@ -46,7 +47,7 @@ export type SecretBox = {
   currentKeyId: string;
 };
 
-/** A secret was sealed with a key that the configuration does not have (any more). */
+/** A secret is encrypted with a key that is not configured. */
 export class UnknownSecretKeyError extends Error {
   override readonly name = "UnknownSecretKeyError";
   readonly hasSafeMessage = true;
@@ -56,13 +57,13 @@ export class UnknownSecretKeyError extends Error {
   }
 }
 
-/** What is kept is not what was sealed for this webhook with the key of this id. */
+/** Decryption failed: the stored bytes were not encrypted for this webhook with this key. */
 export class BrokenSecretError extends Error {
   override readonly name = "BrokenSecretError";
   readonly hasSafeMessage = true;
 
   constructor(webhookId: string, keyId: string, cause?: unknown) {
-    super(`The secret of webhook ${webhookId} does not open with the key ${keyId}.`, { cause });
+    super(`Cannot decrypt the secret of webhook ${webhookId} with the key ${keyId}.`, { cause });
   }
 }
 
@@ -106,5 +107,5 @@ export function createSecretBox(options: {
   };
 }
 
-/** Says what it is the secret of, so that nothing else that is sealed with the key opens as one. */
+/** Returns the additional authenticated data. It contains the purpose, so no other ciphertext passes as a secret. */
 const additionalData = (webhookId: string): Buffer => Buffer.from(`webhook secret ${webhookId}`);

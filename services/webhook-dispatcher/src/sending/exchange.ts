@@ -9,18 +9,18 @@ import type { Lookup } from "./names.ts";
 export type OutgoingRequest = { url: URL; headers: Record<string, string>; body: string };
 export type Answer = { status: number; body: string; retryAfter: string | undefined };
 
-/** The code of the failure that a target switched to another protocol. */
+/** Error code for a target that switches to another protocol. */
 export const protocolSwitched = "ERR_PROTOCOL_SWITCHED";
 
 type Connection = { agents: Agents; lookup: Lookup; signal: AbortSignal };
 
 /**
- * Sends a request and reads the answer; throws got's `RequestError` when there is none. An answer counts
- * when its body came to its end or to as much of it as is read: one that breaks off before says nothing
- * for sure.
+ * Sends a request and returns the response. Throws got's `RequestError` if there is no complete response: the body
+ * must arrive to its end, or up to the bytes that are stored. A truncated response does not prove that the target
+ * processed the request.
  *
- * When a connection that was kept turns out to be closed, the request is sent once more, on a new one. The
- * target may get it twice that way, as with every delivery that is made again.
+ * If the target has closed a reused connection, the request is sent again on a new connection. The target may receive
+ * it twice, as with every retry.
  */
 export async function exchange(request: OutgoingRequest, connection: Connection): Promise<Answer> {
   const { agents } = connection;
@@ -50,17 +50,17 @@ function begin(
     retry: { limit: 0 },
     http2: false,
     enableUnixSockets: false,
-    // A small answer can unpack to one of any size; nobody needs to read it.
+    // A small compressed response can expand to any size.
     decompress: false,
-    // Also when NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
+    // Overrides NODE_TLS_REJECT_UNAUTHORIZED.
     https: { rejectUnauthorized: true },
   });
-  // A target that switches protocols gets no say: Node.js would leave its connection to us, open.
+  // Node.js does not close an upgraded connection, so without this it would leak.
   stream.once("upgrade", (_answer: unknown, socket: Socket) => {
     socket.destroy();
     stream.destroy(new ProtocolSwitchedError());
   });
-  // Errors are thrown below, while something waits; one that comes when all has been read is none.
+  // readAnswer throws the errors. An error after the body has been read is ignored.
   stream.on("error", () => undefined);
   return stream;
 }
@@ -74,7 +74,7 @@ async function readAnswer(stream: Request): Promise<Answer> {
   };
 }
 
-/** The answer was 101, of which nothing can follow that we would read. */
+/** The target responded with 101, so no HTTP response follows. */
 class ProtocolSwitchedError extends Error {
   override readonly name = "ProtocolSwitchedError";
   readonly code = protocolSwitched;
@@ -85,27 +85,27 @@ class ProtocolSwitchedError extends Error {
 }
 
 /**
- * Connections are kept for the next delivery, but not for long: servers close idle ones after 5 s
- * upwards, and a request that is sent at that very moment is lost.
+ * Idle time of a connection. Many servers close idle connections after 5 s, and a request that is sent at that moment
+ * is lost.
  */
 const idleMs = 4_000;
-/** As many as one webhook's deliveries may use at the same time. */
+/** Maximum number of idle connections per target: the attempts that one webhook may have at a time. */
 const idlePerTarget = 16;
 /**
- * A target with several addresses is tried at one after the other, each for so long: a round trip around
- * the world, with its first packet lost. Node.js gives up much sooner than distant targets answer.
+ * Connection timeout for each address of a target with several addresses. It allows for a round trip around the world
+ * with the first packet lost. The default of Node.js is too short for distant targets.
  */
 const perAddressMs = 1_500;
 
 type AgentsByProtocol = { http: HttpAgent; https: HttpsAgent };
 export type Agents = {
   kept: AgentsByProtocol;
-  /** Their connections are new, and serve one request. */
+  /** Open a new connection for each request. */
   fresh: AgentsByProtocol;
   destroy(): void;
 };
 
-/** They know nothing of proxies, so that what is in the environment for others does not apply. */
+/** Creates agents that ignore the proxy settings in the environment. */
 export function createAgents(): Agents {
   const shared = { autoSelectFamilyAttemptTimeout: perAddressMs };
   const keeping = { keepAlive: true, timeout: idleMs, maxFreeSockets: idlePerTarget };
@@ -125,13 +125,13 @@ const createBoth = (options: AgentOptions): AgentsByProtocol => ({
   https: new HttpsAgent(options),
 });
 
-/** How Node.js tells that the other side has closed the connection. */
+/** Error codes of Node.js for a connection that the peer has closed. */
 const closedCodes: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
 
 /**
- * Watches a request for what happens when the target closes a kept connection just as it is sent: the
- * connection ends without a byte of an answer, and the request was most likely not even read. Some targets
- * close every connection after an answer without saying so. Answers whether a failure was this one.
+ * Returns a function that detects whether the target closed a reused connection before it read the request. In this
+ * case the connection ends without a byte of a response. Some targets close every connection after a response without
+ * announcing it.
  */
 export function watchForLostConnection(stream: Request): (failure: unknown) => boolean {
   let kept: { socket: Socket; bytesBefore: number } | undefined;
@@ -147,12 +147,12 @@ export function watchForLostConnection(stream: Request): (failure: unknown) => b
     kept.socket.bytesRead === kept.bytesBefore;
 }
 
-/** So much of an answer is kept to be looked at; whatever follows is not even received. */
+/** Maximum number of bytes of a response body that are received and stored. */
 const maxStoredBytes = 2_048;
 
 /**
- * The beginning of a body as text. A body that goes on has its connection closed. Bytes that are no
- * UTF-8 become replacement characters; so do zeros, which PostgreSQL keeps in no text.
+ * Reads the beginning of a body as text. Closes the connection if the body is longer. Replaces invalid UTF-8 and zero
+ * bytes with U+FFFD, because PostgreSQL cannot store zero bytes in text.
  */
 export async function readBeginning(body: Readable): Promise<string> {
   const chunks: Buffer[] = [];
@@ -164,6 +164,6 @@ export async function readBeginning(body: Readable): Promise<string> {
     if (bytes >= maxStoredBytes) break;
   }
   const kept = Buffer.concat(chunks).subarray(0, maxStoredBytes);
-  // As if more was to come: a character that was cut in the middle is left out.
+  // With `stream`, the decoder drops an incomplete character at the end.
   return new TextDecoder().decode(kept, { stream: true }).replaceAll("\0", "\u{FFFD}");
 }

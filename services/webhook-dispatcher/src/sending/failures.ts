@@ -2,10 +2,10 @@ import { protocolSwitched } from "./exchange.ts";
 import { lookupCodes } from "./names.ts";
 
 const notAllowed = "address not allowed";
-/** One for both: which names there are in the network around this service is nobody's business. */
+/** One text for unknown and private names. Otherwise customers could probe the names in the operator's network. */
 const noPublicAddress = "the name does not lead to a public address";
 
-/** What went wrong, for the people who look at their webhook's attempts, by the error's code. */
+/** Descriptions of errors by code, as attempts show them to customers. */
 const wordsByCode: Readonly<Record<string, string>> = {
   [lookupCodes.notFound]: noPublicAddress,
   [lookupCodes.failed]: "name look-up failed",
@@ -32,7 +32,7 @@ const wordsByCode: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "TLS: certificate of an unknown issuer",
 };
 
-/** Codes come in families; these are what is left of them. */
+/** Descriptions of all other codes with a common prefix. */
 const wordsByPrefix: readonly (readonly [prefix: string, words: string])[] = [
   ["ERR_SSL_", "TLS: handshake failed"],
   ["ERR_TLS_", "TLS: handshake failed"],
@@ -43,15 +43,15 @@ const wordsByPrefix: readonly (readonly [prefix: string, words: string])[] = [
 export const failureWords = {
   notAllowed,
   timeOut: (afterMs: number) => `time-out after ${afterMs / 1000} s`,
-  calledOff: "called off",
-  /** A code that nobody has words for yet is shown as it is, which is more than a guess. */
+  cancelled: "cancelled",
+  /** Returns the description of a code. An unknown code is included as it is. */
   ofCode: (code: string): string =>
     wordsByCode[code] ??
     wordsByPrefix.find(([prefix]) => code.startsWith(prefix))?.[1] ??
     `request failed (${code})`,
 } as const;
 
-/** Codes of what took as long as it may, though not the whole time of an attempt. */
+/** Codes of a step that timed out before the attempt did. */
 const timeOutCodes: ReadonlySet<string> = new Set(["ETIMEDOUT", lookupCodes.timedOut]);
 
 export const isTimeOut = (code: string): boolean => timeOutCodes.has(code);

@@ -8,34 +8,31 @@ import {
 } from "node:dns";
 import { pause } from "@halyard/timing";
 
-/** All addresses of a name; it fails with the codes of `node:dns`. */
+/** Resolves a name to all its addresses. Fails with the error codes of `node:dns`. */
 export type ResolveName = (name: string) => Promise<LookupAddress[]>;
 
-/**
- * As every other program of this machine resolves it, with the names of its own network: what is in the
- * hosts file, `localhost`, and names that are completed.
- */
+/** Resolves a name as other programs of this machine do: with the hosts file, `localhost` and search domains. */
 export const resolveBySystem: ResolveName = (name) => dns.lookup(name, { all: true });
 
 /**
- * How a name server that keeps silent is asked again: after 2 s, and twice as long each time, up to 5 s. One
- * that has been quick is asked again after a quarter of a second already, so that it takes these many
- * questions to give it time for a name whose own servers are slow
- * (https://github.com/nodejs/node/blob/main/deps/cares/src/lib/ares_metrics.c). All in all that is 8 s to
- * 21 s with one name server; with several, the end of the attempt may come first.
+ * Repeats a query that a name server does not answer after 2 s, then after twice as long each time, up to 5 s. c-ares
+ * repeats queries to a server that was fast after only 250 ms
+ * (https://github.com/nodejs/node/blob/main/deps/cares/src/lib/ares_metrics.c). Five tries give such a server time for
+ * a name whose authoritative servers are slow. With one name server, all tries take 8 s to 21 s. With several, the
+ * attempt may time out first.
  */
 const resolverOptions = { timeout: 2_000, maxTimeout: 5_000, tries: 5 };
 
 /**
- * Some name servers never answer questions for IPv6. Who has an address of one kind waits for the other
- * only as long as a name server that answers takes, mostly, so that connections can be tried at both.
+ * Time to wait for the second address family after the first has resolved. Most name servers respond sooner, and then
+ * connections can try both families. Some name servers never respond to IPv6 queries.
  */
 const otherKindMs = 500;
 
 /**
- * By asking the name servers of the machine ourselves. The system's look-up blocks one of the few threads
- * that Node.js has for such things, for as long as a name server keeps silent: a handful of names whose
- * servers are dead would delay everybody's deliveries by seconds. Here any number of names may wait.
+ * Creates a resolver that queries the machine's name servers directly. The system's lookup blocks a thread of a small
+ * pool while a name server is silent, so a few names with dead servers would delay all deliveries by seconds. This
+ * resolver can wait for any number of names.
  */
 export function createPublicResolver(nameServers?: readonly string[]): {
   resolve: ResolveName;
@@ -49,7 +46,7 @@ export function createPublicResolver(nameServers?: readonly string[]): {
       const six = addressesOf(resolver.resolve6(name), 6);
       await bothUnlessOneIsLate(four.answered, six.answered);
       const found = [...four.found, ...six.found];
-      // Most names have addresses of one kind only, so that one question without an answer is no failure.
+      // Most names have addresses of one family only, so one failed query is not an error.
       if (found.length === 0) await four.answered;
       return found;
     },
@@ -68,7 +65,7 @@ function addressesOf(
   return { found, answered };
 }
 
-/** When one question has brought addresses, the other is waited for a little; otherwise to its end. */
+/** Waits for both queries. If one has found addresses, waits for the other for a limited time only. */
 async function bothUnlessOneIsLate(one: Promise<void>, other: Promise<void>): Promise<void> {
   const both = Promise.allSettled([one, other]);
   const first = await Promise.any([one, other]).catch(() => "nothing found");
@@ -79,8 +76,8 @@ async function bothUnlessOneIsLate(one: Promise<void>, other: Promise<void>): Pr
 }
 
 /**
- * The codes of what goes wrong with a name. They are our own, since a name server that refuses a
- * connection must not be taken for a target that does.
+ * Error codes of name lookups. They differ from those of Node.js, because otherwise a name server that rejects a
+ * connection would look like a target that does.
  */
 export const lookupCodes = {
   notFound: "ERR_NAME_NOT_FOUND",
@@ -89,7 +86,7 @@ export const lookupCodes = {
   notAllowed: "ERR_ADDRESS_NOT_ALLOWED",
 } as const;
 
-/** A name does not lead to where a connection could be made. */
+/** A name has no address that a connection may use. */
 export class NameLookupError extends Error {
   override readonly name = "NameLookupError";
   readonly code: (typeof lookupCodes)[keyof typeof lookupCodes];
@@ -108,9 +105,9 @@ type Answer = (
 export type Lookup = (name: string, options: LookupOptions, answer: Answer) => void;
 
 /**
- * The look-up that connections are made with: they go to the very addresses that were checked, and
- * nothing asks a second time. One address that is not allowed refuses the name, since who sets such
- * names has something in mind.
+ * Creates the lookup function for connections. A connection uses the addresses that were checked here, without a second
+ * query, so a name cannot resolve to another address after the check. One forbidden address rejects the name, because a
+ * mix of public and private addresses suggests an attack.
  */
 export function createCheckedLookup(options: {
   resolve: ResolveName;
@@ -140,7 +137,7 @@ async function checkedAddresses(
   return [first, ...others];
 }
 
-/** In the codes of `node:dns`, which are those of the name servers and of the system's look-up. */
+/** Maps an error code of `node:dns` to a lookup code. Both resolvers use the codes of `node:dns`. */
 function codeOf(cause: unknown): NameLookupError["code"] {
   if (!(cause instanceof Error) || !("code" in cause)) return lookupCodes.failed;
   if (cause.code === NOTFOUND || cause.code === NODATA) return lookupCodes.notFound;

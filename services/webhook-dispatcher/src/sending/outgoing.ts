@@ -1,12 +1,12 @@
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-/** Headers and body of one attempt to deliver; the body is the delivery's payload, byte for byte. */
+/** Returns the headers and the body of one attempt. The body is the delivery's payload, byte for byte. */
 export function outgoing(options: {
   deliveryId: string;
   event: string;
   payload: string;
-  /** When the attempt is made. */
+  /** Time of the attempt. */
   at: Date;
   secrets: SigningSecrets;
 }): { headers: Record<string, string>; body: string } {
@@ -28,15 +28,18 @@ const { version } = JSON.parse(
 ) as { version: string };
 const userAgent = `Halyard/${version}`;
 
-/** The secrets that a delivery is signed with; the previous one only while it overlaps. */
+/** The secrets that sign a delivery. `previous` is set during the overlap of a rotation only. */
 export type SigningSecrets = { current: string | null; previous: string | null };
 
 /**
- * The headers by which a receiver knows that a delivery is ours, unaltered and recent. Two schemes stand
- * side by side: a plain HMAC of the body in hexadecimal, and Standard Webhooks 1.0.0
- * (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md), which
- * signs the id and the time of the attempt as well and can be made with two secrets, so that a secret
- * can be replaced without a gap. Without a secret nothing is signed; id and time go all the same.
+ * Returns the headers that prove a delivery authentic, unaltered and recent. There are two schemes:
+ *
+ * - A plain HMAC of the body in hexadecimal.
+ * - Standard Webhooks 1.0.0
+ *   (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md). It also signs the id
+ *   and the time of the attempt, and supports two secrets, so a rotation has no gap.
+ *
+ * Without a secret, the headers contain only the id and the time.
  */
 export function signatureHeaders(input: {
   body: string;
@@ -62,12 +65,12 @@ const standardSignature = (secret: string, content: string): string =>
   `v1,${createHmac("sha256", standardKey(secret)).update(content).digest("base64")}`;
 
 const standardPrefix = "whsec_";
-/** Base64 of at least one byte, padded or not: Node.js's own decoder would take any text. */
+/** Base64 of at least one byte, with or without padding. The decoder of Node.js accepts any text. */
 const base64Pattern = /^(?=.)(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
 /**
- * The key of a Standard Webhooks signature. That specification writes secrets as `whsec_` and the key in
- * base64; what does not have this form is the customer's own text and is taken as it is.
+ * Returns the key of a Standard Webhooks signature. The specification writes secrets as `whsec_` and the key in base64.
+ * A secret in any other form is the key itself, in UTF-8.
  */
 function standardKey(secret: string): Buffer {
   const encoded = secret.startsWith(standardPrefix) ? secret.slice(standardPrefix.length) : "";

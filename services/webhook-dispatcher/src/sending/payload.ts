@@ -1,12 +1,12 @@
 import type { EventName, FlagEvent, WebhookPayload } from "@halyard/contracts";
 
-/** The part of an event that payloads show. */
+/** The fields of an event that a payload can contain. */
 export type ShownEvent = Omit<
   FlagEvent,
   "id" | "version" | "organization_id" | "project_id" | "state_before" | "cause"
 >;
 
-/** The body of a delivery. The members are in the order of their documentation. */
+/** Returns the body of a delivery. The members have the order of the documentation. */
 export function payloadOf(event: ShownEvent): WebhookPayload {
   const { flag, environment, triggered_by: actor, state } = event;
   return {
@@ -24,7 +24,7 @@ type OwnMembers = Omit<
   "event" | "timestamp" | "flag" | "environment" | "triggered_by"
 >;
 
-/** The members that only payloads of some events have. */
+/** Returns the additional members of a payload, by event. */
 const ownMembers: { readonly [event in EventName]: (event: ShownEvent) => OwnMembers } = {
   "flag.created": () => ({}),
   "flag.updated": ({ changes }) => (changes === undefined ? {} : { changes }),

@@ -12,43 +12,43 @@ import {
 } from "./names.ts";
 
 /**
- * Sends requests to customers' targets, none of which is trusted: not to be where it says, not to
- * answer, not to stop answering. An attempt ends after 30 s at the latest, whatever it is at, and has
- * then kept 2 KiB of the answer. It goes to public addresses only, unless the rules lift that: a URL's
- * own address is checked before, those of a name while the connection is made.
+ * The result of a request to a customer's target. Targets are not trusted: a name may resolve to a private address, and
+ * a target may never respond or never stop responding. Therefore an attempt ends after 30 s, stores 2 KiB of the
+ * response, and connects to public addresses only, unless the rules allow private ones. An address in the URL is
+ * checked before the connection, the addresses of a name during the lookup.
  */
 export type SendResult =
   | {
       kind: "answered";
       status: number;
       durationMs: number;
-      /** The beginning of the answer's body. */
+      /** The beginning of the response body. */
       body: string;
-      /** How long the target asks to be left alone, whatever the status. */
+      /** The delay in `Retry-After`, with any status. */
       retryAfterMs?: number;
     }
   | {
       kind: "failed";
-      /** A few words for people. */
+      /** A short description that customers see. */
       error: string;
       timedOut: boolean;
-      /** The name leads to an address that is not public. For the log: `error` does not reveal that the name exists. */
+      /** The name resolves to a private address. For the log only: `error` does not reveal that the name exists. */
       addressNotAllowed?: true;
       durationMs: number;
     };
 
 type FailedSend = Extract<SendResult, { kind: "failed" }>;
 
-/** Makes one attempt. Whatever the target does is a result; it throws nothing for it. */
+/** Makes one attempt. Returns a result for everything that a target can do, and does not throw for it. */
 export type Send = (request: {
   url: string;
   headers: Record<string, string>;
   body: string;
-  /** Calls the attempt off. */
+  /** Cancels the attempt. */
   signal?: AbortSignal;
 }) => Promise<SendResult>;
 
-/** For all of an attempt: look-up, connection, TLS, headers and body. */
+/** Time limit of an attempt: lookup, connection, TLS, headers and body together. */
 const attemptTimeoutMs = 30_000;
 
 export function createSend(options: {
@@ -65,14 +65,14 @@ export function createSend(options: {
   });
 
   return {
-    async send({ url: text, headers, body, signal: callOff }) {
+    async send({ url: text, headers, body, signal: cancel }) {
       const begunAt = performance.now();
       const failed = (error: string, timedOut = false): FailedSend => {
         return { kind: "failed", error, timedOut, durationMs: msSince(begunAt) };
       };
       const { url } = readTarget(text, rules);
       if (url === undefined) return failed(failureWords.notAllowed);
-      const deadline = startDeadline(timeoutMs, callOff);
+      const deadline = startDeadline(timeoutMs, cancel);
       const connection = { agents, lookup, signal: deadline.signal };
       try {
         const { retryAfter, ...answer } = await exchange({ url, headers, body }, connection);
@@ -81,7 +81,7 @@ export function createSend(options: {
         return { kind: "answered", ...answer, ...asked, durationMs: msSince(begunAt) };
       } catch (error) {
         if (deadline.isOver()) return failed(failureWords.timeOut(timeoutMs), true);
-        if (deadline.signal.aborted) return failed(failureWords.calledOff);
+        if (deadline.signal.aborted) return failed(failureWords.cancelled);
         if (!(error instanceof RequestError)) throw error;
         const result = failed(failureWords.ofCode(error.code), isTimeOut(error.code));
         return error.code === lookupCodes.notAllowed
@@ -100,16 +100,16 @@ export function createSend(options: {
 
 const msSince = (begunAt: number): number => Math.round(performance.now() - begunAt);
 
-/** Ends an attempt after a time, or when its caller calls it off. */
+/** Ends an attempt after its time limit, or when the caller cancels it. */
 export type Deadline = {
   signal: AbortSignal;
-  /** That it was time which ended the attempt. */
+  /** Returns whether the time limit ended the attempt. */
   isOver(): boolean;
-  /** To be called when the attempt has ended, so that nothing of it stays behind. */
+  /** Releases the timer and the listener. Call it at the end of the attempt. */
   clear(): void;
 };
 
-export function startDeadline(afterMs: number, callOff: AbortSignal | undefined): Deadline {
+export function startDeadline(afterMs: number, cancel: AbortSignal | undefined): Deadline {
   const ending = new AbortController();
   let isOver = false;
   const timer = setTimeout(() => {
@@ -117,22 +117,22 @@ export function startDeadline(afterMs: number, callOff: AbortSignal | undefined)
     ending.abort();
   }, afterMs);
   const end = () => ending.abort();
-  callOff?.addEventListener("abort", end);
-  if (callOff?.aborted) end();
+  cancel?.addEventListener("abort", end);
+  if (cancel?.aborted) end();
   return {
     signal: ending.signal,
     isOver: () => isOver,
     clear() {
       clearTimeout(timer);
-      callOff?.removeEventListener("abort", end);
+      cancel?.removeEventListener("abort", end);
     },
   };
 }
 
-/** How an HTTP date looks that is sent today (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`. */
+/** The preferred format of an HTTP date (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`. */
 const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-/** How long `Retry-After` asks to wait; undefined when it is absent or says nothing that is understood. */
+/** Returns the delay in `Retry-After`; undefined if the header is absent or invalid. */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d+$/.test(header)) return Number(header) * 1000;
@@ -140,11 +140,11 @@ export function retryAfterMs(header: string | undefined, nowMs: number): number 
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }
 
-/** Logs that a target's name leads to a private address, because the customer's result does not reveal it. */
+/** Logs that a target's name resolves to a private address, because the customer's result does not reveal it. */
 export function logAddressNotAllowed(result: SendResult, webhookId: string, logger: Logger): void {
   if (result.kind === "failed" && result.addressNotAllowed)
     logger.info(
       { webhook_id: webhookId },
-      "the name of a webhook's target leads to an address that is not allowed",
+      "the name of a webhook's target resolves to a private address",
     );
 }

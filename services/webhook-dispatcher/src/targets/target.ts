@@ -2,19 +2,19 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { Logger } from "pino";
 
-/** What a target may be; the address check applies to what a name resolves to as well. */
+/** Rules for targets. `allowPrivate` also applies to the addresses that a name resolves to. */
 export type TargetRules = { httpsOnly: boolean; allowPrivate: boolean };
 
-/** The longest name that a host can have (RFC 1035, 2.3.4), in the dotted form. */
+/** Maximum length of a host name (RFC 1035, 2.3.4) in dotted form. */
 const maxHostLength = 253;
 
 /**
- * Reads where a webhook wants its deliveries. Whether the host's name resolves to public addresses shows
- * only when something is sent; the problem of an address that stands in the URL itself is told here.
+ * Parses and checks the URL of a webhook. The result covers addresses in the URL. The addresses of a name are checked
+ * when a request is sent.
  *
- * The parser of the platform takes many spellings for the same (`0x7f.1` is `127.0.0.1`, a backslash is a
- * slash, line breaks vanish). Hosts are judged by what it made of them, and that is what is connected to;
- * the spellings that only serve to mislead a reader are refused before.
+ * The URL parser accepts several spellings: `0x7f.1` is `127.0.0.1`, a backslash is a slash, and line breaks are
+ * removed. The check uses the parsed host, which is also the host of the connection. Spellings that can only mislead a
+ * reader are rejected before parsing.
  */
 export function readTarget(
   text: string,
@@ -46,7 +46,7 @@ function problemOfUrl(url: URL, rules: TargetRules): string | undefined {
     return `must not have the port ${url.port}, which belongs to another protocol`;
   const host = hostOf(url);
   if (host.length > maxHostLength) return `must have a host of ${maxHostLength} characters at most`;
-  // The way in which the HTTP client spells sockets of the file system, which it is not to open.
+  // The HTTP client uses this host name for Unix domain sockets, which it must not open.
   if (host === "unix") return "must not have the host unix";
   if (rules.allowPrivate) return undefined;
   if (isLocalName(host) || (isIP(host) !== 0 && !isPublicAddress(host)))
@@ -54,12 +54,12 @@ function problemOfUrl(url: URL, rules: TargetRules): string | undefined {
   return undefined;
 }
 
-/** The host as names and addresses are written everywhere else: no brackets, no dot at the end. */
+/** Returns the host without the brackets of an IPv6 address and without a trailing dot. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/gu, "").replace(/\.$/u, "");
 }
 
-/** Names that mean the machine itself wherever they are resolved (RFC 6761, 6.3). */
+/** Returns whether a name always means the local machine (RFC 6761, 6.3). */
 const isLocalName = (host: string): boolean => host === "localhost" || host.endsWith(".localhost");
 
 /**
@@ -79,7 +79,7 @@ const databasePorts = [5432, 6379, 9200, 11211, 27017];
 
 export const blockedPorts: ReadonlySet<number> = new Set([...badPorts, ...databasePorts]);
 
-/** Where webhooks may go, by how this process is run. What is meant for development is told in production. */
+/** Returns the rules for targets. Logs a warning if production allows private targets. */
 export function chooseTargetRules(options: {
   isProduction: boolean;
   allowPrivate: boolean;
@@ -88,27 +88,25 @@ export function chooseTargetRules(options: {
   const { isProduction, allowPrivate, logger } = options;
   if (isProduction && allowPrivate)
     logger.warn(
-      "WEBHOOK_ALLOW_PRIVATE_TARGETS is on in production: whoever has a server key can reach what this process reaches, over https; unless all customers are your own people, set it to false",
+      "WEBHOOK_ALLOW_PRIVATE_TARGETS is enabled in production: anyone with a server key can send https requests into the network of this process; set it to false unless all customers are your own people",
     );
   return { httpsOnly: isProduction, allowPrivate };
 }
 
-/** What the internet assigns addresses from at all (RFC 4291, 2.4): `2000::/3`. */
+/** The range of global unicast addresses (RFC 4291, 2.4): `2000::/3`. */
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /**
- * Public addresses that answer a cloud's own machines only, with what is meant for nobody else:
- * Azure's agent and name server
+ * Public addresses that only the machines of a cloud can reach: the agent and name server of Azure
  * (https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
  */
 const cloudInternal = new Set(["168.63.129.16"]);
 
 /**
- * Whether an address is one of the public internet: unicast, and in none of the ranges that are set aside
- * for a special purpose (https://www.iana.org/assignments/iana-ipv4-special-registry,
- * https://www.iana.org/assignments/iana-ipv6-special-registry). Addresses of IPv6 that carry one of IPv4,
- * such as IPv4-mapped ones or those of NAT64, 6to4 and Teredo, are none, whatever they carry: what
- * translates them, and to where, is for the network that we run in to say.
+ * Returns whether an address is public: unicast and outside all special-purpose ranges
+ * (https://www.iana.org/assignments/iana-ipv4-special-registry,
+ * https://www.iana.org/assignments/iana-ipv6-special-registry). IPv6 addresses that embed an IPv4 address
+ * (IPv4-mapped, NAT64, 6to4, Teredo) are not public, because the local network decides how to translate them.
  */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;

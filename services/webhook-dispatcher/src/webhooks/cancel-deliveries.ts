@@ -3,23 +3,23 @@ import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 
 /**
- * Calls off what is open for webhooks that are switched off or deleted. An attempt that is under way ends
- * as it ends, and what a person asked for is made even if the webhook is off.
+ * Cancels the open deliveries of webhooks that are disabled or deleted. An attempt in progress is not interrupted, and
+ * redeliveries are made even if the webhook is disabled.
  *
- * A backlog may be large, and whoever makes deliveries of events waits for a webhook's row. So what
- * switches a webhook off cancels one batch in its own transaction, which is all that there mostly is, and
- * as many as a request can wait for in short ones after it. What is left then is found by a look that
- * every replica takes now and then, also when the process dies in between.
+ * A backlog may be large, and the consumer of events waits for the lock on the webhook's row. Therefore the transaction
+ * that disables a webhook cancels one batch, which is usually everything. The request cancels a limited number of
+ * further batches in short transactions. A periodic task of every replica cancels the rest, even if the process fails
+ * in between.
  */
 
-/** As many as are cancelled within a fraction of a second. */
+/** Maximum number of deliveries per transaction. They are cancelled in a fraction of a second. */
 export const cancelledAtOnce = 1_000;
-/** A request waits for these a second or two. */
+/** Maximum number of deliveries that a request cancels. They take a second or two. */
 export const cancelledInARequest = 10 * cancelledAtOnce;
-/** To find what is open may cost as much as all of it, so it is found for many batches at a time. */
+/** Maximum number of deliveries per search. A search may scan the whole backlog, so it serves many batches. */
 const foundAtOnce = 50_000;
 
-/** Cancels up to `atMost` open deliveries, none while the webhook is switched on. */
+/** Cancels up to `atMost` open deliveries of a disabled or deleted webhook. Returns the number that it found. */
 export async function cancelSome(
   sql: Sql | Transaction,
   webhookId: string,
@@ -32,7 +32,7 @@ export async function cancelSome(
   return found.length;
 }
 
-/** Cancels all that is open, unless the webhook is switched on meanwhile. */
+/** Cancels all open deliveries, unless the webhook is enabled meanwhile. */
 export async function cancelAll(
   sql: Sql | Transaction,
   webhookId: string,
@@ -56,7 +56,7 @@ async function findOpen(
   return found.map(({ id }) => id);
 }
 
-/** What was claimed in the meantime, or asked for by a person, is left alone. In one order, as any two. */
+/** Cancels these deliveries, except claimed ones and redeliveries. Locks rows by id to avoid deadlocks. */
 async function cancelThese(
   sql: Sql | Transaction,
   webhookId: string,
@@ -87,11 +87,11 @@ export function startCancellingLeftovers(options: { sql: Sql; logger: Logger }):
     intervalMs: pollIntervalMs,
     isExpected: isOutage,
     onFailure: (err) =>
-      logger.warn({ err }, "deliveries of webhooks that are off are not cancelled now"),
+      logger.warn({ err }, "deliveries of disabled webhooks could not be cancelled; retrying"),
   });
 }
 
-/** The next look takes the next so many webhooks, if there are more. */
+/** Maximum number of webhooks per run. Later runs find the others. */
 const webhooksAtOnce = 100;
 
 export async function cancelLeftovers(sql: Sql, signal?: AbortSignal): Promise<void> {

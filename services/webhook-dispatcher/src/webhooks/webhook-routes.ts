@@ -45,7 +45,7 @@ export type WebhookRoutesOptions = {
   logger: Logger;
 };
 
-/** The routes of webhooks themselves. Every one needs a server key of the project. */
+/** Registers the routes of webhooks. Each requires a server key of the project. */
 export function registerWebhookRoutes(app: App, options: WebhookRoutesOptions): void {
   registerReads(app, options);
   registerCreate(app, options);
@@ -173,7 +173,7 @@ function registerTest(app: App, { sql, tests, authenticate }: WebhookRoutesOptio
   });
 }
 
-/** A webhook as the API shows it: of its secret only whether it has one. */
+/** Returns a webhook in the format of the API. It does not contain the secret, only whether there is one. */
 export function webhookResource(webhook: Webhook): contract.Webhook {
   return {
     id: webhook.id,
@@ -189,9 +189,9 @@ export function webhookResource(webhook: Webhook): contract.Webhook {
 }
 
 /**
- * The body as a repeated request is known by, of which a hash is kept. Everything in it but the secret is
- * in the database too, so a plain hash would let whoever reads that try out secrets. This one cannot be
- * made without the API key, which is not kept.
+ * Returns the body that identifies a repeated request, with an HMAC in place of the secret. A hash of this body is
+ * stored. The database contains all its other fields, so with a plain hash, a reader of the database could guess
+ * secrets. The HMAC needs the API key, which is not stored.
  */
 function withoutSecret(body: CreateWebhook, { headers }: RequestFacts): CreateWebhook {
   if (typeof body.secret !== "string") return body;
@@ -199,7 +199,7 @@ function withoutSecret(body: CreateWebhook, { headers }: RequestFacts): CreateWe
   return { ...body, secret: createHmac("sha256", apiKey).update(body.secret).digest("hex") };
 }
 
-/** The project and the webhook that a path names, as far as the key may know of them. */
+/** The project and the webhook of a path, after the key was checked. */
 export type WebhookScope = { projectId: string; webhookId: string };
 
 const noSuchProject = createProblem("NOT_FOUND_001", "There is no such project.");
@@ -217,7 +217,7 @@ export function checkMayUseWebhooks(
   return key.environmentOnly ? keyProblems.otherEnvironment : undefined;
 }
 
-/** Ids are compared in lower case. */
+/** Returns the project and the webhook of a path, with the ids in lower case, or the problem with the key. */
 export function scopeOf(
   key: DirectoryKey,
   params: { projectId: string; webhookId: string },

@@ -6,8 +6,8 @@ import type { SigningSecrets } from "../sending/outgoing.ts";
 import type { Webhook } from "./webhook.ts";
 
 /**
- * Opens the secret of a webhook, for comparison with another. A secret that cannot be opened, because its key is
- * not configured any more, must not prevent a new one.
+ * Decrypts the secret of a webhook, for comparison with another. Returns undefined if the key is not configured any
+ * more, because that must not prevent the user from setting a new secret.
  */
 export function presentSecret(
   { secrets, logger }: { secrets: SecretBox; logger: Logger },
@@ -17,7 +17,7 @@ export function presentSecret(
   return unlessUnreadable("secret", { id, logger }, () => secrets.open(id, secret));
 }
 
-/** The secrets to sign with at a time. Throws what opening the current one throws. */
+/** Returns the secrets that sign an attempt at a time. Throws if the current secret cannot be decrypted. */
 export function signingSecrets(
   secrets: SecretBox,
   webhook: Pick<Webhook, "id" | "secret" | "previousSecret">,
@@ -27,14 +27,14 @@ export function signingSecrets(
   const { id, secret, previousSecret } = webhook;
   const current = secret === null ? null : secrets.open(id, secret);
   if (previousSecret === null || previousSecret.endsAt <= at) return { current, previous: null };
-  // Receivers with the current secret receive their deliveries even if the previous one cannot be opened.
+  // Receivers with the current secret receive their deliveries even if the previous one cannot be decrypted.
   const previous = unlessUnreadable("previous secret", { id, logger }, () =>
     secrets.open(id, previousSecret),
   );
   return { current, previous: previous ?? null };
 }
 
-/** Logs that a secret cannot be opened, and returns undefined for it. */
+/** Runs `open`. If the secret cannot be decrypted, logs the error and returns undefined. */
 function unlessUnreadable<T>(
   what: string,
   { id, logger }: { id: string; logger: Logger },
@@ -44,34 +44,33 @@ function unlessUnreadable<T>(
     return open();
   } catch (error) {
     if (!isUnreadable(error)) throw error;
-    logger.error({ err: error, webhook_id: id }, `a webhook's ${what} cannot be read`);
+    logger.error({ err: error, webhook_id: id }, `a webhook's ${what} cannot be decrypted`);
     return undefined;
   }
 }
 
 /**
- * Keeps no secret longer, or under another key, than it has to be: those whose overlap has ended are
- * forgotten, and those that were sealed with an earlier key are sealed with the present one, so that the
- * earlier one can be taken out of the configuration. At the start, and every ten minutes.
+ * Interval of the maintenance of secrets, which also runs at the start. It deletes previous secrets whose overlap has
+ * ended. It encrypts secrets of earlier keys with the current key, so that the operator can remove the earlier keys.
  */
 const pollIntervalMs = 10 * 60 * 1_000;
-/** Small enough that a stop does not wait for it. */
+/** Number of webhooks per batch. It is small, so that a stop does not wait long. */
 const batchSize = 100;
 
 type Options = { sql: Sql; secrets: SecretBox; logger: Logger };
 
-export function startKeepingSecrets(options: Options): { stop(): Promise<void> } {
-  return startInterval((signal) => keepSecrets(options, signal), {
+export function startSecretMaintenance(options: Options): { stop(): Promise<void> } {
+  return startInterval((signal) => maintainSecrets(options, signal), {
     intervalMs: pollIntervalMs,
     beginsAtOnce: true,
     isExpected: isOutage,
-    onFailure: (err) => options.logger.warn({ err }, "secrets are not sealed anew now"),
+    onFailure: (err) => options.logger.warn({ err }, "secrets could not be re-encrypted; retrying"),
   });
 }
 
-export async function keepSecrets(options: Options, signal?: AbortSignal): Promise<void> {
-  await forgetEnded(options.sql);
-  // By the order of ids, so that one that cannot be opened is passed over and not found again.
+export async function maintainSecrets(options: Options, signal?: AbortSignal): Promise<void> {
+  await deleteEnded(options.sql);
+  // Pages by id, so that a secret that cannot be decrypted is found only once.
   let afterId: string | undefined;
   do {
     const found = await findUnderOtherKeys(options, afterId);
@@ -80,7 +79,7 @@ export async function keepSecrets(options: Options, signal?: AbortSignal): Promi
   } while (afterId !== undefined && !signal?.aborted);
 }
 
-async function forgetEnded(sql: Sql): Promise<void> {
+async function deleteEnded(sql: Sql): Promise<void> {
   await sql`
     update webhooks
     set previous_secret = null, previous_secret_key_id = null, previous_secret_ends_at = null
@@ -110,7 +109,7 @@ async function findUnderOtherKeys(
     limit ${batchSize}`;
 }
 
-/** Nothing is written over a secret that was changed in the meantime. */
+/** Re-encrypts the secrets of a webhook. Does not overwrite a secret that was changed meanwhile. */
 async function sealWithCurrentKey(options: Options, webhook: Sealed): Promise<void> {
   const { sql } = options;
   const { id, secret, previousSecret } = webhook;
@@ -139,10 +138,7 @@ function resealed(
   );
 }
 
-/**
- * The secret under the key that seals at present; undefined when it is already. Throws what opening
- * throws.
- */
+/** Encrypts a secret with the current key; undefined if it already is. Throws if the secret cannot be decrypted. */
 export function reseal(
   box: SecretBox,
   webhookId: string,

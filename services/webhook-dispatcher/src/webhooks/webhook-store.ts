@@ -10,13 +10,13 @@ import {
 import { type AuditContext, type Webhook, webhookAudit } from "./webhook.ts";
 
 /**
- * Webhooks in PostgreSQL. Whoever switches one off or deletes it first takes its row and then cancels
- * its deliveries; whoever makes deliveries holds the row while it does. So no delivery slips through.
+ * Webhooks in PostgreSQL. A transaction that disables or deletes a webhook locks its row before it cancels the
+ * deliveries. A transaction that creates deliveries also locks the row. Therefore no delivery is missed.
  */
 
 type Scope = { projectId: string; webhookId: string };
 
-/** `maxInProject` bounds the deliveries that one event costs. */
+/** Inserts a webhook. `maxInProject` bounds the number of deliveries per event. */
 export async function insertWebhook(
   tx: Transaction,
   webhook: Webhook,
@@ -42,8 +42,8 @@ export async function insertWebhook(
 }
 
 /**
- * Puts what `decide` makes of the webhook in its place; undefined when there is none. When it is switched
- * off, what was open is cancelled; of a large backlog the rest soon after this has answered.
+ * Replaces a webhook with the result of `decide`. Returns undefined if the webhook does not exist. If the webhook is
+ * disabled, its open deliveries are cancelled. The rest of a large backlog is cancelled in the background.
  */
 export async function changeWebhook(
   sql: Sql,
@@ -53,13 +53,16 @@ export async function changeWebhook(
 ): Promise<Webhook | Problem | undefined> {
   await clearBeforeSwitchingOn(sql, scope, decide);
   const webhook = await replaceWebhook(sql, scope, decide, audit);
-  // Also when it was off before: whoever asks again may do so because the first time was not finished.
+  // Also if it was disabled before, because the request may repeat one that did not finish.
   if (webhook !== undefined && !isProblem(webhook) && !webhook.enabled)
     await cancelSome(sql, webhook.id, cancelledInARequest);
   return webhook;
 }
 
-/** Outside of the transaction that holds the webhook, for which everybody's events would wait. */
+/**
+ * Cancels the remaining deliveries of a webhook that is about to be enabled. It runs outside the transaction that locks
+ * the webhook. Otherwise events of the project would wait for that lock and delay those of other projects.
+ */
 async function clearBeforeSwitchingOn(
   sql: Sql,
   scope: Scope,
@@ -85,7 +88,7 @@ async function replaceWebhook(
     if (isProblem(next) || next === webhook) return next;
     const problem = next.name === webhook.name ? undefined : await checkName(tx, next);
     if (problem !== undefined) return problem;
-    // What is left of before must not come back to life. Mostly nothing: it was cancelled before this.
+    // Deliveries from before the webhook was disabled must not be sent. Usually there are none left to cancel.
     if (!webhook.enabled && next.enabled) await cancelAll(tx, next.id);
     await updateWebhook(tx, next);
     await writeAudit(tx, webhookAudit(webhook, next, audit));
@@ -108,8 +111,8 @@ async function updateWebhook(tx: Transaction, webhook: Webhook): Promise<void> {
 }
 
 /**
- * Switches a webhook off that its target does not want any more. What is open is cancelled; of a large
- * backlog the rest a little later.
+ * Disables a webhook whose target is gone, and cancels a batch of its open deliveries. The rest of a large backlog is
+ * cancelled in the background.
  */
 export async function disableWebhook(
   tx: Transaction,
@@ -128,8 +131,8 @@ export async function disableWebhook(
 }
 
 /**
- * Answers whether there was one. It is switched off first, so that a large backlog is cancelled while
- * nothing is added to it. Its deliveries stay until they are cleaned up; nobody sees them.
+ * Deletes a webhook. Returns false if it does not exist. Disables it first, so that a large backlog is cancelled while
+ * no deliveries are added. The deliveries stay until the clean-up, but the API does not return them.
  */
 export async function deleteWebhook(sql: Sql, scope: Scope, audit: AuditContext): Promise<boolean> {
   const switchOff = (webhook: Webhook) =>
@@ -143,7 +146,7 @@ export async function deleteWebhook(sql: Sql, scope: Scope, audit: AuditContext)
       returning ${columns}`;
     if (deleted === undefined) return false;
     await writeAudit(tx, webhookAudit(webhookOf(deleted), null, audit));
-    // What people have asked for. And whatever came if somebody has just switched it on again.
+    // Redeliveries, and new deliveries if the webhook was enabled again meanwhile.
     await cancelAll(tx, scope.webhookId);
     return true;
   });
@@ -156,7 +159,7 @@ export async function findWebhook(sql: Sql, scope: Scope): Promise<Webhook | und
   return row && webhookOf(row);
 }
 
-/** In the order in which they were made. */
+/** Returns the webhooks of a project in the order of creation. */
 export async function listWebhooks(sql: Sql, projectId: string): Promise<Webhook[]> {
   const rows = await sql<Row[]>`
     select ${columns} from webhooks where project_id = ${projectId} order by id`;
@@ -171,7 +174,7 @@ async function lockWebhook(tx: Transaction, scope: Scope): Promise<Webhook | und
   return row && webhookOf(row);
 }
 
-/** Names and the number of webhooks of a project are looked at and altered by one at a time. */
+/** Serializes changes of the names and the number of webhooks in a project. */
 async function lockNames(tx: Transaction, projectId: string): Promise<void> {
   await tx`select pg_advisory_xact_lock(hashtextextended(${`webhooks of ${projectId}`}, 0))`;
 }
@@ -203,7 +206,7 @@ async function checkCount(
   );
 }
 
-/** The secrets of a webhook, as they are in its row. */
+/** The columns of a webhook's secrets. */
 export type SecretColumns = {
   secret: Buffer | null;
   secretKeyId: string | null;

@@ -9,13 +9,13 @@ import type { Webhook } from "./webhook.ts";
 import { signingSecrets } from "./webhook-secrets.ts";
 
 /**
- * Sends test payloads, each once and at once, outside of all queues. A request is held for as long as its
- * target takes, so an organization can have a few at a time; and when this service stops they are
- * called off, because a silent target may take longer than a stop.
+ * Sends test payloads immediately, once, and outside the slots of deliveries. The HTTP request stays open until the
+ * target responds, so the number of concurrent tests of an organization is limited. A stop cancels the tests, because a
+ * hanging target may take longer than a stop may.
  */
 export type WebhookTests = {
   run(webhook: Webhook, userId: string): Promise<SendResult | Problem>;
-  /** Calls off what is under way, and whatever comes. */
+  /** Cancels the tests in progress and all later ones. */
   stop(): Promise<void>;
 };
 
@@ -31,7 +31,7 @@ const tooMany = (max: number) =>
   );
 
 export function createWebhookTests(options: {
-  /** Of each process: it keeps one organization from holding many requests open. */
+  /** Limit per process. It keeps one organization from holding many requests open. */
   maxPerOrganization: number;
   send: Send;
   secrets: SecretBox;
@@ -84,7 +84,7 @@ export function createWebhookTests(options: {
   };
 }
 
-/** The ids of a flag and an environment that are not there. */
+/** The id of a flag and an environment that do not exist. */
 const nothing = "00000000-0000-0000-0000-000000000000";
 
 /**

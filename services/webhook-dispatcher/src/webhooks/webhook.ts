@@ -3,7 +3,7 @@ import { createProblem, type Problem } from "@halyard/service";
 import type { SealedSecret, SecretBox } from "../secrets/secret-box.ts";
 import { readTarget, type TargetRules } from "../targets/target.ts";
 
-/** A URL of a customer that is told of events of one project, in all its environments. */
+/** A customer's URL that receives events of one project, in all its environments. */
 export type Webhook = {
   id: string;
   organizationId: string;
@@ -13,20 +13,20 @@ export type Webhook = {
   /** As the customer wrote it. */
   url: string;
   events: EventName[];
-  /** Nothing is made for a webhook that is disabled, but a person may still redeliver and test. */
+  /** A disabled webhook receives no events, but users can still test it and request redeliveries. */
   enabled: boolean;
   /** Null: deliveries are not signed. */
   secret: SealedSecret | null;
-  /** The one before, for the Standard Webhooks signatures. It may have ended: whoever signs looks. */
+  /** The previous secret, for signatures of Standard Webhooks. Check `endsAt` before use. */
   previousSecret: (SealedSecret & { endsAt: Date }) | null;
   createdAt: Date;
   updatedAt: Date;
 };
 
-/** What a webhook becomes by a request, or why it cannot. The schema has seen to the rest. */
+/** Inputs of the decisions about a request. The schema has validated the other constraints. */
 export type ChangeContext = { rules: TargetRules; secrets: SecretBox; now: Date };
 
-/** So that a secret fits everywhere that one is put; counted as the bytes that are signed with. */
+/** Maximum length of a secret, in the UTF-8 bytes that sign. */
 const maxSecretBytes = 256;
 
 export function decideCreate(
@@ -50,10 +50,10 @@ export function decideCreate(
   };
 }
 
-/** What deliveries are signed with at present; undefined when nothing is, or nobody can read it. */
+/** Decrypts the current secret. Returns undefined if there is none, or if it cannot be decrypted. */
 type PresentSecret = { presentSecret: (webhook: Webhook) => string | undefined };
 
-/** A request that changes nothing is answered with the very webhook that it was made of. */
+/** Applies a request to a webhook. Returns the same object if the request changes nothing. */
 export function decideUpdate(
   webhook: Webhook,
   request: UpdateWebhook,
@@ -84,8 +84,8 @@ function sameEvents(webhook: Webhook, { events }: UpdateWebhook): boolean {
 }
 
 /**
- * A secret that is there already stays as it is, and so does the one before if the request has an
- * overlap: so a request whose answer was lost can be repeated.
+ * Decides the secrets after a request. If the requested secret is already the current one, it stays, and so does the
+ * previous one if the request has an overlap. Therefore a client can repeat a request whose response was lost.
  */
 function decideSecrets(
   webhook: Webhook,

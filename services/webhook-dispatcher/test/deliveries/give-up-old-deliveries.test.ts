@@ -6,7 +6,7 @@ import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { giveUpOldDeliveries } from "../../src/deliveries/delivery-store.ts";
 
-/** What has waited for longer than deliveries are kept. */
+/** Deliveries that have waited longer than the retention period. */
 let database: TestDatabase;
 let admin: postgres.Sql;
 let sql: Sql;
@@ -58,8 +58,8 @@ const stateOf = async (id: string) => {
 
 const giveUp = (atMost = 1_000) => giveUpOldDeliveries(sql, { retentionDays: 30, atMost });
 
-describe("giving up", () => {
-  it.each(["pending", "retrying"])("has failed what is %s for too long", async (status) => {
+describe("giving up old deliveries", () => {
+  it.each(["pending", "retrying"])("fails those that are %s for too long", async (status) => {
     const old = await put(status, 31);
     const younger = await put(status, 29);
     expect(await giveUp()).toBe(1);
@@ -68,20 +68,20 @@ describe("giving up", () => {
     expect(await stateOf(younger)).toMatchObject({ status, finished_at: null });
   });
 
-  it("leaves what is being sent, and what has ended", async () => {
+  it("skips those with an attempt in progress and those that have ended", async () => {
     for (const status of ["delivering", "delivered", "cancelled"]) await put(status, 31);
     expect(await giveUp()).toBe(0);
   });
 
-  it("leaves what a person has asked for, until it has waited for as long", async () => {
-    const asked = { redelivery: true };
-    await put("pending", 100, { ...asked, next_attempt_at: daysAgo(1) });
-    const forgotten = await put("pending", 100, { ...asked, next_attempt_at: daysAgo(31) });
+  it("fails redeliveries that have waited for the period since their request", async () => {
+    const requested = { redelivery: true };
+    await put("pending", 100, { ...requested, next_attempt_at: daysAgo(1) });
+    const overdue = await put("pending", 100, { ...requested, next_attempt_at: daysAgo(31) });
     expect(await giveUp()).toBe(1);
-    expect(await stateOf(forgotten)).toMatchObject({ status: "failed", redelivery: false });
+    expect(await stateOf(overdue)).toMatchObject({ status: "failed", redelivery: false });
   });
 
-  it("goes in batches, the oldest first", async () => {
+  it("works in batches, the oldest first", async () => {
     const [later, first] = [await put("pending", 40), await put("pending", 50)];
     expect(await giveUp(1)).toBe(1);
     expect(await stateOf(first)).toMatchObject({ status: "failed" });

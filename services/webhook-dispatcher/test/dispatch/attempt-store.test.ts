@@ -4,7 +4,7 @@ import { type MadeAttempt, recordAttempt } from "../../src/dispatch/attempt-stor
 import { claimDeliveries } from "../../src/dispatch/claim-store.ts";
 import { type Dispatch, openDispatch, type Replica, type TestWebhook } from "./dispatch-fixture.ts";
 
-/** What recording an attempt does to its delivery and its webhook. */
+/** The effects of a recorded attempt on its delivery and its webhook. */
 let dispatch: Dispatch;
 let sql: Replica["sql"];
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => dispatch?.close());
 
-/** Its lane is not due, so nobody but the test takes it. */
+/** Claims a new delivery for the test. The lane is not due, so the dispatcher does not claim it. */
 async function claimed(webhook: TestWebhook) {
   await dispatch.putDeliveries(webhook, 1, { isFound: false });
   return claimAgain(webhook);
@@ -24,7 +24,7 @@ async function claimed(webhook: TestWebhook) {
 async function claimAgain({ id }: TestWebhook) {
   const planned = { webhookIds: [id], atMost: 1, claim: uuidv7(), claimedAtMs: 0 };
   const [delivery] = await claimDeliveries(sql, planned);
-  if (delivery === undefined) throw new Error("There is nothing to claim");
+  if (delivery === undefined) throw new Error("No delivery was claimed");
   return delivery;
 }
 
@@ -60,7 +60,7 @@ const isEnabled = async ({ id }: TestWebhook) => {
   return row?.enabled;
 };
 
-describe("an attempt that is recorded a second time, because the first answer was lost", () => {
+describe("an attempt that is recorded again because the first response was lost", () => {
   it.each([delivered, retryingIn(anHourMs, false)])("changes nothing more: %j", async (next) => {
     const delivery = await claimed(await dispatch.newWebhook());
     const attempt = made(delivery, 200, next);
@@ -73,8 +73,8 @@ describe("an attempt that is recorded a second time, because the first answer wa
   });
 });
 
-describe("a target that says that it is gone", () => {
-  it("has its webhook switched off", async () => {
+describe("a target that responds with 410 to all attempts of a delivery", () => {
+  it("has its webhook disabled", async () => {
     const webhook = await dispatch.newWebhook();
     await recordAttempt(sql, made(await claimed(webhook), 410, gone));
     expect(await isEnabled(webhook)).toBe(false);
@@ -92,7 +92,7 @@ describe("a target that says that it is gone", () => {
     ]);
   });
 
-  it("but is not the webhook's any more leaves it on, and what waits for the new one", async () => {
+  it("changes nothing if the webhook has another URL now", async () => {
     const webhook = await dispatch.newWebhook();
     const delivery = await claimed(webhook);
     await dispatch.putDeliveries(webhook, 1, { isFound: false });
@@ -109,7 +109,7 @@ describe("an attempt whose claim was lost", () => {
   it.each([
     { statusCode: 500, goneOnly: false },
     { statusCode: 410, goneOnly: true },
-  ])("counts for what the target says of itself: $statusCode", async ({ statusCode, goneOnly }) => {
+  ])("still counts for disabling the webhook: $statusCode", async ({ statusCode, goneOnly }) => {
     const webhook = await dispatch.newWebhook();
     const lost = await claimed(webhook);
     await dispatch.admin`
@@ -135,7 +135,7 @@ describe("an attempt that took long", () => {
   });
 });
 
-describe("a delivery that a person has made again and again", () => {
+describe("a delivery with many redeliveries", () => {
   it.each([
     { name: "delivered", next: delivered },
     { name: "failed", next: { status: "failed", goneOnly: false } as const },

@@ -13,7 +13,7 @@ import {
   settleStatement,
 } from "../../src/dispatch/claim-store.ts";
 
-/** What finding and claiming costs while 100,000 deliveries wait: the length of no backlog. */
+/** The cost of searching and claiming with 100,000 open deliveries. It must not depend on the backlog. */
 let database: TestDatabase;
 let sql: Sql;
 const webhookIds = Array.from({ length: 2_000 }, () => uuidv7());
@@ -35,7 +35,7 @@ beforeAll(async () => {
   await admin`
     insert into lanes (webhook_id, organization_id, slow, due_at)
     select id, ${organizationId}, random() < 0.1, now() from webhooks`;
-  // Half of them wait for one webhook, the others for all the others.
+  // Half of the deliveries are for one webhook, the others for all other webhooks.
   await admin`
     insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
       status, created_at, next_attempt_at)
@@ -61,7 +61,7 @@ type Node = {
 };
 type Statement = (sql: Sql) => unknown;
 
-/** How the statement reads tables and indexes. */
+/** Returns the scans of tables and indexes in the plan of a statement. */
 async function readsOf(statement: Statement): Promise<string[]> {
   const [recorded] = await recordedStatements(statement);
   const [row] = await sql.unprepared<[{ "QUERY PLAN": [{ Plan: Node }] }]>(
@@ -75,8 +75,8 @@ async function readsOf(statement: Statement): Promise<string[]> {
 }
 
 /**
- * An index of what is due is read from its beginning, in its order, for as many rows as are wanted. A bitmap
- * would be made of all that is due: for lanes that is what it may cost, for deliveries it is the backlog.
+ * Returns whether a scan is allowed. An index scan reads only as many rows as the limit says. A bitmap scan reads all
+ * due rows: this is acceptable for lanes, but for deliveries it is the whole backlog.
  */
 const mayRead = (read: string) =>
   !read.startsWith("Seq Scan") && read !== "Bitmap Index Scan: deliveries_due";
@@ -84,7 +84,7 @@ const mayRead = (read: string) =>
 const search = { slow: false, limit: 512, exceptWebhooks: [], exceptOrganizations: [] };
 const statements: Record<string, Statement> = {
   "finding lanes": (on) => findLanes(on, search, 1_000),
-  "finding lanes while many are left out": (on) =>
+  "finding lanes with many exclusions": (on) =>
     findLanes(on, { ...search, slow: true, exceptWebhooks: webhookIds.slice(0, 200) }, 1_000),
   "claiming for the webhook with the backlog": (on) =>
     claimStatement(on, { webhookIds: [backlogged], atMost: 16, claim: uuidv7() }),
@@ -92,7 +92,7 @@ const statements: Record<string, Statement> = {
     claimStatement(on, { webhookIds: webhookIds.slice(0, 192), atMost: 1, claim: uuidv7() }),
   "settling lanes": (on) => settleStatement(on, webhookIds.slice(0, 192)),
   "finding expired claims": (on) => expiredClaims(on, 5_000),
-  "renewing all that a process holds": (on) =>
+  "renewing all claims of a process": (on) =>
     renewClaims(
       on,
       Array.from({ length: 1_000 }, () => ({ id: uuidv7(), claim: uuidv7() })),
@@ -101,18 +101,18 @@ const statements: Record<string, Statement> = {
 };
 
 describe("while 100,000 deliveries wait", () => {
-  it.each(Object.keys(statements))("%s reads indexes only, none of them whole", async (name) => {
+  it.each(Object.keys(statements))("%s reads parts of indexes only", async (name) => {
     const statement = statements[name];
-    if (statement === undefined) throw new Error(`There is no ${name}`);
+    if (statement === undefined) throw new Error(`Unknown statement: ${name}`);
     const reads = await readsOf(statement);
     expect(reads.length).toBeGreaterThan(0);
     expect(reads.filter((read) => !mayRead(read))).toEqual([]);
   });
 
-  it("claiming is as fast for the webhook with the backlog as for one without, also many times", async () => {
+  it("repeated claims are as fast for a webhook with a backlog as for one without", async () => {
     const timeOf = async (webhookId: string | undefined) => {
       const startedAt = performance.now();
-      for (let turn = 0; turn < 20; turn += 1)
+      for (let count = 0; count < 20; count += 1)
         await claimDeliveries(sql, {
           webhookIds: [webhookId ?? ""],
           atMost: 1,
@@ -122,9 +122,9 @@ describe("while 100,000 deliveries wait", () => {
       return performance.now() - startedAt;
     };
     await timeOf(others[0]);
-    // The best of a few in turn, since a busy machine may hold up some.
+    // The shortest of several times counts, because a busy machine may delay some.
     let [without, with100000] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-    for (let turn = 0; turn < 5; turn += 1) {
+    for (let count = 0; count < 5; count += 1) {
       without = Math.min(without, await timeOf(others[1]));
       with100000 = Math.min(with100000, await timeOf(backlogged));
     }

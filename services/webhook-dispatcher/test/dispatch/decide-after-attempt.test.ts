@@ -28,18 +28,18 @@ const after = (delivery: Delivering, result: SendResult) =>
   decideAfterAttempt(delivery, result, { plan, random: 0 });
 
 describe("an attempt", () => {
-  it.each([200, 204, 299])("that is answered %i ends the delivery well", (status) => {
+  it.each([200, 204, 299])("with the response %i completes the delivery", (status) => {
     expect(after(delivering(), answered(status))).toEqual({ status: "delivered", goneOnly: false });
   });
 
-  it.each([199, 300, 302, 400, 410, 500, 599])("that is answered %i is made again", (status) => {
+  it.each([199, 300, 302, 400, 410, 500, 599])("with the response %i is retried", (status) => {
     expect(after(delivering(), answered(status))).toMatchObject({
       status: "retrying",
       afterMs: 100,
     });
   });
 
-  it("that is not answered is made again", () => {
+  it("without a response is retried", () => {
     expect(after(delivering(), failed)).toEqual({
       status: "retrying",
       afterMs: 100,
@@ -47,18 +47,18 @@ describe("an attempt", () => {
     });
   });
 
-  it("that was the fifth retry is the last one", () => {
+  it("is the last one if it is the fifth retry", () => {
     expect(after(delivering({ seriesAttempts: 4 }), failed)).toMatchObject({ status: "retrying" });
     expect(after(delivering({ seriesAttempts: 5 }), failed)).toMatchObject({ status: "failed" });
   });
 
-  it("that a person asked for has no retries", () => {
+  it("of a redelivery has no retries", () => {
     expect(after(delivering({ redelivery: true, seriesAttempts: 1 }), failed).status).toBe(
       "failed",
     );
   });
 
-  it("is not made again for a webhook that was switched off or deleted meanwhile", () => {
+  it("is not retried if the webhook was disabled or deleted meanwhile", () => {
     const next = { status: "retrying", afterMs: 5, goneOnly: false } as const;
     expect(decideWhetherToRetry(next, { enabled: true })).toBe(next);
     for (const webhook of [{ enabled: false }, undefined])
@@ -72,7 +72,7 @@ const results = fc.oneof(
 );
 
 /** Makes attempts until the delivery has ended. */
-function live(answers: readonly SendResult[]) {
+function complete(answers: readonly SendResult[]) {
   let delivery = delivering();
   const made: SendResult[] = [];
   for (;;) {
@@ -85,32 +85,32 @@ function live(answers: readonly SendResult[]) {
   }
 }
 
-describe("whatever a target does", () => {
-  const lives = fc.array(results, { minLength: 6, maxLength: 6 }).map(live);
-  const everyLife = (check: (life: ReturnType<typeof live>) => void) =>
-    fc.assert(fc.property(lives, check));
+describe("for any responses of a target", () => {
+  const deliveries = fc.array(results, { minLength: 6, maxLength: 6 }).map(complete);
+  const always = (check: (delivery: ReturnType<typeof complete>) => void) =>
+    fc.assert(fc.property(deliveries, check));
 
-  it("there are six attempts at most, and fewer only if one was answered well", () =>
-    everyLife(({ made, next }) => {
+  it("there are six attempts at most, and fewer only if one succeeds", () =>
+    always(({ made, next }) => {
       expect(made.length).toBeLessThanOrEqual(6);
       if (made.length < 6) expect(next.status).toBe("delivered");
     }));
 
-  it("a delivery is delivered exactly if its last attempt was answered well", () =>
-    everyLife(({ made, next }) => {
+  it("a delivery is delivered if and only if its last attempt succeeds", () =>
+    always(({ made, next }) => {
       const last = made.at(-1);
       expect(next.status === "delivered").toBe(last?.kind === "answered" && last.status === 200);
     }));
 
-  it("it says that it is gone for good exactly if it said 410 every time", () =>
-    everyLife(({ made, next }) => {
-      const always = made.every((result) => result.kind === "answered" && result.status === 410);
-      expect(saysGoneForGood(next)).toBe(always);
+  it("a target is gone for good if and only if all responses were 410", () =>
+    always(({ made, next }) => {
+      const onlyGone = made.every((result) => result.kind === "answered" && result.status === 410);
+      expect(saysGoneForGood(next)).toBe(onlyGone);
     }));
 });
 
-describe("a target", () => {
-  it("takes long that answers after five seconds, whatever it says, or not at all", () => {
+describe("an attempt counts as long", () => {
+  it("after five seconds with any response, or without one", () => {
     expect(tookLong({ ...answered(200), durationMs: 29_000 })).toBe(true);
     expect(tookLong({ ...failed, timedOut: true })).toBe(true);
     expect(tookLong({ ...answered(500), durationMs: 5_000 })).toBe(false);

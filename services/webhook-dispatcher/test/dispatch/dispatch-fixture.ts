@@ -29,9 +29,8 @@ import { createSend } from "../../src/sending/send.ts";
 import { startWorkers } from "../../src/workers.ts";
 
 /**
- * The way from an event to a customer's system, without the HTTP side: any number of replicas in this
- * process, over a database, a NATS server and a receiver of the test file's own. Tests put webhooks
- * straight into the database.
+ * Starts a database, a NATS server and a receiver for the test file. `startReplica` starts the consumer of events and
+ * the dispatcher in this process, without the HTTP API. Tests insert webhooks directly into the database.
  */
 export async function openDispatch() {
   const [database, nats, receiver] = await Promise.all([
@@ -46,7 +45,7 @@ export async function openDispatch() {
   const replicas: Replica[] = [];
 
   return {
-    /** As a superuser, in the dispatcher's schema. */
+    /** A connection as superuser, with the dispatcher's schema. */
     admin,
     receiver,
     log,
@@ -54,14 +53,14 @@ export async function openDispatch() {
     async startReplica(options: ReplicaOptions = {}) {
       const replica = composeReplica(database.runtimeUrls.webhooks, nats.url, options);
       replicas.push(replica);
-      await eventually(() => replica.broker.details().events === "consumed", {
+      await eventually(() => replica.workers.details().events === "consumed", {
         because: "the replica consumes events",
       });
       return replica;
     },
     ...webhooksIn(admin, receiver),
     async close() {
-      // Whatever still waits for the receiver ends with it.
+      // Closing the receiver ends all requests that wait for it.
       await receiver.close();
       await Promise.all(replicas.map((replica) => replica.stop()));
       await Promise.all([log.close(), bucket.close(), admin.end()]);
@@ -76,18 +75,18 @@ export type Replica = ReturnType<typeof composeReplica>;
 type ReplicaOptions = {
   plan?: readonly number[];
   timeoutMs?: number;
-  /** Is asked before each attempt is made. */
+  /** Called before each attempt. The attempt waits for it. */
   beforeSend?: () => Promise<void>;
   monotonicMs?: () => number;
   claimTimes?: Partial<ClaimTimes>;
 };
 
-/** Looks come quickly, so that no test waits for as many as are usual a second apart. */
+/** Checks run every 100 ms, because a claim is lost only after several checks. */
 const claimTimes: ClaimTimes = { ...defaultClaimTimes, pollIntervalMs: 100 };
 
 const someKeys = () => {
   const keys = readSecretKeys(`first:${Buffer.alloc(32, 1).toString("base64")}`);
-  if (keys === undefined) throw new Error("These are no keys for secrets");
+  if (keys === undefined) throw new Error("Invalid keys for secrets");
   return keys;
 };
 export const secrets = createSecretBox({ keys: someKeys(), randomBytes });
@@ -118,7 +117,7 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
     metrics,
     logger,
   });
-  const broker = startWorkers({
+  const workers = startWorkers({
     nats: natsLogin("webhook-dispatcher", natsUrl),
     sql,
     keys: createKeyDirectory(testSignatures()),
@@ -131,10 +130,10 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
   return {
     sql,
     metrics,
-    broker,
+    workers,
     wake: dispatch.wake,
     stop: once(async () => {
-      await broker.stop();
+      await workers.stop();
       await dispatch.stop();
       await sender.close();
       await sql.end();
@@ -142,24 +141,24 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
   };
 }
 
-/** The log of events, written by a test in management's place. */
+/** Opens the stream of events. The test publishes events instead of management. */
 async function openEventLog(natsUrl: string) {
   const connection = await connect({ servers: natsUrl });
   const manager = await jetstreamManager(connection);
   const client = jetstream(connection);
   await ensureFlagEvents(manager, 1);
   return {
-    /** As management does it, but for the id by which the broker drops repetitions. */
+    /** Publishes events as management does, but without the message id that removes duplicates. */
     async publish(...events: FlagEvent[]) {
       for (const event of events) await client.publish(event.event, JSON.stringify(event));
     },
     publishRaw: (subject: string, text: string) => client.publish(subject, text),
-    /** Deletes the log and makes it anew, empty. */
+    /** Deletes the stream and creates it again, empty. */
     async createAgain() {
       await manager.streams.delete(flagEventsStream.name);
       await ensureFlagEvents(manager, 1);
     },
-    /** Until every event of the log was taken. */
+    /** Waits until all events of the stream are acknowledged. */
     async isConsumed() {
       await eventually(async () => {
         const { webhookConsumer, name } = flagEventsStream;
@@ -189,7 +188,7 @@ export type TestWebhook = {
   id: string;
   projectId: string;
   organizationId: string;
-  /** Its own path at the receiver. */
+  /** The webhook's path at the receiver. */
   path: string;
 };
 
@@ -228,10 +227,10 @@ function webhooksIn(admin: postgres.Sql, receiver: Receiver) {
         values (${id}, ${organizationId}, ${fields.slow ?? false})`;
       return { id, projectId, organizationId, path };
     },
-    /** What the receiver got on the webhook's path. */
+    /** Returns the requests to the webhook's path. */
     received: ({ path }: TestWebhook) =>
       receiver.requests.filter((request) => request.path === path),
-    /** The webhook's only delivery, as soon as it is in this state. */
+    /** Waits until the webhook's only delivery has this status. */
     deliveryWith: (webhook: TestWebhook, status: string) =>
       eventually(
         async () => {
@@ -240,7 +239,7 @@ function webhooksIn(admin: postgres.Sql, receiver: Receiver) {
         },
         { because: `the delivery is ${status}` },
       ),
-    /** When all of so many deliveries have ended in this state. */
+    /** Waits until the webhook has `count` deliveries, all with this status. */
     async allEnded(webhook: TestWebhook, count: number, status = "delivered") {
       await eventually(
         async () => {
@@ -252,7 +251,10 @@ function webhooksIn(admin: postgres.Sql, receiver: Receiver) {
     },
     attemptsAt: ({ id }: { id: string }) =>
       admin`select * from attempts where delivery_id = ${id} order by id`,
-    /** Deliveries that lie there due, as after an outage; nobody is told. Unless found, none is sent. */
+    /**
+     * Inserts due deliveries without a wake-up, as after an outage. With `isFound: false` the lane is not due, so the
+     * dispatcher does not find them.
+     */
     async putDeliveries(webhook: TestWebhook, count: number, { isFound = true } = {}) {
       await admin`
         insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
@@ -265,7 +267,7 @@ function webhooksIn(admin: postgres.Sql, receiver: Receiver) {
   };
 }
 
-/** An event as management writes it. */
+/** Returns an event in the format of management. */
 export function makeEvent(
   fields: Partial<FlagEvent> = {},
   webhook?: Pick<TestWebhook, "projectId" | "organizationId">,

@@ -6,7 +6,7 @@ import { recordEvent } from "../../src/events/consume-events.ts";
 import { payloadOf } from "../../src/sending/payload.ts";
 import { type Dispatch, makeEvent, openDispatch, type Replica } from "./dispatch-fixture.ts";
 
-/** What becomes of an event: who is told of it, and how often. */
+/** The deliveries of an event: their webhooks and their number. */
 let dispatch: Dispatch;
 let replica: Replica;
 
@@ -18,7 +18,7 @@ afterEach(() => dispatch.receiver.reset());
 afterAll(() => dispatch?.close());
 
 describe("an event", () => {
-  it("is told to each webhook of its project that wants such events, and to nobody else", async () => {
+  it("is sent to each webhook of its project that subscribes to it, and to no other", async () => {
     const { newWebhook, received, deliveriesTo } = dispatch;
     const one = await newWebhook();
     const scope = { projectId: one.projectId, organizationId: one.organizationId };
@@ -55,27 +55,27 @@ describe("an event", () => {
     expect(new Webhook(text).verify(request?.raw.toString() ?? "", headers)).toBeTruthy();
   });
 
-  it("is on its way within milliseconds", async () => {
+  it("is sent within milliseconds", async () => {
     const webhook = await dispatch.newWebhook();
     const latenciesMs: number[] = [];
-    for (let turn = 1; turn <= 10; turn += 1) {
+    for (let count = 1; count <= 10; count += 1) {
       const event = makeEvent({}, webhook);
       const publishedAt = Date.now();
       await dispatch.log.publish(event);
-      await eventually(() => dispatch.received(webhook).length === turn);
+      await eventually(() => dispatch.received(webhook).length === count);
       const received = dispatch.received(webhook).at(-1);
       latenciesMs.push((received?.receivedAt.getTime() ?? 0) - publishedAt);
-      await dispatch.allEnded(webhook, turn);
+      await dispatch.allEnded(webhook, count);
     }
-    // A busy machine may hold up some of them; by chance two may come just before a look.
+    // A busy machine may delay some. Two may arrive just before a periodic search by chance.
     const [third] = latenciesMs.toSorted((one, other) => one - other).slice(2);
     if (process.env.TEST_LOG_LEVEL)
       process.stdout.write(`latencies: ${latenciesMs.join(" ")} ms\n`);
-    // An idle replica that was not told looks by itself, a second after it looked the last time.
+    // Without the wake-up, an idle replica searches only once per second.
     expect(third).toBeLessThan(500);
   });
 
-  it("that comes twenty times is told once", async () => {
+  it("that is received twenty times is sent once", async () => {
     const webhook = await dispatch.newWebhook();
     const event = makeEvent({}, webhook);
     await dispatch.log.publish(...Array.from({ length: 20 }, () => event));
@@ -84,10 +84,10 @@ describe("an event", () => {
     expect(dispatch.received(webhook)).toHaveLength(1);
   });
 
-  it("whose deliveries were committed by a process that died before it said so is told once", async () => {
+  it("is sent once if the process fails between the commit and the acknowledgement", async () => {
     const webhook = await dispatch.newWebhook();
     const event = makeEvent({}, webhook);
-    // As that process left it: everything is in the database, and the log does not know.
+    // The state after the failure: the deliveries are committed, and the event is not acknowledged.
     expect(await recordEvent(replica.sql, event, uuidv7)).toBe(1);
     await dispatch.log.publish(event);
     await dispatch.log.isConsumed();
@@ -95,7 +95,7 @@ describe("an event", () => {
     expect(dispatch.received(webhook)).toHaveLength(1);
   });
 
-  it("that came before there was a webhook is not told when it comes again", async () => {
+  it("from before the creation of a webhook is not sent to it when received again", async () => {
     const event = makeEvent();
     await dispatch.log.publish(event);
     await dispatch.log.isConsumed();
@@ -106,7 +106,7 @@ describe("an event", () => {
     expect(await dispatch.deliveriesTo(webhook)).toEqual([]);
   });
 
-  it("that nobody can read is set aside and holds up nothing", async () => {
+  it("that is invalid is dead-lettered and does not delay others", async () => {
     const webhook = await dispatch.newWebhook();
     await dispatch.log.publishRaw("flag.toggled", "nonsense");
     await dispatch.log.publishRaw("flag.toggled", JSON.stringify({ id: "no event" }));
@@ -116,14 +116,14 @@ describe("an event", () => {
     expect(await replica.metrics.metrics()).toMatch(/messages_total\{[^}]*"set_aside"[^}]*\} 2/);
   });
 
-  it("is told in the order of events, as far as they wait for a slot", async () => {
+  it("is sent in the order of events if several wait for a slot", async () => {
     const webhook = await dispatch.newWebhook({ slow: true });
     const ids: string[] = [];
     for (let number = 0; number < 10; number += 1) {
       const timestamp = new Date(Date.now() - 60_000 + number).toISOString();
       const event = makeEvent({ timestamp }, webhook);
       ids.push(event.id);
-      // Written in whatever order, and not to be claimed before all of them are there.
+      // Recorded without a wake-up, so that most are recorded before the first claim.
       await recordEvent(replica.sql, event, uuidv7);
     }
     await eventually(() => dispatch.received(webhook).length === 10);
@@ -134,8 +134,8 @@ describe("an event", () => {
   });
 });
 
-describe("the log of events", () => {
-  it("that was deleted, made anew and filled again makes no delivery twice", async () => {
+describe("the stream of events", () => {
+  it("creates no second deliveries after it was deleted and refilled", async () => {
     const webhook = await dispatch.newWebhook();
     const events = Array.from({ length: 20 }, () => makeEvent({}, webhook));
     await dispatch.log.publish(...events);

@@ -5,12 +5,12 @@ import { v7 as uuidv7 } from "uuid";
 import {
   claimDeliveries,
   expiredClaims,
-  freeExpiredClaims,
+  releaseExpiredClaims,
   renewClaims,
 } from "../../src/dispatch/claim-store.ts";
 import { type Dispatch, openDispatch } from "./dispatch-fixture.ts";
 
-/** Claims that have expired, as two processes see them. No dispatcher runs here. */
+/** Renewal and release of expired claims. No dispatcher runs here. */
 let dispatch: Dispatch;
 let sql: Sql;
 
@@ -35,19 +35,19 @@ async function expiredDelivery() {
 }
 
 describe("an expired claim", () => {
-  it("is freed, and its delivery is due again", async () => {
+  it("is released, and its delivery is due again", async () => {
     const { webhook, expired } = await expiredDelivery();
-    expect(await freeExpiredClaims(sql, expired)).toBe(1);
+    expect(await releaseExpiredClaims(sql, expired)).toBe(1);
     expect(await dispatch.deliveriesTo(webhook)).toMatchObject([
       { status: "pending", claimed_by: null },
     ]);
   });
 
-  it("is not freed after its holder has renewed it", async () => {
+  it("is not released after its process has renewed it", async () => {
     const { webhook, claim, expired } = await expiredDelivery();
     const [{ id = "" } = {}] = expired;
     await renewClaims(sql, [{ id, claim }], 60_000);
-    expect(await freeExpiredClaims(sql, expired)).toBe(0);
+    expect(await releaseExpiredClaims(sql, expired)).toBe(0);
     expect(await dispatch.deliveriesTo(webhook)).toMatchObject([
       { status: "delivering", claimed_by: claim },
     ]);

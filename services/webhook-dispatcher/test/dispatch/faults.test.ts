@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Dispatch, makeEvent, openDispatch } from "./dispatch-fixture.ts";
 
-/** Faults that nobody has thought of, in the attempts at one delivery. */
+/** Unexpected errors in the attempts of one delivery. */
 let dispatch: Dispatch;
 let isBroken = false;
 
@@ -20,14 +20,14 @@ afterEach(() => {
 });
 afterAll(() => dispatch?.close());
 
-async function isServed() {
+async function checkOthersAreSent() {
   const webhook = await dispatch.newWebhook();
   await dispatch.log.publish(makeEvent({}, webhook));
   await dispatch.deliveryWith(webhook, "delivered");
 }
 
-describe("a fault of sending", () => {
-  it("is an attempt that failed, and the retries end", async () => {
+describe("an unexpected error while sending", () => {
+  it("counts as a failed attempt, so the number of retries bounds it", async () => {
     isBroken = true;
     const webhook = await dispatch.newWebhook();
     await dispatch.log.publish(makeEvent({}, webhook));
@@ -35,24 +35,24 @@ describe("a fault of sending", () => {
     const attempts = await dispatch.attemptsAt(delivery);
     expect(attempts.map(({ error }) => error)).toEqual(Array(3).fill("request failed"));
     isBroken = false;
-    await isServed();
+    await checkOthersAreSent();
   });
 });
 
-describe("a fault of recording", () => {
+describe("an unexpected error while recording", () => {
   afterEach(() => dispatch.admin`alter table attempts drop constraint if exists no_teapots`);
 
-  it("leaves the claim to run out, while others are served", async () => {
+  it("lets the claim expire, while other deliveries are sent", async () => {
     await dispatch.admin`
       alter table attempts add constraint no_teapots check (status_code <> 418)`;
     const webhook = await dispatch.newWebhook();
     dispatch.receiver.answer({ kind: "answer", status: 418 }, webhook.path);
     await dispatch.log.publish(makeEvent({}, webhook));
-    await isServed();
+    await checkOthersAreSent();
     const { id } = await dispatch.deliveryWith(webhook, "delivering");
     await dispatch.admin`alter table attempts drop constraint no_teapots`;
     dispatch.receiver.answer({ kind: "answer", status: 200 }, webhook.path);
-    // Where the answer was recorded only now, there is no claim to run out any more.
+    // If the attempt has been recorded meanwhile, there is no claim that can expire.
     await dispatch.admin`
       update deliveries set claimed_until = now() - interval '1 s'
       where id = ${id} and status = 'delivering'`;

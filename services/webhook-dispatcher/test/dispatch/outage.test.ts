@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { v7 as uuidv7 } from "uuid";
 import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
 
-/** PostgreSQL is away for longer than claims hold, and no process dies. */
+/** An outage of PostgreSQL that is longer than the lifetime of claims. The processes stay alive. */
 let dispatch: Dispatch;
 const claimTimes = { lastsMs: 1_000, pollIntervalMs: 200 };
 
@@ -11,12 +11,12 @@ beforeAll(async () => {
   dispatch = await openDispatch();
   await Promise.all([1, 2].map(() => dispatch.startReplica({ claimTimes })));
 });
-afterEach(() => postgres.isBack());
+afterEach(() => postgres.restore());
 afterAll(() => dispatch?.close());
 
-/** The test's own database alone, and not for the test itself: a superuser is let in all the same. */
+/** Makes the test's database unavailable to the dispatchers. The test connects as superuser and is not affected. */
 const postgres = {
-  async isAway() {
+  async interrupt() {
     const { admin } = dispatch;
     await admin`
       do $$ begin execute format('alter database %I connection limit 0', current_database()); end $$`;
@@ -24,13 +24,13 @@ const postgres = {
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and usename = 'webhooks_runtime'`;
   },
-  async isBack() {
+  async restore() {
     await dispatch.admin`
       do $$ begin execute format('alter database %I connection limit -1', current_database()); end $$`;
   },
 };
 
-/** What a process that has died had claimed before it could send it. */
+/** Inserts a delivery with the expired claim of a process that failed before it sent the delivery. */
 async function leaveExpiredClaim(): Promise<TestWebhook> {
   const webhook = await dispatch.newWebhook();
   await dispatch.putDeliveries(webhook, 1, { isFound: false });
@@ -46,28 +46,28 @@ const openDeliveries = () => dispatch.admin<{ isExpired: boolean }[]>`
   select coalesce(claimed_until < now(), false) as "isExpired"
   from deliveries where finished_at is null`;
 
-describe("deliveries that were sent and could not be recorded", () => {
-  it("are recorded by who sent them, while others are freed whose process has died", async () => {
+describe("deliveries that were sent but could not be recorded", () => {
+  it("are recorded by their process, while claims of a failed process are released", async () => {
     const projectId = uuidv7();
     const project = { projectId, organizationId: uuidv7() };
-    // Fewer than a process has connections: all of them will wait to record.
+    // Fewer than the connections of a process, so that all of them wait to be recorded.
     const webhooks = await Promise.all([1, 2, 3, 4].map(() => dispatch.newWebhook(project)));
     const answered = Promise.withResolvers<void>();
     dispatch.receiver.answer({ kind: "answer", status: 200, after: answered.promise });
     await dispatch.log.publish(makeEvent({}, project));
     await eventually(() => dispatch.receiver.requests.length === webhooks.length);
-    await postgres.isAway();
+    await postgres.interrupt();
     answered.resolve();
     await eventually(async () => (await openDeliveries()).every(({ isExpired }) => isExpired), {
       because: "the outage is longer than the claims",
     });
     const ofDeadProcess = await leaveExpiredClaim();
-    // Recording is kept from coming first by a table that it needs and freeing does not.
+    // The lock delays recording but not the release of claims, so that the release comes first.
     await dispatch.admin.begin(async (tx) => {
       await tx`lock table attempts in exclusive mode`;
-      await postgres.isBack();
+      await postgres.restore();
       await eventually(() => dispatch.received(ofDeadProcess).length > 0, {
-        because: "a claim that is nobody's any more comes free",
+        because: "the claim of the failed process is released",
       });
     });
     for (const webhook of [...webhooks, ofDeadProcess]) {

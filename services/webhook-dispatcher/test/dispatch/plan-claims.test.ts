@@ -29,7 +29,7 @@ const claimsOf = (lanes: Lane[], slots: Slot[] = [], bounds: Bounds = defaultBou
   );
 const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
 
-/** The slots when these webhooks become due one after another: each gets all that it can and lingers. */
+/** Returns the slots in use if these webhooks become due one by one, and all their attempts linger. */
 function begunOneByOne(lanes: Lane[]): Slot[] {
   const slots: Slot[] = [];
   for (const one of lanes)
@@ -38,8 +38,8 @@ function begunOneByOne(lanes: Lane[]): Slot[] {
   return slots;
 }
 
-describe("a webhook that has something due", () => {
-  it("gets up to sixteen slots when nobody else wants any", () => {
+describe("a webhook with due deliveries", () => {
+  it("gets up to sixteen slots if no other webhook is due", () => {
     expect(claimsOf([lane("a")])).toEqual({ a: 16 });
     expect(
       claimsOf(
@@ -49,17 +49,17 @@ describe("a webhook that has something due", () => {
     ).toEqual({ a: 6 });
   });
 
-  it("gets none before its time", () => {
+  it("gets no slot before its due time", () => {
     expect(claimsOf([lane("a", { dueInMs: 1 })])).toEqual({});
   });
 
-  it("shares what there is with the others in turns", () => {
+  it("shares the slots evenly with the others", () => {
     const claims = claimsOf(many(100, (index) => lane(`${index}`)));
     expect(sum(Object.values(claims))).toBe(192);
     expect(new Set(Object.values(claims))).toEqual(new Set([1, 2]));
   });
 
-  it("comes before one that has attempts under way, and after one that has waited longer", () => {
+  it("comes before one with attempts in progress, and after one that has waited longer", () => {
     const busy = lane("busy", { dueInMs: -1_000 });
     const fresh = lane("fresh", { dueInMs: -1 });
     const older = lane("older", { dueInMs: -2 });
@@ -72,11 +72,11 @@ describe("a webhook that has something due", () => {
     expect(claimsOf([lane("a", { slow: true })], [slot("a", "slow")])).toEqual({});
   });
 
-  it("gets nothing beside an attempt that lingers", () => {
+  it("gets no second slot while an attempt lingers", () => {
     expect(claimsOf([lane("a")], [slot("a", "lingering")])).toEqual({});
   });
 
-  it("is not held up by hundreds that linger, nor by hundreds that are slow", () => {
+  it("is not delayed by hundreds of lingering attempts or slow webhooks", () => {
     const slots = [
       ...many(64, (index) => slot(`slow ${index}`, "slow")),
       ...many(700, (index) => slot(`hanging ${index}`, "lingering")),
@@ -85,14 +85,14 @@ describe("a webhook that has something due", () => {
     expect(claimsOf([...slow, lane("good")], slots)).toEqual({ good: 16 });
   });
 
-  it("is not held up by four organizations whose many targets answer in time, but late", () => {
+  it("is not delayed by four organizations with many targets that respond late", () => {
     const late = many(64, (index) => lane(`${index}`, { organizationId: `late ${index % 4}` }));
     const slots = begunOneByOne(late);
     expect(slots).toHaveLength(4 * (64 + 12));
     expect(claimsOf([...late, lane("good")], slots)).toEqual({ good: 16 });
   });
 
-  it("is not held up by 90 hanging webhooks of its organization", () => {
+  it("is not delayed by 90 hanging webhooks of its organization", () => {
     const inOne = { organizationId: "one" };
     const hanging = many(90, (index) => lane(`${index}`, inOne));
     const slots = begunOneByOne(hanging);
@@ -100,19 +100,19 @@ describe("a webhook that has something due", () => {
     expect(claimsOf([...hanging, lane("good", inOne)], slots)).toEqual({ good: 1 });
   });
 
-  it("gets its first slot in the same turn as the 90 webhooks of its organization that begin to hang", () => {
+  it("gets its first slot in the same round as 90 webhooks of its organization that begin to hang", () => {
     const inOne = { organizationId: "one" };
     const hanging = many(90, (index) => lane(`${index}`, { ...inOne, dueInMs: -2 }));
     expect(claimsOf([...hanging, lane("good", inOne)])).toMatchObject({ good: 1 });
   });
 
-  it("is not held up by three organizations with 200 hanging webhooks each", () => {
+  it("is not delayed by three organizations with 200 hanging webhooks each", () => {
     const hanging = many(600, (index) => lane(`${index}`, { organizationId: `of ${index % 3}` }));
     const slots = begunOneByOne(hanging);
     expect(claimsOf([...hanging, lane("good")], slots)).toEqual({ good: 16 });
   });
 
-  it("is not held up by another organization that has a lot to send", () => {
+  it("is not delayed by another organization with a large backlog", () => {
     const greedy = many(20, (index) => lane(`${index}`, { organizationId: "greedy" }));
     const claims = claimsOf([...greedy, lane("good", { dueInMs: 0 })]);
     expect(claims.good).toBe(16);
@@ -121,8 +121,8 @@ describe("a webhook that has something due", () => {
   });
 });
 
-describe("looking for what is due", () => {
-  it("leaves out webhooks and organizations whose slots are taken", () => {
+describe("the search for due webhooks", () => {
+  it("excludes webhooks and organizations whose slots are in use", () => {
     const crowd = many(64, (index) => slot(`crowd ${index}`, "lingering", "crowded"));
     const burst = many(96, (index) => slot(`burst ${index}`, "quick", "full"));
     const slots = [
@@ -139,13 +139,13 @@ describe("looking for what is due", () => {
     ]);
   });
 
-  it("looks for no slow webhooks while their share is taken", () => {
+  it("excludes slow webhooks while all slow slots are in use", () => {
     const slots = many(64, (index) => slot(`${index}`, "slow"));
     expect(searchesFor(slots, defaultBounds).map(({ slow }) => slow)).toEqual([false]);
   });
 });
 
-describe("whatever is due and under way", () => {
+describe("for any due webhooks and attempts in progress", () => {
   const bounds: Bounds = {
     process: { quick: 12, open: 16, slow: 4 },
     organization: { quick: 5, open: 6, slow: 2, sideBySide: 3 },
@@ -167,7 +167,7 @@ describe("whatever is due and under way", () => {
       ),
     ),
   );
-  /** Only what bounded planning can have led to: claims of rounds before, some of which linger now. */
+  /** Situations that bounded planning can cause: earlier claims, and some of their attempts linger now. */
   const situations = fc
     .record({ before: lanes, lanes, ages: fc.infiniteStream(fc.boolean()) })
     .map(({ before, lanes, ages }) => {
@@ -194,7 +194,7 @@ describe("whatever is due and under way", () => {
 
   const isOpen = ({ kind }: Slot) => kind !== "slow";
 
-  it("no bound of the process is passed", () =>
+  it("no bound of the process is exceeded", () =>
     always(({ after }) => {
       expect(countOf(after, isOpen)).toBeLessThanOrEqual(bounds.process.open);
       for (const kind of ["quick", "slow"] as const)
@@ -203,7 +203,7 @@ describe("whatever is due and under way", () => {
         );
     }));
 
-  it("no bound of an organization or a webhook is passed", () =>
+  it("no bound of an organization or a webhook is exceeded", () =>
     always(({ after }) => {
       for (const { organizationId } of webhooks) {
         const own = after.filter((one) => one.organizationId === organizationId);
@@ -219,7 +219,7 @@ describe("whatever is due and under way", () => {
         );
     }));
 
-  it("an organization with many attempts begins only those of webhooks that have none", () =>
+  it("an organization with many attempts begins attempts only for webhooks without one", () =>
     always(({ slots, begun }) => {
       for (const { webhookId, organizationId } of begun) {
         const own = slots.filter((one) => isOpen(one) && one.organizationId === organizationId);
@@ -229,7 +229,7 @@ describe("whatever is due and under way", () => {
       }
     }));
 
-  it("only what is due is claimed, once each webhook and at least one", () =>
+  it("only due webhooks are claimed, each once, with at least one delivery", () =>
     always(({ lanes, claims }) => {
       const due = lanes.filter(({ dueInMs }) => dueInMs <= 0).map(({ webhookId }) => webhookId);
       const claimed = claims.map(({ webhookId }) => webhookId);
@@ -238,12 +238,12 @@ describe("whatever is due and under way", () => {
       expect(claims.every(({ atMost }) => atMost >= 1)).toBe(true);
     }));
 
-  it("nothing is left that could be claimed: planning again with what was begun claims nothing", () =>
+  it("a second plan with the begun attempts claims nothing more", () =>
     always(({ lanes, after }) => {
       expect(planClaims(lanes, after, bounds)).toEqual([]);
     }));
 
-  it("what could be served is looked for", () =>
+  it("the searches include every webhook that may be claimed", () =>
     always(({ slots, claims, lanes }) => {
       const searches = searchesFor(slots, bounds);
       for (const { webhookId } of claims) {

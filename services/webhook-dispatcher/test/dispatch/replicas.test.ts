@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { v7 as uuidv7 } from "uuid";
 import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
 
-/** Replicas that share the work, and what one leaves behind that dies or stands still in the middle. */
+/** Replicas that share the work, and replicas that fail, are suspended or are stopped. */
 let dispatch: Dispatch;
 let ended: (() => Promise<void>)[] = [];
 
@@ -27,7 +27,7 @@ const idsReceived = () =>
   dispatch.receiver.requests.map(({ headers }) => String(headers["x-service-delivery"]));
 
 describe("several replicas", () => {
-  it("share what is due; nothing is sent twice", async () => {
+  it("share the due deliveries, and send none twice", async () => {
     const webhooks = await Promise.all(Array.from({ length: 10 }, () => dispatch.newWebhook()));
     for (const webhook of webhooks) await dispatch.putDeliveries(webhook, 50);
     const replicas = await Promise.all([1, 2, 3].map(() => startReplica()));
@@ -53,7 +53,7 @@ describe("several replicas", () => {
   });
 });
 
-/** As a replica leaves a delivery that it was just going to send. */
+/** Inserts a delivery that a replica has claimed but not sent. */
 async function putClaimed(webhook: TestWebhook, inMs: number) {
   await dispatch.putDeliveries(webhook, 1);
   await dispatch.admin`
@@ -64,8 +64,8 @@ async function putClaimed(webhook: TestWebhook, inMs: number) {
   await dispatch.admin`update lanes set due_at = null where webhook_id = ${webhook.id}`;
 }
 
-describe("a claim of a replica that has died", () => {
-  it("comes free when it has run out, and the delivery is sent", async () => {
+describe("a claim of a failed replica", () => {
+  it("is released after it has expired, and the delivery is sent", async () => {
     const webhook = await dispatch.newWebhook();
     await startReplica();
     await putClaimed(webhook, -1);
@@ -73,7 +73,7 @@ describe("a claim of a replica that has died", () => {
     expect(dispatch.received(webhook)).toHaveLength(1);
   });
 
-  it("holds until then", async () => {
+  it("is not released before", async () => {
     const [held, marker] = [await dispatch.newWebhook(), await dispatch.newWebhook()];
     await startReplica();
     await putClaimed(held, 60_000);
@@ -83,7 +83,7 @@ describe("a claim of a replica that has died", () => {
     await dispatch.deliveryWith(held, "delivering");
   });
 
-  it("of a webhook that was switched off or deleted meanwhile ends there", async () => {
+  it("ends with a cancelled delivery if the webhook was disabled or deleted", async () => {
     const [off, deleted] = [await dispatch.newWebhook(), await dispatch.newWebhook()];
     await putClaimed(off, -1);
     await putClaimed(deleted, -1);
@@ -98,11 +98,11 @@ describe("a claim of a replica that has died", () => {
   });
 });
 
-describe("a replica that stands still", () => {
-  it("between claiming and sending for too long leaves the delivery to the others", async () => {
+describe("a replica that is suspended", () => {
+  it("for too long between claiming and sending leaves the delivery to the others", async () => {
     const webhook = await dispatch.newWebhook();
     let nowMs = 0;
-    // Each look at the clock is half a minute later than the one before.
+    // Every reading of the clock is half a minute later than the previous one.
     await startReplica({ monotonicMs: () => (nowMs += 30_000) });
     await dispatch.log.publish(makeEvent({}, webhook));
     await dispatch.deliveryWith(webhook, "delivering");
@@ -115,13 +115,13 @@ describe("a replica that stands still", () => {
     expect(dispatch.received(webhook)).toHaveLength(1);
   });
 
-  it("with a request under way keeps its attempt, and does not undo what others did", async () => {
+  it("during a request stores its attempt, and does not overwrite the result of another replica", async () => {
     const webhook = await dispatch.newWebhook();
     const held = Promise.withResolvers<void>();
     let sends = 0;
     ended.push(async () => held.resolve());
     const still = await startReplica({
-      // As long as it stands still it does not look either.
+      // A suspended replica does not check for expired claims either.
       claimTimes: { pollIntervalMs: 3_600_000 },
       beforeSend: async () => {
         sends += 1;
@@ -146,7 +146,7 @@ describe("a replica that stands still", () => {
 });
 
 describe("a replica that is stopped", () => {
-  it("ends what is under way and records it", async () => {
+  it("completes and records the attempts in progress", async () => {
     const webhook = await dispatch.newWebhook();
     const replica = await startReplica();
     dispatch.receiver.answer({ kind: "answer", status: 200, delayMs: 300 }, webhook.path);
@@ -157,7 +157,7 @@ describe("a replica that is stopped", () => {
     expect(delivery?.status).toBe("delivered");
   });
 
-  it("gives back what does not end, and another one sends it again at once", async () => {
+  it("releases hanging deliveries, and another replica sends them again immediately", async () => {
     const webhook = await dispatch.newWebhook();
     const replica = await startReplica();
     dispatch.receiver.answer({ kind: "hang" }, webhook.path);

@@ -2,13 +2,13 @@ import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
 
-/** The life of a delivery whose target does not take it, in milliseconds instead of hours. */
+/** Retries of deliveries, with delays of milliseconds instead of hours. */
 let dispatch: Dispatch;
 const delayMs = 60;
-/** Much sooner than in production, and late enough for a busy machine to answer before. */
+/** Much shorter than in production, and long enough for a busy machine to respond. */
 const timeoutMs = 3_000;
-const atOnce = async () => undefined;
-let beforeSend: () => Promise<void> = atOnce;
+const immediately = async () => undefined;
+let beforeSend: () => Promise<void> = immediately;
 
 beforeAll(async () => {
   dispatch = await openDispatch();
@@ -16,7 +16,7 @@ beforeAll(async () => {
   await dispatch.startReplica({ plan, timeoutMs, beforeSend: () => beforeSend() });
 });
 afterEach(() => {
-  beforeSend = atOnce;
+  beforeSend = immediately;
   dispatch.receiver.reset();
 });
 afterAll(() => dispatch?.close());
@@ -33,8 +33,8 @@ const isEnabled = async ({ id }: TestWebhook) => {
   return row?.enabled;
 };
 
-describe("a delivery that its target does not take", () => {
-  it("is tried five times more, with the same ids and body, and has failed then", async () => {
+describe("a delivery whose target fails", () => {
+  it("is retried five times with the same ids and body, and then fails", async () => {
     const webhook = await dispatch.newWebhook();
     dispatch.receiver.answer(answer(500), webhook.path);
     await publishTo(webhook);
@@ -67,12 +67,12 @@ describe("a delivery that its target does not take", () => {
       expect(attempt).toMatchObject({ status_code: null, error: "address not allowed" });
   });
 
-  it("is delivered when a retry is taken", async () => {
+  it("is delivered when a retry succeeds", async () => {
     const webhook = await dispatch.newWebhook();
-    let asked = 0;
+    let requests = 0;
     dispatch.receiver.answer(() => {
-      asked += 1;
-      return answer(asked < 3 ? 503 : 204);
+      requests += 1;
+      return answer(requests < 3 ? 503 : 204);
     }, webhook.path);
     await publishTo(webhook);
     const delivery = await dispatch.deliveryWith(webhook, "delivered");
@@ -81,7 +81,7 @@ describe("a delivery that its target does not take", () => {
     expect(attempts.map((attempt) => attempt.status_code)).toEqual([503, 503, 204]);
   });
 
-  it("waits for as long as the target asks", async () => {
+  it("is delayed by Retry-After", async () => {
     const webhook = await dispatch.newWebhook();
     dispatch.receiver.answer(answer(429, { "retry-after": "3600" }), webhook.path);
     await publishTo(webhook);
@@ -91,15 +91,15 @@ describe("a delivery that its target does not take", () => {
     expect(waitMs).toBeLessThan(3_700_000);
   });
 
-  it("has an attempt without a status when there was no answer, and makes its webhook slow", async () => {
+  it("has an attempt without a status if the target hangs, and makes its webhook slow", async () => {
     const webhook = await dispatch.newWebhook();
     dispatch.receiver.answer({ kind: "hang" }, webhook.path);
-    // The next attempt waits until what became of the first has been looked at.
-    const looked = Promise.withResolvers<void>();
+    // The second attempt waits until the test has checked the first.
+    const checked = Promise.withResolvers<void>();
     let begun = 0;
     beforeSend = async () => {
       begun += 1;
-      if (begun > 1) await looked.promise;
+      if (begun > 1) await checked.promise;
     };
     await publishTo(webhook);
     await eventually(() => begun === 2);
@@ -112,7 +112,7 @@ describe("a delivery that its target does not take", () => {
     };
     expect(await isSlow()).toBe(true);
     dispatch.receiver.answer(answer(200), webhook.path);
-    looked.resolve();
+    checked.resolve();
     await dispatch.deliveryWith(webhook, "delivered");
     expect(await isSlow()).toBe(false);
   });
@@ -126,8 +126,8 @@ describe("a delivery that its target does not take", () => {
   });
 });
 
-describe("a target that says that it is gone", () => {
-  it("in every attempt has its webhook switched off, and what is open for it is cancelled", async () => {
+describe("a target that responds with 410", () => {
+  it("to every attempt has its webhook disabled and its open deliveries cancelled", async () => {
     const webhook = await dispatch.newWebhook();
     dispatch.receiver.answer(
       ({ headers }) =>
@@ -147,12 +147,12 @@ describe("a target that says that it is gone", () => {
     expect(await dispatch.deliveriesTo(webhook)).toHaveLength(2);
   });
 
-  it("but has said something else once keeps it", async () => {
+  it("to all attempts but one keeps its webhook enabled", async () => {
     const webhook = await dispatch.newWebhook();
-    let asked = 0;
+    let requests = 0;
     dispatch.receiver.answer(() => {
-      asked += 1;
-      return answer(asked === 2 ? 500 : 410);
+      requests += 1;
+      return answer(requests === 2 ? 500 : 410);
     }, webhook.path);
     await publishTo(webhook);
     await dispatch.deliveryWith(webhook, "failed");
@@ -160,8 +160,8 @@ describe("a target that says that it is gone", () => {
   });
 });
 
-describe("a delivery that a person has made once more", () => {
-  it("gets one attempt, and fails with it", async () => {
+describe("a redelivery", () => {
+  it("has one attempt without retries", async () => {
     const webhook = await dispatch.newWebhook();
     await publishTo(webhook);
     const { id } = await dispatch.deliveryWith(webhook, "delivered");

@@ -16,34 +16,34 @@ const answered = (status: number, retryAfterMs?: number): SendResult => ({
 const delay = (attempts: number, result: SendResult = rejected, random = 0) =>
   retryDelayMs(plan, { attempts, result, random });
 
-describe("the wait before a retry", () => {
+describe("the delay before a retry", () => {
   it.each(plan.map((delayMs, index) => [index + 1, delayMs]))(
     "after attempt %i is %i ms",
     (attempts, delayMs) => expect(delay(attempts)).toBe(delayMs),
   );
 
-  it("is none after the sixth attempt: there were five retries", () => {
+  it("is undefined after the sixth attempt, because all five retries are used", () => {
     expect(delay(6)).toBeUndefined();
   });
 
-  it("is longer by a tenth at most", () => {
+  it("has a jitter of up to 10 %", () => {
     expect(delay(1, rejected, 0.5)).toBe(63_000);
     expect(delay(1, rejected, 1)).toBe(66_000);
   });
 
-  it.each([429, 503])("is as long as a target asks for with %i", (status) => {
+  it.each([429, 503])("observes Retry-After of a %i response", (status) => {
     expect(delay(1, answered(status, hourMs))).toBe(hourMs);
   });
 
-  it("is not made shorter by what a target asks for", () => {
+  it("is not shortened by Retry-After", () => {
     expect(delay(2, answered(429, 1_000))).toBe(5 * minuteMs);
   });
 
-  it("is not made longer than a day", () => {
+  it("is a day at most", () => {
     expect(delay(1, answered(503, 1_000 * hourMs))).toBe(24 * hourMs);
   });
 
-  it.each([500, 301, 404])("takes no notice of what a target asks for with %i", (status) => {
+  it.each([500, 301, 404])("ignores Retry-After of a %i response", (status) => {
     expect(delay(1, answered(status, hourMs))).toBe(minuteMs);
   });
 });

@@ -4,11 +4,11 @@ import { v7 as uuidv7 } from "uuid";
 import { defaultBounds } from "../../src/dispatch/plan-claims.ts";
 import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
 
-/** Targets that hang, and how little the others notice of them. */
+/** The effect of hanging targets on others. */
 let dispatch: Dispatch;
-/** How long it takes while nothing hangs, on this machine as it is now. */
+/** The duration of a delivery on this machine while no target hangs. */
 let aloneMs: number;
-/** Longer than it really is, and not as long as a claim: none that hangs ends while a test looks on. */
+/** Longer than in production, so that no hanging attempt ends during a test, and shorter than a claim. */
 const timeoutMs = 50_000;
 
 beforeAll(async () => {
@@ -17,7 +17,7 @@ beforeAll(async () => {
   aloneMs = await quickestDeliveryMs(await dispatch.newWebhook(), 0);
 });
 afterEach(async () => {
-  // What hangs is over when its webhooks are switched off and the receiver lets go of it.
+  // Hanging attempts end when the receiver is reset, and are not retried because their webhooks are disabled.
   await dispatch.admin`update webhooks set enabled = false`;
   await dispatch.admin`
     update deliveries set status = 'cancelled', next_attempt_at = null, finished_at = now()
@@ -35,17 +35,17 @@ async function timeToDeliver(webhook: TestWebhook): Promise<number> {
 }
 
 /**
- * Who has to wait for a slot waits each time, and a busy machine does not hold up all of them. No more
- * once one was quick enough.
+ * Returns the shortest of up to eight durations. A webhook that must wait for a slot waits every time, but a busy
+ * machine does not delay all of them. Stops below `enoughMs`.
  */
 async function quickestDeliveryMs(webhook: TestWebhook, enoughMs: number): Promise<number> {
   let quickestMs = Number.POSITIVE_INFINITY;
-  for (let turn = 0; turn < 8 && quickestMs >= enoughMs; turn += 1)
+  for (let count = 0; count < 8 && quickestMs >= enoughMs; count += 1)
     quickestMs = Math.min(quickestMs, await timeToDeliver(webhook));
   return quickestMs;
 }
 
-/** An attempt that takes longer lingers; who is held up by one is so for this time at least. */
+/** Time after which an attempt lingers. A delivery that waits for a slot is delayed by at least this time. */
 const lingersAfterMs = 500;
 
 async function hangingWebhooks(count: number, fields: Parameters<Dispatch["newWebhook"]>[0]) {
@@ -58,8 +58,8 @@ async function hangingWebhooks(count: number, fields: Parameters<Dispatch["newWe
   return webhooks;
 }
 
-describe("a good target beside 200 that hang", () => {
-  it("is told at once when they are known to be slow, and they get their share of slots", async () => {
+describe("a healthy target beside 200 that hang", () => {
+  it("receives events immediately if the others are slow, and these get only the slow slots", async () => {
     const hanging = await hangingWebhooks(200, { slow: true });
     await Promise.all(hanging.map((webhook) => dispatch.putDeliveries(webhook, 5)));
     await eventually(() => dispatch.receiver.hanging() >= 64);
@@ -69,13 +69,13 @@ describe("a good target beside 200 that hang", () => {
     expect(dispatch.receiver.hanging()).toBe(64);
   });
 
-  it("is told in a moment when all of them begin to hang just now, and at once after that", async () => {
+  it("receives events after a short delay if all begin to hang now, and immediately afterwards", async () => {
     const hangingBefore = dispatch.receiver.hanging();
     const hanging = await hangingWebhooks(200, {});
     await Promise.all(hanging.map((webhook) => dispatch.putDeliveries(webhook, 5)));
     await eventually(() => dispatch.receiver.hanging() >= hangingBefore + 192);
     const good = await dispatch.newWebhook();
-    // Half a second is due. None of those that hang has ended then, which really they would do after 30 s.
+    // About half a second is expected. No hanging attempt has ended then.
     expect(await timeToDeliver(good)).toBeLessThan(10_000);
     expect(dispatch.receiver.hanging()).toBeGreaterThanOrEqual(hangingBefore + 192);
     await eventually(() => dispatch.receiver.hanging() >= hangingBefore + 200);
@@ -85,7 +85,7 @@ describe("a good target beside 200 that hang", () => {
 });
 
 describe("an organization", () => {
-  it("that has a lot to send takes its part of the slots and no more", async () => {
+  it("with a large backlog uses only its share of the slots", async () => {
     const organizationId = uuidv7();
     const busy = await Promise.all(
       Array.from({ length: 8 }, () => dispatch.newWebhook({ organizationId })),
@@ -97,23 +97,23 @@ describe("an organization", () => {
         webhook.path,
       );
     for (const webhook of busy) await dispatch.putDeliveries(webhook, 40, { isFound: false });
-    // All become due at once, because a webhook without an attempt may begin one beyond the part.
+    // All become due at the same time, because a webhook without an attempt may begin one beyond the share.
     await dispatch.admin`
       update lanes set due_at = now() where organization_id = ${organizationId}`;
     const underWay = () =>
       busy.reduce((sum, webhook) => sum + dispatch.received(webhook).length, 0);
-    const { sideBySide: part } = defaultBounds.organization;
-    await eventually(() => underWay() >= part);
-    // Whoever may claim more does so in the turn in which another organization has its delivery.
+    const { sideBySide: share } = defaultBounds.organization;
+    await eventually(() => underWay() >= share);
+    // A dispatcher that could claim more for this organization would do so before it sends this delivery.
     await timeToDeliver(await dispatch.newWebhook());
-    expect(underWay()).toBe(part);
+    expect(underWay()).toBe(share);
     release.resolve();
     for (const webhook of busy) await dispatch.allEnded(webhook, 40);
   });
 });
 
-describe("a good target beside 90 that hang in its organization", () => {
-  it("gets every event, from the first one on, while none of them has ended", async () => {
+describe("a healthy target beside 90 that hang in its organization", () => {
+  it("receives every event before any of the hanging attempts ends", async () => {
     const hangingBefore = dispatch.receiver.hanging();
     const scope = { organizationId: uuidv7(), projectId: uuidv7() };
     const hanging = await hangingWebhooks(90, scope);

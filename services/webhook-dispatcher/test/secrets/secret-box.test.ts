@@ -28,88 +28,88 @@ const alter = ({ bytes, keyId }: SealedSecret, at: number): SealedSecret => {
   return { bytes: altered, keyId };
 };
 
-describe("a sealed secret", () => {
+describe("an encrypted secret", () => {
   const box = boxWith("old");
   const sealed = box.seal(webhook, secret);
 
-  it("opens for its webhook", () => {
+  it("can be decrypted for its webhook", () => {
     expect(box.open(webhook, sealed)).toBe(secret);
   });
 
-  it("names its key and shows nothing of its text", () => {
+  it("contains the id of its key, and nothing of its text", () => {
     expect(sealed.keyId).toBe("old");
     expect(sealed.bytes.includes("hunter2")).toBe(false);
   });
 
-  it("is another one each time, so that equal secrets do not look equal", () => {
+  it("differs each time, so that equal secrets cannot be recognized", () => {
     expect(box.seal(webhook, secret).bytes).not.toEqual(sealed.bytes);
   });
 
-  it.each([1, 256])("holds %i bytes of text", (length) => {
+  it.each([1, 256])("can contain %i bytes of text", (length) => {
     const text = "x".repeat(length);
     expect(box.open(webhook, box.seal(webhook, text))).toBe(text);
   });
 
-  it("does not open for another webhook", () => {
+  it("cannot be decrypted for another webhook", () => {
     expect(() => box.open(otherWebhook, sealed)).toThrow(BrokenSecretError);
   });
 
-  it("does not open with another key of the same name", () => {
+  it("cannot be decrypted with another key of the same name", () => {
     const keys = readSecretKeys(`old:${newKey()}`);
     if (keys === undefined) throw new Error("no keys");
     const other = createSecretBox({ keys, randomBytes });
     expect(() => other.open(webhook, sealed)).toThrow(BrokenSecretError);
   });
 
-  it("does not open, and says which key it needs, when that is not configured", () => {
+  it("cannot be decrypted without its key, and the error names the key", () => {
     expect(() => boxWith("new").open(webhook, sealed)).toThrow(UnknownSecretKeyError);
     expect(() => boxWith("new").open(webhook, sealed)).toThrow(/key old/);
   });
 
-  it("does not open when any of its bytes was changed", () => {
+  it("cannot be decrypted if any of its bytes was changed", () => {
     for (let at = 0; at < sealed.bytes.length; at += 1)
       expect(() => box.open(webhook, alter(sealed, at))).toThrow(BrokenSecretError);
   });
 
-  it("does not open when it was cut anywhere", () => {
+  it("cannot be decrypted if it was truncated", () => {
     for (let length = 0; length < sealed.bytes.length; length += 1) {
       const cut = { bytes: sealed.bytes.subarray(0, length), keyId: "old" };
       expect(() => box.open(webhook, cut)).toThrow(BrokenSecretError);
     }
   });
 
-  it("is not told by the error that it does not open with", () => {
-    const told = inspect(
+  it("is not revealed by the error of a failed decryption", () => {
+    const printed = inspect(
       errorOf(() => box.open(otherWebhook, sealed)),
       { depth: null },
     );
-    expect(told).not.toContain("hunter2");
-    expect(told).not.toContain(keyTexts.old);
-    expect(told).toContain(otherWebhook);
+    expect(printed).not.toContain("hunter2");
+    expect(printed).not.toContain(keyTexts.old);
+    expect(printed).toContain(otherWebhook);
   });
 });
 
-describe("when the key is replaced", () => {
+describe("during a rotation of keys", () => {
   const sealedBefore = boxWith("old").seal(webhook, secret);
   const during = boxWith("new", "old");
 
-  it("what was sealed before opens, and the new key seals", () => {
+  it("earlier secrets can be decrypted, and the new key encrypts", () => {
     expect(during.open(webhook, sealedBefore)).toBe(secret);
     expect(during.currentKeyId).toBe("new");
     expect(during.seal(webhook, secret).keyId).toBe("new");
   });
 
-  it("what was sealed before is sealed again, and then opens without the old key", () => {
+  it("earlier secrets are re-encrypted, and can then be decrypted without the old key", () => {
     const resealed = reseal(during, webhook, sealedBefore);
-    if (resealed === undefined) throw new Error("not sealed again");
+    if (resealed === undefined) throw new Error("The secret was not re-encrypted");
     expect(boxWith("new").open(webhook, resealed)).toBe(secret);
   });
 
-  it("what the new key has sealed stays as it is", () => {
+  it("secrets of the new key are not re-encrypted", () => {
     expect(reseal(during, webhook, during.seal(webhook, secret))).toBeUndefined();
   });
 
-  it("what does not open is not sealed again", () => {
+  it("secrets that cannot be decrypted are not re-encrypted", () => {
     expect(() => reseal(during, otherWebhook, sealedBefore)).toThrow(BrokenSecretError);
     expect(() => reseal(boxWith("new"), webhook, sealedBefore)).toThrow(UnknownSecretKeyError);
   });
@@ -121,5 +121,5 @@ function errorOf(work: () => unknown): unknown {
   } catch (error) {
     return error;
   }
-  throw new Error("nothing was thrown");
+  throw new Error("No error was thrown");
 }

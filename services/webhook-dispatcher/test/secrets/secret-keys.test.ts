@@ -6,7 +6,7 @@ const bytes = (fill: number) => Buffer.alloc(32, fill);
 const base64 = (fill: number) => bytes(fill).toString("base64");
 
 describe("the keys for secrets", () => {
-  it("are read with their names, in their order", () => {
+  it("are parsed with their names, in their order", () => {
     const keys = readSecretKeys(`2026b:${base64(2)}, 2026a:${base64(1)}`);
     expect(keys?.map(({ id, key }) => [id, key.export()])).toEqual([
       ["2026b", bytes(2)],
@@ -14,7 +14,7 @@ describe("the keys for secrets", () => {
     ]);
   });
 
-  it("do not show their bytes when somebody prints them", () => {
+  it("do not reveal their bytes when they are printed", () => {
     const keys = readSecretKeys(`a:${base64(7)}`);
     expect(inspect(keys, { depth: null, showHidden: true })).not.toMatch(/BwcH|07 07|7, 7/);
     expect(JSON.stringify(keys)).not.toContain("BwcH");
@@ -30,11 +30,11 @@ describe("the keys for secrets", () => {
     ["48 bytes", `a:${Buffer.alloc(48).toString("base64")}`],
     ["the URL alphabet of base64", `a:${Buffer.alloc(32, 255).toString("base64url")}=`],
     ["hexadecimal", `a:${bytes(1).toString("hex")}`],
-    ["something behind the key", `a:${base64(1)}:b`],
+    ["text after the key", `a:${base64(1)}:b`],
     ["an empty second key", `a:${base64(1)},`],
     ["a broken second key", `a:${base64(1)},b:nonsense`],
     ["one name twice", `a:${base64(1)},a:${base64(2)}`],
-  ])("are not %s", (_, text) => {
+  ])("are rejected: %s", (_, text) => {
     expect(readSecretKeys(text)).toBeUndefined();
   });
 });

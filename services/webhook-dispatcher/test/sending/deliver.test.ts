@@ -9,8 +9,8 @@ const delivery = {
   at: new Date(),
 };
 
-describe("what is sent for a delivery", () => {
-  it("is its payload as it is kept, with the headers of the contract", () => {
+describe("the request of a delivery", () => {
+  it("has the stored payload and the headers of the contract", () => {
     const { headers, body } = outgoing({
       ...delivery,
       secrets: { current: "secret", previous: null },

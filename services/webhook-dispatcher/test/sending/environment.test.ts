@@ -5,11 +5,11 @@ import type { SendResult } from "../../src/sending/send.ts";
 import { answerOk, createClosing, startRawTarget } from "./raw-target.ts";
 import { makeTestCertificate } from "./test-certificate.ts";
 
-/** What Node.js takes from the environment for all that a process sends, and must not for webhooks. */
+/** Environment variables of Node.js that apply to all requests of a process, and must not apply to webhooks. */
 const { closing, closeAll } = createClosing();
 afterEach(closeAll);
 
-/** In a process of its own, since some of it is read when a process begins. */
+/** Sends a request from a new process, because Node.js reads some variables only at its start. */
 async function sendInProcess(url: string, env: Record<string, string>): Promise<SendResult> {
   const script = `
     const [sendUrl, url] = process.argv.slice(1);
@@ -26,8 +26,8 @@ async function sendInProcess(url: string, env: Record<string, string>): Promise<
   return JSON.parse(stdout);
 }
 
-describe("what is in the environment", () => {
-  it("leads no request over a proxy", async () => {
+describe("the environment", () => {
+  it("cannot route requests through a proxy", async () => {
     const proxy = closing(await startRawTarget({ onRequest: answerOk }));
     const target = closing(await startRawTarget({ onRequest: answerOk }));
     const proxyUrl = `http://127.0.0.1:${proxy.port}`;
@@ -45,7 +45,7 @@ describe("what is in the environment", () => {
     expect(proxy.connections).toHaveLength(0);
   });
 
-  it("makes no certificate trusted that is not", async () => {
+  it("cannot disable the verification of certificates", async () => {
     const certificate = await makeTestCertificate("localhost");
     const target = closing(await startRawTarget({ onRequest: answerOk, certificate }));
     const result = await sendInProcess(`https://localhost:${target.port}/`, {

@@ -2,16 +2,16 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 
 /**
- * A name server of RFC 1035 that knows a few names, with the addresses of IPv4 that it has for them. It
- * has none of IPv6 for anybody, and keeps silent about names that are to hang.
+ * Starts a name server (RFC 1035) with IPv4 addresses for a few names. It has no IPv6 addresses, and does not respond
+ * to queries for names that hang.
  */
 export async function startNameServer(names: Record<string, string[] | "hangs">): Promise<{
   address: string;
-  /** Names that were asked for, with the number of the kind: 1 for IPv4, 28 for IPv6. */
+  /** The queries: each name with its record type, 1 for IPv4 (A) or 28 for IPv6 (AAAA). */
   questions: string[];
-  /** Comes to know a name only so long after it was first asked for it. */
+  /** Delays the response for a name until this time after the first query. */
   delay(name: string, byMs: number): void;
-  /** Keeps silent about everything of a kind. */
+  /** Ignores all queries of a record type. */
   ignore(kind: number): void;
   close(): Promise<void>;
 }> {
@@ -28,7 +28,7 @@ export async function startNameServer(names: Record<string, string[] | "hangs">)
     if (known === "hangs" || ignored.has(kind)) return;
     const found = kind === 1 ? (known ?? []) : [];
     const head = Buffer.from(query.subarray(0, 12));
-    // An answer, with recursion, of which the last digit says that there is no such name.
+    // The flags of a recursive response. The last digit is 3 if the name does not exist.
     head.writeUInt16BE(known === undefined ? 0x8183 : 0x8180, 2);
     head.writeUInt16BE(found.length, 6);
     head.writeUInt32BE(0, 8);
@@ -53,7 +53,7 @@ export async function startNameServer(names: Record<string, string[] | "hangs">)
   };
 }
 
-/** A name is a row of labels, each behind its length; the kind follows. */
+/** Parses a query. A name is a sequence of labels, each after its length. The record type follows. */
 function readQuestion(query: Buffer): { name: string; kind: number; end: number } {
   const labels: string[] = [];
   let at = 12;
@@ -64,7 +64,7 @@ function readQuestion(query: Buffer): { name: string; kind: number; end: number 
   return { name: labels.join("."), kind: query.readUInt16BE(at + 1), end: at + 5 };
 }
 
-/** The question's name, IPv4, internet, no time to live, four bytes. */
+/** Returns an A record: a pointer to the name in the query, type 1, class 1, TTL 0, four bytes. */
 function addressRecord(address: string): Buffer {
   const head = Buffer.from([0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4]);
   return Buffer.concat([head, Buffer.from(address.split(".").map(Number))]);

@@ -13,7 +13,7 @@ import { createSend, logAddressNotAllowed } from "../../src/sending/send.ts";
 import { startNameServer } from "./name-server.ts";
 import { answerOk, createClosing, startRawTarget } from "./raw-target.ts";
 
-/** Where requests go: which address a name leads to, and that no other one is connected to. */
+/** Name resolution, and the guarantee that connections use only the checked addresses. */
 const { closing, closeAll } = createClosing();
 afterEach(closeAll);
 
@@ -22,11 +22,11 @@ const addresses = (...list: string[]): LookupAddress[] =>
 const failing = (code: string): ResolveName => {
   return () => Promise.reject(Object.assign(new Error("no"), { code }));
 };
-/** The same, whether there is such a name in the network around or not. */
+/** The error for unknown names and for private addresses. */
 const nowhere = "the name does not lead to a public address";
 const rejected = { kind: "failed", error: "address not allowed", timedOut: false };
 
-/** The quickest of some times, since a busy machine may hold up a few; no more once it was quick enough. */
+/** Returns the shortest of up to ten durations, because a busy machine may delay some. Stops below `enoughMs`. */
 async function quickestMs(work: () => Promise<unknown>, enoughMs: number): Promise<number> {
   let quickest = Number.POSITIVE_INFINITY;
   for (let time = 0; time < 10 && quickest >= enoughMs; time += 1) {
@@ -63,7 +63,7 @@ describe("a name", () => {
     ["a public address and a private one of IPv6", ["93.184.215.14", "::1"]],
     ["an IPv4-mapped address", ["::ffff:127.0.0.1"]],
     ["a cloud's metadata", ["169.254.169.254"]],
-  ])("that leads to %s is refused", async (_, found) => {
+  ])("that resolves to %s is rejected", async (_, found) => {
     const { send, target } = await sendWith({ resolve: async () => addresses(...found) });
     const result = await send();
     expect(result).toMatchObject({ kind: "failed", error: nowhere, timedOut: false });
@@ -79,13 +79,13 @@ describe("a name", () => {
     expect(lines[0]).not.toContain("receiver.test");
   });
 
-  it("that leads to a private address is sent to where that is allowed", async () => {
+  it("that resolves to a private address is accepted if the rules allow it", async () => {
     const resolve = async () => addresses("127.0.0.1");
     const { send } = await sendWith({ resolve, allowPrivate: true });
     expect(await send()).toMatchObject({ kind: "answered", status: 200 });
   });
 
-  it("of this machine is known in development", async () => {
+  it("of the local machine resolves in development", async () => {
     const { send } = await sendWith({ allowPrivate: true });
     expect(await send("localhost")).toMatchObject({ kind: "answered", status: 200 });
   });
@@ -95,20 +95,20 @@ describe("a name", () => {
     ["ENODATA", nowhere, false],
     ["ESERVFAIL", "name look-up failed", false],
     ["EAI_AGAIN", "name look-up failed", false],
-    // Of a name server, not of the target.
+    // From a name server, not from the target.
     ["ECONNREFUSED", "name look-up failed", false],
     ["ETIMEOUT", "name look-up timed out", true],
-  ])("whose look-up ends with %s fails: %s", async (code, error, timedOut) => {
+  ])("whose lookup ends with %s fails: %s", async (code, error, timedOut) => {
     const { send } = await sendWith({ resolve: failing(code) });
     expect(await send()).toMatchObject({ kind: "failed", error, timedOut });
   });
 
-  it("without addresses is not found", async () => {
+  it("without addresses fails", async () => {
     const { send } = await sendWith({ resolve: async () => [] });
     expect(await send()).toMatchObject({ error: nowhere });
   });
 
-  it("whose look-up does not end fails when the time is over", async () => {
+  it("whose lookup hangs fails at the time limit", async () => {
     const resolve = () => new Promise<never>(() => undefined);
     const { send } = await sendWith({ resolve, timeoutMs: 1_000 });
     expect(await send()).toMatchObject({ error: "time-out after 1 s", timedOut: true });
@@ -117,7 +117,7 @@ describe("a name", () => {
 
 describe("an address in the URL", () => {
   it.each(["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "[::ffff:7f00:1]"])(
-    "is refused without a look-up or a connection when it is %s",
+    "is rejected without a lookup or a connection: %s",
     async (host) => {
       const lookUps: string[] = [];
       const { send, target } = await sendWith({
@@ -133,7 +133,7 @@ describe("an address in the URL", () => {
   );
 
   it.each(["receiver.test:6379", "127.0.0.1:25", "[::1]:11211"])(
-    "is refused without a look-up when its port is blocked: %s",
+    "is rejected without a lookup if its port is blocked: %s",
     async (host) => {
       const lookUps: string[] = [];
       const resolve = async (name: string) => {
@@ -148,13 +148,13 @@ describe("an address in the URL", () => {
     },
   );
 
-  it("is refused when only https may be used and it is http", async () => {
+  it("is rejected with http if the rules require https", async () => {
     const sender = closing(createSend({ rules: { httpsOnly: true, allowPrivate: true } }));
     const url = "http://127.0.0.1:2/";
     expect(await sender.send({ url, headers: {}, body: "{}" })).toMatchObject(rejected);
   });
 
-  it("is not a path of the file system, though got has a spelling for that", async () => {
+  it("cannot be a Unix domain socket, although got supports them in URLs", async () => {
     const path = join(tmpdir(), `halyard-${process.pid}.sock`);
     const inside = closing(await startRawTarget({ onRequest: answerOk, path }));
     const sender = closing(createSend({ rules: { httpsOnly: false, allowPrivate: true } }));
@@ -164,8 +164,8 @@ describe("an address in the URL", () => {
   });
 });
 
-/** Every address of 127.0.0.0/8 is this machine; one of them is in the place of a public address here. */
-describe("a name that changes between two look-ups", () => {
+/** All addresses of 127.0.0.0/8 are local. One of them stands for a public address here. */
+describe("a name that changes between two lookups", () => {
   const publicOne = "127.0.0.1";
   const privateOne = "127.0.0.2";
 
@@ -199,7 +199,7 @@ describe("a name that changes between two look-ups", () => {
     return agents;
   }
 
-  it("is connected to at the address that was checked", async () => {
+  it("uses the checked address for the connection", async () => {
     const { send, target, inside, lookUps } = await rebinding();
     expect(await send(agentsOfTest())).toMatchObject({ status: 200 });
     expect(lookUps()).toBe(1);
@@ -214,7 +214,7 @@ describe("a name that changes between two look-ups", () => {
     expect(inside.connections).toHaveLength(0);
   });
 
-  it("is still served over the connection to the address that was checked", async () => {
+  it("keeps using the connection to the checked address", async () => {
     const { send, target, lookUps } = await rebinding();
     const agents = agentsOfTest();
     await send(agents);
@@ -230,8 +230,8 @@ function namesOf(server: { address: string }) {
   return names;
 }
 
-describe("the name servers", () => {
-  it("are asked for the addresses of names", async () => {
+describe("the resolver", () => {
+  it("queries the name servers for IPv4 and IPv6 addresses", async () => {
     const server = closing(
       await startNameServer({ "receiver.test": ["93.184.215.14", "127.0.0.1"] }),
     );
@@ -241,14 +241,14 @@ describe("the name servers", () => {
     expect(server.questions.sort()).toEqual(["receiver.test 1", "receiver.test 28"]);
   });
 
-  it("say that there is no such name, or no address", async () => {
+  it("reports an unknown name and a name without addresses", async () => {
     const server = closing(await startNameServer({ "empty.test": [] }));
     const names = namesOf(server);
     await expect(names.resolve("absent.test")).rejects.toMatchObject({ code: "ENOTFOUND" });
     await expect(names.resolve("empty.test")).rejects.toMatchObject({ code: "ENODATA" });
   });
 
-  it("may never answer questions for IPv6, and names are found all the same, soon", async () => {
+  it("resolves names quickly even if a name server never responds to IPv6 queries", async () => {
     const server = closing(await startNameServer({ "receiver.test": ["93.184.215.14"] }));
     server.ignore(28);
     const names = namesOf(server);
@@ -257,7 +257,7 @@ describe("the name servers", () => {
     expect(await quickestMs(resolve, 1_500)).toBeLessThan(1_500);
   });
 
-  it("may keep silent about many names, and the others are found all the same", async () => {
+  it("resolves names quickly while a name server does not respond for many others", async () => {
     const server = closing(
       await startNameServer({ "dead.test": "hangs", "receiver.test": ["93.184.215.14"] }),
     );
@@ -271,8 +271,8 @@ describe("the name servers", () => {
   });
 });
 
-describe("a name server that is quick", () => {
-  it("is given time all the same for a name whose own servers are slow", async () => {
+describe("a fast name server", () => {
+  it("gets enough time for a name whose authoritative servers are slow", async () => {
     const server = closing(
       await startNameServer({ "near.test": ["93.184.215.14"], "far.test": ["93.184.215.14"] }),
     );

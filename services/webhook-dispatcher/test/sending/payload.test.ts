@@ -3,13 +3,13 @@ import { describe, expect, it } from "@jest/globals";
 import { payloadOf } from "../../src/sending/payload.ts";
 import { makeEvent } from "../dispatch/dispatch-fixture.ts";
 
-describe("what customers' systems are told", () => {
-  it.each(EventName.options)("of %s fits what is published of it", (event) => {
+describe("the payload", () => {
+  it.each(EventName.options)("of %s matches the published schema", (event) => {
     const made = makeEvent({ event });
     expect(WebhookPayload.parse(payloadOf(made))).toEqual(payloadOf(made));
   });
 
-  it("of a toggled flag has these fields in this order, and no others", () => {
+  it("of a toggled flag has exactly these fields in this order", () => {
     const event = makeEvent({ event: "flag.toggled" });
     expect(JSON.stringify(payloadOf(event))).toBe(
       JSON.stringify({
@@ -22,7 +22,7 @@ describe("what customers' systems are told", () => {
     );
   });
 
-  it("of another state has the state, of other settings what changed, and nothing else has either", () => {
+  it("has the state for flag_state.updated only, and the changes for flag.updated only", () => {
     const changes = { name: { from: "Old", to: "New" } };
     const extras = (event: EventName) =>
       Object.keys(payloadOf(makeEvent({ event, changes }))).slice(5);

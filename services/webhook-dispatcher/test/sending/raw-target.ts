@@ -3,30 +3,30 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import type { TestCertificate } from "./test-certificate.ts";
 
-/** A target that says what a test wants on the wire, be it HTTP or not. */
+/** A target that sends any bytes that a test chooses, valid HTTP or not. */
 export type RawTarget = {
   port: number;
-  /** All that were ever made to it. */
+  /** All connections since the start. */
   connections: Socket[];
-  /** The beginning of each request, as it came. */
+  /** The beginning of each request, unparsed. */
   requests: string[];
   close(): Promise<void>;
 };
 
 export async function startRawTarget(options: {
-  /** Called when a connection brings something; whatever it is, it is taken for a whole request. */
+  /** Called for each chunk of data, which counts as a complete request. */
   onRequest: (socket: Socket) => void;
   certificate?: TestCertificate;
   host?: string;
   port?: number;
-  /** Of a socket in the file system, in place of an address. */
+  /** The path of a Unix domain socket, instead of an address. */
   path?: string;
 }): Promise<RawTarget> {
   const connections: Socket[] = [];
   const requests: string[] = [];
   const serve = (socket: Socket) => {
     connections.push(socket);
-    // Senders go away in the middle, which is what many of these tests are about.
+    // Many of these tests close the connection early.
     socket.on("error", () => undefined);
     socket.on("data", (data: Buffer) => {
       requests.push(data.toString());
@@ -37,7 +37,7 @@ export async function startRawTarget(options: {
     options.certificate === undefined
       ? createServer(serve)
       : createTlsServer(options.certificate, serve);
-  // A sender that does not trust the certificate.
+  // The sender may reject the certificate.
   server.on("tlsClientError", () => undefined);
   if (options.path !== undefined) server.listen(options.path);
   else server.listen(options.port ?? 0, options.host ?? "127.0.0.1");
@@ -55,7 +55,7 @@ export async function startRawTarget(options: {
   };
 }
 
-/** Ends whatever a test began, also when it failed. */
+/** Returns functions that register resources of a test and close them, even if the test fails. */
 export function createClosing(): {
   closing<T extends { close(): Promise<void> }>(part: T): T;
   closeAll(): Promise<void>;

@@ -10,11 +10,11 @@ describe("Retry-After", () => {
     ["86400", 86_400_000],
     ["Fri, 20 Nov 2026 18:00:30 GMT", 30_000],
     ["Sat, 21 Nov 2026 18:00:00 GMT", 86_400_000],
-  ])("%j asks for %i ms", (header, expected) => {
+  ])("of %j is a delay of %i ms", (header, expected) => {
     expect(retryAfterMs(header, now)).toBe(expected);
   });
 
-  it("of a time that has passed asks for none", () => {
+  it("of a past time is no delay", () => {
     expect(retryAfterMs("Fri, 20 Nov 2026 17:59:59 GMT", now)).toBe(0);
   });
 
@@ -30,11 +30,11 @@ describe("Retry-After", () => {
     "Fri, 20 Nov 2026 18:00:30 +0100",
     "Fri, 99 Nov 2026 18:00:30 GMT",
     "7, 8",
-  ])("of %j says nothing", (header) => {
+  ])("of %j is ignored", (header) => {
     expect(retryAfterMs(header, now)).toBeUndefined();
   });
 
-  it("of more digits than a number holds is longer than any bound", () => {
+  it("of a number that overflows is longer than any bound", () => {
     expect(retryAfterMs("9".repeat(400), now)).toBe(Number.POSITIVE_INFINITY);
   });
 });

@@ -39,7 +39,7 @@ async function sendTo(
 }
 
 describe("a target with TLS", () => {
-  it("is sent to when its certificate is trusted and for its name", async () => {
+  it("receives requests if its certificate is trusted and matches its name", async () => {
     trust();
     const { send, target } = await sendTo("receiver.test");
     expect(await send()).toMatchObject({ kind: "answered", status: 200 });
@@ -47,7 +47,7 @@ describe("a target with TLS", () => {
     expect(target.connections).toHaveLength(1);
   });
 
-  it("is sent a request again when it closes the connection that was kept for it", async () => {
+  it("receives a request again if it closes a reused connection", async () => {
     trust();
     const answered = new WeakSet<Socket>();
     const { send, target } = await sendTo("receiver.test", {
@@ -62,14 +62,14 @@ describe("a target with TLS", () => {
     expect(target.requests).toHaveLength(3);
   });
 
-  it("may be named with the dot at the end", async () => {
+  it("may have a name with a trailing dot", async () => {
     trust();
     const { send } = await sendTo("receiver.test.");
     expect(await send()).toMatchObject({ kind: "answered", status: 200 });
   });
 
   it.each(["other.test", "127.0.0.1", "sub.receiver.test"])(
-    "is not sent to as %s, when its certificate is for another name",
+    "receives nothing as %s if its certificate is for another name",
     async (name) => {
       trust();
       const { send, target } = await sendTo(name);
@@ -78,7 +78,7 @@ describe("a target with TLS", () => {
     },
   );
 
-  it("is not sent to when its certificate is signed by itself", async () => {
+  it("receives nothing if its certificate is self-signed", async () => {
     const { send, target } = await sendTo("receiver.test");
     expect(await send()).toMatchObject({
       kind: "failed",
@@ -88,7 +88,7 @@ describe("a target with TLS", () => {
     expect(target.requests).toEqual([]);
   });
 
-  it("is given up when it takes its time to say hello", async () => {
+  it("fails at the time limit if it does not complete the handshake", async () => {
     const target = closing(await startRawTarget({ onRequest: () => undefined }));
     const rules = { httpsOnly: true, allowPrivate: true };
     const sender = closing(createSend({ rules, timeoutMs: 500 }));
@@ -97,7 +97,7 @@ describe("a target with TLS", () => {
     expect(result).toMatchObject({ error: "time-out after 0.5 s", timedOut: true });
   });
 
-  it("is not sent to when it does not speak TLS", async () => {
+  it("receives nothing if it does not use TLS", async () => {
     const { send } = await sendTo("receiver.test", { plain: true });
     expect(await send()).toMatchObject({ kind: "failed", error: "TLS: handshake failed" });
   });

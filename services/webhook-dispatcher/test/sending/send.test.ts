@@ -6,11 +6,11 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import { createSend } from "../../src/sending/send.ts";
 import { answerOk, createClosing, startRawTarget } from "./raw-target.ts";
 
-/** What targets do with a request, over real connections of this machine. */
+/** Requests to targets with various behaviours, over real connections on loopback. */
 const { closing, closeAll } = createClosing();
 afterEach(closeAll);
 
-/** Much sooner than in production: for targets that do not answer in time, however late a machine is. */
+/** A shorter time limit than in production, for targets that never respond. */
 const timeoutMs = 1_000;
 const timeOut = { kind: "failed", error: "time-out after 1 s", timedOut: true };
 const closedEarly = { kind: "failed", error: "connection closed early", timedOut: false };
@@ -36,7 +36,7 @@ const answering = (status: string, headers: readonly string[] = [], body = "") =
 };
 
 describe("a request", () => {
-  it("is a POST of the body, byte for byte, with the headers given and none that was not asked for", async () => {
+  it("is a POST with exactly the given body and headers", async () => {
     const { send, target } = await sendTo(answerOk);
     await send({ body: '{"name":"Größe ☃"}', path: "/hooks?a=b" });
     const [head, body] = target.requests.join("").split("\r\n\r\n");
@@ -52,7 +52,7 @@ describe("a request", () => {
     ]);
   });
 
-  it("goes over the connection of the one before", async () => {
+  it("reuses the connection of the previous one", async () => {
     const { send, target } = await sendTo(answerOk);
     for (let count = 0; count < 5; count += 1)
       expect(await send()).toMatchObject({ kind: "answered", status: 200, body: "ok" });
@@ -60,7 +60,7 @@ describe("a request", () => {
     expect(target.connections).toHaveLength(1);
   });
 
-  it("goes over another connection when the target has closed that one", async () => {
+  it("uses a new connection if the target has closed the previous one", async () => {
     const { send, target } = await sendTo((socket) => {
       socket.end("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     });
@@ -70,8 +70,8 @@ describe("a request", () => {
   });
 });
 
-describe("a connection that was kept and is closed just as the next request is sent", () => {
-  /** Answers the first request of a connection; then does something else with the next. */
+describe("a reused connection that is closed while the next request is sent", () => {
+  /** Responds to the first request of a connection, and calls `then` for the next one. */
   const answeringOnce = (then: (socket: Socket) => void) => {
     const answered = new WeakSet<Socket>();
     return (socket: Socket) => {
@@ -84,15 +84,15 @@ describe("a connection that was kept and is closed just as the next request is s
   it.each([
     ["closed", (socket: Socket) => void socket.end()],
     ["reset", (socket: Socket) => void socket.resetAndDestroy()],
-  ])("has the request sent again on a new one, when it is %s", async (_, close) => {
+  ])("causes one repetition on a new connection if it is %s", async (_, close) => {
     const { send, target } = await sendTo(answeringOnce(close));
     for (let count = 0; count < 6; count += 1)
       expect(await send()).toMatchObject({ kind: "answered", status: 200 });
-    // Each second request goes twice. A new connection is not kept.
+    // Every second request is sent twice. The new connection is not reused.
     expect(target.requests).toHaveLength(9);
   });
 
-  it("has the request sent again once only, within the same time", async () => {
+  it("causes only one repetition", async () => {
     let requests = 0;
     const { send, target } = await sendTo((socket) => {
       requests += 1;
@@ -104,7 +104,7 @@ describe("a connection that was kept and is closed just as the next request is s
     expect(target.requests).toHaveLength(3);
   });
 
-  it("has nothing sent again when an answer has begun", async () => {
+  it("causes no repetition if the response has begun", async () => {
     const { send, target } = await sendTo(
       answeringOnce((socket) => void socket.end("HTTP/1.1 200 O")),
     );
@@ -114,35 +114,35 @@ describe("a connection that was kept and is closed just as the next request is s
   });
 });
 
-describe("a connection that was just made", () => {
+describe("a new connection", () => {
   it.each([
     ["closed", (socket: Socket) => void socket.end()],
     ["reset", (socket: Socket) => void socket.resetAndDestroy()],
-  ])("has nothing sent again when it is %s without an answer", async (_, close) => {
+  ])("causes no repetition if it is %s without a response", async (_, close) => {
     const { send, target } = await sendTo(close);
     expect(await send()).toMatchObject(closedEarly);
     expect(target.requests).toHaveLength(1);
   });
 });
 
-describe("an answer", () => {
+describe("a response", () => {
   it.each([200, 204, 301, 400, 404, 410, 429, 500, 503])(
-    "of %i is told as it is",
+    "with the status %i is returned",
     async (status) => {
       const { send } = await sendTo(answering(`${status} Whatever`));
       expect(await send()).toMatchObject({ kind: "answered", status });
     },
   );
 
-  it.each([301, 302, 303, 307, 308])("of %i leads nowhere else", async (status) => {
-    const edgeIsStopping = closing(await startRawTarget({ onRequest: answerOk }));
-    const location = `Location: http://127.0.0.1:${edgeIsStopping.port}/`;
+  it.each([301, 302, 303, 307, 308])("of %i is not followed", async (status) => {
+    const otherTarget = closing(await startRawTarget({ onRequest: answerOk }));
+    const location = `Location: http://127.0.0.1:${otherTarget.port}/`;
     const { send } = await sendTo(answering(`${status} Elsewhere`, [location]));
     expect(await send()).toMatchObject({ kind: "answered", status });
-    expect(edgeIsStopping.connections).toHaveLength(0);
+    expect(otherTarget.connections).toHaveLength(0);
   });
 
-  it("is asked for how long it wants to be left alone", async () => {
+  it("with Retry-After returns the delay", async () => {
     const { send } = await sendTo(answering("429 Slowly", ["Retry-After: 7"]));
     expect(await send()).toMatchObject({ status: 429, retryAfterMs: 7_000 });
     const at = new Date(Date.now() + 60_000).toUTCString();
@@ -152,33 +152,33 @@ describe("an answer", () => {
     expect(retryAfterMs).toBeLessThanOrEqual(60_000);
   });
 
-  it("says nothing of waiting when it does not", async () => {
+  it("without Retry-After returns no delay", async () => {
     const { send } = await sendTo(answerOk);
     expect(await send()).not.toHaveProperty("retryAfterMs");
   });
 
-  it("is kept up to 2 KiB, and cut there between two characters", async () => {
+  it("is stored up to 2 KiB, without a partial character at the end", async () => {
     const { send } = await sendTo(answering("200 OK", [], `x${"é".repeat(2_000)}`));
     expect(await send()).toMatchObject({ status: 200, body: `x${"é".repeat(1_023)}` });
   });
 
-  it("without an end is cut off, and its connection closed", async () => {
+  it("without an end is truncated, and its connection is closed", async () => {
     let written = 0;
     const { send, target } = await sendTo((socket) => {
       socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-      const goOn = () => {
+      const writeMore = () => {
         while (!socket.destroyed && socket.write(`400\r\n${"x".repeat(1024)}\r\n`)) written += 1;
       };
-      socket.on("drain", goOn);
-      goOn();
+      socket.on("drain", writeMore);
+      writeMore();
     });
     expect(await send()).toMatchObject({ kind: "answered", status: 200, body: "x".repeat(2_048) });
     await eventually(() => target.connections[0]?.destroyed);
-    // What the buffers of both sides take, and far from what would flow in a second.
+    // The bound covers the buffers of both sides. An open connection would carry far more in a second.
     expect(written).toBeLessThan(16 * 1_024);
   });
 
-  it("that is packed is not unpacked", async () => {
+  it("that is compressed is not decompressed", async () => {
     const packed = gzipSync(Buffer.alloc(100_000_000));
     const { send } = await sendTo((socket) => {
       const head = `Content-Encoding: gzip\r\nContent-Length: ${packed.length}`;
@@ -190,7 +190,7 @@ describe("an answer", () => {
     expect(result.body.length).toBeLessThanOrEqual(2_048);
   });
 
-  it("of any bytes becomes text that PostgreSQL can keep", async () => {
+  it("of arbitrary bytes becomes text that PostgreSQL can store", async () => {
     const { send } = await sendTo((socket) => {
       socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n");
       socket.write(Buffer.from([0x61, 0x00, 0xff, 0x62]));
@@ -203,7 +203,7 @@ describe("an answer", () => {
     expect(await send()).toMatchObject({ kind: "answered", status: 200, body: "ok" });
   });
 
-  it("may come before the body was sent whole", async () => {
+  it("may arrive before the whole request body was sent", async () => {
     const reject = answering("413 Too Large", ["Connection: close"]);
     const { send, target } = await sendTo((socket) => {
       if (target.requests.length === 1) reject(socket);
@@ -212,7 +212,7 @@ describe("an answer", () => {
     expect(await send({ body })).toMatchObject({ kind: "answered", status: 413 });
   });
 
-  it("may come after others that are preliminary", async () => {
+  it("may follow informational responses", async () => {
     const { send } = await sendTo((socket) => {
       socket.write("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
       answerOk(socket);
@@ -222,12 +222,12 @@ describe("an answer", () => {
 });
 
 describe("an attempt fails", () => {
-  it("when nothing is answered in time", async () => {
+  it("when the target does not respond within the time limit", async () => {
     const { send, target } = await sendTo(() => undefined, { timeoutMs });
     const result = await send();
     expect(result).toMatchObject(timeOut);
     expect(result.durationMs).toBeGreaterThanOrEqual(timeoutMs - 5);
-    // A busy machine is late, but not by as much as the time-out is longer that attempts have otherwise.
+    // A busy machine may be late, but the default time limit would take even longer.
     expect(result.durationMs).toBeLessThan(20 * timeoutMs);
     await eventually(() => target.connections[0]?.destroyed);
   });
@@ -236,11 +236,11 @@ describe("an attempt fails", () => {
     ["headers drip", "HTTP/1.1 200 OK\r\n", "X-Slow: 1\r\n"],
     ["a body drips", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"],
     [
-      "preliminary answers drip",
+      "informational responses drip",
       "HTTP/1.1 103 Early Hints\r\n\r\n",
       "HTTP/1.1 103 Early Hints\r\n\r\n",
     ],
-  ])("when %s for longer than there is time", async (_, head, drop) => {
+  ])("when %s for longer than the time limit", async (_, head, drop) => {
     const { send, target } = await sendTo(
       (socket) => {
         socket.write(head);
@@ -264,17 +264,17 @@ describe("an attempt fails", () => {
   });
 
   it.each([
-    ["before it answers", ""],
+    ["before it responds", ""],
     ["in the headers", "HTTP/1.1 200 OK\r\nX-Half: "],
     ["in a body of known length", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"],
-    ["in a body of chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nhalf"],
+    ["in a chunked body", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nhalf"],
   ])("when the target closes the connection %s", async (_, beginning) => {
     const { send, target } = await sendTo((socket) => void socket.end(beginning));
     expect(await send()).toMatchObject(closedEarly);
     expect(target.requests).toHaveLength(1);
   });
 
-  it("when nobody listens", async () => {
+  it("when the target does not listen", async () => {
     const { send, target } = await sendTo(answerOk);
     await target.close();
     expect(await send()).toMatchObject({ error: "connection refused", timedOut: false });
@@ -282,18 +282,18 @@ describe("an attempt fails", () => {
 
   it.each([
     ["is not HTTP", "SSH-2.0-OpenSSH_9.9\r\n"],
-    ["has a status that is none", "HTTP/1.1 abc OK\r\n\r\n"],
+    ["has an invalid status", "HTTP/1.1 abc OK\r\n\r\n"],
     [
-      "has headers without bound",
+      "has endless headers",
       `HTTP/1.1 200 OK\r\n${`X-More: ${"x".repeat(1_000)}\r\n`.repeat(100)}`,
     ],
     ["has two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"],
-  ])("when the answer %s", async (_, answer) => {
+  ])("when the response %s", async (_, answer) => {
     const { send } = await sendTo((socket) => void socket.write(answer));
     expect(await send()).toMatchObject({ kind: "failed", error: "answer is not HTTP" });
   });
 
-  it("when the target wants to speak another protocol", async () => {
+  it("when the target switches to another protocol", async () => {
     const { send, target } = await sendTo((socket) => {
       socket.write("HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
     });
@@ -301,22 +301,22 @@ describe("an attempt fails", () => {
     await eventually(() => target.connections[0]?.destroyed);
   });
 
-  it("when it is called off", async () => {
-    const callOff = new AbortController();
-    const { send, target } = await sendTo(() => callOff.abort());
-    const result = await send({ signal: callOff.signal });
-    expect(result).toMatchObject({ kind: "failed", error: "called off", timedOut: false });
+  it("when it is cancelled", async () => {
+    const cancel = new AbortController();
+    const { send, target } = await sendTo(() => cancel.abort());
+    const result = await send({ signal: cancel.signal });
+    expect(result).toMatchObject({ kind: "failed", error: "cancelled", timedOut: false });
     await eventually(() => target.connections[0]?.destroyed);
   });
 
-  it("when it was called off before it began, without a connection", async () => {
+  it("without a connection when it is cancelled before it begins", async () => {
     const { send, target } = await sendTo(answerOk);
-    expect(await send({ signal: AbortSignal.abort() })).toMatchObject({ error: "called off" });
+    expect(await send({ signal: AbortSignal.abort() })).toMatchObject({ error: "cancelled" });
     expect(target.connections).toHaveLength(0);
   });
 });
 
-describe("a signal that can call attempts off", () => {
+describe("a signal that can cancel attempts", () => {
   it.each([
     ["answer", answerOk],
     ["close the connection", (socket: Socket) => void socket.destroy()],
@@ -329,8 +329,8 @@ describe("a signal that can call attempts off", () => {
   });
 });
 
-describe("a target that is slow, but in time", () => {
-  it("is waited for longer than an idle connection is kept", async () => {
+describe("a slow target", () => {
+  it("may take longer than the idle time of a connection", async () => {
     const target = closing(
       await startRawTarget({
         onRequest: (socket) => void setTimeout(() => answerOk(socket), 4_500),

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 
 export type TestCertificate = { cert: string; key: string };
 
-/** A certificate that is signed by itself, for one name, made for this run by the machine's openssl. */
+/** Creates a self-signed certificate for one name with the `openssl` command. */
 export async function makeTestCertificate(name: string): Promise<TestCertificate> {
   const directory = await mkdtemp(join(tmpdir(), "halyard-certificate-"));
   const [certPath, keyPath] = [join(directory, "cert.pem"), join(directory, "key.pem")];

@@ -3,7 +3,7 @@ import { Webhook } from "standardwebhooks";
 import { signatureHeaders } from "../../src/sending/outgoing.ts";
 
 const deliveryId = "0199c7a0-0000-7000-8000-000000000001";
-/** What is signed is bytes: letters beyond ASCII, escapes and space are to stay as they are. */
+/** Signatures cover bytes, so non-ASCII letters, escapes and white space must not change. */
 const body = '{"name":"Größe ☃ 💡", "escaped":"\\u00e9"}\n';
 
 const sign = (
@@ -13,7 +13,7 @@ const sign = (
   signatureHeaders({
     body: options.body ?? body,
     deliveryId,
-    // The library under test's side of the wire takes the time of today only.
+    // The receiver's library accepts only recent times.
     at: options.at ?? new Date(),
     secrets: { current, previous: options.previous ?? null },
   });
@@ -22,7 +22,7 @@ const rawReceiver = (secret: string) => new Webhook(Buffer.from(secret), { forma
 const verified = JSON.parse(body);
 
 describe("the plain signature", () => {
-  // RFC 4231, 4.2 and 4.3: its other vectors have keys or data that are no UTF-8.
+  // RFC 4231, 4.2 and 4.3. Its other vectors have keys or data that are not UTF-8.
   it.each([
     [
       "\v".repeat(20),
@@ -38,29 +38,29 @@ describe("the plain signature", () => {
     expect(sign(secret, { body: text })["X-Service-Signature"]).toBe(`sha256=${expected}`);
   });
 
-  it("takes a secret that looks like one of Standard Webhooks as the text that it is", () => {
+  it("does not decode a secret in the format of Standard Webhooks", () => {
     const [standard, other] = ["whsec_SmVmZQ==", "Jefe"].map(
       (secret) => sign(secret)["X-Service-Signature"],
     );
     expect(standard).not.toBe(other);
   });
 
-  it("is made with the present secret only", () => {
+  it("uses the current secret only", () => {
     const headers = sign("new", { previous: "old" });
     expect(headers["X-Service-Signature"]).toBe(sign("new")["X-Service-Signature"]);
   });
 });
 
-describe("the signature of Standard Webhooks, read by that project's own library", () => {
+describe("the signature of Standard Webhooks, verified by that project's library", () => {
   it.each([
     ["a customer's own text", "any text of the customer's"],
     ["a text beyond ASCII", "Schlüssel 🔑"],
     ["one character", "x"],
     ["256 bytes", "y".repeat(256)],
-    ["a prefix with nothing behind it", "whsec_"],
-    ["a prefix with no base64 behind it", "whsec_not-base64!"],
-    ["a prefix with base64 of an impossible length", "whsec_abcde"],
-  ])("holds for %s", (_, secret) => {
+    ["a prefix alone", "whsec_"],
+    ["a prefix and invalid base64", "whsec_not-base64!"],
+    ["a prefix and base64 of an invalid length", "whsec_abcde"],
+  ])("is valid for %s", (_, secret) => {
     expect(rawReceiver(secret).verify(body, sign(secret))).toEqual(verified);
   });
 
@@ -68,12 +68,12 @@ describe("the signature of Standard Webhooks, read by that project's own library
     ["24 bytes", Buffer.alloc(24, 250).toString("base64")],
     ["64 bytes, padded", Buffer.alloc(64, 251).toString("base64")],
     ["32 bytes, not padded", Buffer.alloc(32, 9).toString("base64").replaceAll("=", "")],
-  ])("holds for a key of the specification's form, of %s", (_, base64) => {
+  ])("is valid for a key in the format of the specification, of %s", (_, base64) => {
     const secret = `whsec_${base64}`;
     expect(new Webhook(secret).verify(body, sign(secret))).toEqual(verified);
   });
 
-  it("holds for whoever knows the new secret or the old one, while both are in use", () => {
+  it("is valid for the new and for the old secret during the overlap", () => {
     const old = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
     const headers = sign("new", { previous: old });
     expect(headers["webhook-signature"]?.split(" ")).toHaveLength(2);
@@ -82,7 +82,7 @@ describe("the signature of Standard Webhooks, read by that project's own library
     expect(() => rawReceiver("neither").verify(body, headers)).toThrow("No matching signature");
   });
 
-  it("does not hold for another body, id, time or secret", () => {
+  it("is invalid for another body, id, time or secret", () => {
     const headers = sign("secret");
     const receiver = rawReceiver("secret");
     const later = String(Number(headers["webhook-timestamp"]) + 1);
@@ -92,19 +92,19 @@ describe("the signature of Standard Webhooks, read by that project's own library
     expect(() => rawReceiver("Secret").verify(body, headers)).toThrow();
   });
 
-  it("has the delivery's id, and the whole seconds of the attempt", () => {
+  it("comes with the delivery's id and the time of the attempt in whole seconds", () => {
     const headers = sign("secret", { at: new Date("2026-11-20T18:00:00.999Z") });
     expect(headers).toMatchObject({ "webhook-id": deliveryId, "webhook-timestamp": "1795197600" });
   });
 });
 
 describe("without a secret", () => {
-  it("nothing is signed, and id and time go all the same", () => {
+  it("a request has an id and a time, but no signature", () => {
     const headers = sign(null, { at: new Date("2026-11-20T18:00:00.000Z") });
     expect(headers).toEqual({ "webhook-id": deliveryId, "webhook-timestamp": "1795197600" });
   });
 
-  it("nothing is signed with the one before either", () => {
+  it("the previous secret does not sign either", () => {
     expect(sign(null, { previous: "old" })).not.toHaveProperty("webhook-signature");
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import ipaddr from "ipaddr.js";
 import { isPublicAddress } from "../../src/targets/target.ts";
 
-/** https://www.iana.org/assignments/iana-ipv4-special-registry, and multicast, which it leaves out. */
+/** The ranges of https://www.iana.org/assignments/iana-ipv4-special-registry, multicast, and Azure's agent. */
 const specialV4: [range: string, purpose: string][] = [
   ["0.0.0.0/8", "this network"],
   ["0.0.0.0/32", "this host on this network"],
@@ -32,7 +32,7 @@ const specialV4: [range: string, purpose: string][] = [
   ["168.63.129.16/32", "Azure's agent"],
 ];
 
-/** https://www.iana.org/assignments/iana-ipv6-special-registry, and what is not global unicast. */
+/** The ranges of https://www.iana.org/assignments/iana-ipv6-special-registry, and ranges outside global unicast. */
 const specialV6: [range: string, purpose: string][] = [
   ["::1/128", "loopback"],
   ["::/128", "unspecified"],
@@ -83,15 +83,15 @@ const firstAndLast = (range: string): string[] => {
 };
 
 describe("public addresses", () => {
-  it.each([...specialV4, ...specialV6])("are none of %s: %s", (range) => {
+  it.each([...specialV4, ...specialV6])("are outside %s: %s", (range) => {
     expect(firstAndLast(range).filter(isPublicAddress)).toEqual([]);
   });
 
-  it.each([...publicV4, ...publicV6])("are such as %s", (address) => {
+  it.each([...publicV4, ...publicV6])("include %s", (address) => {
     expect(isPublicAddress(address)).toBe(true);
   });
 
-  /** Each of these would reach the IPv4 address in it, where something translates them. */
+  /** A translator in the network could route each of these to the embedded IPv4 address. */
   it.each([
     ["IPv4-mapped", (hex: string) => `::ffff:${hex}`],
     ["IPv4-compatible", (hex: string) => `::${hex}`],
@@ -99,7 +99,7 @@ describe("public addresses", () => {
     ["NAT64 of local use", (hex: string) => `64:ff9b:1::${hex}`],
     ["6to4", (hex: string) => `2002:${hex}::1`],
     ["Teredo", (hex: string) => `2001:0:${hex}::1`],
-  ])("are not hidden in IPv6 as %s", (_, embed) => {
+  ])("do not include embedded IPv4 addresses: %s", (_, embed) => {
     const targets = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "8.8.8.8"].map((address) => {
       const [a = 0, b = 0, c = 0, d = 0] = address.split(".").map(Number);
       return embed(`${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`);
@@ -108,7 +108,7 @@ describe("public addresses", () => {
   });
 
   it.each(["", "example.com", "1.2.3.4.5", "8.8.8.8/32", "[2003::1]"])(
-    "are addresses, which %j is not",
+    "do not include %j, which is not an address",
     (text) => {
       expect(isPublicAddress(text)).toBe(false);
     },

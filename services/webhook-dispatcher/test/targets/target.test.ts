@@ -22,7 +22,7 @@ describe("a target in production", () => {
     ["https://localhost.example.com/", "https://localhost.example.com/"],
     ["https://example.com/a@b", "https://example.com/a@b"],
     ["https://example.com/?to=a@b", "https://example.com/?to=a@b"],
-  ])("is %s", (text, href) => {
+  ])("may be %s", (text, href) => {
     expect(readTarget(text, production)).toMatchObject({ url: { href } });
   });
 
@@ -62,7 +62,7 @@ describe("a target in production", () => {
     ["https://example.com/#there", "must not have a fragment, which would not be sent"],
     ["https://example.com/#", "must not have a fragment, which would not be sent"],
     [`https://${"a.".repeat(127)}com/`, "must have a host of 253 characters at most"],
-  ])("is not %j, which %s", (text, problem) => {
+  ])("cannot be %j: %s", (text, problem) => {
     expect(problemOf(text)).toBe(problem);
   });
 
@@ -75,7 +75,7 @@ describe("a target in production", () => {
     "https://example.com\\@127.0.0.1/",
     "https://example.com/\0",
     "https://example.com/\u00A0",
-  ])("is not %j, which does not mean what it seems to", (text) => {
+  ])("cannot be %j, which is misleading", (text) => {
     expect(problemOf(text)).toBe("must not contain spaces, control characters or backslashes");
   });
 
@@ -115,7 +115,7 @@ describe("a target in production", () => {
     ["[2001:0:7f00:1::]", "Teredo"],
     ["[fd00:ec2::254]", "metadata"],
     ["[fe80::1]", "link local"],
-  ])("is not at %s (%s)", (host) => {
+  ])("cannot have the host %s (%s)", (host) => {
     expect(problemOf(`https://${host}/`)).toBe("must have a public host");
     expect(problemOf(`https://${host}:8443/`)).toBe("must have a public host");
   });
@@ -123,13 +123,13 @@ describe("a target in production", () => {
 
 describe("a target in development", () => {
   it.each(["http://localhost:3000/", "http://127.0.0.1:3000/hooks", "https://[::1]:8443/"])(
-    "may be %s when private ones are allowed",
+    "may be %s if private targets are allowed",
     (text) => {
       expect(problemOf(text, development)).toBeUndefined();
     },
   );
 
-  it("may be of http with a public host, when private ones are not allowed", () => {
+  it("may be http with a public host if private targets are not allowed", () => {
     const rules = { httpsOnly: false, allowPrivate: false };
     expect(problemOf("http://example.com/", rules)).toBeUndefined();
     expect(problemOf("http://localhost/", rules)).toBe("must have a public host");
@@ -141,7 +141,7 @@ describe("a target in development", () => {
     ["http://unix/a:b", "must not have the host unix"],
     ["http://UNIX./a:b", "must not have the host unix"],
     ["ftp://localhost/", "must be an absolute URL that begins with https://"],
-  ])("is not %s either, which %s", (text, problem) => {
+  ])("cannot be %s: %s", (text, problem) => {
     expect(problemOf(text, development)).toBe(problem);
   });
 });

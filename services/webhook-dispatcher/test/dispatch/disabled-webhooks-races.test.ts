@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { recordAttempt } from "../../src/dispatch/attempt-store.ts";
-import { claimDeliveries, freeExpiredClaims } from "../../src/dispatch/claim-store.ts";
+import { claimDeliveries, releaseExpiredClaims } from "../../src/dispatch/claim-store.ts";
 import { recordEvent } from "../../src/events/consume-events.ts";
 import { changeWebhook } from "../../src/webhooks/webhook-store.ts";
 import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
 
-/** Transactions that make a delivery due, overtaken by one that switches its webhook off. */
+/** Transactions that make a delivery due, while another one disables the webhook. */
 let dispatch: Dispatch;
 let sql: Sql;
 
@@ -32,7 +32,7 @@ async function claim({ id }: TestWebhook, lastsMs: number) {
 
 /** Each prepares a webhook, and returns the transaction that makes its delivery due. */
 const ways: Record<string, (webhook: TestWebhook) => Promise<() => Promise<unknown>>> = {
-  "an event comes": async (webhook) => () => recordEvent(sql, makeEvent({}, webhook), uuidv7),
+  "an event is recorded": async (webhook) => () => recordEvent(sql, makeEvent({}, webhook), uuidv7),
   "an attempt fails": async (webhook) => {
     await dispatch.putDeliveries(webhook, 1);
     const delivery = await claim(webhook, 60_000);
@@ -41,10 +41,10 @@ const ways: Record<string, (webhook: TestWebhook) => Promise<() => Promise<unkno
     const next = { status: "retrying", afterMs: 1, goneOnly: false } as const;
     return () => recordAttempt(sql, { delivery, attempt, next, slow: false });
   },
-  "an expired claim is freed": async (webhook) => {
+  "an expired claim is released": async (webhook) => {
     await dispatch.putDeliveries(webhook, 1);
     const delivery = await claim(webhook, -1);
-    return () => freeExpiredClaims(sql, [{ ...delivery, webhookId: webhook.id }]);
+    return () => releaseExpiredClaims(sql, [{ ...delivery, webhookId: webhook.id }]);
   },
 };
 
@@ -71,8 +71,8 @@ async function waitingForLocks(): Promise<number> {
   return row?.waiting;
 }
 
-describe("a webhook that is switched off", () => {
-  it.each(Object.keys(ways))("just while %s has the delivery cancelled", async (way) => {
+describe("disabling a webhook", () => {
+  it.each(Object.keys(ways))("while %s cancels the delivery", async (way) => {
     const webhook = await dispatch.newWebhook();
     const makeDue = await ways[way]?.(webhook);
     const releaseLane = await holdLane(webhook);

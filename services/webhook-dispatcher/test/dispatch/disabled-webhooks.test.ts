@@ -5,7 +5,7 @@ import { recordEvent } from "../../src/events/consume-events.ts";
 import { changeWebhook, deleteWebhook } from "../../src/webhooks/webhook-store.ts";
 import { type Dispatch, makeEvent, openDispatch, type Replica } from "./dispatch-fixture.ts";
 
-/** Webhooks that are switched off or deleted while something is on its way to them. */
+/** Webhooks that are disabled or deleted while deliveries are open. */
 let dispatch: Dispatch;
 let replica: Replica;
 
@@ -20,7 +20,7 @@ const audit = () => ({ author: "webhook-dispatcher", newId: uuidv7, now: new Dat
 
 type Scope = { id: string; projectId: string };
 const ways = {
-  "switched off": ({ id, projectId }: Scope) =>
+  disabled: ({ id, projectId }: Scope) =>
     changeWebhook(
       replica.sql,
       { projectId, webhookId: id },
@@ -32,7 +32,7 @@ const ways = {
 };
 
 describe.each(Object.entries(ways))("a webhook that is %s", (_way, end) => {
-  it("while an attempt is made gets no other one", async () => {
+  it("during an attempt gets no retry", async () => {
     const webhook = await dispatch.newWebhook();
     dispatch.receiver.answer({ kind: "answer", status: 500, delayMs: 200 }, webhook.path);
     await dispatch.log.publish(makeEvent({}, webhook));
@@ -44,7 +44,7 @@ describe.each(Object.entries(ways))("a webhook that is %s", (_way, end) => {
     expect(dispatch.received(webhook)).toHaveLength(1);
   });
 
-  it("while an attempt is made that succeeds has it delivered", async () => {
+  it("during a successful attempt has the delivery delivered", async () => {
     const webhook = await dispatch.newWebhook();
     dispatch.receiver.answer({ kind: "answer", status: 200, delayMs: 200 }, webhook.path);
     await dispatch.log.publish(makeEvent({}, webhook));
@@ -53,7 +53,7 @@ describe.each(Object.entries(ways))("a webhook that is %s", (_way, end) => {
     await dispatch.deliveryWith(webhook, "delivered");
   });
 
-  it("while events come and deliveries are sent leaves nothing open, and nothing stuck", async () => {
+  it("while events arrive and deliveries are sent has no open delivery in the end", async () => {
     const webhooks = await Promise.all(Array.from({ length: 10 }, () => dispatch.newWebhook()));
     await Promise.all(
       webhooks.map(async (webhook, index) => {
@@ -68,11 +68,11 @@ describe.each(Object.entries(ways))("a webhook that is %s", (_way, end) => {
         replica.wake();
       }),
     );
-    const isOpen = async () => {
+    const allEnded = async () => {
       const [row] = await dispatch.admin`
         select count(*)::integer as open from deliveries where finished_at is null`;
       return row?.open === 0;
     };
-    await eventually(isOpen, { because: "nothing is open" });
+    await eventually(allEnded, { because: "no delivery is open" });
   });
 });
