@@ -248,10 +248,10 @@ describe("given a history that was tampered with", () => {
     const { flag, entries } = await flagWithFiveEntries();
     await createFlag("untouched");
     await tamper((sql) => act(sql, entries));
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(1);
-    expect(told[0]).toMatch(found(entries));
-    expect(told[0]).toContain(
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).toMatch(found(entries));
+    expect(reported[0]).toContain(
       `Flag checkout (${flag.id}), environment production (${ids.environmentId}) of the project Web:`,
     );
   });
@@ -286,9 +286,9 @@ describe("given a history that was tampered with", () => {
         from history where flag_id = ${flag.id} and rollout_percentage = 1`;
       await rehash(sql, forged);
     });
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(1);
-    expect(told[0]).toMatch(new RegExp(`Entry ${forged} of .* was inserted afterwards`));
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).toMatch(new RegExp(`Entry ${forged} of .* was inserted afterwards`));
   });
 
   it("finds an entry that was appended with the service's role", async () => {
@@ -298,9 +298,9 @@ describe("given a history that was tampered with", () => {
         targeting_rules, change_type, changed_by, changed_at)
       values (${uuidv7()}, ${flag.id}, ${ids.environmentId}, false, 4, '[]', 'manual', ${ids.userId},
         now())`;
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain("the entry was added or the state changed by hand");
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).toContain("the entry was added or the state changed by hand");
   });
 
   it("reports one break per chain for a forged entry at the end", async () => {
@@ -312,9 +312,9 @@ describe("given a history that was tampered with", () => {
         values (${uuidv7()}, ${flag.id}, ${ids.environmentId}, false, 4, '[]', 'manual', ${ids.userId},
           now(), '', sha256('forged'))`,
     );
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain("was changed: its content does not match its hash");
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).toContain("was changed: its content does not match its hash");
   });
 
   it("finds an existing flag without a state in an environment, with or without a history", async () => {
@@ -323,11 +323,11 @@ describe("given a history that was tampered with", () => {
     await admin`delete from flag_states where flag_id = ${flag.id} and rollout_percentage = 4`;
     await admin`delete from flag_states where flag_id = ${other.flag.id}`;
     await admin`delete from history where flag_id = ${other.flag.id}`;
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(3);
-    expect(told.filter((each) => each.includes("The flag has no state here"))).toHaveLength(3);
-    expect(told.filter((each) => each.includes(`Flag checkout (${flag.id})`))).toHaveLength(1);
-    expect(told.filter((each) => each.includes(`Flag other (${other.flag.id})`))).toHaveLength(2);
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(3);
+    expect(reported.filter((each) => each.includes("The flag has no state here"))).toHaveLength(3);
+    expect(reported.filter((each) => each.includes(`Flag checkout (${flag.id})`))).toHaveLength(1);
+    expect(reported.filter((each) => each.includes(`Flag other (${other.flag.id})`))).toHaveLength(2);
   });
 
   it("prints the first fifty breaks and the number of the others", async () => {
@@ -411,9 +411,9 @@ describe("given a state that was tampered with together with the history", () =>
   ])("finds the removal of the newest %s", async (_what, kept) => {
     const { flag, entries } = await flagWithFiveEntries();
     await truncate(flag.id, entries.slice(kept));
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(1);
-    expect(told[0]).toMatch(
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).toMatch(
       new RegExp(`The newest entry, ${entries[kept - 1]} .* is not the last change in the audit`),
     );
   });
@@ -427,9 +427,9 @@ describe("given a state that was tampered with together with the history", () =>
       values (${forged}, ${flag.id}, ${ids.environmentId}, false, 4, '[]', 'manual', ${ids.userId},
         now())`;
     await tamper((sql) => putStateBack(sql, flag.id));
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(1);
-    expect(told[0]).toMatch(new RegExp(`${forged} .* is not the last change in the audit log`));
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).toMatch(new RegExp(`${forged} .* is not the last change in the audit log`));
   });
 
   it("finds a changed entry with a matching hash", async () => {
@@ -439,9 +439,9 @@ describe("given a state that was tampered with together with the history", () =>
       await rehash(sql, entries[4] ?? "");
       await putStateBack(sql, flag.id);
     });
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain("is not the last change in the audit log");
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).toContain("is not the last change in the audit log");
   });
 });
 
@@ -610,19 +610,19 @@ describe("given flags that were deleted with their project", () => {
         targeting_rules, change_type, changed_by, changed_at)
       select ${uuidv7()}, flag_id, environment_id, true, 4, '[]', 'manual', changed_by, now()
       from history where flag_id = ${other.id}`;
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(3);
-    expect(told.join()).toContain("is not the one that was recorded when the project");
-    expect(told.join()).toContain("all its entries are missing");
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(3);
+    expect(reported.join()).toContain("is not the one that was recorded when the project");
+    expect(reported.join()).toContain("all its entries are missing");
   });
 
   it("finds a recorded end for an existing flag", async () => {
     const { flag } = await flagWithFiveEntries();
     const environmentId = ids.environmentId;
     await runtime.begin((tx) => endHistory(tx, [{ flagId: flag.id, environmentId }]));
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain("but the flag has a state here");
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).toContain("but the flag has a state here");
   });
 });
 
@@ -645,10 +645,10 @@ describe("given a flag that was deleted", () => {
   ])("finds the removal of %s", async (_what, kept) => {
     const { flag, entries } = await deletedFlag();
     await tamper((sql) => sql`delete from history where id in ${sql(entries.slice(kept))}`);
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain(`Flag bygone (${flag.id}), environment production`);
-    expect(told[0]).toMatch(
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).toContain(`Flag bygone (${flag.id}), environment production`);
+    expect(reported[0]).toMatch(
       new RegExp(`The newest entry, ${entries[kept - 1]} .* does not match the state that the`),
     );
   });
@@ -656,9 +656,9 @@ describe("given a flag that was deleted", () => {
   it("finds the removal of its history", async () => {
     const { flag } = await deletedFlag();
     await tamper((sql) => sql`delete from history where flag_id = ${flag.id}`);
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(2);
-    for (const each of told) expect(each).toContain("all its entries are missing");
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(2);
+    for (const each of reported) expect(each).toContain("all its entries are missing");
   });
 
   it("finds an added entry in an environment where the state never changed", async () => {
@@ -669,18 +669,18 @@ describe("given a flag that was deleted", () => {
       select gen_random_uuid(), flag_id, environment_id, enabled, rollout_percentage,
         targeting_rules, change_type, changed_by, changed_at
       from history where flag_id = ${flag.id} and environment_id <> ${ids.environmentId}`;
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain("environment staging");
-    expect(told[0]).toContain("or the entry was added by hand");
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).toContain("environment staging");
+    expect(reported[0]).toContain("or the entry was added by hand");
   });
 
   it("finds that the service did not delete it", async () => {
     const { flag } = await flagWithFiveEntries();
     await admin`delete from flags where id = ${flag.id}`;
-    const told = await reportedBreaks();
-    expect(told).toHaveLength(2);
-    for (const each of told) expect(each).toContain("the audit log does not record its deletion");
+    const reported = await reportedBreaks();
+    expect(reported).toHaveLength(2);
+    for (const each of reported) expect(each).toContain("the audit log does not record its deletion");
   });
 });
 
