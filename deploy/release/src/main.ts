@@ -125,7 +125,7 @@ function describeNextSteps(version: string): string {
   2. Build the images from the tag, then push them:
      sh deploy/docker/build <registry>
   3. Make the data fixture of ${version}, so that tests start later versions on its data, and commit it:
-     node_modules/.bin/node e2e/src/release/make-fixture.ts
+     node_modules/.bin/node e2e/src/checks/release/make-fixture.ts
 `;
 }
 
