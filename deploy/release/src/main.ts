@@ -13,7 +13,7 @@ import { findMentions, readManifest, setVersion, type VersionMention } from "./v
 const help = `Prepares a release: version, changelog, released contracts, commit and tag. It never pushes.
 
   npm run release -- <version>            such as 0.2.0
-  npm run release -- major|minor|patch    raises that part of the present version
+  npm run release -- major|minor|patch    raises that part of the current version
 
 Options
   --dry-run   shows what would change and writes nothing
