@@ -65,14 +65,14 @@ export async function everyKind(
 
   const kinds: Kind[] = [];
   const ask = (
-    counts: { as?: UsageEndpoint; for?: readonly CreatedFlag[]; edgeIsStopping?: true },
+    counts: { as?: UsageEndpoint; for?: readonly CreatedFlag[]; inOtherEnvironment?: true },
     status: number,
     asked: RawRequest,
   ) => {
-    const key = counts.edgeIsStopping ? tenant.otherServerKey : tenant.clientKey;
+    const key = counts.inOtherEnvironment ? tenant.otherServerKey : tenant.clientKey;
     kinds.push({
       endpoint: counts.as,
-      environmentId: counts.edgeIsStopping ? tenant.otherEnvironmentId : tenant.environmentId,
+      environmentId: counts.inOtherEnvironment ? tenant.otherEnvironmentId : tenant.environmentId,
       evaluates: counts.for ?? [],
       status,
       asked: { ...asked, headers: { authorization: `Bearer ${key}`, ...asked.headers } },
@@ -91,14 +91,14 @@ export async function everyKind(
   });
   const one = `/api/v1/sdk/evaluate?key=${flag.key}`;
   ask({ as: "flags", for: flags }, 200, get(flagsPath));
-  ask({ as: "flags", for: flags, edgeIsStopping: true }, 200, get(flagsPath));
+  ask({ as: "flags", for: flags, inOtherEnvironment: true }, 200, get(flagsPath));
   ask({ as: "flags", for: flags }, 304, get(flagsPath, { "if-none-match": etag }));
   ask({ as: "flags", for: flags }, 200, post(flagsPath, '{"user_id":"ada"}'));
   ask({ as: "flags" }, 400, get(flagsPath, { "x-user-context": "{" }));
   ask({ as: "flags" }, 400, post(flagsPath, "["));
   ask({ as: "flags" }, 413, post(flagsPath, JSON.stringify({ a: "a".repeat(tooLargeBytes) })));
   ask({ as: "evaluate", for: [flag] }, 200, get(one));
-  ask({ as: "evaluate", for: [flag], edgeIsStopping: true }, 200, post(one, "{}"));
+  ask({ as: "evaluate", for: [flag], inOtherEnvironment: true }, 200, post(one, "{}"));
   ask({ as: "evaluate" }, 404, get("/api/v1/sdk/evaluate?key=nothing"));
   ask({ as: "stream", for: flags }, 200, get("/api/v1/sdk/stream"));
   ask({ as: "ofrep_flags", for: flags }, 200, post(bulkPath, '{"context":{}}'));

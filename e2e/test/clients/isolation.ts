@@ -244,7 +244,7 @@ export function describeIsolation(given: () => ClientSystem): void {
       expect(before.values).toEqual([["my-flag", true]]);
       const answers = new Map<string, number>();
       const { otherEnvironmentId } = mine;
-      const edgeIsStopping = { envId: otherEnvironmentId, environmentId: otherEnvironmentId };
+      const otherEnvironment = { envId: otherEnvironmentId, environmentId: otherEnvironmentId };
       const creates = all.filter(
         ({ method, path }) => method === "POST" && path === "/api/v1/flags",
       );
@@ -252,7 +252,7 @@ export function describeIsolation(given: () => ClientSystem): void {
         ...creates,
         ...writes.filter(({ accepts }) => accepts.has("serverKey")),
       ])
-        for (const ids of [idsOf(mine), { ...idsOf(mine), ...edgeIsStopping }]) {
+        for (const ids of [idsOf(mine), { ...idsOf(mine), ...otherEnvironment }]) {
           const asked = request(operation, mine.environmentOnlyKey, ids);
           if (answers.has(`${operation.method} ${asked.path}`)) continue;
           const { status, text } = await sendRaw(gateway.url, asked);

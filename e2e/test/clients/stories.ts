@@ -203,8 +203,8 @@ export function describeStories(given: () => ClientSystem): void {
     it("is told to another environment's SDKs only when it is meant for them", async () => {
       const tenant = await createTenant(gateway.url, { name: "Environments" });
       const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
-      const edgeIsStopping = `flags/${flag?.id}/environments/${tenant.otherEnvironmentId}`;
-      await must(api(edgeIsStopping), {
+      const otherState = `flags/${flag?.id}/environments/${tenant.otherEnvironmentId}`;
+      await must(api(otherState), {
         method: "PATCH",
         key: tenant.serverKey,
         body: { enabled: true },
