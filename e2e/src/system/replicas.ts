@@ -8,12 +8,12 @@ import {
   type System,
 } from "./system.ts";
 
-/** Kills a process with no time for last words, and takes it out of those that are in service. */
+/** Kills a process without a shutdown, and removes it from the processes in service. */
 export async function killOne<T extends Management | Scheduler | Dispatcher | Metering>(
   inService: T[],
 ): Promise<T> {
   const killed = inService.shift();
-  if (killed === undefined) throw new Error("none of them is in service");
+  if (killed === undefined) throw new Error("no process is in service");
   await killed.kill();
   return killed;
 }
@@ -37,8 +37,8 @@ export async function startReadyMetering(system: System): Promise<Metering> {
 }
 
 /**
- * Replaces a process as a rolling update does: it leaves those in service before SIGTERM, and its successor
- * starts on the same address.
+ * Replaces a process as a rolling update does. It is removed from the processes in service before SIGTERM, and its
+ * successor starts on the same address.
  */
 export async function replaceOne<T extends ServiceProcess>(
   inService: T[],
