@@ -463,7 +463,7 @@ describe("given a system that logs all it can, and requests with marked users", 
         "stream KV_QUOTA",
         "stream KV_LEASES",
         "stream USAGE",
-        "told usage",
+        "messages usage",
       ]),
     );
   });

@@ -16,10 +16,8 @@ import { UpstreamSilent } from "./upstream-silent.ts";
  * Forwards requests and responses as streams that are never parsed. It uses `node:http` directly, because the time
  * limits, retries and headers of proxy libraries contradict the rules below, and may change with each version.
  *
- *
  * Each event of an edge is forwarded in the same turn of the event loop. A request first waits for a slot of its
  * service. A body of up to 64 KiB is received before that, so that a slow client holds no slot.
- *
  *
  * No write is sent twice. When the connection fails after a write was sent, neither the client nor the gateway can tell
  * whether it was applied. Only the client's `Idempotency-Key` or `If-Match` makes a repetition safe. A read without a
@@ -28,15 +26,12 @@ import { UpstreamSilent } from "./upstream-silent.ts";
  * the request was not sent. It goes to the next process, even if it is a write; its body is not read before there is a
  * connection.
  *
- *
  * A process that starts or drains responds with 503 and closes the connection. The gateway sends a read without a body
  * to the next process, because an `EventSource` that receives a 503 never reconnects.
- *
  *
  * A process is excluded for a moment if it is unreachable, breaks a connection before its response, starts or drains.
  * This applies to reads and writes. Such a process has the fewest unanswered requests and would otherwise receive all
  * others.
- *
  *
  * When the client disconnects, the request to the upstream ends. When the upstream breaks off during a response, the
  * gateway breaks the client's connection, because a normal end of the stream would look like a complete response.

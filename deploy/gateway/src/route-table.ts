@@ -4,7 +4,6 @@ import type { ServiceName } from "@halyard/contracts";
  * Maps paths to services. The first matching entry wins. A pattern is a path whose segments may be parameters. With a
  * star at its end, it matches all paths with that prefix.
  *
- *
  * Other ingresses can be configured from this table. All of them support prefixes. Parameters become regular
  * expressions, which `expressionOf` returns: nginx `location ~`, Envoy `safe_regex`, Traefik `PathRegexp`,
  * `RegularExpression` of the Gateway API. An ingress without regular expressions sends everything to this gateway. More

@@ -6,7 +6,6 @@ import type { Upstream, Upstreams } from "./upstreams.ts";
  * it when its response begins, so that open streams and slow readers hold no slots. Requests without a slot wait in a
  * queue that serves client addresses in turn. No address holds more than half of the slots.
  *
- *
  * A request gets a slot of the process with the fewest unanswered requests. A stuck process therefore receives a
  * request only when every other process has as many unanswered ones.
  */

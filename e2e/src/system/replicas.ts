@@ -43,7 +43,7 @@ export async function startReadyMetering(system: System): Promise<Metering> {
 export async function replaceOne<T extends ServiceProcess>(
   inService: T[],
   old: T,
-  startSuccessor: (place: { port: string }) => Promise<T>,
+  startSuccessor: (listen: { port: string }) => Promise<T>,
 ): Promise<void> {
   inService.splice(inService.indexOf(old), 1);
   await stopInOrder(old);
@@ -54,7 +54,7 @@ export async function replaceOne<T extends ServiceProcess>(
 /** Replaces the processes of a service one after another. */
 export async function replaceEach<T extends ServiceProcess>(
   inService: T[],
-  startSuccessor: (place: { port: string }) => Promise<T>,
+  startSuccessor: (listen: { port: string }) => Promise<T>,
 ): Promise<void> {
   for (const old of [...inService]) await replaceOne(inService, old, startSuccessor);
 }

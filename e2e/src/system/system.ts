@@ -34,7 +34,7 @@ export type Metering = Replica;
 
 /** The port to listen on. A successor uses the port of its predecessor; otherwise the system chooses one. */
 type ListenPort = { port?: string };
-export type StartReplica = (place?: ListenPort) => Promise<Replica>;
+export type StartReplica = (listen?: ListenPort) => Promise<Replica>;
 
 /** An edge, which keeps its address and its disk cache across restarts. */
 export type Edge = {
@@ -64,7 +64,7 @@ export type System = {
   startScheduler: StartReplica;
   startDispatcher: StartReplica;
   startMetering: StartReplica;
-  startGateway(place?: ListenPort): Promise<ServiceProcess>;
+  startGateway(listen?: ListenPort): Promise<ServiceProcess>;
   /** Registers a function that ends something with the system, even if the test fails first. */
   endsWithSystem(end: () => Promise<void>): void;
   close(): Promise<void>;

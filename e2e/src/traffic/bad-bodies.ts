@@ -46,7 +46,7 @@ function exampleText(shape: Schema, ids: IdsByField, name: string): string {
 /** Returns copies of the example in which one value is wrong, for every value and every kind of error. */
 export function wrongBodies(schema: Schema, ids: IdsByField): { what: string; body: unknown }[] {
   const example = exampleOf(schema, ids);
-  return [...places(schema, [])].flatMap(({ path, shape }) =>
+  return [...positions(schema, [])].flatMap(({ path, shape }) =>
     wrongValues(shape).map((wrong) => ({
       what: `/${path.join("/")} is ${JSON.stringify(wrong)?.slice(0, 40)}`,
       body: replaced(example, path, wrong),
@@ -54,12 +54,12 @@ export function wrongBodies(schema: Schema, ids: IdsByField): { what: string; bo
   );
 }
 
-function* places(schema: Schema, path: Path): Generator<{ path: Path; shape: Schema }> {
+function* positions(schema: Schema, path: Path): Generator<{ path: Path; shape: Schema }> {
   const shape = resolve(schema);
   if (path.length > 0) yield { path, shape };
   for (const [key, field] of Object.entries(shape.properties ?? {}))
-    yield* places(field, [...path, key]);
-  if (shape.type === "array") yield* places(shape.items as Schema, [...path, 0]);
+    yield* positions(field, [...path, key]);
+  if (shape.type === "array") yield* positions(shape.items as Schema, [...path, 0]);
 }
 
 function wrongValues(shape: Schema): unknown[] {

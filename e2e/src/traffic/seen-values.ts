@@ -31,9 +31,9 @@ export function recordValues(edges: readonly StreamSource[], clientKey: string):
   const streamOf = (edge: StreamSource) => streams.get(edge) as FollowedStream;
 
   function note(edge: StreamSource, flagKey: string, value: boolean): void {
-    const place = `${edge.name} ${flagKey}`;
-    const values = seen.get(place) ?? [];
-    if (values.at(-1) !== value) seen.set(place, [...values, value]);
+    const name = `${edge.name} ${flagKey}`;
+    const values = seen.get(name) ?? [];
+    if (values.at(-1) !== value) seen.set(name, [...values, value]);
   }
 
   async function follow(edge: StreamSource): Promise<void> {

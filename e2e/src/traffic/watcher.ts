@@ -8,7 +8,6 @@ import type { Edge } from "../system/system.ts";
  * flags exist before it starts, and are only ever switched on. So a flag that an edge has once shown as on must stay
  * on. A flag that is missing or off again is a fault: the response comes from an empty or older state.
  *
- *
  * A response is compared only with what the edge had shown before the request was sent. Responses that cross each other
  * are therefore never a fault.
  */
