@@ -127,8 +127,8 @@ export function describeUsageLimits(given: () => ClientSystem): void {
       },
       { withinMs: 20_000, because: "keys are said to be used and flags to be asked for" },
     );
-    const edgeIsStopping = await must(keys(tenant.otherEnvironmentId), asOperator);
-    expect(edgeIsStopping.keys).toMatchObject([{ last_used_at: null }]);
+    const ofOtherEnvironment = await must(keys(tenant.otherEnvironmentId), asOperator);
+    expect(ofOtherEnvironment.keys).toMatchObject([{ last_used_at: null }]);
     const seenElsewhere = await must(`${gateway.url}/api/v1/flags`, { key: tenant.otherServerKey });
     expect(seenElsewhere.flags[0]).toMatchObject({ last_evaluated_at: null });
 
