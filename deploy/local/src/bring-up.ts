@@ -89,7 +89,7 @@ async function bringUpBackends(
   const binary = await step(launch, "nats-server", async (note) => {
     const found = await provideNatsBinary(settings, note);
     return {
-      done: found === undefined ? "no nats-server: NATS_URL is set" : `nats-server: ${found}`,
+      done: found === undefined ? "no local NATS: NATS_URL is set" : `nats-server: ${found}`,
       value: found,
     };
   });

@@ -20,7 +20,7 @@ export function findProblems(state: ReleaseState): readonly string[] {
   const problems: string[] = [];
   if (status !== "") problems.push(`The work tree has changes. Commit or stash them:\n${status}`);
   if (branch !== "main")
-    problems.push(`The branch is ${branch || "a detached HEAD"}. Releases need main: switch to it.`);
+    problems.push(`The branch is ${branch || "a detached HEAD"}. Switch to main to release.`);
   if (!isHigher(next, present))
     problems.push(`${next} is not higher than the current version. Choose one above ${present}.`);
   if (tagExists) problems.push(`The tag v${next} exists. Choose a higher version.`);

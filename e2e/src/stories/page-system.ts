@@ -15,7 +15,7 @@ export type PageSystem = {
 export async function startPageSystem(): Promise<PageSystem> {
   const system = await startSystem({
     ...{ managements: 1, schedulers: 1, dispatchers: 1, meterings: 1, edges: 1 },
-    settings: () => ({ "sdk-edge": { STREAM_TOKEN_SECRET: "signs the tokens of the pages" } }),
+    settings: () => ({ "sdk-edge": { STREAM_TOKEN_SECRET: "this signs the tokens of the pages" } }),
   });
   const { url: gatewayUrl } = await system.startGateway();
   const shells: PageShell[] = [];

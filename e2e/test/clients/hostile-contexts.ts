@@ -263,18 +263,15 @@ export function describeHostileContexts(given: () => ClientSystem): void {
     const flagsNamed = oddNames.map((name, index) => ({ name, flag: flagOfName(index) }));
     const single = (name: string, value: string) => `{${JSON.stringify(name)}:"${value}"}`;
     // At the top level of a body, `user` and `attributes` describe the user if they are objects.
-    it.each(flagsNamed)(
-      "is set only for users that have it: $name",
-      async ({ name, flag }) => {
-        expect(await onFor(single(name, "mine"))).toEqual(
-          name === "constructor" ? ["not-constructor", flag].toSorted() : [flag],
-        );
-        expect(await onFor(`{"user":{"attributes":${single(name, "mine")}}}`)).toContain(flag);
-        expect(await onFor(single(name, "other"))).not.toContain(flag);
-        expect(await onFor("{}")).toEqual([]);
-        expect(await onFor('{"id":"someone"}')).not.toContain(flag);
-      },
-    );
+    it.each(flagsNamed)("is set only for users that have it: $name", async ({ name, flag }) => {
+      expect(await onFor(single(name, "mine"))).toEqual(
+        name === "constructor" ? ["not-constructor", flag].toSorted() : [flag],
+      );
+      expect(await onFor(`{"user":{"attributes":${single(name, "mine")}}}`)).toContain(flag);
+      expect(await onFor(single(name, "other"))).not.toContain(flag);
+      expect(await onFor("{}")).toEqual([]);
+      expect(await onFor('{"id":"someone"}')).not.toContain(flag);
+    });
 
     it("is missing for a negated operator if it was not sent", async () => {
       expect(await onFor("{}")).not.toContain("not-constructor");

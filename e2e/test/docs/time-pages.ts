@@ -31,14 +31,11 @@ export function describeTime(given: () => PageSystem): void {
     return followPage(given().openShell(tenant), pageOf(name));
   }
 
-  it.each(pages)(
-    "$name works when followed twice",
-    ({ name, blocks }) => {
-      const outcome = outcomes.get(name);
-      if (outcome?.status === "rejected") throw outcome.reason;
-      expect(outcome?.value).toBeGreaterThanOrEqual(blocks);
-    },
-  );
+  it.each(pages)("$name works when followed twice", ({ name, blocks }) => {
+    const outcome = outcomes.get(name);
+    if (outcome?.status === "rejected") throw outcome.reason;
+    expect(outcome?.value).toBeGreaterThanOrEqual(blocks);
+  });
 
   describe("given a restored database with an overdue window", () => {
     const statementsOf = (section: string) =>

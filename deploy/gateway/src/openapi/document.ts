@@ -54,7 +54,8 @@ const securitySchemes = {
     type: "apiKey",
     in: "query",
     name: "token",
-    description: "From `eventStreams` of a bulk evaluation. Valid for a day, and only for the stream",
+    description:
+      "From `eventStreams` of a bulk evaluation. Valid for a day, and only for the stream",
   },
   operatorToken: bearer("The operator token, which may manage organizations"),
 };

@@ -13,7 +13,7 @@ import { commonHeaders, headerRef, limitHeaders, optionalCacheHeaders } from "./
 
 /** Meaning of each error code, as shown in the documentation. */
 const explanations: Readonly<Record<ErrorCode, string>> = {
-  AUTH_001: "The key is missing, malformed, unknown, expired or revoked",
+  AUTH_001: "The key or token is missing, malformed, unknown, expired or revoked",
   AUTH_002: "The key is valid, but not permitted to do this",
   NOT_FOUND_001: "The resource does not exist, or the key has no access to it",
   VALIDATION_001: "The body, the query or a header is invalid",

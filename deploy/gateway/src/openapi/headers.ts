@@ -6,7 +6,8 @@ const text = { type: "string" };
 
 export const answerHeaders: JsonObject = {
   "X-Request-Id": {
-    description: "Id of the request: the one that was sent, or a generated one. The logs contain it",
+    description:
+      "Id of the request: the one that was sent, or a generated one. The logs contain it",
     required: true,
     schema: text,
   },

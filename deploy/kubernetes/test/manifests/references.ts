@@ -57,16 +57,13 @@ describe.each(overlays)("the %s overlay", (overlay) => {
     expect(referenced(/^serviceAccountName$/)).toEqual(distinct(names("ServiceAccount")));
   });
 
-  test.each(workloads)(
-    "mounts exactly the volumes of $kind $name",
-    ({ template, claims }) => {
-      const { containers, volumes = [] } = template.spec;
-      const mounted = containers.flatMap(({ volumeMounts = [] }) => volumeMounts);
-      expect(mounted.map(({ name }) => name).toSorted()).toEqual(
-        [...volumes.map(({ name }) => name), ...claims].toSorted(),
-      );
-    },
-  );
+  test.each(workloads)("mounts exactly the volumes of $kind $name", ({ template, claims }) => {
+    const { containers, volumes = [] } = template.spec;
+    const mounted = containers.flatMap(({ volumeMounts = [] }) => volumeMounts);
+    expect(mounted.map(({ name }) => name).toSorted()).toEqual(
+      [...volumes.map(({ name }) => name), ...claims].toSorted(),
+    );
+  });
 
   test.each(workloads)("mounts every file that a variable of $kind $name refers to", (workload) => {
     const mounts = workload.template.spec.containers.flatMap(
