@@ -53,7 +53,7 @@ describe("given a management that is killed after it committed a change", () => 
 
   it("publishes the change from the next process if it was not published", async () => {
     const { chapter, switchOn } = await chapterWithLeader("Not published");
-    const giveLeaseBack = await takeLease(system.sql);
+    const releaseLease = await takeLease(system.sql);
     await eventually(() => only().log().includes("no longer leading"));
     const before = await logged();
     await switchOn(0);
@@ -61,7 +61,7 @@ describe("given a management that is killed after it committed a change", () => 
     await killIt();
     await system.startManagement();
     expect(await logged()).toBe(before);
-    await giveLeaseBack();
+    await releaseLease();
     expect(await chapter.faults()).toEqual([]);
     expect(await logged()).toBe(before + 1);
   });

@@ -66,13 +66,13 @@ describe("given an edge that is killed, and one that is suspended and resumes", 
     stopped.process.signal("SIGCONT");
     expect([429, 503]).toContain((await asked).status);
     await eventually(async () => (await ofStopped.open(stopped)).status === 429);
-    const sleepers = [...ofStopped.opened].filter(({ edge }) => edge === stopped);
-    expect(sleepers).toHaveLength(3);
+    const resumed = [...ofStopped.opened].filter(({ edge }) => edge === stopped);
+    expect(resumed).toHaveLength(3);
     for (const streams of [ofKilled, ofStopped]) {
       expect(atLiving(streams)).toBe(4);
       expect((await streams.open(living[0] as Edge)).status).toBe(429);
     }
-    ofStopped.close(sleepers);
+    ofStopped.close(resumed);
     await eventually(async () => {
       const answers = await Promise.all(living.map((edge) => ofStopped.open(edge)));
       return answers.every(({ status }) => status === 429);

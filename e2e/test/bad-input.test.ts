@@ -697,8 +697,8 @@ describe("given invalid requests", () => {
         operation.id,
         [404, 401],
       ]);
-      const told = answers.flatMap(({ headers }) => Object.keys(headers));
-      expect(told.filter((name) => ofCors.test(name))).toEqual([]);
+      const sent = answers.flatMap(({ headers }) => Object.keys(headers));
+      expect(sent.filter((name) => ofCors.test(name))).toEqual([]);
     }
   });
 

@@ -62,7 +62,7 @@ describe("given a system that logs everything, and requests with marked users", 
   let system: System;
   let gateway: ServiceProcess;
   let edge: Edge;
-  let overheard: CapturedTraffic;
+  let captured: CapturedTraffic;
   let tenant: Tenant;
   let flagId: string;
   const exits: (number | NodeJS.Signals)[] = [];
@@ -84,12 +84,12 @@ describe("given a system that logs everything, and requests with marked users", 
       meterings: 1,
       edges: 1,
       postgres: "own",
-      settings: talkative,
+      settings: traceSettings,
     });
     gateway = await system.startGateway();
     [edge] = system.edges as [Edge];
-    overheard = await captureTraffic(system.nats.url);
-    system.endsWithSystem(overheard.close);
+    captured = await captureTraffic(system.nats.url);
+    system.endsWithSystem(captured.close);
     const sinceMs = Date.now();
     await prepare();
     await askEverything();
@@ -109,7 +109,7 @@ describe("given a system that logs everything, and requests with marked users", 
   /**
    * Lets every process log everything, and sets the variables with which a tracing library would find the collector.
    */
-  function talkative(directory: string): Settings {
+  function traceSettings(directory: string): Settings {
     const { port } = collector.address() as AddressInfo;
     const everywhere = {
       LOG_LEVEL: "trace",
@@ -188,8 +188,8 @@ describe("given a system that logs everything, and requests with marked users", 
       body: { key: "second", name: "Second", enabled: true },
     });
     for (const stream of streams.flat()) {
-      const tells = /"second":true|refetchEvaluation/;
-      await eventually(() => tells.test(JSON.stringify(stream.events)), {
+      const change = /"second":true|refetchEvaluation/;
+      await eventually(() => change.test(JSON.stringify(stream.events)), {
         because: "the stream has received the change",
       });
       answers.push({ name: "a stream", content: JSON.stringify([stream.headers, stream.events]) });
@@ -253,10 +253,10 @@ describe("given a system that logs everything, and requests with marked users", 
     await eventually(() => receiver.requests.length === 3, { because: "it is delivered again" });
     for (const query of [`cursor=${marks.next()}`, `status=${marks.next()}`])
       await manage("a page of deliveries", 400, { method: "GET", path: `${deliveries}?${query}` });
-    const told = receiver.requests.map(({ path, headers, raw }) =>
+    const parts = receiver.requests.map(({ path, headers, raw }) =>
       [path, JSON.stringify(headers), raw.toString()].join("\n"),
     );
-    sources.set("the requests to the receiver", [{ name: "receiver", content: told.join("\n") }]);
+    sources.set("the requests to the receiver", [{ name: "receiver", content: parts.join("\n") }]);
   }
 
   /** Reads usage, with user data in the requests. */
@@ -394,7 +394,7 @@ describe("given a system that logs everything, and requests with marked users", 
     log("the log of the edge", edge.process);
     sources.set("the tables of PostgreSQL", await databaseRows(system.sql));
     sources.set("the streams of NATS", await streamMessages(system.nats.url));
-    sources.set("the traffic of NATS", overheard.sources());
+    sources.set("the traffic of NATS", captured.sources());
     await system.sql`checkpoint`;
     const { nats, postgres } = system;
     if (postgres === undefined) throw new Error("the system has no PostgreSQL server");

@@ -19,7 +19,7 @@ const ofOneConnection = new Set([
   "upgrade",
 ]);
 
-/** Hop-by-hop headers of a request. The gateway's server has already answered `Expect: 100-continue`. */
+/** Headers of a request that are not forwarded. The gateway has answered `Expect`, and sets `X-Request-Id` itself. */
 const ofOneRequest = new Set([...ofOneConnection, "expect", "x-request-id"]);
 
 const ofTheSender = new Set([

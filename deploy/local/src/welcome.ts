@@ -12,13 +12,13 @@ export function welcome(options: {
 }): string {
   const { settings, baseUrl, demo, hasFlags } = options;
   const head = ["", `Halyard is ready at ${baseUrl} (API: ${baseUrl}/docs)`, ""];
-  const tail = ["", `Data, keys and logs: ${settings.home}`, "Press Ctrl-C to stop.", ""];
+  const tail = [`Data, keys and logs: ${settings.home}`, "Press Ctrl-C to stop.", ""];
   if (demo === undefined) {
     const next = [
       `  Operator token: operator_token in ${settings.home}/credentials.json`,
       `  Create an organization and keys: ${join(settings.projectDir, "docs/deployment.md")}`,
     ];
-    return [...head, ...next, ...tail].join("\n");
+    return [...head, ...next, "", ...tail].join("\n");
   }
   const create = [
     "Create a flag:",
@@ -35,6 +35,8 @@ export function welcome(options: {
     "Read all flags as an application does:",
     "",
     `  curl ${baseUrl}/api/v1/sdk/flags -H 'Authorization: Bearer ${demo.client_key}'`,
+    "",
+    `Tutorial: ${join(settings.projectDir, "docs/tutorial.md")}`,
     ...tail,
   ].join("\n");
 }

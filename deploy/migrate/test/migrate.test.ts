@@ -65,8 +65,8 @@ describe("given schemas of several services", () => {
   });
 
   it("stops at the first failed migration", () => {
-    const nobody = "postgres://nobody:secret@127.0.0.1:1/halyard";
-    const ended = migrate({ MANAGEMENT_OWNER_URL: nobody, SCHEDULER_OWNER_URL: database.adminUrl });
+    const closed = "postgres://nobody:secret@127.0.0.1:1/halyard";
+    const ended = migrate({ MANAGEMENT_OWNER_URL: closed, SCHEDULER_OWNER_URL: database.adminUrl });
     expect(ended.status).toBe(1);
     expect(ended.stdout).toBe("");
     expect(ended.stderr).toContain("ECONNREFUSED");

@@ -164,13 +164,13 @@ export async function faultsOfAnswers(
   const events = (await readAll(natsUrl, flagEventsStream.name)).map(
     ({ payload }) => payload as FlagEvent,
   );
-  const told = new Map(events.map((event) => [`${event.flag.id} ${event.version}`, event]));
+  const logged = new Map(events.map((event) => [`${event.flag.id} ${event.version}`, event]));
   const gone = new Set(
     events.filter(({ event }) => event === "flag.deleted").map(({ flag }) => flag.id),
   );
   const faults: string[] = [];
   for (const { flagId, version, enabled } of acknowledged) {
-    const event = told.get(`${flagId} ${version}`);
+    const event = logged.get(`${flagId} ${version}`);
     if (event === undefined) faults.push(`no event for version ${version} of ${flagId}`);
     else if (event.state.enabled !== enabled)
       faults.push(`version ${version} of ${flagId} was acknowledged as ${enabled}, but is not`);

@@ -69,8 +69,8 @@ export async function faultsOfScheduledChanges(
   const faults: string[] = [];
   const scopes = new Set([...applied, ...entries, ...events].map(({ scope }) => scope));
   for (const scope of scopes) {
-    const [changes, history, log] = [applied, entries, events].map((told) =>
-      told.flatMap((one) => (one.scope === scope ? [one.text] : [])).join(", "),
+    const [changes, history, log] = [applied, entries, events].map((list) =>
+      list.flatMap((one) => (one.scope === scope ? [one.text] : [])).join(", "),
     );
     if (history !== changes)
       faults.push(`${scope}: applied was ${changes}, but the history has ${history}`);
@@ -124,12 +124,12 @@ async function readToggles(natsUrl: string): Promise<FlagEvent[]> {
 
 /** Checks that no two events switch a flag in the same version. */
 async function faultsOfVersions(natsUrl: string): Promise<string[]> {
-  const told = new Set<string>();
+  const seen = new Set<string>();
   const faults: string[] = [];
   for (const { flag, environment, version } of await readToggles(natsUrl)) {
     const change = `version ${version} of ${flag.id} in ${environment.id}`;
-    if (told.has(change)) faults.push(`two events for ${change}`);
-    told.add(change);
+    if (seen.has(change)) faults.push(`two events for ${change}`);
+    seen.add(change);
   }
   return faults;
 }

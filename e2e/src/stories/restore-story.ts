@@ -10,7 +10,7 @@ import type { CreatedFlag } from "../traffic/changes.ts";
 import { presentTime } from "./schedule-story.ts";
 import type { WebhookStory } from "./webhook-story.ts";
 
-/** One hour. Schedules and usage are state that a backup contains in addition to flags and webhooks. */
+/** Tools for the state that a backup contains in addition to flags and webhooks: schedules and usage. */
 export const hourMs = 3_600_000;
 
 /** Schedules the flag, which is on, to be switched off in an hour. */

@@ -115,10 +115,10 @@ export async function beginScheduleStory(
       await must(url, { method: "PATCH", key, body: { enabled } });
     },
     remove: (flag) =>
-      heardLater(must(`${management()}/api/v1/flags/${flag.id}`, { method: "DELETE", key })),
+      awaitedLater(must(`${management()}/api/v1/flags/${flag.id}`, { method: "DELETE", key })),
     rollBack: (flag) => {
       const path = `flags/${flag.id}/environments/${tenant.environmentId}/rollback`;
-      return heardLater(must(`${management()}/api/v1/${path}`, { method: "POST", key }));
+      return awaitedLater(must(`${management()}/api/v1/${path}`, { method: "POST", key }));
     },
     async openChange(flag) {
       const open = (await latest(flag)).find(({ state }) => ["armed", "sent"].includes(state));
@@ -150,7 +150,7 @@ export async function beginScheduleStory(
 }
 
 /** Prevents an unhandled rejection. The caller that awaits the response still receives it; a failed test never does. */
-function heardLater<T>(answer: Promise<T>): Promise<T> {
+function awaitedLater<T>(answer: Promise<T>): Promise<T> {
   answer.catch(() => undefined);
   return answer;
 }
@@ -193,9 +193,9 @@ async function faultsOfSeen(
       select enabled from management.history where flag_id = ${id} order by sequence`;
     const was = history.map(({ enabled }) => enabled);
     for (const edge of story.edges) {
-      const told = story.seen.of(edge, key);
-      if (!isPartOf(told, was))
-        faults.push(`${edge.name} sent ${key} as [${told}], but it was [${was}]`);
+      const sent = story.seen.of(edge, key);
+      if (!isPartOf(sent, was))
+        faults.push(`${edge.name} sent ${key} as [${sent}], but it was [${was}]`);
     }
   }
   return faults;

@@ -90,7 +90,7 @@ const asOftenAsTheyLike = {
 const webhookSecretKeys = `tests:${Buffer.alloc(32, "k").toString("base64")}`;
 
 /** Upstream of services that the system does not have. No process listens there. */
-const nobody = "http://127.0.0.1:1";
+const unused = "http://127.0.0.1:1";
 
 /** Additional environment variables, by service. */
 export type Settings = Partial<
@@ -191,10 +191,10 @@ export async function startSystem(options: {
     const gateway = await startServiceProcess("gateway", {
       PORT: port,
       UPSTREAM_MANAGEMENT_URL: managements.map(({ url }) => url).join(","),
-      UPSTREAM_SCHEDULER_URL: schedulers.map(({ url }) => url).join(",") || nobody,
+      UPSTREAM_SCHEDULER_URL: schedulers.map(({ url }) => url).join(",") || unused,
       UPSTREAM_SDK_EDGE_URL: edges.map(({ url }) => url).join(","),
-      UPSTREAM_USAGE_METERING_URL: meterings.map(({ url }) => url).join(",") || nobody,
-      UPSTREAM_WEBHOOK_DISPATCHER_URL: dispatchers.map(({ url }) => url).join(",") || nobody,
+      UPSTREAM_USAGE_METERING_URL: meterings.map(({ url }) => url).join(",") || unused,
+      UPSTREAM_WEBHOOK_DISPATCHER_URL: dispatchers.map(({ url }) => url).join(",") || unused,
       ...settings.gateway,
     });
     started.push(gateway);

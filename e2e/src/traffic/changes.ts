@@ -135,7 +135,7 @@ export function streamChanges(options: {
     }
   }
 
-  async function comeAndGo(): Promise<void> {
+  async function createAndDelete(): Promise<void> {
     for (let round = 1; !stopping; round += 1) {
       const body = { key: `passing-${round}`, name: "passing", enabled: true };
       const idempotencyKey = { "idempotency-key": `passing-${round}` };
@@ -156,7 +156,7 @@ export function streamChanges(options: {
     }
   }
 
-  const writers = Promise.all([climb(), comeAndGo(), ...flipped.map(flip)]);
+  const writers = Promise.all([climb(), createAndDelete(), ...flipped.map(flip)]);
   const ended = writers.then(() => undefined);
   // The caller that awaits the end receives the failure. Without this, it would be unhandled until then.
   ended.catch(() => undefined);

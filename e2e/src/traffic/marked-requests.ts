@@ -250,18 +250,18 @@ function notAdmitted(marks: Marks, keys: MarkedKeys): MarkedRequest[] {
     asked: { method: "GET", path: `${path}${query()}`, headers: { ...said(), ...headers } },
     status,
   });
-  const nobody = bearer(`hc_${"a".repeat(16)}_${"A".repeat(43)}`);
+  const badKey = bearer(`hc_${"a".repeat(16)}_${"A".repeat(43)}`);
   const paths = [`${flagsPath}?`, `${evaluatePath}?key=${keys.flag}&`, `${streamPath}?`];
   const unwanted = posts(marks, keys).map((target) => {
     const body = JSON.stringify(target.wrap(markedContext(marks)));
     return {
-      ...post(target, "a body with an unknown key", { body, headers: nobody }),
+      ...post(target, "a body with an unknown key", { body, headers: badKey }),
       status: 401,
     };
   });
   return [
     ...paths.map((path) => get(`no key, ${path}`, path, {}, 401)),
-    ...paths.map((path) => get(`an unknown key, ${path}`, path, nobody, 401)),
+    ...paths.map((path) => get(`an unknown key, ${path}`, path, badKey, 401)),
     ...unwanted,
     get("an unknown flag", `${evaluatePath}?key=nothing&`, bearer(keys.client), 404),
     get("no flag", `${evaluatePath}?`, bearer(keys.client), 400),

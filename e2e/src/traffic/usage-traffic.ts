@@ -124,13 +124,13 @@ export async function askOnce(
     ...asked,
     headers: { authorization: `Bearer ${tenant.clientKey}`, ...asked.headers },
   });
-  const told = flags.filter(({ key }) => answer.status === 200 && answer.text.includes(`"${key}"`));
+  const seen = flags.filter(({ key }) => answer.status === 200 && answer.text.includes(`"${key}"`));
   const { environmentId } = tenant;
   const { status } = answer;
   const endedMs = performance.now();
   return {
     ...answer,
-    sent: { endpoint, environmentId, evaluates: told, status, startedMs, endedMs },
+    sent: { endpoint, environmentId, evaluates: seen, status, startedMs, endedMs },
   };
 }
 

@@ -159,19 +159,19 @@ function describePageOfAnotherOrigin(given: () => ClientSystem): void {
       );
       const received = () =>
         page.evaluate(() => (globalThis as unknown as { received: string }).received);
-      const heard = async (checkout: boolean) =>
+      const shows = async (checkout: boolean) =>
         (await received())
           .split("\n")
           .filter((line) => line.startsWith("data: "))
           .some((line) => JSON.parse(line.slice("data: ".length)).flags?.checkout === checkout);
       const enabled = round % 2 === 0;
-      await eventually(() => heard(!enabled));
+      await eventually(() => shows(!enabled));
       await must(`${gateway.url}/api/v1/flags/${flagId}`, {
         method: "PATCH",
         key: tenant.serverKey,
         body: { enabled },
       });
-      await eventually(() => heard(enabled));
+      await eventually(() => shows(enabled));
     }
   });
 

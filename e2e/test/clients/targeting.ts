@@ -99,7 +99,7 @@ export function describeTargeting(given: () => ClientSystem): void {
     return stream;
   }
 
-  const told = (stream: EventStream) =>
+  const sent = (stream: EventStream) =>
     stream.events.filter(({ event }) => event === "flags").map(({ data }) => data);
 
   describe("20 % of Germany", () => {
@@ -162,7 +162,7 @@ export function describeTargeting(given: () => ClientSystem): void {
     });
 
     /** Returns which source was used for each attribute. */
-    async function believed(said: Said): Promise<string[]> {
+    async function readFrom(said: Said): Promise<string[]> {
       const { body } = await askFlags(gateway.url, tenant.clientKey, said);
       return Object.keys(body.flags).filter((flag) => body.flags[flag]);
     }
@@ -178,28 +178,28 @@ export function describeTargeting(given: () => ClientSystem): void {
     it("is read in the order body, X-User-Context, other headers, query", async () => {
       const context = { "x-user-context": JSON.stringify(all("context")) };
       const said = { method: "POST", headers: { ...context, ...header }, query };
-      expect(await believed({ ...said, body: all("body") })).toEqual([
+      expect(await readFrom({ ...said, body: all("body") })).toEqual([
         "email-by-body",
         "id-by-body",
         "plan-by-body",
       ]);
-      expect(await believed({ ...said, body: {} })).toEqual([
+      expect(await readFrom({ ...said, body: {} })).toEqual([
         "email-by-context",
         "id-by-context",
         "plan-by-context",
       ]);
-      expect(await believed({ headers: header, query })).toEqual([
+      expect(await readFrom({ headers: header, query })).toEqual([
         "email-by-header",
         "id-by-header",
         "plan-by-header",
       ]);
-      expect(await believed({ query })).toEqual(["id-by-query"]);
+      expect(await readFrom({ query })).toEqual(["id-by-query"]);
     });
 
     it("is merged attribute by attribute", async () => {
       const headers = { ...header, "x-user-context": JSON.stringify({ email: "context" }) };
       expect(
-        await believed({ method: "POST", headers, query, body: { user_id: "body", plan: null } }),
+        await readFrom({ method: "POST", headers, query, body: { user_id: "body", plan: null } }),
       ).toEqual(["email-by-context", "id-by-body", "plan-by-header"]);
     });
   });
@@ -417,11 +417,11 @@ export function describeTargeting(given: () => ClientSystem): void {
           open(url, tenant.clientKey, { user: german }),
           open(url, tenant.clientKey, { user: french }),
         ]);
-        expect(told(forGerman)).toEqual([{ flags: { marker: false, menu: true } }]);
-        expect(told(forFrench)).toEqual([{ flags: { marker: false, menu: false } }]);
+        expect(sent(forGerman)).toEqual([{ flags: { marker: false, menu: true } }]);
+        expect(sent(forFrench)).toEqual([{ flags: { marker: false, menu: false } }]);
 
         await change(tenant, flag, rulesFor("DE", "FR"));
-        await eventually(() => told(forFrench).length === 2);
+        await eventually(() => sent(forFrench).length === 2);
         await change(tenant, flag, rulesFor("FR"));
         await eventually(() => valuesOf(forGerman, "menu").at(-1) === false);
         await change(tenant, flag, { targeting_rules: [{ conditions: [switched] }] });
@@ -429,12 +429,12 @@ export function describeTargeting(given: () => ClientSystem): void {
         // This change is for both clients and comes after all others, so both must have received everything.
         await change(tenant, marker, { enabled: true });
         for (const stream of [forGerman, forFrench])
-          await eventually(() => JSON.stringify(told(stream)).includes('"marker":true'));
+          await eventually(() => JSON.stringify(sent(stream)).includes('"marker":true'));
 
         expect(valuesOf(forGerman, "menu")).toEqual([true, false, true]);
         expect(valuesOf(forFrench, "menu")).toEqual([false, true, false]);
         for (const stream of [forGerman, forFrench])
-          for (const data of told(stream).slice(1))
+          for (const data of sent(stream).slice(1))
             expect(Object.keys((data as { flags: object }).flags)).toHaveLength(1);
         await change(tenant, marker, { enabled: false });
         await Promise.all(
@@ -449,7 +449,7 @@ export function describeTargeting(given: () => ClientSystem): void {
 
     /** Returns the values that a stream has sent for one flag, in order. */
     function valuesOf(stream: EventStream, flag: string): boolean[] {
-      return told(stream)
+      return sent(stream)
         .map((data) => (data as { flags: Record<string, boolean> }).flags[flag])
         .filter((value) => value !== undefined);
     }
@@ -466,14 +466,14 @@ export function describeTargeting(given: () => ClientSystem): void {
       );
       await change(tenant, flag, rulesFor("FR"));
       for (const { forGerman, forFrench } of opened) {
-        await eventually(() => told(forGerman).length === 2 && told(forFrench).length === 2);
-        expect(told(forGerman)).toEqual([{ flags: { menu: true } }, { flags: { menu: false } }]);
-        expect(told(forFrench)).toEqual([{ flags: { menu: false } }, { flags: { menu: true } }]);
+        await eventually(() => sent(forGerman).length === 2 && sent(forFrench).length === 2);
+        expect(sent(forGerman)).toEqual([{ flags: { menu: true } }, { flags: { menu: false } }]);
+        expect(sent(forFrench)).toEqual([{ flags: { menu: false } }, { flags: { menu: true } }]);
       }
       await makeFlag(tenant, "new", {});
       for (const { withoutContext } of opened) {
-        await eventually(() => told(withoutContext).length > 1);
-        expect(told(withoutContext)).toEqual([
+        await eventually(() => sent(withoutContext).length > 1);
+        expect(sent(withoutContext)).toEqual([
           { flags: { menu: false } },
           { flags: { new: true } },
         ]);
@@ -492,8 +492,8 @@ export function describeTargeting(given: () => ClientSystem): void {
       for (const url of addresses()) {
         const again = await open(url, tenant.clientKey, { user: german, lastEventId });
         const other = await open(url, tenant.clientKey, { user: french, lastEventId });
-        expect(told(again)).toEqual([]);
-        expect(told(other)).toEqual([{ flags: { menu: false } }]);
+        expect(sent(again)).toEqual([]);
+        expect(sent(other)).toEqual([{ flags: { menu: false } }]);
       }
       await change(tenant, flag, rulesFor("FR"));
       for (const url of addresses()) {
@@ -501,7 +501,7 @@ export function describeTargeting(given: () => ClientSystem): void {
           valueAt(url, tenant.clientKey, "menu", asContext(french)),
         );
         const again = await open(url, tenant.clientKey, { user: german, lastEventId });
-        expect(told(again)).toEqual([{ flags: { menu: false } }]);
+        expect(sent(again)).toEqual([{ flags: { menu: false } }]);
       }
     });
   });
@@ -630,7 +630,7 @@ export function describeTargeting(given: () => ClientSystem): void {
         expect(await value({ id: outside, country: "FR" })).toBe(false);
         expect(await value({ id, country: "DE" })).toBe(false);
         const stream = await open(edge.url, tenant.clientKey, { user: { id, country: "FR" } });
-        expect(told(stream)).toEqual([{ flags: { [key]: true } }]);
+        expect(sent(stream)).toEqual([{ flags: { [key]: true } }]);
       } finally {
         await system.nats.start();
       }

@@ -85,12 +85,12 @@ export function describeTime(given: () => ClientSystem): void {
       [true, "scheduled", tenant.userId],
       [false, "manual", tenant.userId],
     ]);
-    const told = () =>
+    const sent = () =>
       stream.events.flatMap(({ event, data }) => {
         const value = (data as { flags?: Record<string, boolean> }).flags?.window;
         return event === "flags" && value !== undefined ? [value] : [];
       });
-    await eventually(() => told().slice(-2).join() === "true,false", {
+    await eventually(() => sent().slice(-2).join() === "true,false", {
       because: "the open stream has sent both",
     });
   });

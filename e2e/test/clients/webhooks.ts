@@ -55,7 +55,7 @@ export function describeWebhooks(given: () => ClientSystem): void {
     receiver.requests.filter(({ headers }) => headers["x-service-event"] === event);
 
   /** Waits for the only request about an event, and returns it. */
-  const told = (event: string) =>
+  const requestFor = (event: string) =>
     eventually(() => {
       const [request, ...others] = ofEvent(event);
       if (others.length > 0) throw new Error(`${event} was sent more than once`);
@@ -90,7 +90,7 @@ export function describeWebhooks(given: () => ClientSystem): void {
     await ask(`${flags()}/${flag.id}`, "PATCH", { enabled: true });
     await ask(`${flags()}/${flag.id}`, "PATCH", { rollout_percentage: 40 });
     await call(`${flags()}/${flag.id}`, { method: "DELETE", key: tenant.serverKey });
-    for (const event of everything) await told(event);
+    for (const event of everything) await requestFor(event);
     await settled(everything.length);
 
     const payloads = Object.fromEntries(
@@ -144,7 +144,7 @@ export function describeWebhooks(given: () => ClientSystem): void {
     expect([...page.deliveries, ...rest.deliveries]).toEqual(all);
     expect(rest.next_cursor).toBeNull();
 
-    const toggled = await told("flag.toggled");
+    const toggled = await requestFor("flag.toggled");
     const one = await ask(`${webhook}/deliveries/${toggled.headers["x-service-delivery"]}`);
     expect(one.payload).toEqual(JSON.parse(toggled.raw.toString()));
     expect(one.attempts).toEqual([
@@ -178,7 +178,7 @@ export function describeWebhooks(given: () => ClientSystem): void {
     const [newest] = await deliveries();
     const original = await ask(`${webhook}/deliveries/${newest.id}`);
     expect((await ask(`${webhook}/deliveries/${newest.id}/redeliver`, "POST")).id).toBe(newest.id);
-    const again = await told(newest.event);
+    const again = await requestFor(newest.event);
     expect(again.headers["x-service-delivery"]).toBe(newest.id);
     expect(JSON.parse(again.raw.toString())).toEqual(original.payload);
     await settled(everything.length);
@@ -189,7 +189,7 @@ export function describeWebhooks(given: () => ClientSystem): void {
   it("signs with the old and the new secret during the overlap, then with the new one only", async () => {
     await ask(webhook, "PATCH", { secret: secondSecret, secret_overlap_seconds: 3_600 });
     await ask(flags(), "POST", { key: "during", name: "During" });
-    const during = await told("flag.created");
+    const during = await requestFor("flag.created");
     expect(during.headers["webhook-signature"]).toMatch(/^v1,\S+ v1,\S+$/);
     expect(standardAccepts(during, firstSecret)).toBe(true);
     expect(standardAccepts(during, secondSecret)).toBe(true);
@@ -198,7 +198,7 @@ export function describeWebhooks(given: () => ClientSystem): void {
     receiver.reset();
     await ask(webhook, "PATCH", { secret: secondSecret, secret_overlap_seconds: 0 });
     await ask(flags(), "POST", { key: "after", name: "After" });
-    const after = await told("flag.created");
+    const after = await requestFor("flag.created");
     expect(standardAccepts(after, firstSecret)).toBe(false);
     expect(standardAccepts(after, secondSecret)).toBe(true);
     await settled(everything.length + 2);
@@ -211,7 +211,7 @@ export function describeWebhooks(given: () => ClientSystem): void {
     await awaitAllRead();
     await ask(webhook, "PATCH", { enabled: true });
     await ask(flags(), "POST", { key: "heard", name: "Heard" });
-    const heard = await told("flag.created");
+    const heard = await requestFor("flag.created");
     expect(JSON.parse(heard.raw.toString()).flag.key).toBe("heard");
     await settled(everything.length + 3);
     receiver.reset();

@@ -8,7 +8,7 @@ import type { PageSystem } from "../../src/stories/page-system.ts";
 
 const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
 const idOf = (number: number) => `00000000-0000-7000-8000-00000000000${number}`;
-const [flag, environment, window, somebody] = [idOf(1), idOf(2), idOf(3), idOf(4)];
+const [flag, environment, window, other] = [idOf(1), idOf(2), idOf(3), idOf(4)];
 
 /** The pages, with the minimum number of their command blocks. */
 const pages = [
@@ -51,8 +51,8 @@ export function describeTime(given: () => PageSystem): void {
       await sql`
       insert into scheduler.schedules (id, organization_id, project_id, environment_id, flag_id,
         status, latest, created_at, created_by)
-      values (${window}, ${somebody}, ${somebody}, ${environment},
-        ${flag}, 'pending', true, now(), ${somebody})`;
+      values (${window}, ${other}, ${other}, ${environment},
+        ${flag}, 'pending', true, now(), ${other})`;
       await sql`
       insert into scheduler.scheduled_changes (id, schedule_id, flag_id, environment_id, action,
         due_at, state)

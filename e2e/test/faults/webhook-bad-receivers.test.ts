@@ -41,7 +41,7 @@ describe("given receivers that misbehave, and one that does not", () => {
     must(`${hooks()}/${path}`, { method, key: story.tenant.serverKey, ...(body && { body }) });
 
   /** Creates a webhook for this path, and makes a change. Returns the id of the webhook. */
-  async function tellAt(path: string): Promise<string> {
+  async function deliverTo(path: string): Promise<string> {
     const id = await createWebhook(system.dispatchers[0]?.url ?? "", story.tenant, {
       name: path,
       url: `${receiver.url}${path}`,
@@ -68,22 +68,22 @@ describe("given receivers that misbehave, and one that does not", () => {
   const arrivedAt = (path: string) => receiver.requests.filter((request) => request.path === path);
 
   it.each([
-    { path: "/500", told: { kind: "answer", status: 500, body: "oh" }, code: 500, error: null },
+    { path: "/500", answer: { kind: "answer", status: 500, body: "oh" }, code: 500, error: null },
     {
       path: "/elsewhere",
-      told: { kind: "answer", status: 307, headers: { location: "/200" } },
+      answer: { kind: "answer", status: 307, headers: { location: "/200" } },
       code: 307,
       error: null,
     },
     {
       path: "/closes",
-      told: { kind: "close", when: "at once" },
+      answer: { kind: "close", when: "at once" },
       code: null,
       error: expect.any(String),
     },
-  ] as const)("gives up on $path after its retries", async ({ path, told, code, error }) => {
-    receiver.answer(told, path);
-    const webhook = await tellAt(path);
+  ] as const)("gives up on $path after its retries", async ({ path, answer, code, error }) => {
+    receiver.answer(answer, path);
+    const webhook = await deliverTo(path);
     const failed = await firstThatIs(webhook, "failed");
     expect(failed).toMatchObject({ attempts_made: attempts, next_attempt_at: null });
     expect(failed.attempts).toHaveLength(attempts);
@@ -100,14 +100,14 @@ describe("given receivers that misbehave, and one that does not", () => {
       const status = arrivedAt("/recovers").length < attempts ? 503 : 200;
       return { kind: "answer", status };
     }, "/recovers");
-    const delivered = await firstThatIs(await tellAt("/recovers"), "delivered");
+    const delivered = await firstThatIs(await deliverTo("/recovers"), "delivered");
     const codes = delivered.attempts.map((attempt: { status_code: number }) => attempt.status_code);
     expect(codes).toEqual([503, 503, 200]);
   });
 
   it("treats a success with an endless body as delivered, and reads only a small part of it", async () => {
     receiver.answer({ kind: "endless body" }, "/endless");
-    const delivered = await firstThatIs(await tellAt("/endless"), "delivered");
+    const delivered = await firstThatIs(await deliverTo("/endless"), "delivered");
     expect(delivered.attempts).toHaveLength(1);
     expect(Buffer.byteLength(delivered.attempts[0].response_body)).toBe(2_048);
     expect(arrivedAt("/endless")).toHaveLength(1);
@@ -115,7 +115,7 @@ describe("given receivers that misbehave, and one that does not", () => {
 
   it("disables a webhook whose target returns 410 in every attempt", async () => {
     receiver.answer({ kind: "answer", status: 410 }, "/gone");
-    const webhook = await tellAt("/gone");
+    const webhook = await deliverTo("/gone");
     expect((await firstThatIs(webhook, "failed")).attempts).toHaveLength(attempts);
     expect((await ask(webhook)).enabled).toBe(false);
     expect(arrivedAt("/gone")).toHaveLength(attempts);
@@ -130,7 +130,7 @@ describe("given receivers that misbehave, and one that does not", () => {
       }),
       "/busy",
     );
-    await firstThatIs(await tellAt("/busy"), "delivered");
+    await firstThatIs(await deliverTo("/busy"), "delivered");
     const [first, second, ...others] = arrivedAt("/busy");
     expect(others).toEqual([]);
     const waitedMs = Number(second?.receivedAt) - Number(first?.receivedAt);
@@ -140,7 +140,7 @@ describe("given receivers that misbehave, and one that does not", () => {
   it("delays no other webhook because of one that hangs, and cancels its remaining deliveries", async () => {
     const release = Promise.withResolvers<void>();
     receiver.answer({ kind: "answer", status: 500, after: release.promise }, "/hangs");
-    const webhook = await tellAt("/hangs");
+    const webhook = await deliverTo("/hangs");
     await firstThatIs(webhook, "delivering");
     await eventually(() => arrivedAt("/hangs").length === 1);
     const before = story.receiver.requests.length;

@@ -83,7 +83,7 @@ export function describeStreamLimits(given: () => ClientSystem): void {
     const streams = await followStreams(system, tenant);
     const endsMs = performance.now() + 4_000;
     const statuses = new Set<number>();
-    const comeAndGo = async (edge: Edge) => {
+    const openAndClose = async (edge: Edge) => {
       while (performance.now() < endsMs) {
         const stream = await streams.open(edge);
         statuses.add(stream.status);
@@ -92,7 +92,7 @@ export function describeStreamLimits(given: () => ClientSystem): void {
       }
     };
     await Promise.all(
-      system.edges.flatMap((edge) => Array.from({ length: 8 }, () => comeAndGo(edge))),
+      system.edges.flatMap((edge) => Array.from({ length: 8 }, () => openAndClose(edge))),
     );
     expect(streams.most()).toBe(fewerSlots);
     // An edge that does not learn in time whether a slot is free returns 503.

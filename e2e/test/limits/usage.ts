@@ -12,10 +12,10 @@ import { onThisMachine } from "../../src/traffic/promised-time.ts";
 const limit = 300;
 /** Number of consecutive rejections that proves that the month is used up on every edge. */
 const inARow = 100;
-/** Time for whose requests several edges together may exceed the limit, as documented. */
+/** Documented overshoot: beyond the limit, all edges together accept at most the requests of this time. */
 const overshootMs = 2_000;
 /** Time after which every edge uses a changed plan, as documented. */
-const planHeardWithinMs = 1_000;
+const planWithinMs = 1_000;
 export const usagePlans = {
   small: { requests_per_month: limit },
   larger: { requests_per_month: 1_000_000 },
@@ -160,13 +160,13 @@ export function describeUsageLimits(given: () => ClientSystem): void {
     const traffic = story.ask({ alsoExpected: [429] });
     await everywhere(429, key);
     await traffic.stop();
-    const heardMs = await onThisMachine(planHeardWithinMs, () => statusesAt(key));
+    const withinMs = await onThisMachine(planWithinMs, () => statusesAt(key));
     await story.changePlan("larger");
-    await everywhere(200, key, heardMs);
+    await everywhere(200, key, withinMs);
     const { headers } = await flagsAt(system.edges[0] as Edge, key);
     expect(headers.get("ratelimit-policy")).toMatch(/^"monthly";q=1000000;/);
     await story.changePlan("small");
-    await everywhere(429, key, heardMs);
+    await everywhere(429, key, withinMs);
 
     await killOne(system.meterings);
     const edge = system.edges.at(-1) as Edge;

@@ -5,7 +5,7 @@ import type { Keys, Transcript } from "./transcript.ts";
 /** The plan of the tenant that reaches every limit. */
 export const tinyPlan = { requests_per_month: 5, sse_connections: 0, projects: 1 };
 
-/** Records how clients experience the limits of a plan, and the limit on invalid keys from one address. */
+/** Records how clients experience the limits of a plan: of projects, requests and streams. */
 export async function meetLimits(
   { ask, group }: Transcript,
   { url, keys }: { url: string; keys: Keys },
