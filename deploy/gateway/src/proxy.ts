@@ -39,7 +39,7 @@ import { UpstreamSilent } from "./upstream-silent.ts";
 export type ProxyOptions = {
   service: Service;
   isTrustedPeer: (address: string) => boolean;
-  /** Maximum silence of an upstream between the end of the request and the begin of its response. */
+  /** Maximum silence of an upstream between the end of the request and the start of its response. */
   answerWithinMs: number;
 };
 
