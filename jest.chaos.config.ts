@@ -4,7 +4,7 @@ import config from "./jest.config.ts";
 // Workers inherit the environment.
 process.env.HALYARD_THOROUGH_TESTS = "true";
 
-/** `npm run chaos`: storms of faults, and the files that test more cases when `isThorough` is set. */
+/** `npm run chaos`: the chaos tests, and the files that test more cases with `HALYARD_THOROUGH_TESTS`. */
 const chaos: Config = {
   ...config,
   testMatch: [

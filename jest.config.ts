@@ -1,6 +1,6 @@
 import type { Config } from "jest";
 
-/** An external NATS server holds one set of streams, so files that share it run one after another. */
+/** An external NATS server has one set of streams, so the files that share it run one after another. */
 const externalNats = process.env.TEST_NATS_URL !== undefined;
 
 const config: Config = {
@@ -22,7 +22,7 @@ const config: Config = {
   globalTeardown: "<rootDir>/libs/testing/src/global-teardown.ts",
   testSequencer: "<rootDir>/jest.sequencer.ts",
   testTimeout: 60_000,
-  // Most files wait for their processes for half of their time, so four of them keep two cores busy.
+  // Most files wait for their processes half of the time, so four files keep two cores busy.
   maxWorkers: externalNats ? 1 : 4,
 };
 

@@ -2,9 +2,9 @@ import vm from "node:vm";
 import { TestEnvironment } from "jest-environment-node";
 
 /**
- * Jest compiles every module again for each test file. V8 compiles a module several times faster with the code cache
- * of its first compilation, so each worker keeps these caches in memory. Jest has no option for them; this module
- * therefore replaces the two entry points of `node:vm` that Jest calls. A worker loads this module once.
+ * Caches compiled modules. Jest compiles every module again for each test file. V8 compiles a module several times
+ * faster with the code cache of its first compilation, so each worker keeps these caches in memory. Jest has no option
+ * for this. This module therefore replaces the two functions of `node:vm` that Jest calls. A worker loads it once.
  */
 type CodeCache = Map<string, { code: string; data: Buffer }>;
 
@@ -31,12 +31,12 @@ const compileFunctionCached: typeof vm.compileFunction = (code, params, options 
   return compiled;
 };
 
-/** The types of Node.js lack this method. */
+/** Returns the code cache of a module. The types of Node.js lack this method. */
 function codeCacheOf(module: object): Buffer {
   return (module as { createCachedData(): Buffer }).createCachedData();
 }
 
-/** V8 rejects the cache after a change of its flags, such as `--expose-gc` in a test. */
+/** Compiles a module. V8 rejects the cache after a change of its flags, such as `--expose-gc` in a test. */
 function compileModule(code: string, options: vm.SourceTextModuleOptions = {}): object {
   const { identifier = "" } = options;
   const data = cached(modules, identifier, code);

@@ -1,15 +1,15 @@
 import { createRequire } from "node:module";
 
-/** Imported, it has one shape for Node and another one for TypeScript; required, it has one for both. */
+/** Uses `require`, because with `import`, Node.js and TypeScript disagree about the shape of this CommonJS module. */
 const { default: TestSequencer } = createRequire(import.meta.url)(
   "@jest/test-sequencer",
 ) as typeof import("@jest/test-sequencer");
 type Sort = InstanceType<typeof TestSequencer>["sort"];
 
 /**
- * Starts the longest test files first, so that at the end nobody waits for one that has begun last. Jest
- * by itself goes by how long files took the last time, which a fresh clone does not know, and then by
- * their size, which says little where a short file starts a dozen processes.
+ * Starts the longest test files first, so that no worker runs a long file alone at the end. By default, Jest sorts
+ * files by their previous duration, which a fresh clone does not have, and then by size, which says little about a
+ * short file that starts a dozen processes.
  */
 const longest = [
   "deploy/local/test/whole-run.test.ts",
@@ -31,8 +31,8 @@ const longest = [
   "services/webhook-dispatcher/test/dispatch/replicas.test.ts",
 ];
 
-/** Those that are not in the list come behind it, in jest's own order. */
-function placeOf({ path }: { path: string }): number {
+/** Returns the position of a file. Files that are not in the list come last, in Jest's order. */
+function positionOf({ path }: { path: string }): number {
   const at = longest.findIndex((name) => path.endsWith(name));
   return at < 0 ? longest.length : at;
 }
@@ -41,6 +41,6 @@ function placeOf({ path }: { path: string }): number {
 export default class LongestFirst extends TestSequencer {
   override async sort(tests: Parameters<Sort>[0]): Promise<Awaited<ReturnType<Sort>>> {
     const sorted = await super.sort(tests);
-    return sorted.toSorted((one, other) => placeOf(one) - placeOf(other));
+    return sorted.toSorted((one, other) => positionOf(one) - positionOf(other));
   }
 }

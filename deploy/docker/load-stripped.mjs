@@ -1,6 +1,6 @@
 import { registerHooks } from "node:module";
 
-/** Loads TypeScript files as JavaScript. `strip-types.mjs` has removed their types. */
+/** Loads TypeScript files as JavaScript, after `strip-types.mjs` has removed their types. */
 registerHooks({
   load: (url, context, next) =>
     next(url, url.endsWith(".ts") ? { ...context, format: "module" } : context),

@@ -1,5 +1,5 @@
 /**
- * Node is process 1 of a container, and Linux ignores a signal to process 1 that has no handler. These
- * handlers end commands such as a migration, and a service until it registers its own.
+ * Handles signals until the service registers its own handlers, and ends commands such as a migration. Node is process
+ * 1 of a container, and Linux ignores a signal to process 1 that has no handler.
  */
 for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => process.exit(128));

@@ -3,8 +3,8 @@ import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 
 /**
- * Replaces the types in the sources below a folder by blanks. `load-stripped.mjs` loads the result without the compiler
- * that Node.js otherwise keeps in each process: 15 MB less memory, and 0.2 s less CPU time for a start.
+ * Replaces the types in the sources of a folder with blanks. `load-stripped.mjs` then loads them without the compiler,
+ * which Node.js would otherwise keep in each process. This saves 15 MB of memory, and 0.2 s of CPU time per start.
  */
 const [folder = "."] = process.argv.slice(2);
 for (const name of globSync("{libs,services,deploy}/*/src/**/*.ts", { cwd: folder })) {

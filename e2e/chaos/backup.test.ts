@@ -31,8 +31,8 @@ import { createTenant, must } from "../src/system/tenancy.ts";
 import { type CreatedFlag, createFlags, streamChanges } from "../src/traffic/changes.ts";
 
 /**
- * Backup and restore in the order of `docs/deployment.md`, with an online base backup of the server's files,
- * because npm ships no pg_dump. deploy/docker/test/walk.test.ts runs the page's commands with pg_dump.
+ * Follows backup and restore in `docs/deployment.md`, with an online base backup of the server's files, because npm
+ * provides no pg_dump. deploy/docker/test/walk.test.ts runs the commands of the page with pg_dump.
  */
 
 const sdkRequests = 12;
@@ -91,7 +91,7 @@ describe("given a backup of PostgreSQL and the loss of everything else", () => {
     await awaitReady({ name: "management", process: management });
   }
 
-  it("restores everything in the backup, and works from there", async () => {
+  it("restores everything in the backup, and continues from there", async () => {
     const story = await beginWebhookStory(system, { name: "At rest", flags: 4 });
     await story.flip({ times: 3, pauseMs: 0 }).ended;
     expect(await story.faults()).toEqual([]);
@@ -141,7 +141,7 @@ describe("given a backup of PostgreSQL and the loss of everything else", () => {
   });
 });
 
-/** Everything of a project that the services return to its server key. */
+/** Returns everything in a project that the services return to its server key. */
 async function readState(system: System, story: WebhookStory) {
   const { tenant, webhookId } = story;
   const { projectId, environmentId, serverKey: key } = tenant;

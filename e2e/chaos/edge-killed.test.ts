@@ -3,14 +3,14 @@ import { beginChapter } from "../src/stories/chapter.ts";
 import { awaitAnswers } from "../src/system/disturbances.ts";
 import { type Edge, type System, startSystem } from "../src/system/system.ts";
 
-describe("given an edge that is killed under a stream of changes", () => {
+describe("given an edge that is killed during a stream of changes", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 1, edges: 2 });
   });
   afterAll(() => system?.close());
 
-  it("comes back with everything, and with nothing older", async () => {
+  it("serves all changes after its restart, and nothing older", async () => {
     const chapter = await beginChapter(system, { name: "Killed" });
     const changes = chapter.change();
     await awaitAnswers(changes, 40);

@@ -4,7 +4,7 @@ import { beginChapter } from "../src/stories/chapter.ts";
 import { awaitAnswers, forgetMessageIdsAtOnce } from "../src/system/disturbances.ts";
 import { awaitLeader, type Management, type System, startSystem } from "../src/system/system.ts";
 
-describe("given two managements under a stream of changes", () => {
+describe("given two managements during a stream of changes", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 2, edges: 2 });
@@ -14,12 +14,12 @@ describe("given two managements under a stream of changes", () => {
   async function leaderLeaves(): Promise<{ leader: Management; other: Management }> {
     const leader = await awaitLeader(system.managements);
     const other = system.managements.find((each) => each !== leader) as Management;
-    // From here on changes are asked of the other one.
+    // From here on, changes are sent to the other process.
     system.managements.splice(0, 2, other);
     return { leader, other };
   }
 
-  it("lets the late writes of a leader that was stopped change nothing", async () => {
+  it("has no effect of late writes by a former leader that was suspended", async () => {
     const chapter = await beginChapter(system, { name: "Stopped" });
     await forgetMessageIdsAtOnce(system.nats.url);
     const changes = chapter.change();
@@ -28,7 +28,7 @@ describe("given two managements under a stream of changes", () => {
     await awaitAnswers(changes, 20);
     leader.gate.shut();
     await eventually(() => leader.gate.waitingBytes() > 2_000, {
-      because: "the leader's last batch is on its way",
+      because: "the leader's last batch is held at the gate",
     });
     leader.signal("SIGSTOP");
     await awaitLeader([other]);

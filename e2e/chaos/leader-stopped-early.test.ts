@@ -11,14 +11,14 @@ import {
 import { awaitLeader, type Management, type System, startSystem } from "../src/system/system.ts";
 import { must } from "../src/system/tenancy.ts";
 
-describe("given a leader that is stopped while it still looks at what stands in the streams", () => {
+describe("given a leader that is suspended while it reads the state of the streams", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 1, edges: 1 });
   });
   afterAll(() => system?.close());
 
-  it("takes nothing back that the next leader has published meanwhile", async () => {
+  it("overwrites nothing that the next leader has published in the meantime", async () => {
     const chapter = await beginChapter(system, { name: "Stopped early", steps: 20 });
     const switchOn = (management: Management, step: number) =>
       must(`${management.url}/api/v1/flags/${chapter.ladder[step]?.id}`, {
@@ -34,7 +34,7 @@ describe("given a leader that is stopped while it still looks at what stands in 
     system.managements.shift();
     await awaitNoConnections(system.sql);
 
-    // It has asked the broker where the log ends, and waits for what is recorded about it.
+    // The leader has read the end of the log from the broker, and waits for the row that describes it.
     const unlock = await lockTable(system.sql, "relay_streams", "access exclusive");
     const stopped = await system.startManagement();
     await awaitLockWaiters(system.sql, "relay_streams");

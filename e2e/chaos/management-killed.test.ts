@@ -38,8 +38,8 @@ describe("given a management that is killed after it committed a change", () => 
     if (system.managements.length === 0) await replace();
     const chapter = await beginChapter(system, { name, steps: 10 });
     await awaitLeader(system.managements);
-    // On a busy machine, the chapter's flags are created before all of their events are published. A test that
-    // counts events, or holds back the next one, would count these too.
+    // On a busy machine, the flags of the chapter are created before all of their events are published. Tests that
+    // count events, or hold back the next one, would include these events.
     await awaitSettled(system.sql);
     await forgetMessageIdsAtOnce(system.nats.url);
     const switchOn = (step: number) =>
@@ -51,9 +51,9 @@ describe("given a management that is killed after it committed a change", () => 
     return { chapter, switchOn };
   }
 
-  it("publishes the change from the next one, if it had not been published", async () => {
+  it("publishes the change from the next process if it was not published", async () => {
     const { chapter, switchOn } = await chapterWithLeader("Not published");
-    const giveLeaseBack = await takeLease(system.sql);
+    const releaseLease = await takeLease(system.sql);
     await eventually(() => only().log().includes("no longer leading"));
     const before = await logged();
     await switchOn(0);
@@ -61,12 +61,12 @@ describe("given a management that is killed after it committed a change", () => 
     await killIt();
     await system.startManagement();
     expect(await logged()).toBe(before);
-    await giveLeaseBack();
+    await releaseLease();
     expect(await chapter.faults()).toEqual([]);
     expect(await logged()).toBe(before + 1);
   });
 
-  it("does not publish it again, if the broker got it but could not say so", async () => {
+  it("does not publish it again if the broker stored it but the acknowledgement was lost", async () => {
     const { chapter, switchOn } = await chapterWithLeader("Not acknowledged");
     const before = await logged();
     const { gate } = only();
@@ -83,7 +83,7 @@ describe("given a management that is killed after it committed a change", () => 
     expect(await logged()).toBe(before + 1);
   });
 
-  it("does not publish it again, if it was acknowledged but not recorded", async () => {
+  it("does not publish it again if it was acknowledged but not recorded", async () => {
     const { chapter, switchOn } = await chapterWithLeader("Not recorded");
     const before = await logged();
     const unlock = await lockTable(system.sql, "relay_streams", "share");

@@ -5,14 +5,14 @@ import { beginChapter } from "../src/stories/chapter.ts";
 import { awaitAnswers } from "../src/system/disturbances.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 
-describe("given NATS that is killed and started again under a stream of changes", () => {
+describe("given NATS that is suspended or killed during a stream of changes", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 2, edges: 2 });
   });
   afterAll(() => system?.close());
 
-  it("loses nothing to a broker that falls silent and goes on", async () => {
+  it("loses nothing when the broker is suspended and continues", async () => {
     const chapter = await beginChapter(system, { name: "NATS stopped" });
     const changes = chapter.change();
     await awaitAnswers(changes, 40);
@@ -23,7 +23,7 @@ describe("given NATS that is killed and started again under a stream of changes"
     expect(await chapter.faults()).toEqual([]);
   });
 
-  it("makes good what a broker lost that had acknowledged it", async () => {
+  it("publishes again what a broker acknowledged and then lost", async () => {
     const chapter = await beginChapter(system, { name: "Power lost" });
     const changes = chapter.change();
     await awaitAnswers(changes, 40);
@@ -37,7 +37,7 @@ describe("given NATS that is killed and started again under a stream of changes"
   });
 });
 
-/** As when power fails before the disk has what was acknowledged: the files stand as they stood. */
+/** Simulates a power failure before acknowledged data are on disk: restores the files as they are now. */
 function rememberStreams(nats: System["nats"]): () => void {
   const streams = join(nats.storeDir, "jetstream");
   const remembered = join(nats.storeDir, "remembered");

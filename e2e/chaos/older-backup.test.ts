@@ -37,11 +37,11 @@ import { awaitReady, type Management, type System, startSystem } from "../src/sy
 import { must, operatorToken } from "../src/system/tenancy.ts";
 import { type CreatedFlag, createFlags } from "../src/traffic/changes.ts";
 
-/** A database that is restored from an older backup while NATS and the edges keep what came after it. */
+/** Tests a database that is restored from an older backup while NATS and the edges keep newer data. */
 const sdkRequests = 12;
 
-describe.each(["keep running", "are stopped for it"])(
-  "given a restore from an older backup while the services %s and NATS and the edges go on",
+describe.each(["keep running", "are stopped"])(
+  "given a restore from an older backup while the services %s, and NATS and the edges keep running",
   (services) => {
     let system: System;
     let postgres: RestartablePostgres;
@@ -64,7 +64,7 @@ describe.each(["keep running", "are stopped for it"])(
     });
 
     async function restore(): Promise<void> {
-      const stopped = services === "are stopped for it";
+      const stopped = services === "are stopped";
       if (stopped) await stopServices(system);
       await postgres.kill();
       await rm(postgres.clusterDir, { recursive: true });
@@ -89,7 +89,7 @@ describe.each(["keep running", "are stopped for it"])(
       const streams = await openStreams(system, story.tenant.clientKey);
       const laterStreams = await openStreams(system, laterKey);
       const epoch = await epochOf(system);
-      // Their deliveries are unknown to the restored database.
+      // The restored database does not contain their deliveries.
       await eventually(() => story.receiver.requests.length > arrivedBefore);
       await story.faults();
       story.receiver.requests.splice(arrivedBefore);
@@ -117,7 +117,7 @@ describe.each(["keep running", "are stopped for it"])(
       }
       for (const stream of streams) stream.close();
 
-      // The scheduler follows the new epoch within two seconds.
+      // The scheduler loads the new epoch within two seconds.
       for (const flag of [kept, deleted])
         expect(await eventually(() => readSchedule(system, story, flag))).toMatchObject({
           status: "pending",
@@ -136,7 +136,7 @@ describe.each(["keep running", "are stopped for it"])(
       await agree(system, story);
       await eventually(
         async () => (await requestsUsed(system, story.tenant)) >= usedBefore + sdkRequests,
-        { because: "usage is what edges enforce", withinMs: 60_000 },
+        { because: "usage has the requests that edges enforce", withinMs: 60_000 },
       );
     }, 240_000);
   },
@@ -148,7 +148,7 @@ const agree = async (system: System, { tenant }: WebhookStory) => {
   await awaitEdgesAgree({ ...system, environmentId: tenant.environmentId, key: tenant.clientKey });
 };
 
-/** Changes everything that the backup does not contain. Returns a key that it does not contain. */
+/** Changes data after the backup. Returns a key that the backup does not contain. */
 async function changeAfterwards(
   system: System,
   story: WebhookStory,
@@ -200,14 +200,14 @@ const openStreams = ({ edges }: System, key: string) =>
     ),
   );
 
-/** The value that a stream's client has of a flag. */
+/** Returns the latest value of a flag that a stream has sent. */
 function valueIn({ events }: EventStream, flag: CreatedFlag): unknown {
   return events
     .map(({ data }) => (data as { flags?: Record<string, unknown> }).flags?.[flag.key])
     .findLast((value) => value !== undefined);
 }
 
-/** Undefined while there is no complete snapshot. */
+/** Returns the epoch, or undefined while there is no complete snapshot. */
 const epochOf = ({ nats }: System) =>
   withManager(nats.url, async (manager) => {
     const { streams } = manager;

@@ -9,7 +9,7 @@ import type { CreatedFlag } from "../src/traffic/changes.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
-/** Time to set a schedule, and to set the clock before it comes due. */
+/** Time to create a schedule, and to set the clock before it is due. */
 const soonMs = 600;
 const betweenStepsMs = 300;
 
@@ -22,12 +22,12 @@ describe("given schedulers whose clock is set by an hour", () => {
 
   const step = (byMs: number) => stepClock(system.sql, "scheduler", byMs);
 
-  it("makes nothing before its time after a step backwards, and all of it when it comes", async () => {
+  it("applies nothing early after a step backwards, and everything at its time", async () => {
     const story = await beginScheduleStory(system, { name: "Backwards", flags: 2 });
     const [flag, other] = story.flags as [CreatedFlag, CreatedFlag];
     await story.schedule(flag, { enableInMs: 3 * soonMs, disableInMs: 3 * soonMs + 10 });
     await step(-hourMs);
-    // By the time that this one is made, the other's would have come without the step.
+    // When this change is applied, the other one would be due without the step.
     await story.schedule(other, { enableInMs: 4 * soonMs });
     await story.applied(other);
     expect(await story.states(flag)).toEqual(["armed", "waiting"]);
@@ -36,7 +36,7 @@ describe("given schedulers whose clock is set by an hour", () => {
     expect(await story.faults()).toEqual([]);
   });
 
-  it("makes a change once, whatever the clock does while it is under way", async () => {
+  it("applies a change once, even if the clock steps while it is in progress", async () => {
     const story = await beginScheduleStory(system, { name: "Meanwhile" });
     const [flag] = story.flags as [CreatedFlag];
     const held = await holdRow(system.sql, "management.flags", flag.id);
@@ -53,7 +53,7 @@ describe("given schedulers whose clock is set by an hour", () => {
     expect(await story.faults()).toEqual([]);
   });
 
-  it("makes each change once, in order, while the clock goes to and fro", async () => {
+  it("applies each change once, in order, while the clock steps back and forth", async () => {
     const story = await beginScheduleStory(system, { name: "To and fro", flags: 40 });
     for (const [index, flag] of story.flags.entries()) {
       const first = soonMs + index * 50;
@@ -68,7 +68,7 @@ describe("given schedulers whose clock is set by an hour", () => {
     await step(0);
   });
 
-  it("makes everything overdue after an outage of an hour, in order, once", async () => {
+  it("applies everything overdue after an outage of an hour, in order and once", async () => {
     const story = await beginScheduleStory(system, { name: "An hour away", flags: 60 });
     const [later, ...windows] = story.flags as [CreatedFlag, ...CreatedFlag[]];
     for (const [index, flag] of windows.entries())

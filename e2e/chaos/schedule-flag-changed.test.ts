@@ -7,15 +7,15 @@ import { type System, startSystem } from "../src/system/system.ts";
 import type { CreatedFlag } from "../src/traffic/changes.ts";
 
 const hourMs = 60 * 60_000;
-/** Time to set a schedule, and to come to what happens beside it. */
+/** Time to create a schedule, and to prepare the concurrent change. */
 const soonMs = 600;
-/** Changes that are taken back at about the moment that they come due. */
+/** Number of changes that are cancelled at about the time when they are due. */
 const raced = 96;
 const racedAtOnce = 8;
 const raceInMs = 250;
 const closerByMs = 8;
 
-describe("given people who change flags while their schedules come due", () => {
+describe("given flags that are changed while their schedules become due", () => {
   let system: System;
   let gateway: ServiceProcess;
   beforeAll(async () => {
@@ -24,7 +24,7 @@ describe("given people who change flags while their schedules come due", () => {
   });
   afterAll(() => system?.close());
 
-  it("makes nothing of a flag that was deleted before", async () => {
+  it("applies nothing to a flag that was deleted before", async () => {
     const story = await beginScheduleStory(system, { name: "Deleted before", flags: 2 });
     const [deleted, other] = story.flags as [CreatedFlag, CreatedFlag];
     for (const flag of [deleted, other]) await story.schedule(flag, { enableInMs: hourMs });
@@ -37,7 +37,7 @@ describe("given people who change flags while their schedules come due", () => {
     expect(await story.faults()).toEqual([]);
   });
 
-  it("makes a change under way whose flag is deleted after it, and not the next one", async () => {
+  it("applies a change in progress whose flag is deleted after it, and not the next change", async () => {
     const story = await beginScheduleStory(system, { name: "Deleted afterwards" });
     const [flag] = story.flags as [CreatedFlag];
     const held = await holdRow(system.sql, "management.flags", flag.id);
@@ -63,7 +63,7 @@ describe("given people who change flags while their schedules come due", () => {
   ];
 
   it.each(endings)(
-    "makes nothing of a schedule once it was answered that it is $how",
+    "applies nothing of a schedule after the response that it is $how",
     async ({ how, end }) => {
       const story = await beginScheduleStory(system, { name: how, flags: raced });
       const left = [...story.flags];
@@ -72,13 +72,13 @@ describe("given people who change flags while their schedules come due", () => {
         let endAfterMs = raceInMs;
         for (let flag = left.pop(); flag !== undefined; flag = left.pop()) {
           const setAt = await story.schedule(flag, { enableInMs: raceInMs });
-          // On a busy machine the moment may have passed before the schedule was set.
+          // On a busy machine, the time may have passed before the schedule was created.
           await delay(Math.max(0, setAt.getTime() + endAfterMs - Date.now()));
           await end(story, flag);
           const made = await story.made(flag);
           story.expectMade(flag, made);
           outcomes.add(made.length);
-          // Whichever comes first this time, it is to be a close race the next time.
+          // Makes the next race closer, depending on which side was first this time.
           endAfterMs += made.length === 0 ? closerByMs : -closerByMs;
         }
       };

@@ -6,13 +6,13 @@ import { awaitLockWaiters, endLease, lockTable } from "../src/system/disturbance
 import { killOne } from "../src/system/replicas.ts";
 import { type Management, type System, startSystem } from "../src/system/system.ts";
 
-/** Time to set a schedule, and to come to what is to go wrong with it. */
+/** Time to create a schedule, and to prepare the fault. */
 const soonMs = 600;
 
-/** Of a due change; management acknowledges messages of another queue on the same connection. */
+/** Subject of the acknowledgement of a due change. Management acknowledges other messages on the same connection. */
 const acknowledgement = "$JS.ACK.SCHEDULE.";
 
-describe("given a management that is killed with a due change in its hands", () => {
+describe("given a management that is killed while it applies a due change", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 1, schedulers: 1, edges: 1 });
@@ -33,7 +33,7 @@ describe("given a management that is killed with a due change in its hands", () 
     await endLease(system.sql);
   }
 
-  it("has another replica make it, if all was done but the commit", async () => {
+  it("is applied by another replica if the transaction was not committed", async () => {
     const { story, flag } = await begin("Not committed");
     const unlock = await lockTable(system.sql, "inbox", "share");
     await story.schedule(flag, { enableInMs: soonMs });
@@ -46,7 +46,7 @@ describe("given a management that is killed with a due change in its hands", () 
     expect(await story.faults()).toEqual([]);
   });
 
-  it("has the next one tell it again and not make it again, if it was told and not acknowledged", async () => {
+  it("is reported again by the next process, and not applied again, if it was reported and not acknowledged", async () => {
     const { story, flag } = await begin("Not acknowledged");
     const { gate } = only();
     gate.shutBefore(acknowledgement);
@@ -57,7 +57,7 @@ describe("given a management that is killed with a due change in its hands", () 
     await story.applied(flag);
     expect((await readQueue(system.nats.url)).waiting).toBe(1);
     await system.startManagement();
-    // A repetition would show: it would switch the flag on again.
+    // A repetition would switch the flag on again.
     expect(await story.rollBack(flag)).toMatchObject({ enabled: false });
     expect(await story.faults()).toEqual([]);
   });

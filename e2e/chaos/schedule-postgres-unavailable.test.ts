@@ -5,19 +5,19 @@ import { holdRow } from "../src/system/disturbances.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 import type { CreatedFlag } from "../src/traffic/changes.ts";
 
-/** Time to set schedules, and for PostgreSQL to die before they come due. */
+/** Time to create schedules, and to kill PostgreSQL before they are due. */
 const soonMs = 1_500;
-/** Long enough that whoever tries again more and more rarely would be noticed afterwards. */
+/** Long enough to reveal retries whose interval grows too much. */
 const outageMs = 1_000;
 
-describe("given PostgreSQL that is away when changes come due", () => {
+describe("given PostgreSQL that is unavailable when changes are due", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 2, schedulers: 2, edges: 1, postgres: "own" });
   });
   afterAll(() => system?.close());
 
-  it("makes them when it is back", async () => {
+  it("applies them when PostgreSQL is available again", async () => {
     const story = await beginScheduleStory(system, { name: "PostgreSQL killed", flags: 5 });
     for (const flag of story.flags)
       await story.schedule(flag, { enableInMs: soonMs, disableInMs: soonMs + 20 });
@@ -27,7 +27,7 @@ describe("given PostgreSQL that is away when changes come due", () => {
     expect(await story.faults()).toEqual([]);
   });
 
-  it("makes what it forgot and settles what it kept, if it went while they were being made", async () => {
+  it("applies uncommitted changes and settles committed ones if PostgreSQL fails while they are in progress", async () => {
     const story = await beginScheduleStory(system, {
       name: "PostgreSQL killed meanwhile",
       flags: 2,

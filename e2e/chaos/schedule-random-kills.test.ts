@@ -9,19 +9,19 @@ const windows = 200;
 const firstInMs = 1_500;
 const spreadOverMs = 5_000;
 const longestMs = 1_500;
-/** Half of the windows are so short that both changes are overdue by the time the first is sent. */
+/** Duration of half of the windows. Both changes are overdue when the first one is sent. */
 const shortMs = 5;
-/** What a killed replica had in hand is another's after five seconds, several times in a row at worst. */
+/** Messages of a killed replica are redelivered after five seconds, in the worst case several times in a row. */
 const settleWithinMs = 60_000;
 
-describe("given schedulers and managements that are killed and started again at random", () => {
+describe("given schedulers and managements that are killed and restarted at random", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 2, schedulers: 3, edges: 1 });
   });
   afterAll(() => system?.close());
 
-  /** Kills and starts, with two to four schedulers and up to two managements in service. */
+  /** Kills and starts processes, with two to four schedulers and up to two managements in service. */
   async function disturb(forMs: number): Promise<string[]> {
     const done: string[] = [];
     const starting: Promise<unknown>[] = [];
@@ -47,7 +47,7 @@ describe("given schedulers and managements that are killed and started again at 
     return done;
   }
 
-  it("makes each of 200 windows once, in order", async () => {
+  it("applies each of 200 windows once, in order", async () => {
     const story = await beginScheduleStory(system, { name: "At random", flags: windows });
     await Promise.all(
       story.flags.map((flag) => {

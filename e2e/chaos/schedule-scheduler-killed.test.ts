@@ -6,11 +6,11 @@ import { holdRow } from "../src/system/disturbances.ts";
 import { killOne, startReadyScheduler } from "../src/system/replicas.ts";
 import { type Scheduler, type System, startSystem } from "../src/system/system.ts";
 
-/** Time to set a schedule, and to come to what is to go wrong with it. */
+/** Time to create a schedule, and to prepare the fault. */
 const soonMs = 600;
 const hourMs = 60 * 60_000;
 
-describe("given a scheduler that is killed with a due change in its hands", () => {
+describe("given a scheduler that is killed while it handles a due change", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 1, schedulers: 1, edges: 1 });
@@ -29,7 +29,7 @@ describe("given a scheduler that is killed with a due change in its hands", () =
     return { story, flag };
   }
 
-  it("sees it made by the next one, if it was sent and the broker could not say so", async () => {
+  it("is applied by the next process if it was sent and the acknowledgement was lost", async () => {
     const { story, flag } = await begin("Sent, not acknowledged");
     const { gate } = only();
     const before = await passed();
@@ -38,14 +38,14 @@ describe("given a scheduler that is killed with a due change in its hands", () =
     await eventually(() => gate.holds("schedule.due"));
     await kill();
     gate.open();
-    await eventually(async () => (await passed()) > before, { because: "the message has come" });
+    await eventually(async () => (await passed()) > before, { because: "the message is stored" });
     await gate.close();
     await replace();
     await story.applied(flag);
     expect(await story.faults()).toEqual([]);
   });
 
-  it("has the next one settle it, if it was made and that was not recorded", async () => {
+  it("is settled by the next process if it was applied and that was not recorded", async () => {
     const { story, flag } = await begin("Made, not settled");
     const heldFlag = await holdRow(system.sql, "management.flags", flag.id);
     await story.schedule(flag, { enableInMs: soonMs });
@@ -63,7 +63,7 @@ describe("given a scheduler that is killed with a due change in its hands", () =
     expect(await story.faults()).toEqual([]);
   });
 
-  it("settles once what was settled and not acknowledged, and goes on with the next change", async () => {
+  it("is settled once if it was settled and not acknowledged, and the next change follows", async () => {
     const { story, flag } = await begin("Settled, not acknowledged");
     const { gate } = only();
     gate.shutBefore("+ACK");
@@ -78,12 +78,12 @@ describe("given a scheduler that is killed with a due change in its hands", () =
     await story.applied(flag);
     await stepClock(system.sql, "scheduler", 0);
     expect(await story.faults()).toEqual([]);
-    // The second change, and not the first one again, which the one before had settled.
+    // The next process settles the second change, and not the first one again, which was already settled.
     expect(await countSettled(next)).toBe(1);
   });
 });
 
-/** How many changes a process has recorded as applied. */
+/** Returns the number of changes that a process has recorded as applied. */
 async function countSettled({ metricsUrl }: Scheduler): Promise<number> {
   const text = await (await fetch(`${metricsUrl}/metrics`)).text();
   const line = /^halyard_scheduled_changes_total\{.*outcome="applied".*\} (\d+)$/m;

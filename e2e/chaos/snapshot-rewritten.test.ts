@@ -7,14 +7,14 @@ import { deleteStream, endLease } from "../src/system/disturbances.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 import { must } from "../src/system/tenancy.ts";
 
-describe("given a snapshot that was written anew after many changes", () => {
+describe("given a snapshot that was rebuilt after many changes", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 1, edges: 1 });
   });
   afterAll(() => system?.close());
 
-  it("is given nothing older by the next leader", async () => {
+  it("gets no older entries from the next leader", async () => {
     const chapter = await beginChapter(system, { name: "Many changes", steps: 1 });
     const flag = chapter.ladder[0];
     const set = (name: string, enabled: boolean) =>

@@ -8,14 +8,14 @@ import { type Random, seededRandom } from "../src/system/seeded-random.ts";
 import { type Edge, type System, startSystem } from "../src/system/system.ts";
 
 /**
- * Storms of faults, each from a seed: NATS, PostgreSQL, edges and managements are killed or suspended at
- * random while flags change, and afterwards everything must agree. `CHAOS_SEED` is the first seed,
- * `CHAOS_STORMS` the number of storms, `CHAOS_SECONDS` the length of each.
+ * Storms of random faults: NATS, PostgreSQL, edges and managements are killed or suspended while flags change.
+ * Afterwards, everything must agree. Each storm depends only on its seed. `CHAOS_SEED` is the first seed,
+ * `CHAOS_STORMS` the number of storms, and `CHAOS_SECONDS` the duration of each.
  */
 const firstSeed = Number(process.env.CHAOS_SEED ?? 1);
 const storms = Number(process.env.CHAOS_STORMS ?? 5);
 const seconds = Number(process.env.CHAOS_SECONDS ?? 40);
-/** For the start of the system, and for the checks afterwards. */
+/** Time for the start of the system, and for the checks after the storm. */
 const extraMs = 180_000;
 jest.setTimeout(seconds * 1_000 + extraMs);
 
@@ -39,7 +39,7 @@ describe("after a storm of faults", () => {
   );
 });
 
-/** A write of the cache takes less, so a file that is so much younger holds the flags of the chapter. */
+/** Longer than a write of the cache takes. A file that is newer by this time contains the flags of the chapter. */
 const writeTakesMs = 2_000;
 
 async function awaitCached(edges: readonly Edge[]): Promise<void> {
@@ -49,7 +49,7 @@ async function awaitCached(edges: readonly Edge[]): Promise<void> {
   });
 }
 
-/** Disturbs NATS, and at the same time one process after another. Returns what was done, in order. */
+/** Disturbs NATS, and concurrently one process after another. Returns the faults in order. */
 async function disturb(system: System, chapter: Chapter, seed: number): Promise<string[]> {
   const endsAtMs = performance.now() + seconds * 1_000;
   const done: string[] = [];
@@ -81,7 +81,7 @@ function natsDisturbances({ nats }: System, random: Random): Disturbance[] {
       return `NATS killed for ${forMs} ms`;
     },
     async () => {
-      // Connections die during their handshakes.
+      // This kills connections during their handshakes.
       for (let round = 0; round < 4; round += 1) {
         await killed(random.upTo(300));
         await delay(random.upTo(300));

@@ -6,13 +6,13 @@ import { plansText } from "../src/system/tenancy.ts";
 import { followStreams, type TenantStreams } from "../src/traffic/tenant-streams.ts";
 
 /**
- * The contract says thirty seconds. `leases.test.ts` of the edge tests them in simulated time, with edges
- * that are killed and suspended. This bound leaves room for a busy machine.
+ * Time within which the slots become free. The guarantee is thirty seconds, which `leases.test.ts` of the edge tests in
+ * simulated time, with edges that are killed and suspended. This limit allows for a busy machine.
  */
 const freeWithinMs = 60_000;
 
-/** Both are lost at the same time, because the test mostly waits. */
-describe("given an edge that is killed, and one that is stopped and wakes", () => {
+/** Both edges are lost at the same time, because the test mostly waits. */
+describe("given an edge that is killed, and one that is suspended and resumes", () => {
   let system: System;
   let killed: Edge;
   let stopped: Edge;
@@ -30,7 +30,7 @@ describe("given an edge that is killed, and one that is stopped and wakes", () =
   });
   afterAll(() => system?.close());
 
-  /** A tenant with four streams, three of them at the edge that will be lost. */
+  /** Creates a tenant with four streams, three of them at the edge that will be lost. */
   async function given(name: string, lost: Edge): Promise<TenantStreams> {
     const { tenant } = await beginUsageStory(system, { name, plan: "four" });
     const streams = await followStreams(system, tenant);
@@ -42,7 +42,7 @@ describe("given an edge that is killed, and one that is stopped and wakes", () =
   const atLiving = ({ opened }: TenantStreams) =>
     [...opened].filter(({ edge }) => living.includes(edge)).length;
 
-  /** Opens at the living edges what they admit, until they have admitted all four. */
+  /** Opens streams at the living edges until they have accepted all four. */
   async function takeAll(streams: TenantStreams): Promise<void> {
     let turn = 0;
     await eventually(
@@ -55,24 +55,24 @@ describe("given an edge that is killed, and one that is stopped and wakes", () =
     );
   }
 
-  it("frees their slots, and closes no stream of the edge that wakes", async () => {
+  it("frees their slots, and closes no stream of the edge that resumes", async () => {
     const [ofKilled, ofStopped] = [await given("Killed", killed), await given("Stopped", stopped)];
     await killed.process.kill();
     stopped.process.signal("SIGSTOP");
     await Promise.all([takeAll(ofKilled), takeAll(ofStopped)]);
 
-    // Sent while the edge cannot answer, so that it is the first request after the suspension.
+    // Sent while the edge is suspended, so that it is the first request after that.
     const asked = ofStopped.open(stopped);
     stopped.process.signal("SIGCONT");
     expect([429, 503]).toContain((await asked).status);
     await eventually(async () => (await ofStopped.open(stopped)).status === 429);
-    const sleepers = [...ofStopped.opened].filter(({ edge }) => edge === stopped);
-    expect(sleepers).toHaveLength(3);
+    const resumed = [...ofStopped.opened].filter(({ edge }) => edge === stopped);
+    expect(resumed).toHaveLength(3);
     for (const streams of [ofKilled, ofStopped]) {
       expect(atLiving(streams)).toBe(4);
       expect((await streams.open(living[0] as Edge)).status).toBe(429);
     }
-    ofStopped.close(sleepers);
+    ofStopped.close(resumed);
     await eventually(async () => {
       const answers = await Promise.all(living.map((edge) => ofStopped.open(edge)));
       return answers.every(({ status }) => status === 429);

@@ -7,17 +7,17 @@ import { beginChapter } from "../src/stories/chapter.ts";
 import { awaitAnswers, deleteStream, lockTable } from "../src/system/disturbances.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 
-/** An edge looks at the epoch every second, and at once when its reading ends. */
+/** Time until edges detect a new epoch. They check it every second, and immediately when their consumer ends. */
 const untilNoticedMs = 2_000;
 
-describe("given JetStream's streams that are deleted under running edges", () => {
+describe("given JetStream streams that are deleted while edges run", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 2, edges: 2 });
   });
   afterAll(() => system?.close());
 
-  it("writes the snapshot anew, and no edge shows less meanwhile", async () => {
+  it("rebuilds the snapshot, and no edge serves less in the meantime", async () => {
     const chapter = await beginChapter(system, { name: "Bucket" });
     const changes = chapter.change();
     await awaitAnswers(changes, 30);
@@ -26,12 +26,12 @@ describe("given JetStream's streams that are deleted under running edges", () =>
     expect(await chapter.faults()).toEqual([]);
   });
 
-  it("shows nothing of a snapshot that is half written", async () => {
+  it("serves nothing from a partial snapshot", async () => {
     const chapter = await beginChapter(system, { name: "Half written" });
     const { watcher } = chapter;
     const unlock = await lockTable(system.sql, "flags", "access exclusive");
     await deleteStream(system.nats.url, snapshotBucket.streamName);
-    // Keys are there again, and no flag.
+    // The new snapshot contains keys, and no flags.
     await eventually(async () => {
       const entries = await readAll(system.nats.url, snapshotBucket.streamName);
       return entries.some(({ subject }) => subject.includes(".key."));
@@ -46,7 +46,7 @@ describe("given JetStream's streams that are deleted under running edges", () =>
     expect(await chapter.faults()).toEqual([]);
   });
 
-  it("refills the log of events with all that it held, each once", async () => {
+  it("refills the log with all events, each once", async () => {
     const chapter = await beginChapter(system, { name: "Log" });
     const changes = chapter.change();
     await awaitAnswers(changes, 30);

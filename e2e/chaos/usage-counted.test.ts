@@ -5,9 +5,9 @@ import { beginUsageStory } from "../src/stories/usage-story.ts";
 import { killOne, startReadyMetering } from "../src/system/replicas.ts";
 import { type Edge, type System, startSystem } from "../src/system/system.ts";
 
-/** What an edge that is killed may take with it: what was asked of it within its last second. */
+/** Time before the kill of an edge whose requests it may lose. */
 const lastMs = 1_000;
-/** Much more than what may be lost, so that a loss would show. */
+/** Minimum number of certain requests. It is much larger than the possible loss. */
 const leastCertain = 500;
 
 describe("given two edges and two meterings", () => {
@@ -25,7 +25,7 @@ describe("given two edges and two meterings", () => {
   });
   afterAll(() => system?.close());
 
-  it("counts every request, evaluation and stream once, whatever goes away meanwhile", async () => {
+  it("counts every request, evaluation and stream once, whichever component fails in the meantime", async () => {
     const story = await beginUsageStory(system, { name: "To the request" });
     const traffic = story.ask();
     await traffic.goesOn();
@@ -45,20 +45,20 @@ describe("given two edges and two meterings", () => {
     await edge.start();
     await traffic.goesOn();
     await traffic.stop();
-    // It listens a moment before it knows what there is, and says so.
+    // While the edge starts, it listens before it has loaded its data, and returns 503.
     const whileItStarts = new RegExp(`^${edge.name}: .*: 503,`);
     expect(traffic.complaints.filter((complaint) => !whileItStarts.test(complaint))).toEqual([]);
     const { tenant, before } = story;
     expect(await faultsOfUsage(system, tenant, [...before, ...traffic.sent])).toEqual([]);
   });
 
-  it("counts a message once that was counted by a metering which died before it could say so", async () => {
+  it("counts a message once if a metering counted it and died before it acknowledged it", async () => {
     const story = await beginUsageStory(system, { name: "Counted and not said" });
     const traffic = story.ask();
     await traffic.goesOn();
     for (const { gate } of system.meterings) gate.shutBefore("+ACK");
     await eventually(() => system.meterings.every(({ gate }) => gate.holds("+ACK")), {
-      because: "both have counted and could not say so",
+      because: "both have counted and not acknowledged",
     });
     await Promise.all([killOne(system.meterings), killOne(system.meterings)]);
     await startReadyMetering(system);
@@ -68,7 +68,7 @@ describe("given two edges and two meterings", () => {
     expect(await faultsOfUsage(system, tenant, [...before, ...traffic.sent])).toEqual([]);
   });
 
-  it("loses of an edge that is killed no more than its last second", async () => {
+  it("loses no more than the last second of a killed edge", async () => {
     const story = await beginUsageStory(system, { name: "Killed" });
     const traffic = story.ask();
     await traffic.goesOn(1_000);

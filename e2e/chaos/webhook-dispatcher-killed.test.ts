@@ -6,10 +6,10 @@ import { killOne, startReadyDispatcher } from "../src/system/replicas.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 import type { CreatedFlag } from "../src/traffic/changes.ts";
 
-/** Long enough to lock a table before the retry, and waited for by nobody else. */
+/** Long enough to lock a table before the retry. No test waits for the full delay. */
 const retryDelay = "3s";
 
-describe("given a dispatcher that is killed with a delivery in its hands", () => {
+describe("given a dispatcher that is killed while it handles a delivery", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({
@@ -30,7 +30,7 @@ describe("given a dispatcher that is killed with a delivery in its hands", () =>
     return { story, flag };
   }
 
-  it("has the next one send what it was about to claim", async () => {
+  it("sends it from the next process if it was about to be claimed", async () => {
     const { story, flag } = await begin("Claiming");
     story.receiver.answer({ kind: "answer", status: 503 });
     await story.switchByHand(flag, true);
@@ -39,7 +39,7 @@ describe("given a dispatcher that is killed with a delivery in its hands", () =>
     const unlock = await lockTable(system.sql, "webhooks.deliveries", "share");
     await awaitLockWaiters(system.sql, "webhooks.deliveries");
     await kill();
-    // Whoever waits goes on when the table is free: the claim may be made, and nobody is there to send.
+    // The waiting statement continues when the lock is released: the claim may be made, but no process sends it.
     await unlock();
     await story.endClaims();
     await replace();
@@ -47,7 +47,7 @@ describe("given a dispatcher that is killed with a delivery in its hands", () =>
     expect(story.arrived(delivery)).toHaveLength(1);
   });
 
-  it("has the next one send once more what was sent and not answered", async () => {
+  it("sends it once more from the next process if it was sent without a response", async () => {
     const { story, flag } = await begin("Sent");
     story.receiver.answer({ kind: "hang" });
     await story.switchByHand(flag, true);

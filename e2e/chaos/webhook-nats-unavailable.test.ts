@@ -6,17 +6,17 @@ import { type System, startSystem } from "../src/system/system.ts";
 const flags = 4;
 const times = 20;
 const pauseMs = 50;
-/** So many changes before NATS goes, and again before it is back. */
+/** Number of changes before NATS is killed, and again before it is restarted. */
 const part = 20;
 
-describe("given NATS that is killed while changes are told", () => {
+describe("given NATS that is killed while webhooks are sent", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 1, dispatchers: 2, edges: 0 });
   });
   afterAll(() => system?.close());
 
-  it("tells what was changed before, meanwhile and afterwards, each once", async () => {
+  it("delivers every change from before, during and after the outage once", async () => {
     const story = await beginWebhookStory(system, { name: "NATS killed", flags });
     const changes = story.flip({ times, pauseMs });
     await eventually(() => story.receiver.requests.length >= part, { withinMs: 20_000 });

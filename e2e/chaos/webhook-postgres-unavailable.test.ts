@@ -8,12 +8,12 @@ import type { CreatedFlag } from "../src/traffic/changes.ts";
 const flags = 4;
 const times = 20;
 const pauseMs = 50;
-/** So many deliveries before PostgreSQL goes. */
+/** Number of deliveries before PostgreSQL is killed. */
 const part = 20;
-/** Long enough that whoever tries again more and more rarely would be noticed afterwards. */
+/** Long enough to reveal retries whose interval grows too much. */
 const outageMs = 1_000;
 
-describe("given PostgreSQL that fails while changes are told", () => {
+describe("given PostgreSQL that fails while webhooks are sent", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ managements: 1, dispatchers: 2, edges: 0, postgres: "own" });
@@ -21,9 +21,9 @@ describe("given PostgreSQL that fails while changes are told", () => {
   afterAll(() => system?.close());
 
   /**
-   * Has commits wait for a copy that nobody makes: they are made, and nobody is told of it. PostgreSQL
-   * takes a setting over in its own time, so commits of ours go on until one of them waits. Answers how
-   * to have them answered again.
+   * Lets commits succeed without a response, because they wait for a standby that does not exist. PostgreSQL applies
+   * the setting with a delay, so this commits repeatedly until one commit waits. Returns the function that ends the
+   * state.
    */
   async function keepCommitsUnanswered(): Promise<() => Promise<void>> {
     const ours = await system.sql.reserve();
@@ -51,7 +51,7 @@ describe("given PostgreSQL that fails while changes are told", () => {
   const unansweredDispatchers = async () =>
     (await unansweredCommits()).filter(({ user }) => user === "webhooks_runtime");
 
-  it("loses nothing when it is killed, and sends nothing again that it could not record meanwhile", async () => {
+  it("loses nothing when it is killed, and does not repeat a delivery that it could not record in time", async () => {
     const story = await beginWebhookStory(system, { name: "PostgreSQL killed", flags });
     const changes = story.flip({ times, pauseMs });
     await eventually(() => story.receiver.requests.length >= part, { withinMs: 20_000 });
@@ -68,7 +68,7 @@ describe("given PostgreSQL that fails while changes are told", () => {
     expect(await story.deliveries()).toHaveLength(flags * times);
   });
 
-  it("keeps an attempt once when the answer to its recording was lost", async () => {
+  it("records an attempt once when the response to its commit was lost", async () => {
     const story = await beginWebhookStory(system, { name: "Answer lost" });
     const before = await countDelivered(system.dispatchers);
     const [flag] = story.flags as [CreatedFlag];
@@ -83,14 +83,14 @@ describe("given PostgreSQL that fails while changes are told", () => {
     for (const { pid } of await unansweredDispatchers())
       await system.sql`select pg_terminate_backend(${pid})`;
     await answerCommits();
-    // Whoever was not answered asks again, and survives what it finds.
+    // A dispatcher that received no response records the attempt again, and handles the existing record.
     await eventually(async () => (await countDelivered(system.dispatchers)) === before + 1);
     expect(await story.faults()).toEqual([]);
     expect((await story.deliveryThatIs("delivered")).attemptsMade).toBe(1);
   });
 });
 
-/** How many deliveries the processes have recorded as delivered, by their own count. */
+/** Returns the number of deliveries that the processes have recorded as delivered, by their metrics. */
 async function countDelivered(dispatchers: readonly Dispatcher[]): Promise<number> {
   const texts = await Promise.all(
     dispatchers.map(async ({ metricsUrl }) => (await fetch(`${metricsUrl}/metrics`)).text()),

@@ -9,25 +9,25 @@ import { type System, startSystem } from "../src/system/system.ts";
 const flags = 10;
 const times = 20;
 const pauseMs = 250;
-/** A target takes up to so long, so that there is mostly something under way when a process dies. */
+/** Maximum response time of a target, so that most kills interrupt a delivery. */
 const maxAnswerMs = 80;
-/** Events in a killed dispatcher's hands come again after five seconds, several times in a row at worst. */
+/** Events of a killed dispatcher are redelivered after five seconds, in the worst case several times in a row. */
 const settleWithinMs = 60_000;
 
-describe("given two dispatchers that are killed and started again at random", () => {
+describe("given two dispatchers that are killed and restarted at random", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({
       managements: 1,
       dispatchers: 2,
       edges: 0,
-      // A broken connection is tried again soon; as often as there may be kills.
+      // A broken connection is retried soon, and as often as kills can happen.
       settings: () => ({ "webhook-dispatcher": { WEBHOOK_RETRY_DELAYS: "100ms,100ms,1s" } }),
     });
   });
   afterAll(() => system?.close());
 
-  /** Kills and starts, with up to two in service, until the changes are made. */
+  /** Kills and starts processes, with up to two in service, until all changes are made. */
   async function disturb(until: Promise<void>): Promise<string[]> {
     const done: string[] = [];
     const starting: Promise<unknown>[] = [];
@@ -50,7 +50,7 @@ describe("given two dispatchers that are killed and started again at random", ()
     return done;
   }
 
-  it("delivers each of 200 changes, and twice only what died between claiming and recording", async () => {
+  it("delivers each of 200 changes, and repeats only those between claim and record during a kill", async () => {
     const story = await beginWebhookStory(system, { name: "At random", flags });
     story.receiver.answer(() => ({
       kind: "answer",
@@ -59,7 +59,7 @@ describe("given two dispatchers that are killed and started again at random", ()
     }));
     const disturbances = await disturb(story.flip({ times, pauseMs }).ended);
     await awaitAllAttempted(system.sql, system.nats.url, settleWithinMs);
-    // They end what is under way; so what is still claimed afterwards is of those that were killed.
+    // A stopping dispatcher finishes its attempts. So all claims that remain belong to killed dispatchers.
     await Promise.all(system.dispatchers.splice(0).map((one) => one.stop()));
     const orphans = await story.endClaims();
     await startReadyDispatcher(system);

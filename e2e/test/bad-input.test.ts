@@ -30,9 +30,9 @@ import {
 } from "../src/traffic/raw-request.ts";
 
 /**
- * Every route of the public document, asked in every wrong way: the answer is the contract's error,
- * nothing is half done, and the processes go on. Routes come from the generated document, so a new
- * one is walked as soon as it is there; a new kind of id has to be made known in `idsOf`.
+ * Sends every kind of invalid request to every route of the public API. The response must be the documented error,
+ * nothing may be changed, and the processes must keep running. The routes come from the generated OpenAPI document, so
+ * new routes are included. A new kind of id must be added to `idsOf`.
  */
 const statusOfCode: Record<string, number> = {
   AUTH_001: 401,
@@ -53,18 +53,18 @@ const json = { "content-type": "application/json" };
 
 type Expectation = { what: string; asked: RawRequest; codes: readonly string[] };
 
-/** What OFREP answers has the shape that OFREP says. */
+/** All routes except OFREP, whose errors have another shape. */
 const all = operations().filter(({ path }) => !path.startsWith("/ofrep/"));
 const withBody = all.filter((operation) => operation.body !== undefined);
 const withIds = all.filter((operation) => operation.pathParameters.length > 0);
 /** `npm test` sends half of the kinds of keys, ids and bodies that every route rejects in the same way. */
 const fewKinds = 8;
-/** Smallest number of generated bodies that fit, and that do not fit, of each operation. */
+/** Minimum number of valid and of invalid generated bodies for each operation. */
 const fewBodies = isThorough ? 9 : 4;
 const isSdk = (operation: Operation) => operation.path.startsWith("/api/v1/sdk/");
 const disableAt = "2099-01-02T00:00:00Z";
 
-describe("given requests that are wrong", () => {
+describe("given invalid requests", () => {
   let system: System;
   let gateway: ServiceProcess;
   let receiver: Receiver;
@@ -104,7 +104,7 @@ describe("given requests that are wrong", () => {
   const keyFor = (operation: Operation) =>
     bearer(operation.accepts.has("serverKey") ? mine.serverKey : operatorToken);
 
-  /** A request that would succeed, to be spoilt in one way. */
+  /** Returns a valid request, of which callers make one part invalid. */
   function right(operation: Operation): RawRequest & { headers: Record<string, string> } {
     return {
       method: operation.method,
@@ -116,7 +116,7 @@ describe("given requests that are wrong", () => {
     };
   }
 
-  /** Asks all, and answers in words what was not answered as expected. */
+  /** Sends all requests. Returns descriptions of unexpected responses. */
   async function complaints(expectations: readonly Expectation[]): Promise<string[]> {
     const found: string[] = [];
     const remaining = [...expectations];
@@ -124,7 +124,7 @@ describe("given requests that are wrong", () => {
       for (let next = remaining.pop(); next !== undefined; next = remaining.pop()) {
         const complaint = await sendRaw(gateway.url, next.asked).then(
           (answer) => complaintAbout(answer, next.codes, next.asked.method),
-          (error: Error) => `no answer: ${error.message} ${(error.cause as Error)?.message}`,
+          (error: Error) => `no response: ${error.message} ${(error.cause as Error)?.message}`,
         );
         if (complaint !== undefined)
           found.push(`${next.what}: ${complaint} [${inWords(next.asked)}]`);
@@ -140,10 +140,10 @@ describe("given requests that are wrong", () => {
     codes: readonly string[],
     method: string,
   ): string | undefined {
-    if (answer.headers["x-request-id"] === undefined) return "the answer has no X-Request-Id";
+    if (answer.headers["x-request-id"] === undefined) return "the response has no X-Request-Id";
     if (method === "HEAD") {
       const statuses = codes.map((code) => statusOfCode[code]);
-      return statuses.includes(answer.status) ? undefined : `answered ${answer.status}`;
+      return statuses.includes(answer.status) ? undefined : `status ${answer.status}`;
     }
     const { error, ...more } = parsed(answer.text) as { error?: Record<string, unknown> };
     const shown = `${answer.status} ${answer.text.slice(0, 200)}`;
@@ -169,7 +169,7 @@ describe("given requests that are wrong", () => {
     }
   }
 
-  /** Nothing was done, and everything goes on. */
+  /** Checks that the requests changed nothing, and that all processes are still healthy. */
   async function expectNothingDone(work: () => Promise<string[]>): Promise<void> {
     const before = await databaseContent(system.sql);
     expect(await work()).toEqual([]);
@@ -194,7 +194,7 @@ describe("given requests that are wrong", () => {
     expect(withBody.length).toBeGreaterThan(8);
   });
 
-  it("lets nobody in without a key that works", async () => {
+  it("rejects all requests without a valid key", async () => {
     const [, id] = mine.serverKey.split("_");
     const unusedSecret = "A".repeat(43);
     const headers: [string, Record<string, string | string[]>][] = [
@@ -209,9 +209,9 @@ describe("given requests that are wrong", () => {
       ["a very long key", bearer("h".repeat(10_000))],
       ["an unknown key", bearer(`hs_${"a".repeat(16)}_${unusedSecret}`)],
       ["a known id with another secret", bearer(`hs_${id}_${unusedSecret}`)],
-      ["a server key in a client key's dress", bearer(mine.serverKey.replace("hs_", "hc_"))],
-      ["a client key in a server key's dress", bearer(mine.clientKey.replace("hc_", "hs_"))],
-      ["an inherited property's name", bearer("hs___proto_______constructor")],
+      ["a server key with the prefix hc_", bearer(mine.serverKey.replace("hs_", "hc_"))],
+      ["a client key with the prefix hs_", bearer(mine.clientKey.replace("hc_", "hs_"))],
+      ["the name of an inherited property", bearer("hs___proto_______constructor")],
       ["bytes beyond ASCII", { authorization: "Bearer hs_\u00ff\u00fe" }],
     ];
     await expectNothingDone(() =>
@@ -227,7 +227,7 @@ describe("given requests that are wrong", () => {
     );
   });
 
-  it("lets nobody in with the wrong kind of key", async () => {
+  it("rejects the wrong kind of key", async () => {
     const tokens: Record<string, string> = {
       clientKey: mine.clientKey,
       serverKey: mine.serverKey,
@@ -251,13 +251,13 @@ describe("given requests that are wrong", () => {
     );
   });
 
-  it("takes no other tenant's ids in a body", async () => {
+  it("rejects ids of other tenants in a body", async () => {
     await expectNothingDone(() =>
       complaints(
         withBody
           .filter(({ body }) => JSON.stringify(body?.schema).includes("IssueKey"))
           .map((operation) => ({
-            what: "their user",
+            what: "a user of another tenant",
             asked: {
               ...right(operation),
               body: JSON.stringify(exampleOf(operation.body?.schema ?? {}, fieldsOf(theirs))),
@@ -268,7 +268,7 @@ describe("given requests that are wrong", () => {
     );
   });
 
-  it("answers an id that cannot be one as one that nothing has", async () => {
+  it("returns the same error for a malformed id as for an unknown one", async () => {
     const malformed = [
       "not-an-id",
       "0",
@@ -304,7 +304,7 @@ describe("given requests that are wrong", () => {
     );
   });
 
-  it("takes no body that is not JSON in UTF-8", async () => {
+  it("rejects bodies that are not JSON in UTF-8", async () => {
     const deep = "[".repeat(30_000);
     const bodies: [string, string | Buffer][] = [
       ["broken JSON", '{"key": '],
@@ -314,11 +314,11 @@ describe("given requests that are wrong", () => {
       ["a raw control character", '{"name": "a\u0007b"}'],
       ["an unfinished nesting", deep],
       ["a nesting that is too deep", deep + "]".repeat(30_000)],
-      ["bad UTF-8", Buffer.from([0x7b, 0x22, 0x6e, 0x22, 0x3a, 0x22, 0xff, 0xfe, 0x22, 0x7d])],
+      ["invalid UTF-8", Buffer.from([0x7b, 0x22, 0x6e, 0x22, 0x3a, 0x22, 0xff, 0xfe, 0x22, 0x7d])],
       ["UTF-8 that is cut off", Buffer.from([0x22, 0xe2, 0x82, 0x22])],
       ["UTF-16", Buffer.from('\ufeff{"name":"a"}', "utf16le")],
       ["an array", "[]"],
-      ["an array of what was asked for", '[{"name":"a"}]'],
+      ["an array of the expected object", '[{"name":"a"}]'],
       ["a string", '"name"'],
       ["a number", "1"],
       ["true", "true"],
@@ -337,7 +337,7 @@ describe("given requests that are wrong", () => {
     );
   });
 
-  it("takes no body where there is nothing to say in one", async () => {
+  it("rejects a body where none is expected", async () => {
     const bodies = ['{"x": 1}', '{"to": "before"}', "null", "[]", "1"];
     const withoutBody = all.filter(({ method, body }) => method !== "GET" && body === undefined);
     await expectNothingDone(() =>
@@ -357,7 +357,7 @@ describe("given requests that are wrong", () => {
     );
   });
 
-  it("takes no body of another media type, charset or encoding", async () => {
+  it("rejects other media types, charsets and encodings", async () => {
     const types: [string, Record<string, string>][] = [
       ["no type", {}],
       ["text", { "content-type": "text/plain" }],
@@ -381,7 +381,7 @@ describe("given requests that are wrong", () => {
     );
   });
 
-  it("takes no body that is too large", async () => {
+  it("rejects bodies that are too large", async () => {
     await expectNothingDone(() =>
       complaints(
         withBody.map((operation) => {
@@ -397,7 +397,7 @@ describe("given requests that are wrong", () => {
     );
   });
 
-  it("takes no wrong value in any field, and no field that it does not know", async () => {
+  it("rejects a wrong value in any field, and unknown fields", async () => {
     const strict = withBody.filter((operation) => !isSdk(operation));
     await expectNothingDone(() =>
       complaints(
@@ -423,7 +423,7 @@ describe("given requests that are wrong", () => {
     );
   });
 
-  it("takes no query that does not fit", async () => {
+  it("rejects invalid query parameters", async () => {
     const wrong = ["", "%ff", "%00", "a b".replace(" ", "%20"), "-1", "9".repeat(400), "[]"];
     await expectNothingDone(() =>
       complaints(
@@ -448,7 +448,7 @@ describe("given requests that are wrong", () => {
     );
   });
 
-  it("has nothing under a method or path that is not in the document", async () => {
+  it("returns 404 for methods and paths that are not in the document", async () => {
     const methods = [
       "GET",
       "POST",
@@ -493,7 +493,7 @@ describe("given requests that are wrong", () => {
     await expectNothingDone(() => complaints([...unknownMethods, ...unknownPaths]));
   });
 
-  it("refuses headers that are too large, and takes odd ones for what they are", async () => {
+  it("rejects headers that are too large, and accepts unusual ones", async () => {
     const large: [string, Record<string, string>][] = [
       ["one large header", { "x-large": "a".repeat(40_000) }],
       [
@@ -510,7 +510,7 @@ describe("given requests that are wrong", () => {
       accept: "nonsense/*;q=banana",
       "transfer-encoding-x": "chunked",
     };
-    // It means nothing to who manages flags, and says who is asking to who evaluates them.
+    // Management routes ignore this header. SDK routes read the user from it.
     const brokenContext = { "x-user-context": "{broken" };
     await expectNothingDone(async () => [
       ...(await complaints(
@@ -526,14 +526,14 @@ describe("given requests that are wrong", () => {
         all
           .filter(({ method, accepts }) => method === "GET" && accepts.has("operatorToken"))
           .map((operation) => ({
-            what: "odd headers with a key of nobody",
+            what: "unusual headers with an unknown key",
             asked: { ...right(operation), headers: { ...odd, ...bearer("nobody") } },
             codes: ["AUTH_001"],
           })),
       )),
       ...(await complaints(
         all.filter(isSdk).map((operation) => ({
-          what: "a user context that is broken",
+          what: "a malformed user context",
           asked: {
             ...right(operation),
             headers: { ...right(operation).headers, ...odd, ...brokenContext },
@@ -556,11 +556,11 @@ describe("given requests that are wrong", () => {
     }
   });
 
-  it("takes no schedule that makes no sense, and keeps the one that is there", async () => {
+  it("rejects invalid schedules, and keeps the existing one", async () => {
     const path = `/api/v1/flags/${mine.flagId}/environments/${mine.environmentId}/schedule`;
     const bodies: [string, object][] = [
       ["no time", {}],
-      ["two times that are null", { enable_at: null, disable_at: null }],
+      ["two null times", { enable_at: null, disable_at: null }],
       ["the same time twice", { enable_at: enableAt, disable_at: enableAt }],
       [
         "the same time in other words",
@@ -600,7 +600,7 @@ describe("given requests that are wrong", () => {
     );
   });
 
-  it("takes no webhook that makes no sense, and keeps the one that is there", async () => {
+  it("rejects invalid webhooks, and keeps the existing one", async () => {
     const fits = { name: "another", url: receiver.url, events: ["flag.created"] };
     const urls = [
       "",
@@ -632,13 +632,13 @@ describe("given requests that are wrong", () => {
       ["an unknown event", ["flag.created", "flag.renamed"]],
       ["an event twice", ["flag.created", "flag.created"]],
       ["an event in other case", ["Flag.Created"]],
-      ["all events at once", ["*"]],
+      ["a wildcard", ["*"]],
     ];
     const secrets: [string, string][] = [
       ["an empty secret", ""],
       ["a secret that is too long", "a".repeat(257)],
       ["a secret that is too long in bytes", "é".repeat(129)],
-      ["a secret that is no Unicode", "secret\ud800"],
+      ["a secret that is not valid Unicode", "secret\ud800"],
     ];
     const wrong: [string, object][] = [
       ...urls.map((url): [string, object] => [`the URL ${url.slice(0, 40)}`, { url }]),
@@ -648,9 +648,9 @@ describe("given requests that are wrong", () => {
     ];
     const overlaps: [string, object][] = [
       ["an overlap without a secret", { secret_overlap_seconds: 60 }],
-      ["an overlap with no secret", { secret: null, secret_overlap_seconds: 60 }],
+      ["an overlap with a null secret", { secret: null, secret_overlap_seconds: 60 }],
       ["an overlap that is too long", { secret: "new", secret_overlap_seconds: 604_801 }],
-      ["an overlap below nothing", { secret: "new", secret_overlap_seconds: -1 }],
+      ["a negative overlap", { secret: "new", secret_overlap_seconds: -1 }],
     ];
     const webhooks = `/api/v1/projects/${mine.projectId}/webhooks`;
     const webhook = `${webhooks}/${mine.webhookId}`;
@@ -669,7 +669,7 @@ describe("given requests that are wrong", () => {
         ]),
         ...overlaps.map(([what, part]) => ask(what, "PATCH", webhook, part)),
         {
-          ...ask("a name that is taken", "POST", webhooks, { ...fits, name: "known" }),
+          ...ask("a name that is in use", "POST", webhooks, { ...fits, name: "known" }),
           codes: ["CONFLICT_001"],
         },
         ...["known", "%00", Buffer.from("known").toString("base64url")].map((cursor) => ({
@@ -682,7 +682,7 @@ describe("given requests that are wrong", () => {
     expect(receiver.requests).toHaveLength(2);
   });
 
-  it("lets no page of another origin read what manages flags", async () => {
+  it("does not allow pages of other origins to read management routes", async () => {
     const managing = all.filter((operation) => !isSdk(operation));
     const ofCors = /^access-control-/;
     for (const operation of managing) {
@@ -697,12 +697,12 @@ describe("given requests that are wrong", () => {
         operation.id,
         [404, 401],
       ]);
-      const told = answers.flatMap(({ headers }) => Object.keys(headers));
-      expect(told.filter((name) => ofCors.test(name))).toEqual([]);
+      const sent = answers.flatMap(({ headers }) => Object.keys(headers));
+      expect(sent.filter((name) => ofCors.test(name))).toEqual([]);
     }
   });
 
-  it("takes conditions on a change only as they are meant", async () => {
+  it("accepts only well-formed conditions on a change", async () => {
     const path = `/api/v1/flags/${mine.flagId}`;
     const change = (headers: Record<string, string>): RawRequest => ({
       method: "PATCH",
@@ -723,14 +723,14 @@ describe("given requests that are wrong", () => {
     );
   });
 
-  it("refuses an Idempotency-Key that cannot be one", async () => {
+  it("rejects an invalid Idempotency-Key", async () => {
     const idempotent = all.filter(({ headers }) => headers.has("Idempotency-Key"));
     expect(idempotent.length).toBeGreaterThan(5);
     await expectNothingDone(() =>
       complaints(
         idempotent.flatMap((operation) =>
           ["", "a".repeat(300), "\u00e9"].map((idempotencyKey) => ({
-            what: "an Idempotency-Key that is none",
+            what: "an invalid Idempotency-Key",
             asked: {
               ...right(operation),
               headers: { ...right(operation).headers, "idempotency-key": idempotencyKey },
@@ -760,7 +760,10 @@ describe("given requests that are wrong", () => {
       streamPath = JSON.parse(bulk.text).eventStreams[0].endpoint.requestUri;
     });
 
-    /** Fields with requirements beyond JSON Schema: existing users and plans, future times, hosts, and the syntax of patterns. */
+    /**
+     * Replaces values with requirements beyond JSON Schema: existing users and plans, future times, hosts, and
+     * patterns.
+     */
     const mend: Mend = (field, value) => {
       if (typeof value !== "string") return value;
       const isTime = parseInstant(value) !== undefined;
@@ -788,7 +791,7 @@ describe("given requests that are wrong", () => {
 
     const exampleFor = ({ body }: Operation) => body && mendAll(body.example, mend);
 
-    /** Returns the differences of the answers from the document and from the expectations. */
+    /** Returns the differences between the responses, the document and the expectations. */
     async function differences(
       requests: readonly {
         operation: Operation;
@@ -811,7 +814,7 @@ describe("given requests that are wrong", () => {
       return found;
     }
 
-    it("has for every operation an example that works", async () => {
+    it("has a working example for every operation", async () => {
       for (const operation of documented.filter(({ method }) => method !== "DELETE")) {
         const body = exampleFor(operation);
         expect(
@@ -819,14 +822,14 @@ describe("given requests that are wrong", () => {
             {
               operation,
               body,
-              expected: (status) => (status < 300 ? undefined : `answered ${status}`),
+              expected: (status) => (status < 300 ? undefined : `status ${status}`),
             },
           ]),
         ).toEqual([]);
       }
     });
 
-    it(`has the verdict of its schemas on generated bodies, with the seed ${seed}`, async () => {
+    it(`agrees with its schemas about generated bodies, with the seed ${seed}`, async () => {
       const generated = documented.map(withBodyOnGet).flatMap((operation) =>
         generateBodies(operation, { seed, mend }).map(({ body, problem }) => ({
           operation,
@@ -835,7 +838,7 @@ describe("given requests that are wrong", () => {
           expected: (status: number) =>
             (status === 400) === (problem !== undefined)
               ? undefined
-              : `answered ${status}, and the schema says ${problem ?? "that it fits"}`,
+              : `status ${status}, but the schema reports ${problem ?? "no problem"}`,
         })),
       );
       for (const operation of withBody)
@@ -852,7 +855,7 @@ describe("given requests that are wrong", () => {
       expect(await differences(generated)).toEqual([]);
     });
 
-    it("shows errors, answers without a body and deletions as they are answered", async () => {
+    it("describes errors, responses without a body and deletions correctly", async () => {
       const variants: [what: string, change: (asked: RawRequest) => RawRequest][] = [
         [
           "no key",
@@ -898,7 +901,7 @@ const withHeaders = (asked: RawRequest, headers: Record<string, string>): RawReq
   headers: { ...asked.headers, ...headers },
 });
 
-/** SDK endpoints read a body on `GET` as on `POST`. OpenAPI advises against showing it. */
+/** SDK endpoints read a body on `GET` as on `POST`. The document omits it, because OpenAPI advises against it. */
 function withBodyOnGet(operation: Operation): Operation {
   const { method, path, body } = operation;
   const readsBody = method === "GET" && /^\/api\/v1\/sdk\/(flags|evaluate)$/.test(path);
@@ -906,7 +909,7 @@ function withBodyOnGet(operation: Operation): Operation {
   return { ...operation, body: readsBody ? posted?.body : body };
 }
 
-/** Deletions come last, from the leaves up, and those that only the operator may do at the very end. */
+/** Sorts deletions last, from the leaves up, and those that only the operator may send at the end. */
 function inOrderOfEffects(all: readonly Operation[]): Operation[] {
   const rank = ({ method, accepts, path }: Operation) => {
     if (method !== "DELETE") return 0;

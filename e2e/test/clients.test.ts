@@ -9,7 +9,7 @@ import { describeTargeting } from "./clients/targeting.ts";
 import { describeTime } from "./clients/time.ts";
 import { describeWebhooks } from "./clients/webhooks.ts";
 
-/** Clients of one running system. Each module has its own tenants. */
+/** Tests of clients in one running system. Each module has its own tenants. */
 describe("given processes of every service behind a gateway", () => {
   let system: System;
   let gateway: ServiceProcess;
@@ -26,10 +26,10 @@ describe("given processes of every service behind a gateway", () => {
   });
   afterAll(() => system?.close());
 
-  // The first, because it compares what is stored before and after its requests.
+  // This module is first, because it compares the stored data before and after its requests.
   describe("two organizations, and two projects in one of them", () => describeIsolation(given));
-  // The second, because nothing has gone wrong yet that its edge would log.
-  describe("flags whose rules ask for what is hostile", () => describeHostileContexts(given));
+  // This module is second, because its edge must not have logged errors before.
+  describe("flags whose rules receive hostile contexts", () => describeHostileContexts(given));
   describe("a flag and its clients", () => describeStories(given));
   describe("targeting", () => describeTargeting(given));
   describe("schedules and rollbacks", () => describeTime(given));

@@ -16,9 +16,9 @@ import { type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
 
 /**
- * Faults at every edge of the system, with a mark in all texts that they bring along: PostgreSQL's errors, errors of
- * NATS, answers of upstreams and of webhook targets, broken entries and files. Every process logs the fault, and no log
- * contains the mark.
+ * Causes faults at every interface of the system, with a mark in all their texts: errors of PostgreSQL and NATS,
+ * responses of upstreams and of webhook targets, malformed entries and files. Every process must log the fault, and no
+ * log may contain the mark.
  */
 const mark = "s3cret-mark";
 const schemas = {
@@ -165,7 +165,7 @@ describe("given faults whose texts contain a mark", () => {
       await logsLine(process, "NATS reports an error");
   });
 
-  it("logs broken entries and files without their content", async () => {
+  it("logs malformed entries and files without their content", async () => {
     const bucket = await openSnapshotBucket(system.nats.url);
     const entry = flagInSnapshot(tenant);
     await bucket.spoil(entry, { ...entry.value, enabled: mark, key: { [mark]: mark } });
@@ -174,7 +174,7 @@ describe("given faults whose texts contain a mark", () => {
     await bucket.close();
   });
 
-  it("logs answers of broken upstreams without their texts", async () => {
+  it("logs malformed responses of upstreams without their texts", async () => {
     for (const path of ["/api/v1/flags", "/api/v1/sdk/flags", "/api/v1/usage"])
       expect((await call(`${gateway.url}${path}?token=${mark}`)).status).toBe(503);
     await logsLine(gateway, "request not forwarded");

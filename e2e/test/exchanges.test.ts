@@ -15,7 +15,7 @@ const names = [
   "malformed",
 ];
 
-describe("given the recorded exchanges of a whole system", () => {
+describe("given the recorded exchanges of a complete system", () => {
   let recorded: Map<string, string>;
 
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describe("given the recorded exchanges of a whole system", () => {
     for (const [name, text] of recorded) writeFileSync(`${folder}${name}.txt`, text);
   }, 180_000);
 
-  it.each(names)("answers as recorded: %s", (name) => {
+  it.each(names)("responds as recorded: %s", (name) => {
     expect(recorded.get(name)).toBe(readFileSync(`${folder}${name}.txt`, "utf8"));
   });
 });

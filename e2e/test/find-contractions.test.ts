@@ -26,7 +26,7 @@ const released: DatabaseSchema = {
   functions: ["management.present_time() returns timestamp with time zone"],
 };
 
-/** The released schema with members of one part added, replaced, or (undefined) removed. */
+/** Returns the released schema with members of one part added, replaced, or (undefined) removed. */
 function withPart(
   part: "columns" | "rules",
   changed: Record<string, DatabaseSchema["columns"][string] | typeof check | undefined>,
@@ -108,7 +108,7 @@ describe("a schema that contracts", () => {
       }),
       "new rule: management.users.email_given CHECK (email like '%@%')",
     ],
-  ])("is found by %s", (_change, after, found) => {
+  ])("is reported for %s", (_change, after, found) => {
     expect(findContractions(released, after)).toEqual([found]);
   });
 });

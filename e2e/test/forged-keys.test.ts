@@ -17,8 +17,8 @@ import { awaitLeader, type Replica, type System, startSystem } from "../src/syst
 import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
 
 /**
- * A client that can write everywhere in NATS. It must not get an API key that works, on any service that reads
- * keys, and keys that work must keep working. Management restores the entries that such a client replaces.
+ * Tests a client that can write to all of NATS. It must not obtain a working API key on any service that reads keys,
+ * and working keys must keep working. Management restores the entries that such a client replaces.
  */
 const otherProject = "0192f0c1-0000-7000-8000-000000000001";
 const deletion = JSON.stringify({
@@ -26,13 +26,13 @@ const deletion = JSON.stringify({
   version: 9,
   committed_at: "2027-01-01T00:00:00.000Z",
 });
-/** The others store the answer of the API, or an entry under a subject that is not the bucket's. */
+/** The ways that store the payload itself. The others store an API response, or an entry under another subject. */
 const storesEntries: ReadonlySet<string> = new Set(["publish", "direct get"]);
-/** Without pauses, the requests would keep the rebuild of the snapshot from the processors. */
+/** Pause between requests. Without it, the requests would slow down the rebuild of the snapshot. */
 const betweenRequestsMs = 5;
 type Reader = Pick<Replica, "url" | "metricsUrl" | "log"> & { name: string; path: string };
 
-describe("given a client of NATS that can write to the snapshot", () => {
+describe("given a NATS client that can write to the snapshot", () => {
   let system: System;
   let forger: Forger;
   let tenant: Tenant;
@@ -69,7 +69,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
 
   const addressOf = ({ url, metricsUrl, log }: Replica) => ({ url, metricsUrl, log });
 
-  /** Asks every reader with a key. */
+  /** Sends a request with the key to every reader. */
   async function answersTo(key: string): Promise<{ name: string; status: number }[]> {
     return Promise.all(
       readers.map(async ({ name, url, path }) => {
@@ -116,7 +116,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
     });
   }
 
-  /** Rejected entries so far, by reader. */
+  /** Returns the number of rejected entries so far, for each reader. */
   async function rejected(): Promise<number[]> {
     return Promise.all(
       readers.map(async ({ metricsUrl }) => {
@@ -127,7 +127,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
     );
   }
 
-  /** Runs the work, and returns the readers that accepted a key meanwhile, and those that did not. */
+  /** Runs the work. Returns the readers that accepted a key in the meantime, and those that rejected it. */
   async function observe(key: string, work: () => Promise<void>) {
     const [accepted, rejected] = [new Set<string>(), new Set<string>()];
     let isOver = false;
@@ -135,7 +135,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
       do {
         for (const { name, status } of await answersTo(key)) {
           if (status === 200) accepted.add(name);
-          // Edges answer 429 to an address with many invalid keys.
+          // Edges return 429 to an address with many invalid keys.
           if (status === 401 || status === 429) rejected.add(name);
         }
         await delay(betweenRequestsMs);
@@ -164,11 +164,11 @@ describe("given a client of NATS that can write to the snapshot", () => {
       const now = await forger.epoch();
       return now === epoch ? undefined : now;
     });
-    // They log the epoch of the snapshot that they have read.
+    // The readers log the epoch of the snapshot that they have loaded.
     await eventually(() => readers.every(({ log }) => log().includes(next)));
   }
 
-  it.each(someOf(ways, 2))("gets no key by an entry that it stores by %s", async (way) => {
+  it.each(someOf(ways, 2))("obtains no key by an entry that it stores by %s", async (way) => {
     const { address, payload } = await issue();
     const made = makeApiKey("server", randomBytes);
     const forged = {
@@ -194,7 +194,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
   const forgeries: Forgery[] = [
     ["another secret", edited({ secret_sha256: "0".repeat(64), version: 2 })],
     ["a deletion", () => deletion],
-    ["no entry", () => "nothing"],
+    ["an invalid entry", () => "nothing"],
     ["another kind of key", edited({ key_kind: "client", version: 2 })],
     ["another project", edited({ project_id: otherProject, version: 2 })],
     ["a later expiry", edited({ expires_at: "2099-01-01T00:00:00.000Z", version: 2 })],
@@ -217,12 +217,12 @@ describe("given a client of NATS that can write to the snapshot", () => {
   );
 
   const earlierEntries: [what: string, forge: (payload: string) => string][] = [
-    ["its entry from before", (payload) => payload],
+    ["its previous entry", (payload) => payload],
     ["that entry with a newer version", edited({ version: 9 })],
   ];
 
   it.each(someOf(earlierEntries, 1))(
-    "does not bring a revoked key back by storing %s",
+    "does not restore a revoked key by storing %s",
     async (_what, forge) => {
       const revoked = await issue();
       await revoke(revoked);
@@ -238,14 +238,14 @@ describe("given a client of NATS that can write to the snapshot", () => {
   const completions: [what: string, complete: () => string][] = [
     ["another epoch", () => JSON.stringify({ epoch: randomUUID() })],
     [
-      "another epoch to which no entry belongs",
+      "another epoch without entries",
       () => JSON.stringify({ epoch: randomUUID(), from: Number.MAX_SAFE_INTEGER }),
     ],
-    ["an answer of NATS", () => '{"type":"io.nats.jetstream.api.v1.stream_info_response"}'],
+    ["a response of NATS", () => '{"type":"io.nats.jetstream.api.v1.stream_info_response"}'],
   ];
 
   it.each(someOf(completions, 1))(
-    "neither stops a key nor revives a revoked one by %s",
+    "neither stops a key nor restores a revoked one by %s",
     async (_what, complete) => {
       const [victim, revoked] = [await issue(), await issue()];
       await eventually(async () => (await acceptedBy(victim.key)).length === readers.length);
@@ -275,7 +275,7 @@ describe("given a client of NATS that can write to the snapshot", () => {
     expect(await acceptedBy(expiring.key)).toEqual([]);
   });
 
-  it("gets no key from services that start while management cannot restore the snapshot", async () => {
+  it("obtains no key from services that start while management cannot restore the snapshot", async () => {
     const [management] = system.managements as [Replica];
     const victim = await issue();
     const made = makeApiKey("server", randomBytes);

@@ -11,7 +11,7 @@ import { must } from "../src/system/tenancy.ts";
 import { markedRequests } from "../src/traffic/marked-requests.ts";
 import { sendRaw } from "../src/traffic/raw-request.ts";
 
-/** The whole of Halyard as `npm start` starts it, on a new home. */
+/** Tests a complete Halyard, started by `npm start` on a new home. */
 const pageOf = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
 const flagKey = "checkout";
 const marks = createMarks();
@@ -30,7 +30,7 @@ afterAll(async () => {
   await launched?.remove();
 });
 
-it("the printed lines, and then the README, work when they are followed, also for the second time", async () => {
+it("the printed commands, and then the README, work when followed twice", async () => {
   const printed = launched.output().match(/^ {2}curl .*$/gm) ?? [];
   expect(printed).toHaveLength(2);
   for (const line of printed) await shell.run(line);
@@ -39,12 +39,12 @@ it("the printed lines, and then the README, work when they are followed, also fo
   expect(await followPage(shell, steps)).toBe(2);
 });
 
-it("docs/tutorial.md works when it is followed, also for the second time", async () => {
+it("docs/tutorial.md works when followed twice", async () => {
   expect(await followPage(shell, pageOf("docs/tutorial.md"))).toBeGreaterThan(10);
   expect(launched.output().match(/management ended by SIGKILL/g)).toHaveLength(2);
 });
 
-/** The same as for single processes: all that PostgreSQL, NATS, the services and their logs keep is in the home. */
+/** The privacy test for a complete home: it contains all data of PostgreSQL, NATS and the services, and their logs. */
 describe("given requests with marked users, and the end of all processes", () => {
   let files: Source[];
   const complaints: string[] = [];
@@ -74,17 +74,17 @@ describe("given requests with marked users, and the end of all processes", () =>
     files = [...filesWritten([launched.home], 0)];
   });
 
-  it("has answered every request as it was meant to", () => {
+  it("has returned the expected response to every request", () => {
     expect(complaints).toEqual([]);
   });
 
-  it("has left nothing of a user in any file, nor printed it", () => {
-    const printed = { name: "what was printed", content: launched.output() };
+  it("has left no user data in any file or in the output", () => {
+    const printed = { name: "the output", content: launched.output() };
     expect(marks.traces([...files, printed])).toEqual([]);
   });
 
   it.each(["postgres", "nats", "sdk-edge", "management.log"])(
-    "would have found it in %s",
+    "would have found them in %s",
     (part) => {
       const found = findTraces(
         files.filter(({ name }) => name.includes(part)),

@@ -11,7 +11,7 @@ import {
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 
-/** Processes with a wrong password for NATS. */
+/** Tests processes with a wrong password for NATS. */
 let nats: TestNats;
 let database: TestDatabase;
 
@@ -50,7 +50,7 @@ describe("given a process whose login NATS rejects", () => {
       const problem = await eventually(() => problemOf(process));
       expect(problem).toMatch(/authorization violation/i);
       await eventually(() => process.log().includes("NATS rejected the login"));
-      // An attempt begins when the one before was rejected and its reason processed.
+      // A new attempt starts after the previous one was rejected and its reason processed.
       const before = attempts;
       await eventually(() => attempts > before + 3);
       expect(process.log().match(/NATS rejected the login/g)).toHaveLength(1);

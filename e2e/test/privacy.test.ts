@@ -36,33 +36,33 @@ import {
 } from "../src/traffic/raw-request.ts";
 
 /**
- * Who asks is nobody else's business: whatever is sent about a user, right or wrong, is used for the
- * answer and left nowhere. Every process logs all that it can, and may write to no file but the edge's
- * disk cache; at the end all that is left of the system is searched for what was sent. The same search
- * finds what was put there on purpose.
+ * User data must not be stored or logged. Everything that a request contains about a user, valid or invalid, is used
+ * for the response only. Every process logs at the lowest level, and may write to no file except the edge's disk cache.
+ * At the end, all data that the system leaves are searched for user data. The same search must find data that were
+ * planted on purpose.
  */
 const flagKey = "checkout";
 const atOnce = 8;
-/** Most of what is asked is admitted, and then counted. */
+/** Minimum number of counted requests. Most requests are accepted, and thereby counted. */
 const leastCounted = 300;
-/** A key ends in its secret, which may itself hold the character that stands before it. */
+/** Length of the secret at the end of a key. The secret may contain the separator, so the key cannot be split there. */
 const secretLength = 43;
 
 const marks = createMarks();
 const planted = createMarks();
 const plant = planted.next();
 const webhookSecret = createMarks().next();
-/** Credentials are searched for together with the marks. */
+/** Credentials, which are searched for together with the marks. */
 const secrets: string[] = [webhookSecret];
 
-describe("given a system that logs all it can, and requests with marked users", () => {
+describe("given a system that logs everything, and requests with marked users", () => {
   let collector: Server;
   let collected = 0;
   let receiver: Receiver;
   let system: System;
   let gateway: ServiceProcess;
   let edge: Edge;
-  let overheard: CapturedTraffic;
+  let captured: CapturedTraffic;
   let tenant: Tenant;
   let flagId: string;
   const exits: (number | NodeJS.Signals)[] = [];
@@ -84,12 +84,12 @@ describe("given a system that logs all it can, and requests with marked users", 
       meterings: 1,
       edges: 1,
       postgres: "own",
-      settings: talkative,
+      settings: traceSettings,
     });
     gateway = await system.startGateway();
     [edge] = system.edges as [Edge];
-    overheard = await captureTraffic(system.nats.url);
-    system.endsWithSystem(overheard.close);
+    captured = await captureTraffic(system.nats.url);
+    system.endsWithSystem(captured.close);
     const sinceMs = Date.now();
     await prepare();
     await askEverything();
@@ -106,8 +106,10 @@ describe("given a system that logs all it can, and requests with marked users", 
     collector?.close();
   });
 
-  /** Every process logs everything, and would tell a collector of traces if it knew how to. */
-  function talkative(directory: string): Settings {
+  /**
+   * Lets every process log everything, and sets the variables with which a tracing library would find the collector.
+   */
+  function traceSettings(directory: string): Settings {
     const { port } = collector.address() as AddressInfo;
     const everywhere = {
       LOG_LEVEL: "trace",
@@ -135,7 +137,7 @@ describe("given a system that logs all it can, and requests with marked users", 
 
   const addresses = () => [gateway.url, edge.url];
 
-  /** A flag that asks for what is marked, with a plant in its rules. */
+  /** Creates a flag whose rules use the marked attributes, with a plant in its rules. */
   async function prepare(): Promise<void> {
     tenant = await createTenant(gateway.url, { name: "Private" });
     secrets.push(...[tenant.clientKey, tenant.serverKey].map((key) => key.slice(-secretLength)));
@@ -186,15 +188,15 @@ describe("given a system that logs all it can, and requests with marked users", 
       body: { key: "second", name: "Second", enabled: true },
     });
     for (const stream of streams.flat()) {
-      const tells = /"second":true|refetchEvaluation/;
-      await eventually(() => tells.test(JSON.stringify(stream.events)), {
-        because: "a stream hears of the change",
+      const change = /"second":true|refetchEvaluation/;
+      await eventually(() => change.test(JSON.stringify(stream.events)), {
+        because: "the stream has received the change",
       });
       answers.push({ name: "a stream", content: JSON.stringify([stream.headers, stream.events]) });
     }
   }
 
-  /** Who asks means nothing to those who manage, but may be told them, say by a client that always does so. */
+  /** Sends a management request with user data, which such routes ignore, but a client may always send. */
   function manage(what: string, status: number, asked: Omit<RawRequest, "headers">) {
     const headers = {
       authorization: `Bearer ${tenant.serverKey}`,
@@ -210,12 +212,12 @@ describe("given a system that logs all it can, and requests with marked users", 
     const body = JSON.stringify({ enable_at: "2099-01-01T00:00:00Z" });
     await manage("a schedule", 201, { method: "POST", path, body });
     const wrong = JSON.stringify({ enable_at: marks.next() });
-    await manage("a schedule that is none", 400, { method: "POST", path, body: wrong });
+    await manage("an invalid schedule", 400, { method: "POST", path, body: wrong });
     const page = `/api/v1/schedules?cursor=${marks.next()}`;
     await manage("a page of schedules", 400, { method: "GET", path: page });
   }
 
-  /** A webhook that is told of a change, looked at and told again. */
+  /** Creates a webhook, delivers an event to it, reads the delivery, and delivers it again. */
   async function deliver(): Promise<void> {
     const webhooks = `/api/v1/projects/${tenant.projectId}/webhooks`;
     const wanted = {
@@ -248,16 +250,16 @@ describe("given a system that logs all it can, and requests with marked users", 
     await manage("a delivery", 200, { method: "GET", path: `${deliveries}/${delivery.id}` });
     await post("a test", 200, `${webhook}/test`);
     await post("a redelivery", 202, `${deliveries}/${delivery.id}/redeliver`);
-    await eventually(() => receiver.requests.length === 3, { because: "it is told again" });
+    await eventually(() => receiver.requests.length === 3, { because: "it is delivered again" });
     for (const query of [`cursor=${marks.next()}`, `status=${marks.next()}`])
       await manage("a page of deliveries", 400, { method: "GET", path: `${deliveries}?${query}` });
-    const told = receiver.requests.map(({ path, headers, raw }) =>
+    const parts = receiver.requests.map(({ path, headers, raw }) =>
       [path, JSON.stringify(headers), raw.toString()].join("\n"),
     );
-    sources.set("what the receiver got", [{ name: "the receiver", content: told.join("\n") }]);
+    sources.set("the requests to the receiver", [{ name: "receiver", content: parts.join("\n") }]);
   }
 
-  /** What was asked is counted, and who asks for the figures may say who they are. */
+  /** Reads usage, with user data in the requests. */
   async function count(): Promise<void> {
     const get = (what: string, status: number, path: string) =>
       manage(what, status, { method: "GET", path });
@@ -275,7 +277,7 @@ describe("given a system that logs all it can, and requests with marked users", 
     await get("the same of no flag", 404, `/api/v1/flags/${tenant.projectId}/usage`);
   }
 
-  /** Streams that are open while something changes: ours, and the one that OFREP offers. */
+  /** Opens streams that receive a change: the SDK stream, and the one that OFREP offers. */
   async function openStreams(url: string): Promise<EventStream[]> {
     const authorization = `Bearer ${tenant.clientKey}`;
     const context = headerBytes(JSON.stringify(markedContext(marks)));
@@ -315,7 +317,7 @@ describe("given a system that logs all it can, and requests with marked users", 
     answers.push({ name: `the answer to ${what}`, content });
   }
 
-  /** Requests that never become whole, and some that are none. */
+  /** Sends requests that stay incomplete, and bytes that are not HTTP. */
   async function breakOff(url: string): Promise<void> {
     const head = (path: string, more: string) =>
       `POST ${path} HTTP/1.1\r\nHost: halyard\r\nAuthorization: Bearer ${tenant.clientKey}\r\n` +
@@ -350,8 +352,8 @@ describe("given a system that logs all it can, and requests with marked users", 
     ];
     for (const bytes of malformed) {
       const content = await exchangeBytes(url, bytes);
-      if (!/^HTTP\/1\.1 4\d\d /.test(content)) complaints.push(`to no HTTP: ${content}`);
-      answers.push({ name: "the answer to no HTTP", content });
+      if (!/^HTTP\/1\.1 4\d\d /.test(content)) complaints.push(`to malformed HTTP: ${content}`);
+      answers.push({ name: "the answer to malformed HTTP", content });
     }
   }
 
@@ -366,7 +368,7 @@ describe("given a system that logs all it can, and requests with marked users", 
     sources.set("metrics", await Promise.all(read));
   }
 
-  /** The edge goes first: what is asked then meets a gateway without one. */
+  /** Stops the edge first, so that further requests reach a gateway without an edge. */
   async function stopInOrder(): Promise<void> {
     const { clientKey: client, serverKey: server } = tenant;
     exits.push(await edge.process.stop());
@@ -392,10 +394,10 @@ describe("given a system that logs all it can, and requests with marked users", 
     log("the log of the edge", edge.process);
     sources.set("the tables of PostgreSQL", await databaseRows(system.sql));
     sources.set("the streams of NATS", await streamMessages(system.nats.url));
-    sources.set("all that NATS was told", overheard.sources());
+    sources.set("the traffic of NATS", captured.sources());
     await system.sql`checkpoint`;
     const { nats, postgres } = system;
-    if (postgres === undefined) throw new Error("a system with a PostgreSQL of its own");
+    if (postgres === undefined) throw new Error("the system has no PostgreSQL server");
     await Promise.all([nats.kill(), postgres.kill()]);
     const files = (...paths: string[]) => [...filesWritten(paths, sinceMs)];
     sources.set("the files of PostgreSQL", files(postgres.clusterDir));
@@ -404,16 +406,16 @@ describe("given a system that logs all it can, and requests with marked users", 
     sources.set("the files of the edge", files(system.directory));
   }
 
-  it("has answered every request as it was meant to", () => {
+  it("has returned the expected response to every request", () => {
     expect(complaints).toEqual([]);
     expect(answers.length).toBeGreaterThan(400);
   });
 
-  it("has repeated nothing of a user in an answer or event", () => {
+  it("has repeated no user data in a response or event", () => {
     expect(marks.traces(answers, [webhookSecret])).toEqual([]);
   });
 
-  it("has ended every process in order, with nothing going wrong in it", () => {
+  it("has stopped every process in order, without errors", () => {
     expect(exits).toEqual([0, 0, 0, 0, 0, 0]);
     const { managements, schedulers, dispatchers, meterings } = system;
     const replicas = [...managements, ...schedulers, ...dispatchers, ...meterings];
@@ -421,39 +423,39 @@ describe("given a system that logs all it can, and requests with marked users", 
       expect(process.log()).not.toMatch(/"level":"(error|fatal)"/);
   });
 
-  it("has written no file but the disk cache, and told no collector anything", () => {
+  it("has written no file except the disk cache, and sent nothing to the collector", () => {
     expect(readdirSync(system.directory)).toEqual(["edge-1.cache"]);
     expect(collected).toBe(0);
   });
 
-  /** Where a plant cannot get, something else that stands there is found. */
+  /** Sources, each with a text that must be found in it. It is the plant, unless the plant cannot be there. */
   const known: [place: string, text: () => string][] = [
     ["metrics", () => "halyard_sdk_responses_total"],
     ["the log of management", () => plant],
     ["the log of the scheduler", () => plant],
     ["the log of the dispatcher", () => plant],
     ["the log of usage metering", () => plant],
-    ["what the receiver got", () => flagKey],
+    ["the requests to the receiver", () => flagKey],
     ["the log of the gateway", () => plant],
     ["the log of the edge", () => edge.url],
     ["the tables of PostgreSQL", () => plant],
     ["the streams of NATS", () => plant],
-    ["all that NATS was told", () => plant],
+    ["the traffic of NATS", () => plant],
     ["the files of PostgreSQL", () => plant],
     ["the log of PostgreSQL", () => plant],
     ["the files of NATS", () => plant],
     ["the files of the edge", () => plant],
   ];
 
-  it.each(known)("has left nothing of a user, and no credential, in %s", (place) => {
+  it.each(known)("has left no user data and no credential in %s", (place) => {
     expect(marks.traces(sources.get(place) ?? [], secrets)).toEqual([]);
   });
 
-  it.each(known)("would have found it in %s", (place, text) => {
+  it.each(known)("would have found them in %s", (place, text) => {
     expect(findTraces(sources.get(place) ?? [], needlesFor([text()]))).not.toEqual([]);
   });
 
-  it("has searched what was counted, and what was told of it", () => {
+  it("has searched usage counts and their messages", () => {
     const searched = [...sources.values()].flat().map(({ name }) => name);
     expect(searched).toEqual(
       expect.arrayContaining([
@@ -463,21 +465,21 @@ describe("given a system that logs all it can, and requests with marked users", 
         "stream KV_QUOTA",
         "stream KV_LEASES",
         "stream USAGE",
-        "told usage",
+        "messages usage",
       ]),
     );
   });
 
-  it("knows every place that there is", () => {
+  it("has a known text for every source", () => {
     expect([...sources.keys()].toSorted()).toEqual(known.map(([place]) => place).toSorted());
   });
 });
 
-describe("given a mark that was written in another form", () => {
+describe("given a mark in another form", () => {
   const mark = marks.next();
   const around = (text: string) => `{"a":"${text}","b":1}`;
   const forms: [form: string, written: string | Buffer][] = [
-    ["as it is", around(mark)],
+    ["unchanged", around(mark)],
     ["in lower case", around(mark.toLowerCase())],
     ["in upper case", around(mark.toUpperCase())],
     ["in base64", Buffer.from(around(mark)).toString("base64")],
@@ -493,7 +495,7 @@ describe("given a mark that was written in another form", () => {
     ["in UTF-16", Buffer.from(around(mark), "utf16le")],
     ["cut after its first half", around(mark.slice(0, 13))],
     ["cut before its second half", around(mark.slice(-13))],
-    ["among bytes that are no text", Buffer.concat([Buffer.from([0xff, 0]), Buffer.from(mark)])],
+    ["among bytes that are not text", Buffer.concat([Buffer.from([0xff, 0]), Buffer.from(mark)])],
   ];
 
   it.each(forms)("finds it %s", (form, written) => {

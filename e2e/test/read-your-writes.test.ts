@@ -22,18 +22,19 @@ import {
   servedFlags,
 } from "../src/traffic/awaited-writes.ts";
 
-/** Writes of a kind, each checked right after its answer, and edges that join. */
+/** Number of writes of each kind, each checked right after its response, and of edges that join. */
 const manyWrites = isThorough ? 100 : 30;
 const manyJoins = isThorough ? 3 : 1;
 
-/** Fewer than the writes that wait at the same time in a test. */
+/** Fewer than the concurrent writes of a test that wait. */
 const databaseConnections = 4;
 
 /**
- * On a busy machine a wait may end by its bound, and management counts the answers with such a wait. A test
- * therefore checks the other answers, and sends writes until there were enough of them.
+ * Writes wait until they are in effect on all live edges. On a busy machine, a wait may time out, and management counts
+ * the responses after such a wait. A test therefore checks only the other responses, and sends writes until there were
+ * enough of them.
  */
-describe("given two managements, where the one without the relay takes the writes", () => {
+describe("given two managements, where the one without the relay receives the writes", () => {
   let system: System;
   let tenant: Tenant;
   let management: Management;
@@ -60,8 +61,8 @@ describe("given two managements, where the one without the relay takes the write
   const liveEdges = () => readMetric(management, "halyard_live_edges");
 
   /**
-   * Repeats a write that returns what is wrong right after its answer. Returns what was wrong after complete
-   * writes, when there were enough of them.
+   * Repeats a write that returns the faults observed right after its response. Returns the faults after complete
+   * writes, once there were enough of them.
    */
   async function faultsOf(
     writeAndObserve: () => Promise<readonly string[]>,
@@ -77,12 +78,12 @@ describe("given two managements, where the one without the relay takes the write
         faults.push(...result);
         return complete === completeWrites;
       },
-      { withinMs: 60_000, because: `${completeWrites} writes were complete` },
+      { withinMs: 60_000, because: `${completeWrites} writes are complete` },
     );
     return faults;
   }
 
-  /** Creates a flag, and names the edges that serve without it right after the answer. */
+  /** Creates a flag. Returns the edges that serve without it right after the response. */
   async function createAndObserve(observed: readonly Edge[]): Promise<readonly string[]> {
     const key = nextKey();
     await createFlag(management, tenant, key);
@@ -94,11 +95,11 @@ describe("given two managements, where the one without the relay takes the write
       .map(({ name }) => `${name} lacks ${key}`);
   }
 
-  it("serves a created flag on every edge from the answer on", async () => {
+  it("serves a created flag on every edge from the response on", async () => {
     expect(await faultsOf(() => createAndObserve(edges), manyWrites)).toEqual([]);
   });
 
-  it("serves a deleted flag on no edge from the answer on", async () => {
+  it("serves a deleted flag on no edge from the response on", async () => {
     const flags = await Promise.all(
       Array.from({ length: 2 * manyWrites }, () => createFlag(management, tenant, nextKey())),
     );
@@ -132,7 +133,7 @@ describe("given two managements, where the one without the relay takes the write
     expect(await faultsOf(issueAndRevoke, 20)).toEqual([]);
   });
 
-  it("waits for an edge that is stopped for a moment, without a database connection", async () => {
+  it("waits for an edge that is suspended for a moment, without holding a database connection", async () => {
     const [running, stopped] = edges;
     const writeWhileStopped = async () => {
       const keys = Array.from({ length: 3 * databaseConnections }, nextKey);
@@ -142,7 +143,7 @@ describe("given two managements, where the one without the relay takes the write
         await createFlag(management, tenant, key);
         answers += 1;
       });
-      // All of them have committed, so none needs a connection any more.
+      // All writes have committed, so none needs a connection any more.
       await eventually(async () => {
         const served = await servedFlags(running, tenant);
         return keys.every((key) => served?.includes(key));
@@ -159,7 +160,7 @@ describe("given two managements, where the one without the relay takes the write
     expect(await faultsOf(writeWhileStopped, 1)).toEqual([]);
   });
 
-  it("does not wait for an edge that stays stopped, and waits for it again when it is current", async () => {
+  it("does not wait for an edge that stays suspended, and waits for it again once it is current", async () => {
     const [running, stopped] = edges;
     stopped.process.signal("SIGSTOP");
     const missed = nextKey();
@@ -173,7 +174,7 @@ describe("given two managements, where the one without the relay takes the write
     expect(await faultsOf(() => createAndObserve(edges), 5)).toEqual([]);
   });
 
-  it("serves every write from an edge that joins meanwhile, and does not wait for one that left", async () => {
+  it("serves every write from an edge that joins in the meantime, and does not wait for one that left", async () => {
     const [, joining] = edges;
     for (let joins = 0; joins < manyJoins; joins += 1) {
       expect(await joining.process.stop()).toBe(0);
@@ -186,7 +187,7 @@ describe("given two managements, where the one without the relay takes the write
     }
   });
 
-  it("never takes a revision of the epoch before for one of a new epoch", async () => {
+  it("never takes a revision of the previous epoch for one of the new epoch", async () => {
     const connection = await connect({ servers: system.nats.url });
     const manager = await jetstreamManager(connection);
     const before = await readEpoch(manager);

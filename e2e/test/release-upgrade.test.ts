@@ -36,19 +36,19 @@ import { type Demo, type Launched, launch } from "../src/system/launched.ts";
 import { must } from "../src/system/tenancy.ts";
 
 /**
- * Starts this commit on the data of each release. The fixtures never change, and the test runs at any later
- * date, so it reads nothing that depends on the date:
+ * Starts this commit on the data of each release. The fixtures never change, and the test may run at any later date. So
+ * it reads nothing that depends on the date:
  *
- * - Ended deliveries are deleted, and unfinished ones given up, after WEBHOOK_DELIVERY_RETENTION_DAYS, which
- *   is set to 27 years. The retrying delivery is due in a century.
- * - `GET /api/v1/usage` shows the current month alone. Hours of requests become days after 40 days. So the
- *   test adds up the tables.
- * - Hours of evaluations and bulk answers are deleted after 31 days, and edges' sequences after 40 days. The
- *   test reads neither.
- * - Schedules are deleted after 90 days unless they are the latest of their flag and environment. The
- *   fixture replaces none.
- * - Events leave FLAG_EVENTS, and tombstones the snapshot, after seven days; sent rows leave the outbox.
- *   The test compares what services answer, which includes none of them.
+ * - Finished deliveries are deleted, and unfinished ones fail, after WEBHOOK_DELIVERY_RETENTION_DAYS, which is set to
+ *   27 years. The retrying delivery is due in a century.
+ * - `GET /api/v1/usage` shows only the current month, and hourly request counts are merged into days after 40 days.
+ *   So the test adds up the tables.
+ * - Hourly evaluations and bulk responses are deleted after 31 days, and the edges' sequences after 40 days. The test
+ *   reads neither.
+ * - Schedules are deleted after 90 days unless they are the latest of their flag and environment. The fixture
+ *   replaces none.
+ * - Events leave FLAG_EVENTS, and tombstones the snapshot, after seven days. Sent rows leave the outbox. The test
+ *   compares responses of services, which contain none of them.
  * - Pending schedules and the key with an expiry are valid until 2099.
  */
 const variables = { WEBHOOK_DELIVERY_RETENTION_DAYS: "9999" };
@@ -57,7 +57,7 @@ const verifyHistory = fileURLToPath(
   new URL("../../services/management/src/verify-history.ts", import.meta.url),
 );
 
-it("has a fixture for every release before the present version", () => {
+it("has a fixture for every release before the current version", () => {
   const folder = new URL("../../libs/contracts/released/", import.meta.url);
   const { version } = JSON.parse(
     readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
@@ -126,7 +126,7 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
     expect(counted.map((row) => row.requests)).toEqual([requests, requests]);
   });
 
-  it("gives every answer that the release gave", async () => {
+  it("returns the same responses as the release", async () => {
     expect(fixture.exchanges.length).toBeGreaterThan(0);
     for (const exchange of fixture.exchanges)
       expect({ ...exchange, answer: await send(url, fixture.keys, exchange) }).toMatchObject(
@@ -145,7 +145,7 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
     expect(contractions.filter((found) => !allowed.includes(found))).toEqual([]);
   });
 
-  it("delivers what the release could not, signed with the secret that it stored", async () => {
+  it("delivers the release's failed delivery, signed with the stored secret", async () => {
     const { path, secret, retryingDelivery } = fixture.webhooks.chat;
     const key = launched.demo.server_key;
     await must(`${url}${path}`, {
@@ -194,14 +194,14 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
     expect(stdout).toContain("The history is whole");
   });
 
-  it("serves the flags from the edge's cache alone while NATS is unreachable", async () => {
+  it("serves the flags from the edge's cache while NATS is unreachable", async () => {
     const directory = await mkdtemp(join(tmpdir(), "halyard-edge-"));
     const cache = join(directory, "snapshot-cache");
     await copyFile(join(folder, fixtureFiles.cache), cache);
     const edge = await startServiceProcess("sdk-edge", {
       NATS_URL: "nats://127.0.0.1:1",
       SNAPSHOT_CACHE_FILE: cache,
-      // Release 0.1.0 does not sign. An edge that verifies rejects its cache, and reads NATS.
+      // Release 0.1.0 does not sign. An edge that verifies signatures rejects its cache, and reads NATS.
       SIGNING_PUBLIC_KEYS: "",
     });
     try {

@@ -13,18 +13,18 @@ import { recordValues, type SeenValues, type StreamSource } from "../src/traffic
 
 const openStreams = 24;
 const scheduledFlags = 12;
-/** A writer pauses long enough that restarts, not writes, take most of two cores. */
+/** Pause of writers. It is long enough that restarts, and not writes, take most of two cores. */
 const pauseMs = 200;
-/** Without them, half as many processes start and are replaced. `npm run chaos` replaces all services. */
+/** Processes of each other service. Only `npm run chaos` replaces all services; `npm test` starts half as many. */
 const ofOtherServices = isThorough ? 2 : 0;
-/** More processes start than elsewhere. */
+/** Longer than elsewhere, because more processes start. */
 const timeoutMs = 240_000;
-/** Requests that prove load during each step. */
+/** Number of requests that prove load in each step. */
 const requestsPerStep = 30;
 
 /**
- * Every process is replaced while clients read, stream and write through the gateways. Streams show which
- * restarts they noticed; the stories check afterwards that nothing was lost.
+ * Replaces every process while clients read, stream and write through the gateways. The streams record which restarts
+ * they noticed. Afterwards, the scenarios check that nothing was lost.
  */
 describe("given two processes of each service under load, and two gateways", () => {
   let system: System;
@@ -44,7 +44,7 @@ describe("given two processes of each service under load, and two gateways", () 
   });
   afterAll(() => system?.close());
 
-  /** The system as clients reach it: every request to a service goes through the gateways. */
+  /** Returns the system as clients use it: every request to a service goes through the gateways. */
   function behindGateways(): System {
     const at = <T extends ServiceProcess>([first]: readonly T[]): T[] => [
       { ...(first as T), url: balancer.url },
@@ -119,14 +119,14 @@ describe("given two processes of each service under load, and two gateways", () 
       await awaitLatestValues(system, { streams, sources, ...chapter.tenant });
       if (others !== undefined)
         await eventually(async () => (await requestsUsed(outside, tenant)) >= clients.answered(), {
-          because: "every answered request is counted",
+          because: "every successful request is counted",
         });
     },
     timeoutMs,
   );
 });
 
-/** Begins stories of webhooks and schedules, which last until all services are replaced. */
+/** Starts scenarios of webhooks and schedules, which last until all services are replaced. */
 async function beginOtherStories(system: System) {
   const webhooks = await beginWebhookStory(system, { name: "Rolling webhooks", flags: 4 });
   const schedules = await beginScheduleStory(system, {
@@ -150,7 +150,7 @@ async function beginOtherStories(system: System) {
 
 type Load = { clients: PollingClients; streams: SeenValues; sources: readonly StreamSource[] };
 
-/** Returns the number of reconnects of each stream, when all of them are open again. */
+/** Returns the number of reconnects of each stream, once all of them are open again. */
 async function reconnectsDuring(load: Load, restart: () => Promise<void>): Promise<number[]> {
   const { clients, streams, sources } = load;
   const opened = () => sources.map((source) => streams.stream(source).opened);
@@ -168,7 +168,7 @@ async function awaitOpen(streams: SeenValues, sources: readonly StreamSource[]):
   });
 }
 
-/** Makes changes due one after another while services are replaced. */
+/** Schedules changes that become due one after another while services are replaced. */
 async function scheduleWindows({ flags, schedule }: ScheduleStory): Promise<void> {
   for (const [index, flag] of flags.entries()) {
     const enableInMs = 1_000 + index * 300;
@@ -176,7 +176,7 @@ async function scheduleWindows({ flags, schedule }: ScheduleStory): Promise<void
   }
 }
 
-/** Waits until the last value that each stream sent of each flag is the value in PostgreSQL. */
+/** Waits until the latest value of each flag on each stream is the value in PostgreSQL. */
 async function awaitLatestValues(
   { sql }: System,
   seen: { streams: SeenValues; sources: readonly StreamSource[]; environmentId: string },

@@ -28,16 +28,16 @@ export type ComposeFile = {
   networks: Record<string, { internal?: boolean } | null>;
 };
 
-/** The text of a file of the project. */
+/** Reads a file of the project. */
 export const readProjectFile = (path: string) => readFileSync(new URL(path, root), "utf8");
 
-/** The variables of an .env file. */
+/** Parses the variables of an .env file. */
 export function variablesOf(text: string): Record<string, string> {
   const pairs = [...text.matchAll(/^(?<name>[A-Z_]+)=(?<value>.*)$/gm)];
   return Object.fromEntries(pairs.map(({ groups = {} }) => [groups.name, groups.value]));
 }
 
-/** Runs the script that the documentation names, and returns what it prints. */
+/** Runs the script that the documentation names, and returns its output. */
 export function generateEnv(): string {
   const { status, stdout, stderr } = spawnSync("sh", ["deploy/docker/generate-env"], {
     cwd: root,
@@ -47,12 +47,12 @@ export function generateEnv(): string {
   return stdout;
 }
 
-/** Parses docker-compose.yml with the variables of an .env file in place, as Docker Compose does. */
+/** Parses docker-compose.yml and substitutes the variables of an .env file, as Docker Compose does. */
 export function readComposeFile(env: Record<string, string>): ComposeFile {
   return substituteAll(parse(readProjectFile("docker-compose.yml"), { merge: true }), env);
 }
 
-/** The names of all variables that docker-compose.yml uses. */
+/** Returns the names of all variables in docker-compose.yml. */
 export function variablesOfComposeFile(): Set<string> {
   return new Set(
     [...readProjectFile("docker-compose.yml").matchAll(variable)].map(
@@ -63,7 +63,7 @@ export function variablesOfComposeFile(): Set<string> {
 
 const variable = /\$\{(?<name>[A-Z_]+)(?::(?<kind>[-?])(?<rest>[^}]*))?\}/g;
 
-/** Docker Compose parses first, so that an empty variable becomes an empty text and not null. */
+/** Substitutes after parsing, as Docker Compose does, so that an empty variable becomes an empty text and not null. */
 function substituteAll<T>(value: T, env: Record<string, string>): T {
   return JSON.parse(JSON.stringify(value), (_key, member) =>
     typeof member === "string" ? substitute(member, env) : member,
@@ -79,7 +79,7 @@ function substitute(text: string, env: Record<string, string>): string {
   });
 }
 
-/** The environment that the Dockerfile gives every container. */
+/** Returns the environment that the Dockerfile sets in every container. */
 export function environmentOfImages(): Record<string, string> {
   const [, block = ""] =
     /^ENV ((?:.*\\\n)*.*)$/m.exec(readProjectFile("deploy/docker/Dockerfile")) ?? [];

@@ -11,7 +11,7 @@ import {
   variablesOfComposeFile,
 } from "./compose-file.ts";
 
-/** docker-compose.yml against what each service reads, without a Docker engine. */
+/** Checks docker-compose.yml against the configuration schemas of the services. Needs no Docker engine. */
 const generated = variablesOf(generateEnv());
 const { services, networks } = readComposeFile(generated);
 
@@ -20,7 +20,7 @@ const serviceOf = ({ image }: Container) => image.replace(/^halyard\/|:.*$/g, ""
 const isMigration = ({ command }: Container) => command?.includes("src/migrate.ts") ?? false;
 const programs = halyard.map(([name, container]) => ({ name, container }));
 
-/** The variable of a migration. */
+/** The configuration of a migration. */
 const migrationSchema = z.object({ POSTGRES_OWNER_URL: z.url() });
 
 async function schemaOf(container: Container): Promise<z.ZodObject> {
@@ -34,14 +34,14 @@ async function schemaOf(container: Container): Promise<z.ZodObject> {
 }
 
 describe("docker-compose.yml", () => {
-  it.each(programs)("gives $name every variable that it requires, each valid", async (program) => {
+  it.each(programs)("sets every variable that $name requires to a valid value", async (program) => {
     const { container } = program;
     const environment = { ...environmentOfImages(), ...container.environment };
     const schema = await schemaOf(container);
     expect(() => readEnvironment(schema, environment)).not.toThrow();
   });
 
-  it.each(programs)("gives $name no variable that it does not read", async ({ container }) => {
+  it.each(programs)("sets no variable that $name does not read", async ({ container }) => {
     const known = documentVariables(await schemaOf(container)).map(({ name }) => name);
     const unknown = Object.keys(container.environment ?? {}).filter(
       (name) => !known.includes(name),
@@ -49,14 +49,14 @@ describe("docker-compose.yml", () => {
     expect(unknown).toEqual([]);
   });
 
-  it.each(programs)("builds $name from the one Dockerfile", ({ container }) => {
+  it.each(programs)("builds $name from the shared Dockerfile", ({ container }) => {
     const version = JSON.parse(readProjectFile("package.json")).version;
     expect(container.build?.dockerfile).toBe("deploy/docker/Dockerfile");
     expect(container.build?.args).toEqual({ SERVICE: serviceOf(container), VERSION: version });
     expect(container.image).toBe(`halyard/${serviceOf(container)}:${version}`);
   });
 
-  it("lets no container gain privileges, and lets none but PostgreSQL have capabilities", () => {
+  it("denies new privileges to all containers, and capabilities to all except PostgreSQL", () => {
     for (const [name, container] of Object.entries(services)) {
       const { read_only, cap_drop, security_opt } = container;
       expect({ name, read_only, cap_drop, security_opt }).toEqual({
@@ -95,14 +95,14 @@ describe("docker-compose.yml", () => {
     expect(open).toEqual(["internet"]);
   });
 
-  it("publishes the gateway alone, on loopback unless the operator says otherwise", () => {
+  it("publishes only the gateway, on the loopback interface by default", () => {
     const published = Object.entries(services).flatMap(([name, { ports = [] }]) =>
       ports.map((port) => `${name} ${port}`),
     );
     expect(published).toEqual(["gateway 127.0.0.1:8080:8080"]);
   });
 
-  it("sends the gateway's requests to containers that exist, all edges among them", () => {
+  it("sends the gateway's requests to existing containers, including all edges", () => {
     const { environment = {} } = services.gateway as Container;
     const targets = Object.entries(environment)
       .filter(([name]) => name.startsWith("UPSTREAM_"))
@@ -123,7 +123,7 @@ describe("docker-compose.yml", () => {
     );
   });
 
-  it("starts a service with a schema after its migration, and a migration after the setup", () => {
+  it("starts a service after its migration, and a migration after the setup", () => {
     for (const [name, container] of halyard.filter(([, one]) => isMigration(one))) {
       const service = serviceOf(container);
       expect(container.depends_on?.setup?.condition).toBe("service_completed_successfully");
@@ -133,7 +133,7 @@ describe("docker-compose.yml", () => {
     }
   });
 
-  it("lets every role log in with the password that the setup gives it", () => {
+  it("lets every role log in with the password that the setup sets", () => {
     const passwords = services.setup?.environment ?? {};
     const urls = halyard.flatMap(([, { environment = {} }]) =>
       [environment.POSTGRES_URL, environment.POSTGRES_OWNER_URL].filter((url) => url !== undefined),
@@ -143,7 +143,7 @@ describe("docker-compose.yml", () => {
       expect(url.password).toBe(passwords[`${url.username.toUpperCase()}_PASSWORD`]);
   });
 
-  it("restarts every service that ends, and no job that succeeded", () => {
+  it("restarts every service that ends, and no job that has succeeded", () => {
     const policies = halyard.map(([, { command, image, restart }]) => ({
       isJob: command !== undefined || image.startsWith("halyard/setup:"),
       restart,
@@ -154,7 +154,7 @@ describe("docker-compose.yml", () => {
 });
 
 describe("the .env file", () => {
-  it("has a NATS user's password for every user of the server's configuration", () => {
+  it("has a password for every NATS user of the server's configuration", () => {
     const used = [
       ...readProjectFile("deploy/docker/nats-users.conf").matchAll(/password: \$(\w+)/g),
     ];
@@ -163,20 +163,20 @@ describe("the .env file", () => {
     for (const name of names) expect(generated[name]).toMatch(/^[a-z][0-9a-f]{64}$/);
   });
 
-  it("is generated with another value for each secret, every time", () => {
+  it("is generated with different values for each secret and each run", () => {
     const secretsOf = (env: Record<string, string>) =>
       Object.entries(env).flatMap(([name, value]) => (/^PORT$|^BIND/.test(name) ? [] : [value]));
     const all = [...secretsOf(generated), ...secretsOf(variablesOf(generateEnv()))];
     expect(new Set(all).size).toBe(all.length);
   });
 
-  it("has an example that lists every variable of docker-compose.yml, and no others", () => {
+  it("has an example with exactly the variables of docker-compose.yml", () => {
     const example = Object.keys(variablesOf(readProjectFile(".env.example")));
     expect(new Set(example)).toEqual(variablesOfComposeFile());
     expect(example).toEqual(expect.arrayContaining(Object.keys(generated)));
   });
 
-  it("is required: without it, the message names the command that writes it", () => {
+  it("is required: without it, the error names the command that writes it", () => {
     expect(() => readComposeFile({})).toThrow("sh deploy/docker/generate-env > .env");
   });
 });

@@ -10,8 +10,8 @@ import { commandsOf, sectionOf } from "../../../e2e/src/stories/page-blocks.ts";
 import { projectRoot, readProjectFile } from "./compose-file.ts";
 
 /**
- * docs/deployment.md with a Docker engine, from the first command to a restored backup, in a copy of the
- * project. It takes minutes, so it runs with the other tests that need an engine: TEST_BACKENDS=containers.
+ * Follows docs/deployment.md with a Docker engine, from the first command to a restored backup, in a copy of the
+ * project. It takes minutes, so it runs only with the other tests that need an engine: TEST_BACKENDS=containers.
  */
 const withEngine = process.env.TEST_BACKENDS === "containers" ? describe : describe.skip;
 const minutes = 60_000;
@@ -53,7 +53,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
   function ask(path: string, key: string, body?: object): Promise<Response> {
     return fetch(`http://127.0.0.1:${port}${path}`, {
       method: body === undefined ? "GET" : "POST",
-      // A kept connection would be to a gateway that is gone.
+      // A reused connection might lead to a gateway that has been replaced.
       headers: {
         authorization: `Bearer ${key}`,
         "content-type": "application/json",
@@ -72,7 +72,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
     );
   }
 
-  /** The flags of each edge, asked inside of its container. */
+  /** Returns the flags of each edge, requested from inside its container. */
   function flagsOfEdges(): string[][] {
     const program =
       "fetch('http://127.0.0.1:8080/api/v1/sdk/flags', { headers: { authorization: 'Bearer ' + process.argv[1] } })" +
@@ -158,7 +158,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
   );
 
   it(
-    "upgrades with the page's commands, with an edge that serves all the time",
+    "upgrades with the page's commands while an edge serves without interruption",
     async () => {
       run("printf 'HALYARD_VERSION=0.1.1-next\\n' >> .env");
       const steps = (upgrade ?? "").trim().split("\n");
@@ -193,7 +193,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
         expect(await createFlag(`newer-${lose.length}`)).toBe(true);
         run(lose);
         run(restore);
-        // Edges that keep running serve the later flag until management has rebuilt the snapshot.
+        // An edge that keeps running serves the newer flag until management has rebuilt the snapshot.
         await eventually(() => isDeepStrictEqual(flagsOfEdges(), before));
         expect(run(verify)).toContain("The history is whole");
       }
@@ -202,7 +202,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
   );
 
   it(
-    "takes another operator token and another password of a role from .env",
+    "applies another operator token and another role password from .env",
     async () => {
       const token = "a".repeat(64);
       setVariable("OPERATOR_TOKEN", token);
@@ -214,7 +214,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
   );
 
   it(
-    "ends with the name of the job when a setup cannot succeed",
+    "fails and names the job when the setup cannot succeed",
     () => {
       setVariable("POSTGRES_PASSWORD", "another");
       expect(() => run("docker compose up --detach --wait management 2>&1")).toThrow();

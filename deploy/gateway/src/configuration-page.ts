@@ -2,7 +2,7 @@ import { glob } from "node:fs/promises";
 import { type DocumentedVariable, documentVariables } from "@halyard/service";
 import type { z } from "zod";
 
-/** The page that lists every environment variable, from the schemas that also parse them. */
+/** Builds the page that lists every environment variable, from the schemas that also parse the variables. */
 const root = new URL("../../../", import.meta.url);
 
 const introduction = `# Configuration
@@ -14,7 +14,7 @@ Environment variables configure every process. A process checks them when it sta
 
 type Section = { service: string; variables: readonly DocumentedVariable[] };
 
-/** Reads the schema of each process from the same path, so that a new service is documented by itself. */
+/** Reads the schema of each process from the same path, so that a new service appears without a change here. */
 async function loadSections(): Promise<Section[]> {
   const files: string[] = [];
   for await (const file of glob("services/*/src/config.ts", { cwd: root })) files.push(file);
@@ -66,14 +66,14 @@ function rowOf({ name, expects, defaultText, secret, description }: DocumentedVa
   return cells(`\`${name}\``, defaultText ?? "**required**", text, expects);
 }
 
-/** Names the exceptions where there are at most two. */
+/** Returns the processes that use a variable, or the exceptions if there are at most two. */
 function namesOf(users: readonly string[], all: readonly string[]): string {
   const others = all.filter((service) => !users.includes(service));
   if (others.length === 0) return "all";
   return others.length > 2 ? users.join(", ") : `all except ${others.join(", ")}`;
 }
 
-/** A row of a table. Bars and angle brackets are escaped. */
+/** Returns a row of a table, with bars and angle brackets escaped. */
 function cells(...texts: string[]): string {
   return `| ${texts.map((text) => text.replaceAll(/[|<]/g, "\\$&")).join(" | ")} |`;
 }

@@ -4,9 +4,9 @@ import { addressBlock } from "@halyard/rate-limit";
 import type { ConnectionActivity } from "./one-at-a-time.ts";
 
 /**
- * Bounds the connections of clients, in all and for each client address. A new connection beyond a bound replaces the
- * connection that has been idle for longest; when none is idle, the new one is closed. Trusted proxies carry the
- * connections of many clients, so the bound for each address does not apply to them.
+ * Bounds the connections of clients, in total and for each client address. A new connection beyond a bound replaces the
+ * connection that has been idle for longest. If none is idle, the new one is closed. Trusted proxies carry the
+ * connections of many clients, so the bound per address does not apply to them.
  */
 export type ConnectionLimitOptions = {
   max: number;
@@ -21,7 +21,7 @@ export function limitConnections(
 ): ConnectionActivity {
   const open = new Map<Socket, string>();
   const openBy = new Map<string, number>();
-  /** Connections without a request in flight; the one that has been idle for longest is first. */
+  /** Connections without a request in flight, the longest idle one first. */
   const idle = new Set<Socket>();
 
   function forget(socket: Socket): void {
@@ -44,7 +44,7 @@ export function limitConnections(
     return false;
   }
 
-  /** Returns the bound that a new connection would exceed, although no idle connection makes room for it. */
+  /** Returns the bound that a new connection would exceed, if no idle connection can be closed for it. */
   function exceededBy(address: string, isTrusted: boolean) {
     const isAddressFull = !isTrusted && (openBy.get(address) ?? 0) >= options.maxPerAddress;
     if (isAddressFull && !closeIdle((socket) => open.get(socket) === address))

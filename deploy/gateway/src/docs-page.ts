@@ -5,8 +5,8 @@ import type { App } from "@halyard/service";
 import { withKnownIds } from "./openapi/known-ids.ts";
 
 /**
- * The OpenAPI document, and a page that shows it to people. Everything is served from here, and the
- * page may ask nobody else.
+ * The documentation page, which shows the OpenAPI document. All its parts come from the gateway; the content security
+ * policy blocks requests to other origins.
  */
 const html = `<!doctype html>
 <html lang="en">
@@ -33,7 +33,7 @@ const startScript = `SwaggerUIBundle({
 });
 `;
 
-/** Styles may stand inline, because the page's library writes them so; scripts may not. */
+/** Inline styles are allowed, because Swagger UI uses them. Inline scripts are not. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -89,7 +89,7 @@ export async function registerDocs(app: App, { exampleIdsFile }: DocsOptions): P
   }
 }
 
-/** Leads a browser to the documentation. Other clients get 404, because `/` is no route of the API. */
+/** Redirects browsers from `/` to the documentation. Other clients receive 404, because the API has no route `/`. */
 function registerFrontPage(app: App): void {
   app.get("/", (request, reply) => {
     reply.header("vary", "Accept");

@@ -1,6 +1,6 @@
-/** A bounded queue that serves its keys in turn, so that a key with many items delays only its own. */
+/** A bounded queue that serves its keys in turn, so that a key with many items delays only its own items. */
 export type FairQueue<Item> = {
-  /** Returns the item that lost its place because the queue was full: the newest one of the longest line. */
+  /** Adds an item. Returns the item dropped because the queue was full: the newest one of the longest line. */
   add: (key: string, item: Item) => Item | undefined;
   /** Removes the oldest item of the next eligible key. */
   takeNext: (isEligible: (key: string) => boolean) => Item | undefined;

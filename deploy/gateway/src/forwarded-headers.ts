@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 
 /**
- * Which headers go through. Everything does, name, case, order and repetition included, but for what
- * concerns one connection only, and what says where a request came from, unless a trusted proxy says
- * it. Headers are lists of name, value, name, value, as Node reads and writes them.
+ * Filters the headers that are forwarded, which are lists of name, value, name, value, as in Node. All headers are
+ * forwarded with their name, case, order and repetition, except those that concern one connection only. Headers about
+ * the origin of the request are forwarded only from a trusted proxy.
  */
 export type RawHeaders = string[];
 
@@ -19,7 +19,7 @@ const ofOneConnection = new Set([
   "upgrade",
 ]);
 
-/** The server has answered `Expect: 100-continue` already, before it passes the request on. */
+/** Headers of a request that are not forwarded. The gateway has answered `Expect`, and sets `X-Request-Id` itself. */
 const ofOneRequest = new Set([...ofOneConnection, "expect", "x-request-id"]);
 
 const ofTheSender = new Set([
@@ -32,7 +32,7 @@ const ofTheSender = new Set([
   "x-real-ip",
 ]);
 
-/** Methods whose requests have a body as a rule: without one they say so by a length of zero. */
+/** Methods whose requests usually have a body. Without a body, they state a length of zero. */
 const methodsWithBody = new Set(["POST", "PUT", "PATCH"]);
 
 export type Forwarding = { requestId: string; peer: string; peerIsTrusted: boolean };
@@ -46,10 +46,10 @@ export function requestHeaders(request: IncomingMessage, forwarding: Forwarding)
   const before = forwarding.peerIsTrusted ? headers["x-forwarded-for"] : undefined;
   const chain = before === undefined ? forwarding.peer : `${before}, ${forwarding.peer}`;
   forwarded.push("X-Forwarded-For", chain, "X-Request-Id", forwarding.requestId);
-  // HTTP/1.0 needs no Host, but it goes on as 1.1, which does.
+  // HTTP/1.0 does not require Host, but the forwarded request is HTTP/1.1, which does.
   if (headers.host === undefined) forwarded.push("Host", "halyard");
-  // The body's frame is never left to chance: what one side took for a body and the other did not
-  // would be read as the next request.
+  // The framing of the body is always explicit. If one side took bytes for a body and the other did not, they would be
+  // read as the next request (request smuggling).
   if (headers["transfer-encoding"] !== undefined) forwarded.push("Transfer-Encoding", "chunked");
   else if (headers["content-length"] === undefined && methodsWithBody.has(request.method ?? ""))
     forwarded.push("Content-Length", "0");
@@ -73,7 +73,7 @@ function filtered(raw: readonly string[], passes: (name: string) => boolean): Ra
   return forwarded;
 }
 
-/** Headers that `Connection` names belong to that connection too; framing and Host never do. */
+/** Headers named in `Connection` belong to that connection too. Framing headers and Host are never removed this way. */
 function isNamedBy(connection: string | undefined, name: string): boolean {
   if (connection === undefined || connection.length < name.length) return false;
   if (name === "host" || name === "content-length") return false;

@@ -23,7 +23,7 @@ export type GatewayOptions = DocsOptions & {
   trustedProxies: readonly string[];
   upstreams: Readonly<Record<ServiceName, readonly URL[]>>;
   limits: GatewayLimits;
-  /** For tests: instead of what each service is given. */
+  /** Replaces the time limit of every service, for tests. */
   answerWithinMs?: number;
 };
 
@@ -39,14 +39,13 @@ export type Gateway = {
   close: () => Promise<void>;
 };
 
-/** The gateway reads bodies only of requests that it answers itself, and none of those has one. */
+/** Maximum body size of requests that the gateway answers itself. None of them has a body. */
 const ownBodyLimitBytes = 1024;
 
 /**
- * How long a service may be silent before its answer begins. All but edges wait for PostgreSQL themselves,
- * and say after 20 s that it is away; webhook dispatchers give the target of a test 30 s. Edges answer from
- * memory, or when they have found out whether there is a slot for a stream. Who is silent for longer is
- * stuck.
+ * Maximum silence of a service before its response begins. A service that is silent for longer is stuck. Services with
+ * a database report after 20 s that PostgreSQL is unavailable. Webhook dispatchers wait up to 30 s for the target of a
+ * test. Edges respond from memory, or once they know whether a slot for a stream is free.
  */
 const answerWithinMs: Readonly<Record<ServiceName, number>> = {
   management: 25_000,
@@ -56,7 +55,7 @@ const answerWithinMs: Readonly<Record<ServiceName, number>> = {
   "sdk-edge": 10_000,
 };
 
-/** One base address: what the route table names is passed on, the documentation is served here. */
+/** Creates the gateway. It forwards the routes of the route table to their services, and serves the documentation. */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { logger, metrics, trustedProxies } = options;
   const app = createApp({
@@ -90,14 +89,14 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       answerWithinMs: options.answerWithinMs ?? answerWithinMs[service],
     });
     app.all(pattern, {
-      // Before the body would be read, and without telling the framework to go on.
+      // Runs before the body is read, and never calls `done`, so that Fastify does not handle the request.
       onRequest: (request, reply, _done) => forward(request, reply),
       handler: () => undefined,
     });
   }
   return {
     app,
-    // The gateway can always answer, if only with 503.
+    // The gateway can always respond, if only with 503.
     readiness: () => ({
       ready: true,
       upstreams: Object.fromEntries(

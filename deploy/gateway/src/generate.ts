@@ -2,12 +2,10 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { type GeneratedFile, generateFiles } from "./generated-files.ts";
 
-/**
- * Writes the generated files, or with `--check` says which of them no longer fit the sources.
- */
+/** Writes the generated files. With `--check`, reports the files that are out of date instead. */
 const root = new URL("../../../", import.meta.url);
 
-/** The folder that holds generated files and nothing else, so that what is left over can go. */
+/** A folder that contains generated files only, so that files that are no longer generated can be deleted. */
 const generatedFolder = "docs/schemas";
 
 const { values } = parseArgs({ options: { check: { type: "boolean", default: false } } });

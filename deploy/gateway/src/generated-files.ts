@@ -6,7 +6,7 @@ import { buildDocument } from "./openapi/document.ts";
 
 export type GeneratedFile = { path: string; content: string };
 
-/** Everything in the repository that is made from its sources, by path from the root. */
+/** Generates all files of the repository that are derived from its sources. Paths are relative to the root. */
 export async function generateFiles(): Promise<GeneratedFile[]> {
   return [
     { path: "docs/openapi.json", content: json(buildDocument()) },
@@ -21,7 +21,7 @@ export async function generateFiles(): Promise<GeneratedFile[]> {
   ];
 }
 
-/** The users of a NATS server, whose passwords are environment variables. */
+/** Generates the users of a NATS server. Their passwords are environment variables. */
 function natsUsersFile(path: string, variableOf: (name: string) => string): GeneratedFile {
   const passwordOf = (user: NatsUser) => `$${variableOf(user.replaceAll("-", "_").toUpperCase())}`;
   const notice =

@@ -20,7 +20,7 @@ import {
 } from "@halyard/contracts";
 import { z } from "zod";
 
-/** What crosses the broker or is sent to webhooks, for readers in any language: file name and schema. */
+/** Schemas of the messages sent through NATS or to webhooks, by file name, for consumers in any language. */
 const messages: Readonly<Record<string, z.ZodType>> = {
   "audit-recorded": AuditRecorded,
   "edge-report": EdgeReport,

@@ -1,6 +1,6 @@
 import { glob, readFile } from "node:fs/promises";
 
-/** Builds the page with every metric, from the places in the sources that register them. */
+/** Builds the page that lists every metric, from the code that registers the metrics. */
 const root = new URL("../../../", import.meta.url);
 
 const introduction = `# Metrics
@@ -10,7 +10,7 @@ Every process serves its metrics in Prometheus' text format at \`/metrics\` on \
 This page is generated from the sources.
 `;
 
-/** Libraries register metrics in the processes that use them. */
+/** Processes that use a library, and thereby have its metrics. */
 const processesOfLibraries: Readonly<Record<string, string>> = {
   "libs/api-keys": "all but the gateway",
   "libs/jetstream": "all but the gateway",

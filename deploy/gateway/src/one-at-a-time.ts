@@ -2,9 +2,9 @@ import type { Socket } from "node:net";
 import type { App } from "@halyard/service";
 
 /**
- * Serves the requests of one connection one after another. Node emits every request that it has parsed, so
- * that a client that pipelines could have thousands of them in flight. While a request waits for its predecessor, the
- * gateway does not read from the connection: at most one read of 64 KiB waits there as parsed requests.
+ * Serves the requests of one connection one after another. Node emits every request that it has parsed, so a client
+ * that pipelines could otherwise have thousands of requests in flight. While a request waits for its predecessor, the
+ * gateway does not read from the connection. At most one read of 64 KiB waits there as parsed requests.
  */
 export type ConnectionActivity = {
   /** The connection's first request in flight begins. */
@@ -14,13 +14,13 @@ export type ConnectionActivity = {
 };
 
 /**
- * Bounds the memory of waiting requests on all connections together: about 3 KiB for each. A connection that exceeds
- * the bound is closed, which HTTP allows at any time towards a client that pipelines.
+ * Maximum number of waiting requests on all connections together, which bounds their memory: about 3 KiB each. Beyond
+ * it, the connection is closed, which HTTP allows at any time with a client that pipelines.
  */
 const maxWaiting = 10_000;
 
 export function serveOneAtATime(app: App, activity: ConnectionActivity): void {
-  /** The requests that wait behind the one in flight, for each connection that has one. */
+  /** The requests waiting behind the one in flight, by connection. */
   const waitingOn = new Map<Socket, (() => void)[]>();
   let waitingCount = 0;
 
@@ -64,7 +64,7 @@ export function serveOneAtATime(app: App, activity: ConnectionActivity): void {
     waitingCount += 1;
     waiting.push(serve);
     if (waitingCount > maxWaiting) socket.destroy();
-    // The parser resumes the connection at the end of each request that it has read.
+    // The parser resumes the connection at the end of each parsed request, so the pause must come later.
     else process.nextTick(() => waiting.length > 0 && socket.pause());
   });
 }

@@ -1,9 +1,9 @@
-/** Enough for the streams of an installation, and about 500 MB of memory when all connections are streams. */
+/** Default of `MAX_CONNECTIONS`. If all connections are streams, they need about 500 MB of memory. */
 const defaultMax = 10_000;
 
 /**
- * Each connection of a client may need one to an upstream, which leaves a third of the process's open files for idle
- * connections to upstreams and everything else.
+ * Open files per client connection: itself, one connection to an upstream, and one for everything else, such as idle
+ * connections to upstreams.
  */
 const filesPerConnection = 3;
 
@@ -14,7 +14,9 @@ export function defaultMaxConnections(): number {
   return Math.min(defaultMax, Math.floor(soft / filesPerConnection));
 }
 
-/** Node raises the soft limit to the hard one when it starts. Undefined: not known on this system, or unlimited. */
+/**
+ * Returns the soft limit, which Node raises to the hard limit when it starts. Undefined if it is unlimited or unknown.
+ */
 function openFilesLimit(): unknown {
   const report = process.report.getReport() as { userLimits?: { open_files?: { soft: unknown } } };
   return report.userLimits?.open_files?.soft;

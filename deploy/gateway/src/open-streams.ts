@@ -2,8 +2,8 @@ import type { ServerResponse } from "node:http";
 import { pause } from "@halyard/timing";
 
 /**
- * Streams end only when somebody ends them. A gateway that stops does so in small groups, because all
- * the readers come back within moments and somebody has to take them in.
+ * The open streams. A gateway that stops ends them in small groups, because all readers reconnect within moments, and a
+ * reconnection of all at the same time would overload the other gateways.
  */
 export type OpenStreams = {
   add: (response: ServerResponse) => void;
@@ -13,7 +13,7 @@ export type OpenStreams = {
 const groupIntervalMs = 50;
 const minGroupSize = 50;
 
-/** Well within the time that a service has to stop, whatever the number of streams. */
+/** Maximum duration of the drain for any number of streams, well within the time that a process has to stop. */
 const maxDrainMs = 3_000;
 
 export function createOpenStreams(): OpenStreams {

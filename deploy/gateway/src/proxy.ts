@@ -13,41 +13,42 @@ import type { Slot } from "./slots.ts";
 import { UpstreamSilent } from "./upstream-silent.ts";
 
 /**
- * Forwards requests and answers as streams that are never parsed. It uses `node:http` directly: the defaults of proxy
- * libraries for time limits, retries and headers contradict the rules below, and may change with each version.
+ * Forwards requests and responses as streams that are never parsed. It uses `node:http` directly, because the time
+ * limits, retries and headers of proxy libraries contradict the rules below, and may change with each version.
  *
- * Each event of an edge is forwarded in the same turn of the event loop. A request waits for a slot of its service
- * first; a body of up to 64 KiB arrives before that, so that a slow client holds no slot.
+ * Each event of an edge is forwarded in the same turn of the event loop. A request first waits for a slot of its
+ * service. A body of up to 64 KiB is received before that, so that a slow client holds no slot.
  *
  * No write is sent twice. When the connection fails after a write was sent, neither the client nor the gateway can tell
- * whether it was applied; only the client's `Idempotency-Key` or `If-Match` makes a repetition safe. A read without a
- * body is repeated once, over a new connection, if the connection broke before the answer. A read that timed out is not
- * repeated, because it may wait for something that all processes wait for. If no connection could be established, the
- * request was not sent. It goes to the next process, also when it is a write; its body stays untouched until there is a
+ * whether it was applied. Only the client's `Idempotency-Key` or `If-Match` makes a repetition safe. A read without a
+ * body is repeated once, over a new connection, if the connection broke before the response. A read that timed out is
+ * not repeated, because the cause may be something that all processes wait for. If no connection could be established,
+ * the request was not sent. It goes to the next process, even if it is a write; its body is not read before there is a
  * connection.
  *
- * A process that starts or drains answers 503 and closes the connection. The gateway sends a read without a body to the
- * next process, because an `EventSource` that receives a 503 never reconnects.
+ * A process that starts or drains responds with 503 and closes the connection. The gateway sends a read without a body
+ * to the next process, because an `EventSource` that receives a 503 never reconnects.
  *
- * A process that is unreachable, breaks a connection before its answer, starts or drains is left out for a moment, after
- * reads and writes alike. It has the fewest unanswered requests and would otherwise receive all others.
+ * A process is excluded for a moment if it is unreachable, breaks a connection before its response, starts or drains.
+ * This applies to reads and writes. Such a process has the fewest unanswered requests and would otherwise receive all
+ * others.
  *
- * When the client disconnects, the upstream's request ends. When the upstream breaks off in the middle of an answer, the
- * gateway breaks off the client's connection, because the end of a stream would look like a complete answer.
+ * When the client disconnects, the request to the upstream ends. When the upstream breaks off during a response, the
+ * gateway breaks the client's connection, because a normal end of the stream would look like a complete response.
  */
 export type ProxyOptions = {
   service: Service;
   isTrustedPeer: (address: string) => boolean;
-  /** Maximum silence of an upstream that has the whole request, until its answer begins. */
+  /** Maximum silence of an upstream between the end of the request and the start of its response. */
   answerWithinMs: number;
 };
 
 export type Forward = (request: FastifyRequest, reply: FastifyReply) => void;
 
-/** Maximum silence in a body or an answer: four heartbeats of a stream. */
+/** Maximum silence within a body or a response: four heartbeats of a stream. */
 const maxSilenceMs = 60_000;
 
-/** Maximum number of idle connections that are kept to each upstream. */
+/** Maximum number of idle connections to each upstream. */
 const maxIdleConnections = 256;
 
 /** Maximum number of attempts. Several processes may restart at the same time. */
@@ -62,7 +63,7 @@ export type Proxy = {
 
 export type ProxyParts = {
   warn: RepeatedLog;
-  /** Called for each request that found no slot in time. */
+  /** Called for each request that got no slot in time. */
   rejected: () => void;
 };
 
@@ -77,7 +78,7 @@ export function createProxy(parts: ProxyParts): Proxy {
   const streams = createOpenStreams();
   return {
     createForward: (options) => (request, reply) => {
-      // From here on the framework neither reads the body nor answers.
+      // From here on, Fastify neither reads the body nor responds.
       reply.hijack();
       const exchange = { ...options, ...parts, agent, newConnections, streams, request, reply };
       whenBuffered(request.raw, () => void forward(exchange, maxAttempts - 1));
@@ -93,12 +94,12 @@ export function createProxy(parts: ProxyParts): Proxy {
 type Exchange = ProxyOptions &
   ProxyParts & {
     agent: Agent;
-    /** Keeps no connection, so that a request over it never meets one that is being closed. */
+    /** Opens a new connection for each request, so that no request uses a connection that is being closed. */
     newConnections: Agent;
     streams: OpenStreams;
     request: FastifyRequest;
     reply: FastifyReply;
-    /** The read was sent before, over a connection that broke. */
+    /** The read was already sent once, over a connection that broke. */
     isRepeated?: true;
   };
 
@@ -129,7 +130,7 @@ function send(exchange: Exchange, slot: Slot, attemptsLeft: number): void {
   outgoing.once("response", (incoming) => {
     answered = true;
     const isLeaving = asksToReconnect(incoming);
-    // Before the release, which sends the next waiting request.
+    // This precedes the release, which sends the next waiting request and must not choose this process.
     if (isLeaving) service.upstreams.leaveOut(upstream);
     slot.release();
     if (isLeaving && isRead(caller) && attemptsLeft > 0) {
@@ -158,7 +159,7 @@ function send(exchange: Exchange, slot: Slot, attemptsLeft: number): void {
   const sent = () => {
     if (!answered) outgoing.setTimeout(exchange.answerWithinMs);
   };
-  // A slow client says nothing about the upstream.
+  // The time limit starts after the whole body was sent. A slow client is not the fault of the upstream.
   if (hasBody(caller)) outgoing.once("finish", sent);
   else sent();
   sendBody(caller, outgoing);
@@ -179,12 +180,12 @@ function open({ agent, isTrustedPeer, request }: Exchange, { upstream }: Slot): 
   });
 }
 
-/** The upstream broke an established connection. */
+/** Returns whether the upstream broke an established connection. */
 function brokeOff({ code }: NodeJS.ErrnoException): boolean {
   return code === "ECONNRESET" || code === "EPIPE";
 }
 
-/** The answer of a process that starts or drains. A new connection through a load balancer reaches another. */
+/** Returns whether a process starts or drains. A new connection through a load balancer reaches another process. */
 function asksToReconnect({ statusCode, headers }: IncomingMessage): boolean {
   return statusCode === 503 && headers.connection === "close";
 }
@@ -198,7 +199,7 @@ function forwardResponse({ request, reply, streams }: Exchange, incoming: Incomi
   if (incoming.headers["x-request-id"] === undefined) headers.push("X-Request-Id", request.id);
   if (reply.getHeader("connection") === "close") headers.push("Connection", "close");
   reply.raw.writeHead(incoming.statusCode as number, incoming.statusMessage, headers);
-  // The first byte of a body of unknown length may take its time; its headers do not wait for it.
+  // The first byte of a body of unknown length may take long. The headers do not wait for it.
   if (incoming.headers["content-length"] === undefined) reply.raw.flushHeaders();
   if (incoming.headers["content-type"]?.startsWith("text/event-stream")) streams.add(reply.raw);
   pipeline(incoming, reply.raw, (error) => {
@@ -232,6 +233,6 @@ function giveUp(exchange: Exchange, { upstream }: Slot, error: NodeJS.ErrnoExcep
 
 function answer({ request, reply }: Exchange, problem: Problem): void {
   writeProblem(reply.raw, problem, reply.getHeaders() as Record<string, string>);
-  // The rest of a body is read and dropped, so that the client receives the answer.
+  // The rest of the body is read and dropped, so that the client receives the response.
   request.raw.resume();
 }

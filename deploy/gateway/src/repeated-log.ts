@@ -1,8 +1,8 @@
 import type { Logger } from "@halyard/service";
 
 /**
- * Writes the first of many equal warnings, and then counts them: one line with their number follows at the end of each
- * interval. Without it, a flood of failing requests becomes a flood of log lines.
+ * Writes the first of several equal warnings, and counts the others. At the end of each interval, one line has their
+ * number. Otherwise a flood of failing requests would become a flood of log lines.
  */
 export type RepeatedLog = (
   details: Record<string, unknown> & { cause: string },

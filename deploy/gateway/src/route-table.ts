@@ -1,14 +1,14 @@
 import type { ServiceName } from "@halyard/contracts";
 
 /**
- * Which service answers what, once. The first entry that matches a path wins. A pattern is a path whose
- * segments may be parameters, or with a star at its end all paths that begin so.
+ * Maps paths to services. The first matching entry wins. A pattern is a path whose segments may be parameters. With a
+ * star at its end, it matches all paths with that prefix.
  *
- * Other deployments can be made from this table: every kind of ingress knows prefixes, and says a
- * parameter as a regular expression (nginx `location ~`, Envoy `safe_regex`, Traefik `PathRegexp`, the
- * Gateway API's `RegularExpression`), which is what `expressionOf` answers. One that knows neither sends
- * everything to this gateway. What is more specific stands before what is less so, because some of them
- * go by the order, and some, as the router of this gateway does, by which pattern is the most specific.
+ * Other ingresses can be configured from this table. All of them support prefixes. Parameters become regular
+ * expressions, which `expressionOf` returns: nginx `location ~`, Envoy `safe_regex`, Traefik `PathRegexp`,
+ * `RegularExpression` of the Gateway API. An ingress without regular expressions sends everything to this gateway. More
+ * specific patterns precede less specific ones, because some ingresses match in order. Others, such as the router of
+ * this gateway, choose the most specific pattern.
  */
 export type RoutePattern = `/${string}`;
 
@@ -38,7 +38,7 @@ export const routeTable: readonly RouteEntry[] = [
   { pattern: "/api/v1/*", service: "management" },
 ];
 
-/** The entry that a path falls under. */
+/** Returns the first entry that matches a path. */
 export function findEntry(
   path: string,
   table: readonly RouteEntry[] = routeTable,
@@ -46,7 +46,9 @@ export function findEntry(
   return table.find(({ pattern }) => expressionOf(pattern).test(path));
 }
 
-/** A parameter is one segment, a star at the end is everything that follows. */
+/**
+ * Returns a pattern as a regular expression. A parameter matches one segment, a star at the end the rest of the path.
+ */
 export function expressionOf(pattern: RoutePattern): RegExp {
   const source = pattern.replaceAll(".", "\\.").replace(/\*$/, ".*").replaceAll(/:\w+/g, "[^/]+");
   return new RegExp(`^${source}$`);

@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 
-/** Calls `then` when the body has arrived, or as much of it as Node buffers: 64 KiB. */
+/** Calls `then` when the whole body has arrived, or as much of it as Node buffers: 64 KiB. */
 export function whenBuffered(caller: IncomingMessage, then: () => void): void {
   const isBuffered = () =>
     hasArrived(caller) || caller.readableLength >= caller.readableHighWaterMark;
@@ -10,23 +10,23 @@ export function whenBuffered(caller: IncomingMessage, then: () => void): void {
     then();
   };
   if (hasArrived(caller)) then();
-  // A small body arrives with its headers as a rule, and the parser reads both in the same turn.
+  // A small body usually arrives with its headers, and the parser reads both in the same turn.
   else process.nextTick(() => (isBuffered() ? then() : caller.on("readable", check)));
 }
 
-/** Returns whether the request has no body, or the whole body has been received. */
+/** Returns whether the request has no body, or its body has been received completely. */
 export function hasArrived(caller: IncomingMessage): boolean {
   return caller.complete || !hasBody(caller);
 }
 
-/** Hands the caller's body on as it comes, and not before there is a connection that can take it. */
+/** Forwards the client's body as it arrives. It is not read before the connection to the upstream is established. */
 export function sendBody(caller: IncomingMessage, outgoing: ClientRequest): void {
   if (!hasBody(caller)) {
     outgoing.end();
     return;
   }
-  // Not `pipeline`: an upstream that answers before it has read everything, and closes, must not
-  // take the caller's connection along, on which that answer is still to be sent.
+  // `pipeline` would destroy the client's connection if the upstream responds before it has read the whole body and
+  // then closes. The response still has to be sent over that connection.
   const send = () => {
     caller.pipe(outgoing);
     outgoing.once("close", () => {

@@ -5,14 +5,19 @@ import { createUpstreams, type Upstreams } from "./upstreams.ts";
 export type Service = {
   upstreams: Upstreams;
   slots: Slots;
-  /** Separate slots for requests whose large bodies are still arriving. Slow uploads delay only other uploads. */
+  /**
+   * Separate slots for requests whose large bodies are still arriving, so that slow uploads delay only other uploads.
+   */
   slotsForUploads: Slots;
 };
 
-/** Share of `MAX_REQUESTS_PER_UPSTREAM` that is available to uploads in addition. */
+/** Slots for uploads as a share of `MAX_REQUESTS_PER_UPSTREAM`. They are additional. */
 const uploadsPerRequest = 1 / 4;
 
-/** Long enough for a burst of reconnecting streams: an `EventSource` that receives a 503 never reconnects. */
+/**
+ * Maximum wait for a slot. It covers a burst of reconnecting streams: an `EventSource` that receives a 503 never
+ * reconnects.
+ */
 const maxWaitMs = 10_000;
 
 export type ServiceLimits = { requestsPerUpstream: number; waitingRequests: number };

@@ -2,17 +2,17 @@ import { createFairQueue } from "./fair-queue.ts";
 import type { Upstream, Upstreams } from "./upstreams.ts";
 
 /**
- * Bounds the requests that each process of a service works on. A request takes a slot before it is sent, and releases
- * it when its answer begins, so that open streams and slow readers hold none. Requests without a slot wait in a queue
- * that serves client addresses in turn, and no address holds more than half of the slots.
+ * Bounds the concurrent requests to each process of a service. A request takes a slot before it is sent, and releases
+ * it when its response begins, so that open streams and slow readers hold no slots. Requests without a slot wait in a
+ * queue that serves client addresses in turn. No address holds more than half of the slots.
  *
- * A free slot belongs to the process with the fewest unanswered requests. A process that is stuck thereby receives a
+ * A request gets a slot of the process with the fewest unanswered requests. A stuck process therefore receives a
  * request only when every other process has as many unanswered ones.
  */
 export type Slots = { request: (address: string) => SlotRequest };
 
 export type SlotRequest = {
-  /** Undefined: the queue is full, the wait took too long, or the request was cancelled. */
+  /** Undefined if the queue is full, the wait took too long, or the request was cancelled. */
   slot: Promise<Slot | undefined>;
   cancel: () => void;
 };
@@ -29,7 +29,7 @@ export function createSlots(upstreams: Upstreams, limits: SlotLimits): Slots {
   const heldBy = new Map<string, number>();
   let turn = 0;
 
-  /** Returns the candidate with the most free slots. Equal candidates take turns. */
+  /** Returns the upstream with the most free slots. Upstreams with equally many take turns. */
   function freestUpstream(): Upstream | undefined {
     const candidates = upstreams.candidates();
     const held = (upstream: Upstream) => heldAt.get(upstream) ?? 0;

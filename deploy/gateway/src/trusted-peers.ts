@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 
-/** Says whether an address is one of the proxies that are believed about where a request came from. */
+/** Creates a predicate for addresses of trusted proxies, whose headers about the origin of a request are used. */
 export function createTrustedPeers(
   addressesOrRanges: readonly string[],
 ): (address: string) => boolean {
@@ -12,7 +12,7 @@ export function createTrustedPeers(
     if (prefix === undefined) list.addAddress(address, family);
     else list.addSubnet(address, Number(prefix), family);
   }
-  // A list knows by itself that ::ffff:192.0.2.1 is 192.0.2.1.
+  // `BlockList` treats ::ffff:192.0.2.1 as 192.0.2.1.
   return (address) => list.check(address, familyOf(address));
 }
 

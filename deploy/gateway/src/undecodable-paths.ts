@@ -3,8 +3,8 @@ import { isOpenToAllOrigins, isWellEncoded, pathAndQueryOf } from "@halyard/serv
 
 /**
  * Escapes the percent signs of SDK and OFREP paths that cannot be decoded, such as `/ofrep/v1/evaluate/flags/a%zz`. The
- * router would answer 404 to such a path. The edge receives the path instead, checks the key, and reports an unknown
- * flag by the key as the client wrote it.
+ * router would respond with 404. Instead, the edge receives the path, checks the API key, and reports an unknown flag
+ * with the key that the client wrote.
  */
 export function routeUndecodablePaths(server: Server): void {
   server.prependListener("request", (request: IncomingMessage) => {

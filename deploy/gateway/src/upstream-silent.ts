@@ -1,4 +1,4 @@
-/** An upstream that has not sent anything for too long. */
+/** The upstream has sent nothing for too long. */
 export class UpstreamSilent extends Error {
   readonly hasSafeMessage = true;
   constructor(origin: URL) {

@@ -2,25 +2,25 @@
 export type Upstream = { readonly origin: URL };
 
 /**
- * The processes of one service. A process is left out for a moment when it is unreachable, breaks a connection before
- * its answer, or answers 503 and closes the connection. There is no other health check: `slots.ts` sends each
- * request to the process with the fewest unanswered requests, so a process that does not answer receives hardly any.
+ * The processes of one service. A process is excluded for a moment if it is unreachable, breaks a connection before its
+ * response, or responds with 503 and closes the connection. There is no other health check: `slots.ts` sends each
+ * request to the process with the fewest unanswered requests, so a stuck process receives hardly any.
  */
 export type Upstreams = {
-  /** The available processes. When none is available, the process that was left out first. */
+  /** Returns the available processes. If none is available, returns the one that was excluded first. */
   candidates: () => readonly Upstream[];
   leaveOut: (upstream: Upstream) => void;
-  /** Adds a listener that is called when a process is no longer left out. */
+  /** Adds a listener that is called when an excluded process becomes available again. */
   onAvailable: (listener: () => void) => void;
   origins: () => { url: string; away: boolean }[];
 };
 
-/** Roughly the duration of a process restart. */
+/** Time for which a process is excluded: roughly the duration of a restart. */
 const leftOutMs = 1_000;
 
 export function createUpstreams(origins: readonly URL[]): Upstreams {
   const all = origins.map((origin): Upstream => ({ origin }));
-  /** Left out last at the end. */
+  /** The excluded processes in the order of their exclusion. */
   const leftOut = new Map<Upstream, NodeJS.Timeout>();
   const listeners: (() => void)[] = [];
   function makeAvailable(upstream: Upstream): void {
@@ -30,7 +30,7 @@ export function createUpstreams(origins: readonly URL[]): Upstreams {
   return {
     candidates() {
       const available = all.filter((upstream) => !leftOut.has(upstream));
-      // A process that has restarted meanwhile is tried before one that is stopping.
+      // The process that was excluded first has most likely restarted; a later one may still be stopping.
       return available.length > 0 ? available : [...leftOut.keys()].slice(0, 1);
     },
     leaveOut(upstream) {

@@ -4,7 +4,7 @@ import { eventually, startServiceProcess } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type GivenGateway, givenGateway, givenUpstream, type Upstream } from "./given-gateway.ts";
 
-/** Overload: more requests than a service has slots. */
+/** Tests of overload: more requests than a service has slots. */
 let service: Upstream;
 let gateway: GivenGateway;
 let held: ServerResponse[];
@@ -35,20 +35,20 @@ async function gatewayWith(requestsPerUpstream: number, waitingRequests = 100): 
 const hold = () => fetch(`${gateway.url}/api/v1/flags?hold`);
 const flags = async () => (await fetch(`${gateway.url}/api/v1/flags`)).text();
 
-describe("given a service that works on as many requests as it may", () => {
-  it("lets others wait, and sends them when one is answered", async () => {
+describe("given a service whose slots are all taken", () => {
+  it("queues further requests, and sends them when a slot becomes free", async () => {
     await gatewayWith(2);
     const [first] = [hold(), hold()];
     await eventually(() => held.length === 1, { because: "one address gets half of the slots" });
     const waiting = flags();
     held[0]?.end("done");
     expect(await (await first)?.text()).toBe("done");
-    await eventually(() => held.length === 2, { because: "the second one has its turn" });
+    await eventually(() => held.length === 2, { because: "the second request gets a slot" });
     held[1]?.end("done");
     expect(await waiting).toBe("fine");
   });
 
-  it("answers 503 when too many wait, and sends them nowhere", async () => {
+  it("returns 503 when the queue is full, and does not forward the rejected request", async () => {
     await gatewayWith(1, 10);
     const first = hold();
     await eventually(() => held.length === 1, { because: "the slot is taken" });
@@ -62,7 +62,7 @@ describe("given a service that works on as many requests as it may", () => {
     await Promise.allSettled([first, ...waiting]);
   });
 
-  it("gives the place of a client that left while it waited to the next one", async () => {
+  it("gives the place of a client that disconnected while it waited to the next request", async () => {
     await gatewayWith(1, 1);
     const first = hold();
     await eventually(() => held.length === 1, { because: "the slot is taken" });
@@ -83,7 +83,7 @@ describe("given a service that works on as many requests as it may", () => {
 });
 
 describe("given open streams and slow clients", () => {
-  it("leaves slots to others beside open streams", async () => {
+  it("does not count open streams as requests", async () => {
     await gatewayWith(1);
     for (let time = 0; time < 3; time++)
       expect((await fetch(`${gateway.url}/api/v1/sdk/stream`)).status).toBe(200);
@@ -91,7 +91,7 @@ describe("given open streams and slow clients", () => {
   });
 
   it.each([10, 100_000])(
-    "leaves slots to others beside bodies that begin with %i bytes and never end",
+    "serves other requests while bodies that begin with %i bytes never end",
     async (size) => {
       await gatewayWith(1);
       const uploads = Array.from({ length: 3 }, () => {
@@ -109,7 +109,7 @@ describe("given open streams and slow clients", () => {
 });
 
 describe("given the gateway's public readiness", () => {
-  it("does not show what is behind it; the metrics port does", async () => {
+  it("does not list the upstreams; the metrics port does", async () => {
     await gatewayWith(1);
     const origin = service.origin.origin;
     const gatewayProcess = await startServiceProcess("gateway", {

@@ -6,7 +6,7 @@ import { eventually } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type GivenGateway, givenGateway, givenUpstream, type Upstream } from "./given-gateway.ts";
 
-/** Bounds of the connections of clients. Addresses of 127.0.0.0/8 play different clients. */
+/** Tests of connection limits. Each address of 127.0.0.0/8 represents a client. */
 let service: Upstream;
 let gateway: GivenGateway;
 let held: ServerResponse[];
@@ -77,8 +77,8 @@ async function rejections(reason: string): Promise<number> {
   return Number(pattern.exec(text)?.[1] ?? 0);
 }
 
-describe("given as many connections as there may be", () => {
-  it("closes the one that has been idle for longest when another one arrives", async () => {
+describe("given the maximum number of connections", () => {
+  it("closes the longest idle connection when a new one arrives", async () => {
     await gatewayWith({ connections: 3 });
     const [working, first, second] = [await open(), await open(), await open()];
     await holdRequest(working);
@@ -89,7 +89,7 @@ describe("given as many connections as there may be", () => {
     held[0]?.end("done");
   });
 
-  it("closes the new one when all have requests in flight", async () => {
+  it("closes the new connection when all others have requests in flight", async () => {
     await gatewayWith({ connections: 2 });
     for (const client of [await open(), await open()]) await holdRequest(client);
     expect(await isOpen(await open())).toBe(false);
@@ -97,7 +97,7 @@ describe("given as many connections as there may be", () => {
     expect(held.every((response) => !response.destroyed)).toBe(true);
   });
 
-  it("accepts another one when one has been closed", async () => {
+  it("accepts a new connection after another was closed", async () => {
     await gatewayWith({ connections: 1 });
     const first = await open();
     await holdRequest(first);
@@ -106,8 +106,8 @@ describe("given as many connections as there may be", () => {
   });
 });
 
-describe("given as many connections of one address as there may be", () => {
-  it("closes another one of that address, and accepts those of others", async () => {
+describe("given the maximum number of connections of one address", () => {
+  it("closes a new connection of that address, and accepts other addresses", async () => {
     await gatewayWith({ connectionsPerAddress: 2 });
     for (const client of [await open(), await open()]) await holdRequest(client);
     const others = [await open("127.0.0.2"), await open("127.0.0.3")];
@@ -116,7 +116,7 @@ describe("given as many connections of one address as there may be", () => {
     expect(await rejections("connections_per_address")).toBe(1);
   });
 
-  it("closes an idle one of that address first, and none of another address", async () => {
+  it("closes an idle connection of that address first, and no connection of another address", async () => {
     await gatewayWith({ connectionsPerAddress: 2 });
     const other = await open("127.0.0.2");
     const [idle, working] = [await open(), await open()];
@@ -126,7 +126,7 @@ describe("given as many connections of one address as there may be", () => {
     expect(await isOpen(other)).toBe(true);
   });
 
-  it("does not bound those of a trusted proxy", async () => {
+  it("does not limit the connections of a trusted proxy", async () => {
     await gatewayWith({ connectionsPerAddress: 1 }, ["127.0.0.2"]);
     const proxies = [await open("127.0.0.2"), await open("127.0.0.2"), await open("127.0.0.2")];
     for (const client of proxies) await holdRequest(client);

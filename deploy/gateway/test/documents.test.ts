@@ -11,7 +11,7 @@ import { messageSchemas } from "../src/message-schemas.ts";
 import { buildDocument } from "../src/openapi/document.ts";
 import { findUnusedOrigin, type GivenGateway, givenGateway } from "./given-gateway.ts";
 
-/** The documents that are made from the sources, and the page that shows them. */
+/** Tests of the generated documents, and of the page that shows them. */
 type Operation = {
   operationId: string;
   security: Record<string, unknown>[];
@@ -27,7 +27,7 @@ function operation(method: string, path: string): Operation {
   return found;
 }
 
-/** Whether a response, wherever it is defined, names both fields. */
+/** Returns whether a response has both limit headers, either itself or by reference. */
 function reportsLimits(response: Record<string, unknown> | undefined): boolean {
   const { responses } = document.components as {
     responses: Record<string, Record<string, unknown>>;
@@ -44,7 +44,7 @@ describe("given the OpenAPI document", () => {
     expect(validator.version).toBe("3.1");
   });
 
-  it("has every route and method of the contract, each under an id of its own", () => {
+  it("has every route and method of the contract, each with a unique operation id", () => {
     const expected = routes.flatMap(({ method, alsoMethod, path }) =>
       [method, alsoMethod].flatMap((each) =>
         each === undefined ? [] : [`${each} ${path.replaceAll(/:(\w+)/g, "{$1}")}`],
@@ -60,7 +60,7 @@ describe("given the OpenAPI document", () => {
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
   });
 
-  it("tells for every route what is answered without a key and when we fail", () => {
+  it("has the error responses without a key and of internal errors for every route", () => {
     for (const methods of Object.values(document.paths))
       for (const { responses, security } of Object.values(methods)) {
         expect(Object.keys(responses)).toEqual(
@@ -70,7 +70,7 @@ describe("given the OpenAPI document", () => {
       }
   });
 
-  it("says which key opens a route, and 403 where one kind does not", () => {
+  it("lists the accepted keys of a route, and 403 if one kind of key is rejected", () => {
     expect(operation("get", "/api/v1/sdk/flags").security).toEqual([
       { clientKey: [] },
       { serverKey: [] },
@@ -83,7 +83,7 @@ describe("given the OpenAPI document", () => {
     expect(operation("post", "/api/v1/organizations").security).toEqual([{ operatorToken: [] }]);
   });
 
-  it("shows OFREP as OFREP is: its own errors, either header for the key, a token for the stream", () => {
+  it("describes OFREP with its errors, both headers for the key, and the token of the stream", () => {
     const flag = operation("post", "/ofrep/v1/evaluate/flags/{key}");
     expect(flag.security).toEqual([{ clientKey: [] }, { serverKey: [] }, { keyInOwnHeader: [] }]);
     const schemaOf = (path: string, status: string) =>
@@ -95,7 +95,7 @@ describe("given the OpenAPI document", () => {
     expect(operation("get", "/ofrep/v1/stream").security).toEqual([{ streamToken: [] }]);
   });
 
-  it("shows conditional and repeatable requests", () => {
+  it("describes conditional and idempotent requests", () => {
     const parameters = (method: string, path: string) =>
       JSON.stringify(operation(method, path).parameters);
     expect(parameters("patch", "/api/v1/flags/{id}")).toContain("If-Match");
@@ -111,7 +111,7 @@ describe("given the OpenAPI document", () => {
     });
   });
 
-  it("shows that a redelivery is accepted, not done, and that a webhook can be changed by PUT", () => {
+  it("describes 202 for a redelivery, and PUT as a second method for changing a webhook", () => {
     const path = "/api/v1/projects/{projectId}/webhooks/{webhookId}";
     const { responses } = operation("post", `${path}/deliveries/{deliveryId}/redeliver`);
     expect(JSON.stringify(responses["202"])).toContain("schemas/Delivery");
@@ -120,7 +120,7 @@ describe("given the OpenAPI document", () => {
     expect(operation("put", path).operationId).toBe("updateWebhookByPUT");
   });
 
-  it("has an example for every body and every required parameter, which fits its schema", () => {
+  it("has a valid example for every body and every required parameter", () => {
     for (const { operationId, body, example } of routes.filter((route) => route.body !== undefined))
       expect([operationId, compileCheck(body as z.ZodType)(example)]).toEqual([
         operationId,
@@ -135,7 +135,7 @@ describe("given the OpenAPI document", () => {
       expect([name, example]).toEqual([name, expect.any(String)]);
   });
 
-  it("says who may store an answer, and what the answer depends on", () => {
+  it("describes which caches may store a response, and on which headers it depends", () => {
     const headersOf = (method: string, path: string, status: string) =>
       operation(method, path).responses[status]?.headers as Record<string, { schema: object }>;
     const read = headersOf("get", "/api/v1/flags", "200");
@@ -154,7 +154,7 @@ describe("given the OpenAPI document", () => {
     expect(routes.filter(({ tag }) => !described.has(tag))).toEqual([]);
   });
 
-  it("shows the version that a rollback leads to, and the one that it was refused for", () => {
+  it("describes the ETag of a rollback, and the current ETag of a rejected one", () => {
     const { responses } = operation("post", "/api/v1/flags/{flagId}/environments/{envId}/rollback");
     expect(responses["200"]?.headers).toHaveProperty("ETag");
     expect(responses["412"]).toEqual({ $ref: "#/components/responses/CONFLICT_003" });
@@ -167,7 +167,7 @@ describe("given the OpenAPI document", () => {
     );
   });
 
-  it("says of a schedule that it needs a time, and how times are written", () => {
+  it("describes that a schedule needs a time, and the format of times", () => {
     const { components } = document as unknown as {
       components: { schemas: Record<string, { properties: Record<string, object> }> };
     };
@@ -184,7 +184,7 @@ describe("given the OpenAPI document", () => {
       });
   });
 
-  it("says of every answer to SDKs but 401, and elsewhere of 429 alone, how much of the limits is left", () => {
+  it("has limit headers in all responses to SDKs except 401, and elsewhere only in 429", () => {
     for (const [path, methods] of Object.entries(document.paths))
       for (const [method, { responses }] of Object.entries(methods)) {
         const telling = Object.keys(responses).filter((status) => reportsLimits(responses[status]));
@@ -195,7 +195,7 @@ describe("given the OpenAPI document", () => {
       }
   });
 
-  it("says how many hours of a flag's usage are shown unless told, and at most", () => {
+  it("describes the default and maximum number of hours of a flag's usage", () => {
     expect(operation("get", "/api/v1/flags/{id}/usage").parameters).toContainEqual({
       name: "hours",
       in: "query",
@@ -215,13 +215,13 @@ describe("given the other generated documents", () => {
     for (const { name, schema } of messageSchemas()) {
       expect(name).toMatch(/^[a-z-]+\.schema\.json$/);
       expect(schema).toMatchObject({ $schema: expect.stringContaining("2020-12") });
-      // Where there are several states, each of them is such a schema.
+      // A message with several states has one schema per state.
       const { oneOf = [schema] } = schema as { oneOf?: unknown[] };
       for (const one of oneOf) expect(one).toMatchObject({ type: "object" });
     }
   });
 
-  it("has a schema of what receivers of webhooks get", () => {
+  it("has a schema of the payload of webhooks", () => {
     const payload = messageSchemas().find(({ name }) => name === "webhook-payload.schema.json");
     expect(payload?.schema).toMatchObject({
       required: ["event", "timestamp", "flag", "environment", "triggered_by"],
@@ -261,7 +261,7 @@ describe("given the gateway's own pages", () => {
     rmSync(directory, { recursive: true });
   });
 
-  it("serves the document", async () => {
+  it("serves the OpenAPI document", async () => {
     const answered = await fetch(`${gateway.url}/openapi.json`);
     expect(answered.headers.get("content-type")).toContain("application/json");
     expect(await answered.json()).toMatchObject({
@@ -286,7 +286,7 @@ describe("given the gateway's own pages", () => {
     expect(known).toContain(exampleIds.confirm);
   });
 
-  it("leads a browser from / to the page, and has nothing there for other clients", async () => {
+  it("redirects browsers from / to the page, and returns 404 to other clients", async () => {
     const answered = await fetch(`${gateway.url}/`, {
       headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" },
       redirect: "manual",
@@ -298,16 +298,16 @@ describe("given the gateway's own pages", () => {
     expect(await other.json()).toMatchObject({ error: { code: "NOT_FOUND_001" } });
   });
 
-  it("serves a page that shows it, with all that the page asks for and no leave to ask elsewhere", async () => {
+  it("serves a page with all its resources, which may not load anything from other origins", async () => {
     for (const path of ["/docs", "/docs/"]) {
       const answered = await fetch(gateway.url + path);
       const html = await answered.text();
       expect(answered.headers.get("content-type")).toContain("text/html");
       expect(answered.headers.get("content-security-policy")).toContain("default-src 'none'");
       expect(html).not.toMatch(/https?:/);
-      const asked = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url as string);
-      expect(asked).toHaveLength(4);
-      for (const url of asked) expect((await fetch(gateway.url + url)).status).toBe(200);
+      const linked = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url as string);
+      expect(linked).toHaveLength(4);
+      for (const url of linked) expect((await fetch(gateway.url + url)).status).toBe(200);
     }
     const head = await fetch(`${gateway.url}/docs`, { method: "HEAD" });
     expect(head.status).toBe(200);

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { createLogger, createMetrics, type Logger, type Metrics } from "@halyard/service";
 import { createGateway, type Gateway, type GatewayLimits } from "../src/gateway.ts";
 
-/** A gateway in front of services that are played by plain HTTP servers. */
+/** A plain HTTP server in the role of a service behind the gateway. */
 export type Upstream = { server: Server; origin: URL; close: () => Promise<void> };
 
 export async function givenUpstream(listener: RequestListener, port = 0): Promise<Upstream> {
@@ -21,7 +21,7 @@ export async function givenUpstream(listener: RequestListener, port = 0): Promis
   return { server, origin, close };
 }
 
-/** An origin where nothing listens any more. */
+/** Returns an origin at which no server listens. */
 export async function findUnusedOrigin(): Promise<URL> {
   const upstream = await givenUpstream(() => undefined);
   await upstream.close();
@@ -79,7 +79,7 @@ export async function bodyOf(message: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** A promise and the function that keeps it. */
+/** Returns a promise and its resolving functions. */
 export function promised<T = void>() {
   return Promise.withResolvers<T>();
 }

@@ -12,19 +12,19 @@ describe("given a connection that failed", () => {
     ["connect", "ETIMEDOUT"],
     ["getaddrinfo", "ENOTFOUND"],
     ["getaddrinfo", "EAI_AGAIN"],
-  ])("blames the upstream for %s %s", (syscall, code) => {
+  ])("treats the upstream as unreachable on %s %s", (syscall, code) => {
     expect(isUnreachable(errorOf(syscall, code))).toBe(true);
   });
 
   it.each(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL", "EAGAIN"])(
-    "does not blame the upstream for %s",
+    "does not treat the upstream as unreachable on %s",
     (code) => {
       expect(isUnreachable(errorOf("connect", code))).toBe(false);
       expect(isUnreachable(errorOf("getaddrinfo", code))).toBe(false);
     },
   );
 
-  it("does not blame the upstream for a connection that broke later", () => {
+  it("does not treat the upstream as unreachable if an established connection broke", () => {
     expect(isUnreachable(errorOf("read", "ECONNRESET"))).toBe(false);
   });
 });

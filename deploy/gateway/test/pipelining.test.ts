@@ -11,7 +11,7 @@ import {
   type Upstream,
 } from "./given-gateway.ts";
 
-/** Requests that a client writes to one connection without waiting for answers. */
+/** Tests of requests that a client writes to one connection without waiting for responses. */
 let behave: (request: IncomingMessage, response: ServerResponse) => void;
 let service: Upstream;
 let gateway: GivenGateway;
@@ -55,7 +55,7 @@ function openClient(): Socket {
   return client;
 }
 
-/** Everything that a client reads. */
+/** Collects everything that a client reads. */
 function readAll(client: Socket): { text: () => string } {
   let text = "";
   client.on("data", (chunk) => {
@@ -70,7 +70,7 @@ const paths = (count: number) =>
 const answersIn = (text: string) => text.match(/<[^>]*>/g) ?? [];
 
 describe("given thousands of pipelined requests on one connection", () => {
-  it("has one of them in flight at a time, and answers all in order", async () => {
+  it("has one request in flight at a time, and returns the responses in order", async () => {
     const expected = paths(1_500);
     const client = openClient();
     const read = readAll(client);
@@ -83,7 +83,7 @@ describe("given thousands of pipelined requests on one connection", () => {
     expect(maxInFlight).toBe(1);
   });
 
-  it("keeps requests with bodies apart", async () => {
+  it("separates requests with bodies correctly", async () => {
     behave = (incoming, response) =>
       void bodyOf(incoming).then(({ length }) => response.end(`<${incoming.url} ${length}>`));
     const sizes = Array.from({ length: 30 }, (_, index) => (index % 3) * 60_000);
@@ -100,7 +100,7 @@ describe("given thousands of pipelined requests on one connection", () => {
     expect(maxInFlight).toBe(1);
   });
 
-  it("answers what it answers itself in the same order", async () => {
+  it("returns its own responses in order with those of services", async () => {
     const client = openClient();
     const read = readAll(client);
     client.write(get("/api/v1/flags/1") + get("/nothing") + get("/api/v1/flags/2"));
@@ -124,7 +124,7 @@ describe("given a request in flight", () => {
     };
   });
 
-  it("stops reading from a client that sends more", async () => {
+  it("stops reading from a client that sends more requests", async () => {
     const accepted = once(gateway.app.server, "connection") as Promise<[Socket]>;
     const client = openClient();
     const [connection] = await accepted;
@@ -146,7 +146,7 @@ describe("given a request in flight", () => {
     expect(hold).toHaveLength(1);
   });
 
-  it("forwards nothing of what waits when the client leaves", async () => {
+  it("does not forward waiting requests after the client has disconnected", async () => {
     const client = openClient();
     client.write(paths(3).map(get).join(""));
     await eventually(() => hold.length === 1, { because: "a request is in flight" });
@@ -158,8 +158,8 @@ describe("given a request in flight", () => {
     expect(received).toEqual(["/api/v1/flags/0", "/api/v1/flags"]);
   });
 
-  it("closes a connection when too many requests wait on all of them", async () => {
-    // Less than one read, so that no part of a request is left over.
+  it("closes a connection when too many requests wait on all connections", async () => {
+    // Smaller than one read, so that the read ends at the end of a request.
     const flood = get("/api/v1/flags").repeat(1_600);
     const flooding = Array.from({ length: 10 }, openClient);
     const { promise: closed, resolve } = Promise.withResolvers<void>();

@@ -11,7 +11,7 @@ import {
   type Upstream,
 } from "./given-gateway.ts";
 
-/** What passes through unchanged, what does not, and that nothing is held on the way. */
+/** Tests of what the gateway forwards unchanged, what it removes, and that it does not buffer. */
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 let behave: Listener;
@@ -31,7 +31,7 @@ afterAll(async () => {
   await edge.close();
 });
 
-/** What the upstream saw of the last request. */
+/** The last request, as the upstream received it. */
 let seen: {
   method: string;
   url: string;
@@ -49,7 +49,7 @@ beforeEach(() => {
 });
 
 describe("given a stream of events", () => {
-  it("passes each event on at once, while the stream goes on", async () => {
+  it("forwards each event immediately while the stream is open", async () => {
     const opened = promised<ServerResponse>();
     behave = (_incoming, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
@@ -69,7 +69,7 @@ describe("given a stream of events", () => {
     expect((await reader.read()).done).toBe(true);
   });
 
-  it("ends the upstream's request when the reader leaves", async () => {
+  it("ends the request to the upstream when the reader disconnects", async () => {
     const closed = promised();
     behave = (_incoming, response) => {
       response.once("close", () => closed.resolve());
@@ -82,8 +82,8 @@ describe("given a stream of events", () => {
     await closed.promise;
   });
 
-  it("ends the upstream's request when the caller leaves before an answer", async () => {
-    // Longer than this test may take, so that nothing but the caller's leaving ends the request.
+  it("ends the request to the upstream when the client disconnects before the response", async () => {
+    // Longer than the test may take, so that only the disconnection can end the request.
     const own = await givenGateway({
       management: [management.origin],
       edges: [],
@@ -104,7 +104,7 @@ describe("given a stream of events", () => {
     await own.stop();
   }, 30_000);
 
-  it("breaks off the reader's connection when the upstream breaks off", async () => {
+  it("breaks the reader's connection when the upstream breaks off", async () => {
     behave = (_incoming, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).write(": hello\n\n");
       response.once("drain", () => undefined);
@@ -114,7 +114,7 @@ describe("given a stream of events", () => {
     await expect(answered.text()).rejects.toThrow();
   });
 
-  it("holds hundreds of streams at once, each with all of its events", async () => {
+  it("keeps hundreds of streams open, each with all its events", async () => {
     const streams = 500;
     const responses: ServerResponse[] = [];
     const allOpen = promised();
@@ -131,7 +131,7 @@ describe("given a stream of events", () => {
     expect(new Set(await Promise.all(readers))).toEqual(new Set([": hello\n\nevent: flags\n\n"]));
   });
 
-  it("ends open streams when it drains", async () => {
+  it("ends open streams when the gateway drains", async () => {
     const own = await givenGateway({ management: [management.origin], edges: [edge.origin] });
     const closed = promised();
     behave = (_incoming, response) => {
@@ -146,7 +146,7 @@ describe("given a stream of events", () => {
 });
 
 describe("given a request", () => {
-  it("sends method, path, query and headers on as they are", async () => {
+  it("forwards method, path, query and headers unchanged", async () => {
     await fetch(`${gateway.url}/api/v1/flags/%C3%A4?limit=1&cursor=a%2Fb+c`, {
       method: "PATCH",
       headers: { authorization: "Bearer hs_x", "if-match": '"3"', "x-user-context": "{}" },
@@ -166,7 +166,7 @@ describe("given a request", () => {
     ["//ofrep/v1/evaluate/flags", "/ofrep/v1/evaluate/flags"],
     ["///api/v1/sdk/flags", "/api/v1/sdk/flags"],
     ["/ofrep/v1/evaluate/flags//a/", "/ofrep/v1/evaluate/flags//a/"],
-  ])("sends the path of the target %s on", async (target, path) => {
+  ])("forwards the path of the target %s", async (target, path) => {
     const socket = connect(gateway.port, "127.0.0.1");
     socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
     let text = "";
@@ -175,7 +175,7 @@ describe("given a request", () => {
     expect(seen.url).toBe(path);
   });
 
-  it("sends a body of GET on", async () => {
+  it("forwards the body of a GET", async () => {
     const outgoing = request(`${gateway.url}/api/v1/sdk/evaluate?key=a`, {
       headers: { "content-type": "application/json", "content-length": "16" },
     });
@@ -184,7 +184,7 @@ describe("given a request", () => {
     expect(seen).toMatchObject({ method: "GET", body: '{"country":"DE"}' });
   });
 
-  it("sends broken JSON and bad UTF-8 on, for the service to answer", async () => {
+  it("forwards invalid JSON and UTF-8, so that the service responds to it", async () => {
     const body = Buffer.from([0x7b, 0xc3, 0x28]);
     behave = async (incoming, response) => {
       const chunks: Buffer[] = [];
@@ -203,7 +203,7 @@ describe("given a request", () => {
     }
   });
 
-  it("sends a body of more than 64 KiB on while it is still arriving", async () => {
+  it("forwards a body of more than 64 KiB while it is still arriving", async () => {
     const begun = promised<IncomingMessage>();
     behave = async (incoming, response) => {
       begun.resolve(incoming);
@@ -219,7 +219,7 @@ describe("given a request", () => {
     expect(await bodyOf(response)).toBe(`${beginning} end`);
   });
 
-  it("sends nothing on of a small body that never arrives completely", async () => {
+  it("does not forward a request whose small body never arrives completely", async () => {
     let requests = 0;
     behave = (_incoming, response) => {
       requests += 1;
@@ -236,7 +236,7 @@ describe("given a request", () => {
     expect(requests).toBe(2);
   });
 
-  it("passes an answer on that comes before the body is read", async () => {
+  it("forwards a response that arrives before the body was read", async () => {
     behave = (_incoming, response) => {
       response.writeHead(413, { "content-type": "application/json" });
       response.end('{"error":"large"}');
@@ -259,7 +259,7 @@ describe("given a request", () => {
     },
   );
 
-  it("frames a body in chunks also where the method has none as a rule", async () => {
+  it("forwards a chunked body even if the method usually has none", async () => {
     const outgoing = request(`${gateway.url}/api/v1/flags`, {
       method: "DELETE",
       headers: { "transfer-encoding": "chunked" },
@@ -270,7 +270,7 @@ describe("given a request", () => {
     expect(seen).toMatchObject({ method: "DELETE", body: "GET /smuggled HTTP/1.1\r\n\r\n" });
   });
 
-  it("refuses transfer codings besides chunked", async () => {
+  it("rejects transfer codings other than chunked", async () => {
     let requests = 0;
     behave = (_incoming, response) => {
       requests += 1;
@@ -287,7 +287,7 @@ describe("given a request", () => {
     expect(requests).toBe(0);
   });
 
-  it("keeps headers of one connection to itself", async () => {
+  it("does not forward hop-by-hop headers", async () => {
     const outgoing = request(`${gateway.url}/api/v1/flags`, {
       headers: {
         connection: "keep-alive, x-mine, content-length, host",
@@ -310,7 +310,7 @@ describe("given a request", () => {
     ]);
   });
 
-  it("passes the caller's request id on, or makes one, and returns it", async () => {
+  it("forwards the client's request id, or generates one, and returns it", async () => {
     for (const headers of [{ "x-request-id": "mine" }, { "x-request-id": "not mine" }]) {
       const answered = await fetch(`${gateway.url}/api/v1/flags`, { headers });
       const requestId = answered.headers.get("x-request-id");
@@ -319,7 +319,7 @@ describe("given a request", () => {
     }
   });
 
-  it("passes a browser's preflight on to the edge", async () => {
+  it("forwards a browser's preflight request to the edge", async () => {
     behave = (incoming, response) => {
       response.writeHead(204, {
         "access-control-allow-origin": "*",
@@ -337,8 +337,8 @@ describe("given a request", () => {
   });
 });
 
-describe("given an answer", () => {
-  it.each([304, 204])("passes %s on without a body", async (status) => {
+describe("given a response", () => {
+  it.each([304, 204])("forwards %s without a body", async (status) => {
     behave = (_incoming, response) => response.writeHead(status, { etag: '"abc"' }).end();
     const answered = await fetch(`${gateway.url}/api/v1/sdk/flags`, {
       headers: { "if-none-match": '"abc"' },
@@ -348,7 +348,7 @@ describe("given an answer", () => {
     expect(await answered.text()).toBe("");
   });
 
-  it("passes the answer to HEAD on with the length of what GET would answer", async () => {
+  it("forwards the response to HEAD with the content length of GET", async () => {
     behave = (_incoming, response) => response.writeHead(200, { "content-length": 1234 }).end();
     for (const path of ["/api/v1/sdk/flags", "/api/v1/flags"]) {
       const answered = await fetch(gateway.url + path, { method: "HEAD" });
@@ -356,7 +356,7 @@ describe("given an answer", () => {
     }
   });
 
-  it("passes the answer to HEAD on that has no length", async () => {
+  it("forwards a response to HEAD without a content length", async () => {
     behave = (_incoming, response) => response.writeHead(200, { etag: '"a"' }).end();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     for (let time = 0; time < 2; time++) {
@@ -369,7 +369,7 @@ describe("given an answer", () => {
     agent.destroy();
   });
 
-  it("keeps every header, also one that comes twice", async () => {
+  it("forwards every header, including repeated ones", async () => {
     behave = (_incoming, response) => {
       response.writeHead(200, [
         "Vary",
@@ -394,7 +394,7 @@ describe("given an answer", () => {
     expect(text).toContain("Connection: close\r\n");
   });
 
-  it("never mixes up the answers of one kept connection", async () => {
+  it("never mixes up the responses on a reused connection", async () => {
     behave = async (incoming, response) =>
       response.end(`${incoming.url}|${await bodyOf(incoming)}`);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -21,7 +21,7 @@ describe("given equal warnings", () => {
     jest.useRealTimers();
   });
 
-  it("writes the first one, and the number of the others at the end of the interval", () => {
+  it("writes the first warning, and the number of the others at the end of the interval", () => {
     const warn = createRepeatedLog(givenLogger());
     for (let time = 0; time < 100; time++) warn({ cause: "one" }, "failed");
     warn({ cause: "two" }, "failed");

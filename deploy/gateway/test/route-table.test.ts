@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { expressionOf, findEntry } from "../src/route-table.ts";
 import { type GivenGateway, givenGateway, givenUpstream, type Upstream } from "./given-gateway.ts";
 
-/** Every route of the contract lands at its service, by the table and over the wire. */
+/** Tests that every route of the contract reaches its service, by the table and over HTTP. */
 const upstreams: Upstream[] = [];
 let gateway: GivenGateway;
 
@@ -81,13 +81,13 @@ describe("given the routes of the contract", () => {
     ["/api/v1/flags/a/usage/b", "management"],
     ["/api/v1/flags/a/b/usage", "management"],
     ["/api/v1/projects/a/usage", "management"],
-  ])("sends %s to %s, by the table as over the wire", async (path, service) => {
+  ])("sends %s to %s, both by the table and over HTTP", async (path, service) => {
     expect(findEntry(path.replace(/\?.*/, ""))?.service).toBe(service);
     for (const method of ["GET", "POST", "DELETE", "OPTIONS"])
       expect(await (await fetch(gateway.url + path, { method })).text()).toBe(service);
   });
 
-  it("takes the first entry that matches", () => {
+  it("returns the first entry that matches", () => {
     const table = [
       { pattern: "/a/b/*", service: "sdk-edge" },
       { pattern: "/a/:name/c", service: "scheduler" },
@@ -103,7 +103,7 @@ describe("given the routes of the contract", () => {
     expect(findEntry("/a", table)).toBeUndefined();
   });
 
-  it("says each pattern as an expression for other ingresses", () => {
+  it("converts each pattern to a regular expression for other ingresses", () => {
     expect(expressionOf("/a.b/:name/c").source).toBe("^\\/a\\.b\\/[^/]+\\/c$");
     expect(expressionOf("/a/*").source).toBe("^\\/a\\/.*$");
     expect(expressionOf("/a/:name/*").source).toBe("^\\/a\\/[^/]+\\/.*$");

@@ -13,7 +13,7 @@ function givenSlots(names: string[], limits: Partial<SlotLimits>): void {
   slots = createSlots(upstreams, { ...defaults, ...limits });
 }
 
-/** Takes a slot that must be free. */
+/** Takes a slot, which must be free. */
 async function take(address = "a"): Promise<Slot> {
   return (await slots.request(address).slot) as Slot;
 }
@@ -28,7 +28,7 @@ function hosts(taken: readonly Slot[]): string[] {
   return taken.map(({ upstream }) => upstream.origin.hostname);
 }
 
-/** Names of waiting requests: `served` by the order of their slots, and `rejected`. */
+/** Names of requests: `served` in the order of their slots, and `rejected`. */
 let served: string[];
 let rejected: string[];
 beforeEach(() => {
@@ -46,12 +46,12 @@ function wait(name: string, address: string) {
 }
 
 describe("given several processes", () => {
-  it("gives requests to them in turn", async () => {
+  it("distributes requests among them in turn", async () => {
     givenSlots(["one", "two", "three"], {});
     expect(hosts(await takeMany(6))).toEqual(["one", "two", "three", "one", "two", "three"]);
   });
 
-  it("gives a stuck process no more requests than the others have unanswered", async () => {
+  it("gives a stuck process no more requests than other processes have unanswered ones", async () => {
     givenSlots(["stuck", "one", "two"], {});
     await take();
     const next: string[] = [];
@@ -63,7 +63,7 @@ describe("given several processes", () => {
     expect(next).not.toContain("stuck");
   });
 
-  it("uses the one that was left out first when all are unavailable", async () => {
+  it("uses the process that was excluded first when all are unavailable", async () => {
     givenSlots(["restarted", "stopping"], {});
     const [restarted, stopping] = await takeMany(2);
     upstreams.leaveOut((restarted as Slot).upstream);
@@ -71,7 +71,7 @@ describe("given several processes", () => {
     expect(hosts(await takeMany(3))).toEqual(["restarted", "restarted", "restarted"]);
   });
 
-  it("leaves one out that is unavailable, unless all are", async () => {
+  it("excludes an unavailable process, unless all are unavailable", async () => {
     givenSlots(["one", "two"], {});
     const [one, two] = await takeMany(2);
     upstreams.leaveOut((one as Slot).upstream);
@@ -81,11 +81,11 @@ describe("given several processes", () => {
   });
 });
 
-describe("given a process that is left out while requests wait", () => {
+describe("given a process that is excluded while requests wait", () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
-  it("gives its slots to them as soon as it is available again", async () => {
+  it("gives them its slots as soon as it is available again", async () => {
     givenSlots(["one", "two"], { perUpstream: 1 });
     const [one] = [await take("a"), await take("b")];
     upstreams.leaveOut(one.upstream);
@@ -100,7 +100,7 @@ describe("given a process that is left out while requests wait", () => {
 });
 
 describe("given no free slot", () => {
-  it("serves addresses in turn, also when one of them has many requests", async () => {
+  it("serves addresses in turn, even if one of them has many requests", async () => {
     givenSlots(["one"], { perUpstream: 2 });
     const held = [await take("a"), await take("b")];
     const all = ["a1", "a2", "a3", "b1", "c1"].map((name) => wait(name, name[0] as string));
@@ -139,7 +139,7 @@ describe("given no free slot", () => {
     expect(await slots.request("b").slot).toBeUndefined();
   });
 
-  it("skips requests that were cancelled", async () => {
+  it("skips cancelled requests", async () => {
     givenSlots(["one"], { perUpstream: 1 });
     const held = await take("a");
     const [first, second] = ["b1", "b2"].map((name) => wait(name, "b"));

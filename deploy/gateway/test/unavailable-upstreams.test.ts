@@ -18,7 +18,7 @@ import {
   type Upstream,
 } from "./given-gateway.ts";
 
-/** Services that are away, break off or come back, and addresses that nobody answers. */
+/** Tests of services that are unavailable, break off or become available again, and of paths without a service. */
 const releases: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const release of releases.splice(0).toReversed()) await release();
@@ -45,8 +45,8 @@ async function errorOf(url: string, init: RequestInit = {}) {
   return { ...body.error, headers: answered.headers };
 }
 
-describe("given a service that is away", () => {
-  it.each(["GET", "POST"])("answers 503 to a %s and when to come back", async (method) => {
+describe("given an unavailable service", () => {
+  it.each(["GET", "POST"])("returns 503 to a %s, with a Retry-After", async (method) => {
     const unusedOrigin = await findUnusedOrigin();
     const gateway = await gatewayOf({ management: [unusedOrigin], edges: [unusedOrigin] });
     const body = method === "POST" ? '{"key":"a"}' : null;
@@ -60,7 +60,7 @@ describe("given a service that is away", () => {
     ["scheduler", "/api/v1/flags/a/environments/b/schedule"],
     ["webhook-dispatcher", "/api/v1/projects/a/webhooks/b"],
     ["usage-metering", "/api/v1/usage"],
-  ])("says the same of a %s, and in its readiness too, while others go on", async (name, path) => {
+  ])("does the same for a %s, reports it as away, and serves others", async (name, path) => {
     const unusedOrigin = await findUnusedOrigin();
     const there = await upstreamOf((_incoming, response) => response.end("here"));
     const gateway = await gatewayOf({
@@ -86,7 +86,7 @@ describe("given a service that is away", () => {
     });
   });
 
-  it("lets browsers of any origin see that an edge is away", async () => {
+  it("lets browsers of any origin read that an edge is unavailable", async () => {
     const unusedOrigin = await findUnusedOrigin();
     const gateway = await gatewayOf({ management: [unusedOrigin], edges: [unusedOrigin] });
     for (const path of ["/api/v1/sdk/flags", "/ofrep/v1/stream?token=t"]) {
@@ -100,7 +100,7 @@ describe("given a service that is away", () => {
     ["evaluate/flags", {}],
     ["evaluate/flags/a%2Fb?x=1", { key: "a/b" }],
     ["stream?token=t", {}],
-  ])("answers in OFREP's shape below /ofrep/v1/ (%s)", async (path, about) => {
+  ])("returns errors in OFREP's shape below /ofrep/v1/ (%s)", async (path, about) => {
     const unusedOrigin = await findUnusedOrigin();
     const gateway = await gatewayOf({ management: [unusedOrigin], edges: [unusedOrigin] });
     const answered = await fetch(`${gateway.url}//ofrep/v1/${path}`, { method: "POST" });
@@ -113,7 +113,7 @@ describe("given a service that is away", () => {
     });
   });
 
-  it("answers again as soon as the service is back", async () => {
+  it("forwards again as soon as the service is available", async () => {
     const unusedOrigin = await findUnusedOrigin();
     const gateway = await gatewayOf({ management: [unusedOrigin], edges: [unusedOrigin] });
     await errorOf(`${gateway.url}/api/v1/flags`);
@@ -121,7 +121,7 @@ describe("given a service that is away", () => {
     expect(await (await fetch(`${gateway.url}/api/v1/flags`)).text()).toBe("back");
   });
 
-  it("uses the other edges meanwhile", async () => {
+  it("uses the other edges in the meantime", async () => {
     const unusedOrigin = await findUnusedOrigin();
     const edge = await upstreamOf((_incoming, response) => response.end("here"));
     const gateway = await gatewayOf({
@@ -135,7 +135,7 @@ describe("given a service that is away", () => {
     });
   });
 
-  it("uses the other edges when the name of one has no address", async () => {
+  it("uses the other edges when the name of one does not resolve", async () => {
     // No resolver sends a query for a label of more than 63 bytes.
     const nameless = new URL(`http://${"x".repeat(64)}:8080`);
     const edge = await upstreamOf((_incoming, response) => response.end("here"));
@@ -149,7 +149,7 @@ describe("given a service that is away", () => {
     }
   });
 
-  it("hands them what met no connection, body and all, whatever the method", async () => {
+  it("sends other edges the requests that met no connection, including bodies, for any method", async () => {
     const unusedOrigin = await findUnusedOrigin();
     const edge = await upstreamOf((incoming, response) => {
       void bodyOf(incoming).then((body) => response.end(String(body.length)));
@@ -168,7 +168,7 @@ describe("given a service that is away", () => {
     }
   });
 
-  it("takes turns over all edges", async () => {
+  it("distributes requests among all edges in turn", async () => {
     const answers: string[] = [];
     const edges = await Promise.all(
       ["one", "two", "three"].map((name) =>
@@ -183,7 +183,7 @@ describe("given a service that is away", () => {
   });
 });
 
-describe("given a service that breaks off before it answers", () => {
+describe("given a service that breaks off before its response", () => {
   it("never sends a write twice", async () => {
     let writes = 0;
     const service = await upstreamOf((incoming) => {
@@ -231,7 +231,7 @@ describe("given a service that breaks off before it answers", () => {
     },
   );
 
-  it("repeats a read that met a kept connection as it was closed", async () => {
+  it("repeats a read whose reused connection was being closed", async () => {
     const sockets = new Set<unknown>();
     const service = await upstreamOf((incoming, response) => {
       if (sockets.has(incoming.socket)) incoming.socket.destroy();
@@ -259,7 +259,7 @@ describe("given a service that breaks off before it answers", () => {
     });
   });
 
-  it.each(["POST", "DELETE"])("leaves it out after a broken %s", async (method) => {
+  it.each(["POST", "DELETE"])("excludes the process after a broken %s", async (method) => {
     const breaking = await upstreamOf((incoming) => void incoming.socket.destroy());
     const serving = await upstreamOf((_incoming, response) => response.end("served"));
     const edges = [breaking.origin, serving.origin];
@@ -273,7 +273,7 @@ describe("given a service that breaks off before it answers", () => {
       expect(await (await fetch(url, { method })).text()).toBe("served");
   });
 
-  it("leaves out both processes that broke the connection of a read", async () => {
+  it("excludes both processes that broke the connection of a read", async () => {
     const breaking = () => upstreamOf((incoming) => void incoming.socket.destroy());
     const edges = [(await breaking()).origin, (await breaking()).origin];
     const gateway = await gatewayOf({ management: [], edges });
@@ -283,7 +283,7 @@ describe("given a service that breaks off before it answers", () => {
     });
   });
 
-  it("does not send it the request that waits for a slot", async () => {
+  it("does not send it a request that waits for a slot", async () => {
     const received: IncomingMessage[] = [];
     const breaking = await upstreamOf((incoming) => void received.push(incoming));
     const held = promised<ServerResponse>();
@@ -316,7 +316,7 @@ describe("given a service that breaks off before it answers", () => {
     expect(received).toHaveLength(1);
   });
 
-  it("repeats a read once and no more", async () => {
+  it("repeats a read only once", async () => {
     let reads = 0;
     const service = await upstreamOf((incoming, response) => {
       if (incoming.url?.endsWith("?break") !== true) return response.end("fine");
@@ -330,7 +330,7 @@ describe("given a service that breaks off before it answers", () => {
     expect(reads).toBe(2);
   });
 
-  it("does not repeat a read that got no answer in time", async () => {
+  it("does not repeat a read that timed out", async () => {
     let reads = 0;
     const service = await upstreamOf((incoming, response) => {
       if (incoming.url?.endsWith("?silent") === true) reads += 1;
@@ -343,7 +343,7 @@ describe("given a service that breaks off before it answers", () => {
     expect(reads).toBe(1);
   });
 
-  it("answers 503 when it does so while the body is being sent", async () => {
+  it("returns 503 when the service breaks off while the body is being sent", async () => {
     const service = await upstreamOf((incoming) =>
       incoming.once("data", () => incoming.socket.destroy()),
     );
@@ -372,7 +372,7 @@ describe("given a process that starts or drains", () => {
     });
   });
 
-  it("sends a read to the process that was left out first when none is left", async () => {
+  it("sends a read to the process that was excluded first when none is available", async () => {
     let isRestarted = false;
     const restarted = await upstreamOf((_incoming, response) => {
       if (isRestarted) response.end("served");
@@ -390,7 +390,7 @@ describe("given a process that starts or drains", () => {
     expect(await (await fetch(url)).text()).toBe("served");
   });
 
-  it("passes on its rejection of a request with a body, and then leaves it out", async () => {
+  it("forwards its rejection of a request with a body, and then excludes it", async () => {
     const origins = [(await leaving()).origin, (await serving()).origin];
     const gateway = await gatewayOf({ management: [], edges: origins });
     const url = `${gateway.url}/api/v1/sdk/flags`;
@@ -418,7 +418,7 @@ describe("given a process that starts or drains", () => {
   });
 
   it.each(["POST", "DELETE"])(
-    "sends a %s without a body that it rejects to nobody else",
+    "does not send a %s without a body that it rejects to another process",
     async (method) => {
       const received: string[] = [];
       const other = await upstreamOf((_incoming, response) => response.end("served"));
@@ -432,7 +432,7 @@ describe("given a process that starts or drains", () => {
     },
   );
 
-  it("repeats a read at an address behind which there are several processes", async () => {
+  it("repeats a read at an address shared by several processes", async () => {
     let reads = 0;
     const balancer = await upstreamOf((_incoming, response) => {
       reads += 1;
@@ -443,7 +443,7 @@ describe("given a process that starts or drains", () => {
     expect(await (await fetch(`${gateway.url}/api/v1/sdk/flags`)).text()).toBe("served");
   });
 
-  it("passes the rejection on when no process can serve", async () => {
+  it("forwards the rejection when no process can serve", async () => {
     let reads = 0;
     const only = await upstreamOf((_incoming, response) => {
       reads += 1;
@@ -456,7 +456,7 @@ describe("given a process that starts or drains", () => {
     expect(reads).toBe(4);
   });
 
-  it("sends nothing again that a process rejects for another reason", async () => {
+  it("does not repeat a request that a process rejects for another reason", async () => {
     let reads = 0;
     const service = await upstreamOf((_incoming, response) => {
       reads += 1;
@@ -468,11 +468,11 @@ describe("given a process that starts or drains", () => {
   });
 });
 
-describe("given a process that takes requests and answers none", () => {
+describe("given a process that accepts requests and never responds", () => {
   const stuck = () => upstreamOf((incoming) => void incoming.resume());
 
   it.each(["GET", "POST", "DELETE"])(
-    "gives a %s up in time, and says that it may have been done",
+    "fails a %s in time, and says that it may have been applied",
     async (method) => {
       const { origin } = await stuck();
       const gateway = await gatewayOf({ management: [origin], edges: [], answerWithinMs: 200 });
@@ -487,7 +487,7 @@ describe("given a process that takes requests and answers none", () => {
     },
   );
 
-  it("bounds neither a stream that is silent after its beginning nor a body that comes slowly", async () => {
+  it("limits neither a stream that is silent after its start nor a body that arrives slowly", async () => {
     const silent = await stuck();
     const opened = promised<ServerResponse>();
     const edge = await upstreamOf((incoming, response) => {
@@ -501,7 +501,7 @@ describe("given a process that takes requests and answers none", () => {
     const gateway = await gatewayOf({
       management: [silent.origin],
       edges: [edge.origin],
-      // Enough for what is answered at once, also on a machine that is busy.
+      // Long enough for an immediate response, even on a busy machine.
       answerWithinMs: 1_000,
     });
     const stream = await fetch(`${gateway.url}/api/v1/sdk/stream`);
@@ -513,7 +513,7 @@ describe("given a process that takes requests and answers none", () => {
       duplex: "half",
     });
     await writer.write(Buffer.from("one"));
-    // Who waits for an answer from now on is given up, twice over.
+    // Each of these requests runs into the time limit. The stream and the upload stay open longer than that.
     for (let time = 0; time < 2; time++) await errorOf(`${gateway.url}/api/v1/flags`);
     (await opened.promise).end("still there");
     expect(await stream.text()).toBe("still there");
@@ -523,9 +523,9 @@ describe("given a process that takes requests and answers none", () => {
   });
 });
 
-describe("given an address that no service answers", () => {
+describe("given a path without a service", () => {
   it.each(["/", "/api", "/api/v1", "/api/v2/flags", "/api/v1%2fflags", "/%ff"])(
-    "answers 404 to %s",
+    "returns 404 for %s",
     async (path) => {
       const unusedOrigin = await findUnusedOrigin();
       const gateway = await gatewayOf({ management: [unusedOrigin], edges: [unusedOrigin] });
@@ -551,7 +551,7 @@ describe("given an SDK or OFREP path that cannot be decoded", () => {
     expect(await answered.text()).toBe(forwarded);
   });
 
-  it("names the key as the client wrote it while no edge is available", async () => {
+  it("returns the key as the client wrote it while no edge is available", async () => {
     const gateway = await gatewayOf({ management: [], edges: [await findUnusedOrigin()] });
     const url = `${gateway.url}/ofrep/v1/evaluate/flags/a%2F%ff`;
     const answered = await fetch(url, { method: "POST" });
@@ -584,19 +584,19 @@ describe("given a forwarded address", () => {
     "x-forwarded-proto": "https",
   };
 
-  it("drops what a caller claims and says where the connection came from", async () => {
+  it("drops the headers of an untrusted client and adds the address of the connection", async () => {
     const headers = await forwardedFor([], claims);
     expect(headers["x-forwarded-for"]).toBe("127.0.0.1");
     for (const name of ["x-real-ip", "forwarded", "x-forwarded-proto"])
       expect(headers[name]).toBeUndefined();
   });
 
-  it("keeps what a trusted proxy says and adds that proxy", async () => {
+  it("keeps the headers of a trusted proxy and adds the address of that proxy", async () => {
     const headers = await forwardedFor(["127.0.0.0/8"], claims);
     expect(headers).toMatchObject({ ...claims, "x-forwarded-for": "203.0.113.9, 127.0.0.1" });
   });
 
-  it("believes nobody else", async () => {
+  it("trusts no other addresses", async () => {
     const headers = await forwardedFor(["10.0.0.0/8", "::1"], claims);
     expect(headers["x-forwarded-for"]).toBe("127.0.0.1");
   });

@@ -6,7 +6,7 @@ import type {
 } from "kubernetes-models/networking.k8s.io/v1";
 import { ofKind, type RenderedObject, workloadsOf } from "./rendered-overlay.ts";
 
-/** One end of a connection: the pods of a workload, or a peer outside of the namespace. */
+/** One end of a connection: the pods of a workload, or a peer outside the namespace. */
 export type Party = {
   name: string;
   labels: Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ const everyPort = "every port";
 
 const podAddress = "10.244.0.7";
 
-/** The pods of the overlay. Those of the CloudNativePG operator have the labels that it documents. */
+/** Returns the pods of the overlay. Those of CloudNativePG have the labels that its documentation names. */
 function podsOf(objects: readonly RenderedObject[]): Party[] {
   const rendered = workloadsOf(objects).map(({ name, template }) => ({
     name,
@@ -40,8 +40,8 @@ function podsOf(objects: readonly RenderedObject[]): Party[] {
 }
 
 /**
- * The connections that the NetworkPolicies of an overlay allow, as `from -> to: ports`: among its pods, and between
- * them and the others.
+ * Returns the connections that the NetworkPolicies of an overlay allow, as `from -> to: ports`: between its pods, and
+ * between its pods and the others.
  */
 export function allowedArrows(
   objects: readonly RenderedObject[],
@@ -67,7 +67,9 @@ function both(some: readonly string[], others: readonly string[]): readonly stri
   return some.filter((port) => others.includes(port));
 }
 
-/** The ports of one direction that a pod's policies allow with a peer. Without a policy they allow all. */
+/**
+ * Returns the ports on which a pod's policies allow connections with a peer. Without a policy, all ports are allowed.
+ */
 function allowed(
   policies: readonly Policy[],
   direction: "Ingress" | "Egress",

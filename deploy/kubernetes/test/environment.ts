@@ -2,7 +2,7 @@ import type { RenderedObject, Workload } from "./rendered-overlay.ts";
 
 export type Variable = { name: string; value: string; source: "ConfigMap" | "Secret" | "pod" };
 
-/** The environment variables of a workload's container, from its ConfigMaps, its Secrets and itself. */
+/** Returns the environment variables of a workload's container, from its ConfigMaps, its Secrets and its own list. */
 export function environmentOf(
   workload: Workload,
   objects: readonly RenderedObject[],

@@ -1,4 +1,4 @@
-/** Tests of the rendered manifests. They are one file because rendering takes longer than all of them. */
+/** Tests of the rendered manifests. They share one file, because the rendering takes longer than all tests together. */
 import "./manifests/configuration.ts";
 import "./manifests/nats-configuration.ts";
 import "./manifests/network-policies.ts";

@@ -8,7 +8,7 @@ import { parseAllDocuments } from "yaml";
 export const overlays = ["local", "production"] as const;
 export type Overlay = (typeof overlays)[number];
 
-/** An object of a rendered overlay. Tests that read a `spec` name its type. */
+/** An object of a rendered overlay. Tests that read a `spec` cast it to its type. */
 export type RenderedObject = {
   apiVersion: string;
   kind: string;
@@ -36,7 +36,7 @@ export const folder = fileURLToPath(new URL("..", import.meta.url));
 
 const rendered = new Map<Overlay, readonly RenderedObject[]>();
 
-/** Renders an overlay once. */
+/** Renders an overlay, and caches the result. */
 export function render(overlay: Overlay): readonly RenderedObject[] {
   const known = rendered.get(overlay);
   if (known !== undefined) return known;
@@ -50,7 +50,7 @@ export function build(path: string): readonly RenderedObject[] {
   return parseObjects(run(kustomize(), ["build", path]));
 }
 
-/** The Secrets that `generate-secrets` prints for an overlay. */
+/** Returns the Secrets that `generate-secrets` prints for an overlay. */
 export function generateSecrets(overlay: Overlay): readonly RenderedObject[] {
   return parseObjects(run("sh", [join(folder, "generate-secrets"), overlay]));
 }
@@ -59,7 +59,7 @@ export function ofKind(objects: readonly RenderedObject[], ...kinds: string[]): 
   return objects.filter(({ kind }) => kinds.includes(kind));
 }
 
-/** Everything that makes pods. */
+/** Returns all objects that create pods. */
 export function workloadsOf(objects: readonly RenderedObject[]): Workload[] {
   return ofKind(objects, "Deployment", "StatefulSet", "Job").map(({ kind, metadata, spec }) => {
     const { template, volumeClaimTemplates = [] } = spec as WorkloadSpec;
@@ -80,7 +80,7 @@ function run(program: string, args: readonly string[]): string {
   const ended = spawnSync(program, args, { encoding: "utf8" });
   if (ended.error !== undefined)
     throw new Error(
-      `${program} does not run. Install kustomize 4.5.4 or later and add it to PATH.`,
+      `Could not run ${program}. Install kustomize 4.5.4 or later and add it to PATH.`,
       {
         cause: ended.error,
       },

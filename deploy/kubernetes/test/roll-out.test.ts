@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { folder } from "./rendered-overlay.ts";
 
-/** `roll-out` with a kubectl that records its arguments, and says which state the Jobs are in. */
+/** Tests of `roll-out` with a fake kubectl, which records its arguments and prints the states of the Jobs. */
 const directories: string[] = [];
 afterEach(() => {
   for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
@@ -65,7 +65,7 @@ describe("roll-out", () => {
     });
   });
 
-  it("ends before the services when a migration fails, with its log", () => {
+  it("stops before the services if a migration fails, and prints its log", () => {
     const { status, stderr, steps } = rollOut({ failing: "column is missing" });
     expect(status).toBe(1);
     expect(stderr).toBe(

@@ -10,7 +10,7 @@ const packages: Readonly<Record<string, string>> = {
 type Model = { validate: () => void };
 type Models = Readonly<Record<string, (new (object: unknown) => Model) | undefined>>;
 
-/** Validates an object by the schema of its kind. An unknown kind and an unknown field are problems. */
+/** Validates an object against the schema of its kind. An unknown kind or field is a problem. */
 export async function schemaProblems(object: RenderedObject): Promise<string[]> {
   const { apiVersion, kind } = object;
   const group = apiVersion.split("/")[0] ?? "";
@@ -33,8 +33,9 @@ export async function schemaProblems(object: RenderedObject): Promise<string[]> 
 type Observed = { proxy: object; finish: () => void };
 
 /**
- * The schemas allow unknown fields, but their validators read every field that they know. So a field that was never
- * read is unknown. If nothing of an object was read, its schema is free-form.
+ * Records which fields a validator reads. The schemas allow unknown fields, but their validators read every field that
+ * they know. A field that was never read is therefore unknown. If no field of an object was read, its schema is
+ * free-form.
  */
 function observe(target: object, path: string, unknown: string[]): Observed {
   const read = new Set<string | symbol>();

@@ -18,53 +18,56 @@ export function parseArguments(given: readonly string[]): Arguments {
   };
 }
 
-export const HELP = `Runs the whole of Halyard on this machine, on loopback only.
+export const HELP = `Runs the whole of Halyard on this machine. All processes listen on 127.0.0.1 only.
 
-  npm start            PostgreSQL, NATS, every service, a gateway and demo data
-  npm run dev          the same, and a service restarts when its sources change
+  npm start            starts PostgreSQL, NATS, every service, a gateway and demo data
+  npm run dev          the same; restarts a service when its source files change
   HALYARD_MODE=production npm start -- --remove-demo-keys
-                       production without demo data, after it revoked the demo keys
-                       in the database; production does not start with demo keys
+                       revokes the demo keys in the database, then starts in production
+                       mode, which has no demo data and does not start with demo keys
 
 Environment
-  PORT             the gateway's port (default 8080; 0 takes a free one)
-  HALYARD_HOME     where data, keys and logs are kept (default .halyard)
-  POSTGRES_URL     a PostgreSQL server of your own, as a role that may create
-                   roles and databases: postgres://user:password@host:5432/postgres
-  NATS_URL         a NATS server of your own, with JetStream: nats://host:4222
-  HALYARD_MODE     development or production: no demo data (default: production
-                   where NODE_ENV is production, otherwise development)
-  OPERATOR_TOKEN   the operator's token, at least 32 characters (default: one is
-                   made and kept)
-  LOG_LEVEL        of the services (default info)
+  PORT             port of the gateway (default 8080; 0: any free port)
+  HALYARD_HOME     directory for data, keys and logs (default .halyard)
+  POSTGRES_URL     an existing PostgreSQL server, with a role that may create roles and
+                   databases: postgres://user:password@host:5432/postgres
+                   (default: npm start runs its own server)
+  NATS_URL         an existing NATS server with JetStream: nats://host:4222
+                   (default: npm start runs its own server)
+  HALYARD_MODE     development, or production: without demo data (default: production
+                   if NODE_ENV is production, otherwise development)
+  OPERATOR_TOKEN   operator token, at least 32 characters (default: generated at the
+                   first start and stored in HALYARD_HOME)
+  LOG_LEVEL        log level of the services (default info)
   SDK_REQUESTS_PER_SECOND
-                   how many requests a second each API key may send to the edge
+                   requests per second that each API key may send to the edge
                    (default: no limit)
-  PLANS            plans beside free, starter, pro and growth, or other limits for
-                   these, as JSON; null is unlimited. The demo is on pro:
+  PLANS            additional plans, or other limits for free, starter, pro and growth,
+                   as JSON; null is unlimited. The demo organization is on pro:
                    {"pro":{"requests_per_month":null,"sse_connections":null,"projects":null}}
   KEY_REQUESTS_PER_SECOND, KEY_REQUESTS_BURST
-                   how many requests a second each server key may send to the other
-                   services, and how many at once (default 100 and 1000)
+                   requests per second, and in a burst, that each server key may send
+                   to the other services (default 100 and 1000)
   INVALID_KEYS_PER_SECOND, INVALID_KEYS_BURST
-                   how many requests with invalid keys each address may send to the
-                   edge a second, and at once (default 100 and 1000)
+                   requests with invalid keys per second, and in a burst, that each
+                   address may send to the edge (default 100 and 1000)
   WEBHOOKS_PER_PROJECT, WEBHOOK_TESTS_PER_ORGANIZATION
-                   most webhooks of a project, and most concurrent webhook tests of
-                   an organization (default 100 and 5)
+                   maximum number of webhooks of a project, and of concurrent webhook
+                   tests of an organization (default 100 and 5)
   WEBHOOK_RETRY_DELAYS
-                   how long after each failed attempt of a delivery the next one is
-                   made (default 1m,5m,30m,2h,12h)
+                   delays before the retries of a failed delivery
+                   (default 1m,5m,30m,2h,12h)
   WEBHOOK_DELIVERY_RETENTION_DAYS
-                   days for which ended deliveries are kept (default 30)
+                   days after which finished deliveries are deleted (default 30)
   AUDIT_RETENTION_DAYS, ENDED_KEY_RETENTION_DAYS, USAGE_RETENTION_DAYS
-                   days for which audit log and history, ended API keys, and
-                   requests by day are kept (default: for good)
+                   days after which the audit log and history, ended API keys, and
+                   daily request counts are deleted (default: never)
 
-A service or server that dies is started again while everything else goes on.
-Five deaths of one process in a minute end the run, with the end of its log.
-With npm run dev, a dead service waits for the next change of its sources.
+A service or server that dies is restarted; all other processes continue to run.
+If one process dies five times within a minute, everything stops, and the end of
+that process's log is shown. With npm run dev, a dead service stays down until its
+source files change.
 
-Ctrl-C stops everything. The next start keeps the data; delete HALYARD_HOME to
-begin anew.
+Press Ctrl-C to stop everything. The next start keeps the data. To start from
+scratch, delete the directory HALYARD_HOME.
 `;

@@ -15,10 +15,13 @@ import type { Credentials } from "./credentials.ts";
 import type { Note } from "./steps.ts";
 import { type Supervision, supervise } from "./supervise.ts";
 
-/** A PostgreSQL or NATS server. Only a server of ours is supervised; it keeps its port and data. */
+/**
+ * A PostgreSQL or NATS server. Only servers that the launcher has started are supervised; they keep their ports and
+ * data.
+ */
 export type Backend = { url: string; label: string };
 
-/** How long a server of the user's may take to answer. */
+/** Time after which a server in `POSTGRES_URL` or `NATS_URL` counts as unavailable. */
 const ANSWER_TIMEOUT_MS = 5_000;
 
 type Launch = Supervision & { settings: Settings };
@@ -28,7 +31,7 @@ export async function providePostgres(launch: Launch, note: Note): Promise<Backe
   if (settings.postgresUrl !== undefined) {
     const { host } = new URL(settings.postgresUrl);
     await expectAnswer({ url: settings.postgresUrl, name: "PostgreSQL", variable: "POSTGRES_URL" });
-    return { url: settings.postgresUrl, label: `PostgreSQL of your own at ${host}` };
+    return { url: settings.postgresUrl, label: `PostgreSQL at ${host} (POSTGRES_URL)` };
   }
   const dataDir = join(settings.home, "postgres");
   const start = (previous: LocalPostgres | undefined, onStep: Note) => {
@@ -47,16 +50,16 @@ export async function providePostgres(launch: Launch, note: Note): Promise<Backe
   };
 }
 
-/** Prevents a restart on an empty database after the data were deleted during the run. */
+/** Prevents a restart with an empty database after the data were deleted during the run. */
 function expectData(clusterDir: string): void {
   if (!existsSync(clusterDir)) {
     throw new StartError(
-      `PostgreSQL's data in ${clusterDir} are missing. Restore them, or start again with empty ones.`,
+      `PostgreSQL's data in ${clusterDir} are missing. Restore them, or run npm start to begin with an empty database.`,
     );
   }
 }
 
-/** Before any server is started, so that its absence is said before anything else happens. */
+/** Runs before any server starts, so that a missing nats-server is reported first. */
 export async function provideNatsBinary(
   settings: Settings,
   note: Note,
@@ -77,7 +80,7 @@ export async function provideNats(
     const servers = url.split(",").map((server) => server.trim());
     const first = servers[0] ?? "";
     await expectAnswer({ url: first, name: "NATS", variable: "NATS_URL" });
-    return { url, label: `NATS of your own at ${addressOf(first).host}` };
+    return { url, label: `NATS at ${addressOf(first).host} (NATS_URL)` };
   }
   const storeDir = join(settings.home, "nats");
   const users = natsUsersConfiguration({ passwordOf: (user) => JSON.stringify(passwords[user]) });
@@ -91,7 +94,7 @@ export async function provideNats(
   return { url: server.url, label: `NATS ${server.version} on ${address}` };
 }
 
-/** NATS addresses may come without a scheme. */
+/** Parses the address of a NATS server, whose scheme may be missing. */
 function addressOf(url: string): URL {
   const address = URL.parse(url.includes("://") ? url : `nats://${url}`);
   if (address === null)
@@ -121,7 +124,7 @@ async function expectAnswer(server: {
   if (problem === undefined) return;
   throw new StartError(
     `${server.name} does not answer at ${target.host}:${target.port} (${problem.message}). ` +
-      `Start it, or unset ${server.variable} to have one started for you.`,
+      `Start it, or unset ${server.variable} to let npm start run its own server.`,
     { cause: problem },
   );
 }

@@ -27,7 +27,7 @@ import { welcome } from "./welcome.ts";
 
 export type Launch = Supervision & { settings: Settings; removeDemoKeys: boolean };
 
-/** Starts everything in its order; each part is handed over for stopping as soon as it runs. */
+/** Starts everything in order. Each started part is registered for the stop immediately. */
 export async function bringUp(launch: Launch): Promise<void> {
   const { settings, steps } = launch;
   mkdirSync(launch.logsDir, { recursive: true, mode: 0o700 });
@@ -39,7 +39,7 @@ export async function bringUp(launch: Launch): Promise<void> {
   const api = createOperatorApi({ baseUrl, token: operatorToken });
   const demo = await bringUpDemo(launch, api, credentials);
   const announce = () => {
-    // A restart may finish while everything is being stopped.
+    // A restart may finish during the stop. Writing demo.json then would leave it behind.
     if (launch.ending.hasSettled()) return;
     const running = services.map((service) => service.current());
     writeDemoFile(settings.home, { baseUrl, operatorToken, demo, services: running });
@@ -52,7 +52,7 @@ export async function bringUp(launch: Launch): Promise<void> {
   steps.say(welcome({ settings, baseUrl, demo, hasFlags }));
 }
 
-/** Returns the services in the order of their start, the gateway last. */
+/** Returns the services in the order of their start, with the gateway last. */
 async function bringUpServices(
   launch: Launch,
   credentials: Credentials,
@@ -66,14 +66,14 @@ async function bringUpServices(
     migrate: async (service) => {
       const { ownerUrl, runtimeUrl } = databaseUrls[service];
       await migrate(launch, { service, ownerUrl });
-      // Each restart migrates again. A development that watches sources creates demo keys after its first start.
+      // Restarts run this again. They must not revoke the demo keys that were created after the first start.
       if (service === "management" && mustRemoveDemoKeys) {
         await removeDemoKeys(launch, runtimeUrl);
         mustRemoveDemoKeys = false;
       }
     },
   }) as [ServicePlan, ...ServicePlan[]];
-  // Management writes what the others wait for; these need nothing of one another.
+  // The others wait for what management writes, such as the snapshot. They do not depend on each other.
   const services = [await bringUpService(launch, management)];
   services.push(...(await Promise.all(others.map((plan) => bringUpService(launch, plan)))));
   const upstreams = services.map((service) => [service.name, service.current().url]);
@@ -89,7 +89,7 @@ async function bringUpBackends(
   const binary = await step(launch, "nats-server", async (note) => {
     const found = await provideNatsBinary(settings, note);
     return {
-      done: found === undefined ? "NATS_URL is given" : `nats-server is ${found}`,
+      done: found === undefined ? "no local NATS: NATS_URL is set" : `nats-server: ${found}`,
       value: found,
     };
   });
@@ -147,7 +147,7 @@ async function bringUpDemo(
   });
 }
 
-/** Between two steps is the place to notice that the run shall end. */
+/** Runs a step, unless the run is ending. */
 function step<T>(
   launch: Launch,
   name: string,

@@ -6,29 +6,29 @@ import type { z } from "zod";
 
 export type Mode = "development" | "production";
 
-/** Variables that the launcher passes on to services, which define what they may contain. */
+/** Environment variables that the launcher passes on, by service. The services define and check them. */
 type SettingsOfServices = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 export type Settings = {
   projectDir: string;
-  /** Everything that outlives a run: data, keys, logs. */
+  /** Directory of everything that outlives a run: data, keys, logs. */
   home: string;
-  /** Programs that were fetched; nothing is lost with it. */
+  /** Directory of downloaded programs, which can be deleted at any time. */
   cacheDir: string;
-  /** The gateway's port; 0 takes a free one. */
+  /** The gateway's port; 0 means any free port. */
   port: number;
   mode: Mode;
-  /** Servers of the user's own, to be used instead of local ones. */
+  /** Existing servers that replace the local ones. */
   natsUrl: string | undefined;
   /** The login for `natsUrl`, as environment variables. */
   natsLogin: Readonly<Record<string, string>>;
   postgresUrl: string | undefined;
-  /** One of the user's own, to be used instead of one that is made and kept. */
+  /** The given operator token, which replaces the generated one. */
   operatorToken: string | undefined;
   logLevel: string;
-  /** By service: what it reads itself. */
+  /** Settings passed on to the services, by service. */
   ofServices: SettingsOfServices;
-  /** npm waits for us, so the end of our parent process means that nobody does any more. */
+  /** Whether npm is the parent process. The run then ends when npm ends. */
   startedByNpm: boolean;
 };
 
@@ -50,7 +50,7 @@ const SHORTEST_OPERATOR_TOKEN = 32;
 
 const projectDir = resolve(dirname(fileURLToPath(import.meta.url)), "../../..");
 
-/** Reads the environment and checks all of it, also what only services use. Reports every problem. */
+/** Reads and checks the whole environment, including the settings of the services. Reports every problem. */
 export async function readCheckedSettings(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<SettingsResult> {
@@ -60,7 +60,7 @@ export async function readCheckedSettings(
   const ofServices = readSettingsOfServices(value);
   const problems = await findProblemsOfServices(projectDir, {
     ...ofServices,
-    // Every process has it; one of them checks it.
+    // Every process has this variable; checking it for one of them is enough.
     management: { ...ofServices.management, ...(logLevel && { LOG_LEVEL: logLevel }) },
   });
   if (problems.length === 0) return result;
@@ -71,7 +71,7 @@ function valueIn(environment: NodeJS.ProcessEnv): (name: string) => string | und
   return (name) => environment[name]?.trim() || undefined;
 }
 
-/** Reads the settings of the launcher; every problem is reported, not only the first. */
+/** Reads the settings of the launcher. Reports every problem, not only the first. */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): SettingsResult {
   const problems: string[] = [];
   const value = valueIn(environment);
@@ -124,7 +124,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Sett
   };
 }
 
-/** The project's own, shared by all homes, unless the project belongs to somebody else. */
+/** Returns the project's cache, which all homes share, or one in the home if the project is not writable. */
 function chooseCacheDir(home: string): string {
   const ofProject = join(projectDir, ".cache");
   const writable = isWritable(existsSync(ofProject) ? ofProject : projectDir);
@@ -175,8 +175,8 @@ function readSettingsOfServices(
 type Described = { configSchema: { pick(names: Record<string, true>): z.ZodObject } };
 
 /**
- * Returns what the services that read these settings would report about them, so that a mistake ends the
- * start before the databases start. Modules of services load only for settings that are given.
+ * Returns the problems that the services would report about these settings, so that a mistake ends the start before
+ * the databases start. Loads the configuration modules only of services that have settings.
  */
 async function findProblemsOfServices(
   projectDir: string,

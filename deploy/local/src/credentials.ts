@@ -7,15 +7,15 @@ import { writePrivateFile } from "./private-file.ts";
 
 const secretNames = [
   "operator_token",
-  // Management's roles were the only ones once.
+  // The roles of management, which was the first service with a schema.
   "owner_password",
   "runtime_password",
   "scheduler_owner_password",
   "scheduler_runtime_password",
   "stream_token_secret",
-  // Of the key pair that signs the entries of API keys.
+  // Seed of the key pair that signs the snapshot entries of API keys.
   "signing_seed",
-  // The webhook dispatcher encrypts the secrets of webhooks with it.
+  // Key with which the webhook dispatcher encrypts the secrets of webhooks.
   "webhook_secret_key",
   "webhooks_owner_password",
   "webhooks_runtime_password",
@@ -23,7 +23,7 @@ const secretNames = [
   "usage_runtime_password",
 ] as const;
 
-/** What must be the same after a restart, kept in `credentials.json` for its owner's eyes only. */
+/** Secrets that stay the same across restarts. `credentials.json` stores them, readable by its owner only. */
 export type Credentials = Readonly<Record<(typeof secretNames)[number], string>> & {
   /** By NATS user. */
   nats_passwords: Readonly<Record<NatsUser, string>>;
@@ -39,12 +39,11 @@ export type DemoCredentials = {
   server_key: string;
 };
 
-/** So many, too, has the key with which the secrets of webhooks are encrypted. */
+/** Length of every secret. The key that encrypts the secrets of webhooks must have exactly this length. */
 const SECRET_BYTES = 32;
 
 /**
- * Reads the credentials of this home, or makes them on the first start. A home may be older than some of
- * the secrets; then those are made now.
+ * Reads the credentials of this home, or creates them at the first start. Secrets that an older home lacks are added.
  */
 export function loadCredentials(home: string): Credentials {
   const text = readIfPresent(fileIn(home));
@@ -57,7 +56,7 @@ export function loadCredentials(home: string): Credentials {
   return credentials;
 }
 
-/** Returns the secrets of this home with a new one for each name that is missing. */
+/** Returns the existing secrets, and a new one for each missing name. */
 function withSecrets<Kept extends object>(names: readonly string[], kept?: Kept) {
   const made = Object.fromEntries(names.map((name) => [name, newSecret()]));
   return { ...made, ...kept };
@@ -80,8 +79,8 @@ function parse(text: string, file: string): Credentials {
     return JSON.parse(text) as Credentials;
   } catch (cause) {
     throw new StartError(
-      `${file} is damaged. Restore it, or delete it: the next start makes new keys for the same data, ` +
-        "and webhooks have to be given their secrets again.",
+      `${file} is not valid JSON. Restore it from a backup, or delete it. After a deletion, the next start ` +
+        "creates new credentials for the existing data; the secrets of all webhooks must then be set again.",
       { cause },
     );
   }

@@ -6,7 +6,7 @@ import { endOfLog } from "./process-end.ts";
 
 export const DATABASE = "halyard";
 
-/** The services that have a schema, its name, and the prefix of the passwords of its two roles. */
+/** The services that have a schema: its name, and the prefix under which the passwords of its two roles are stored. */
 const schemas = {
   management: { schema: "management", prefix: "" },
   scheduler: { schema: "scheduler", prefix: "scheduler_" },
@@ -22,7 +22,7 @@ export function hasSchema(service: string): service is ServiceWithSchema {
   return service in schemas;
 }
 
-/** Makes database, roles and schemas, with the passwords of this home. */
+/** Creates the database, roles and schemas, with the passwords of this home. */
 export async function prepareDatabase(options: {
   adminUrl: string;
   credentials: Credentials;
@@ -43,7 +43,7 @@ export async function prepareDatabase(options: {
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new StartError(
-      `The database could not be prepared at ${new URL(adminUrl).host}: ${reason}. ` +
+      `Could not prepare the database at ${new URL(adminUrl).host}: ${reason}. ` +
         "The role in POSTGRES_URL must be able to create roles and databases.",
       { cause },
     );
@@ -53,7 +53,7 @@ export async function prepareDatabase(options: {
 
 type Context = { projectDir: string; logsDir: string };
 
-/** Runs a service's migrations as the command that production uses, in a process of its own. */
+/** Runs a service's migrations in a separate process, with the command that production uses. */
 export function migrate(
   context: Context,
   { service, ownerUrl }: { service: ServiceWithSchema; ownerUrl: string },

@@ -2,12 +2,12 @@ import { demoUserEmail } from "@halyard/contracts";
 import { StartError } from "@halyard/local-backends";
 import type { DemoCredentials } from "./credentials.ts";
 
-/** A write answers within 500 ms even without JetStream; the rest is for a machine under load. */
+/** Timeout of a request. A write takes up to 500 ms without JetStream; the rest allows for a machine under load. */
 const ANSWER_TIMEOUT_MS = 30_000;
 
 export type Answer<T> = { status: number; body: T };
 
-/** The operator's routes, called as any operator would. */
+/** Client of the API's routes for operators. */
 export type OperatorApi = {
   get<T>(path: string): Promise<Answer<T>>;
   /**
@@ -34,17 +34,17 @@ export function createOperatorApi(options: { baseUrl: string; token: string }): 
       const answer = await call<T>("POST", path, body);
       if (answer.status === 201) return answer.body;
       throw new StartError(
-        `The demo data could not be made: POST ${path} answered ${answer.status} ${JSON.stringify(answer.body)}.`,
+        `Could not create the demo data: POST ${path} returned ${answer.status} ${JSON.stringify(answer.body)}.`,
       );
     },
   };
 }
 
 /**
- * Provides the demo organization over the operator's routes. Everything that exists is found by the id that the home
- * keeps, so a rename changes nothing, otherwise by its name, so the next start completes an interrupted one. What was
- * deleted is created again. The user is found by its address alone, because production finds demo keys by it. A kept
- * key that no longer works is replaced, because only the home knows a key.
+ * Provides the demo organization through the API's routes for operators. An existing resource is found by the id that
+ * the home has stored, so that it may be renamed. Otherwise it is found by its name, so that the next start completes
+ * an interrupted one. Deleted resources are created again. The user is found by its address only, because production
+ * detects demo keys by that address. A key that no longer works is replaced, because only the home stores its text.
  */
 export async function provideDemoData(
   api: OperatorApi,
@@ -124,7 +124,7 @@ async function provideKey(
   return (await api.create<{ key: string }>(path, body)).key;
 }
 
-/** A rotated key has an end, too, so any end counts: better a new key than one that ends soon. */
+/** Returns whether the key has no end. A rotated key ends soon, so any key with an end is replaced. */
 function works(key: Key): boolean {
   return key.revoked_at === null && key.expires_at === null;
 }
@@ -134,11 +134,11 @@ async function list<T>(api: OperatorApi, path: string, name: string): Promise<T[
   const items = answer.status === 200 ? answer.body[name] : undefined;
   if (items !== undefined) return items;
   throw new StartError(
-    `The demo data could not be read: GET ${path} answered ${answer.status} ${JSON.stringify(answer.body)}.`,
+    `Could not read the demo data: GET ${path} returned ${answer.status} ${JSON.stringify(answer.body)}.`,
   );
 }
 
-/** Reads the audit log, because a read with the demo's key would count as its last use. */
+/** Reads the audit log instead of the flags, because a request with the demo's key would change its last use. */
 export async function hasDemoFlags(api: OperatorApi, projectId: string): Promise<boolean> {
   type Change = { flag_id: string | null; action: string };
   const path = `/api/v1/projects/${projectId}/changes?limit=1000`;

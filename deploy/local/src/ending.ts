@@ -1,8 +1,8 @@
 import type { ExitStatus, Reaper } from "@halyard/local-backends";
 
 /**
- * Reason for the end of a run: a request, too many deaths of one process, a failed start, or the death
- * of the reaper, without which a killed launcher would leave its servers behind.
+ * Reason for the end of a run: a request, too many deaths of one process, a failed start, or the death of the reaper.
+ * Without the reaper, a killed launcher would leave its servers running.
  */
 export type Reason =
   | { kind: "asked"; by: string }
@@ -12,7 +12,7 @@ export type Reason =
 
 export type Ending = {
   promise: Promise<Reason>;
-  /** The first reason counts; what dies afterwards dies because everything is being stopped. */
+  /** Only the first reason counts. Later deaths are a consequence of the stop. */
   settle(reason: Reason): void;
   hasSettled(): boolean;
 };
@@ -30,10 +30,10 @@ export function createEnding(): Ending {
   };
 }
 
-/** How often to look whether npm still waits for us; a kill of npm is noticed that much later. */
+/** Interval of the check whether npm still runs. */
 const parentPollIntervalMs = 500;
 
-/** Ends the run on Ctrl-C, SIGTERM, a closed terminal, and when npm was killed over our head. */
+/** Ends the run on Ctrl-C, SIGTERM or a closed terminal, and when npm was killed without a signal to this process. */
 export function endWhenAsked(ending: Ending, options: { startedByNpm: boolean }): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => ending.settle({ kind: "asked", by: signal }));
@@ -41,20 +41,26 @@ export function endWhenAsked(ending: Ending, options: { startedByNpm: boolean })
   if (!options.startedByNpm) return;
   const parent = process.ppid;
   const timer = setInterval(() => {
-    if (process.ppid !== parent) ending.settle({ kind: "asked", by: "the end of npm" });
+    if (process.ppid !== parent) ending.settle({ kind: "asked", by: "npm has ended" });
   }, parentPollIntervalMs);
   timer.unref();
 }
 
-/** Ends the run when the reaper ends; when it is closed in the end, the run has had its reason. */
+/**
+ * Ends the run when the reaper ends. Closing the reaper at the end of a run has no effect, because the reason is
+ * settled.
+ */
 export function endWithReaper(ending: Ending, reaper: Reaper): void {
   void reaper.exited.then((status) => ending.settle({ kind: "unguarded", status }));
 }
 
-/** Stops the parts of a run in the reverse order of their start. A part that is added during the stop is stopped at once. */
+/**
+ * Stops the parts of a run in the reverse order of their start. A part added after the stop began is stopped
+ * immediately.
+ */
 export type Releasers = {
   add(release: () => Promise<unknown>): Promise<void>;
-  /** Runs all, also when one fails, and answers the failures. */
+  /** Runs all releases, even if some fail, and returns the failures. */
   releaseAll(): Promise<unknown[]>;
 };
 

@@ -1,13 +1,13 @@
 import { type PortState, portState, StartError } from "@halyard/local-backends";
 
-/** Checks the port before anything starts: a port in use is the most common reason for a failed start. */
+/** Checks the port before anything starts, because a port in use is the most common cause of a failed start. */
 export async function checkGatewayPort(options: { host: string; port: number }): Promise<void> {
   if (options.port === 0) return;
   const problem = portProblem(options.port, await portState(options));
   if (problem !== undefined) throw new StartError(problem);
 }
 
-/** Returns what is wrong with the port and what to do, or undefined for a free one. */
+/** Returns a message that states the problem and the remedy, or undefined if the port is free. */
 export function portProblem(port: number, state: PortState): string | undefined {
   const another = `PORT=${port === 8080 ? 8081 : 8080} npm start`;
   if (state === "taken") {

@@ -11,20 +11,20 @@ import {
 } from "@halyard/local-backends";
 
 /**
- * Two launchers on one home would start two servers on the same data, so the home has a lock: a file
- * that names the launcher and its reaper. It appears whole, by a hard link, which fails when the file
- * is there already. A launcher that was killed leaves its lock behind; the next one takes it over once
- * that launcher's reaper has stopped what was left running.
+ * Lock of a home. Without it, two launchers on one home would start two servers on the same data. The lock is a file
+ * that names the launcher and its reaper. A hard link creates it atomically with its content, and fails if it exists.
+ * A killed launcher leaves its lock behind. The next launcher waits until that launcher's reaper has stopped all
+ * processes, and then takes over the lock.
  */
 export type HomeLock = { release(): void };
 
 type Holder = { launcher: ProcessIdentity; reaper: ProcessIdentity };
 
-/** Longer than the reaper takes in the worst case. */
+/** Longer than the reaper needs in the worst case. */
 const REAPER_TIMEOUT_MS = 60_000;
 const POLL_INTERVAL_MS = 50;
 
-/** Each attempt loses against one other launcher that starts at this very moment. */
+/** Maximum number of attempts. Each one can fail because another launcher starts at the same moment. */
 const ATTEMPTS = 10;
 
 export async function lockHome(
@@ -44,7 +44,7 @@ export async function lockHome(
     if (holder !== undefined) await awaitReaper(holder.reaper, options.onStep);
     removeStale(path, found);
   }
-  throw new StartError(`The lock ${path} cannot be taken. Delete it if no Halyard runs there.`);
+  throw new StartError(`Could not take the lock ${path}. Delete it if no Halyard runs there.`);
 }
 
 function describeHolder(reaperPid: number): Holder {
@@ -52,7 +52,7 @@ function describeHolder(reaperPid: number): Holder {
   const reaper = identifyProcess(reaperPid);
   if (launcher === undefined || reaper === undefined) {
     throw new StartError(
-      "This system does not tell when a process started, so no lock can be kept.",
+      "Could not lock the home: this system does not report the start times of processes.",
     );
   }
   return { launcher, reaper };
@@ -73,8 +73,8 @@ function createWhole(path: string, content: string): boolean {
 }
 
 /**
- * Between the look and the removal another launcher may have taken the lock over. Then it was its
- * fresh lock that was moved aside, and it is put back.
+ * Removes a stale lock. Another launcher may have taken over the lock since it was read. Its new lock was then moved
+ * away, and is restored.
  */
 function removeStale(path: string, stale: string): void {
   const aside = `${path}.${process.pid}.stale`;
@@ -91,7 +91,7 @@ function removeStale(path: string, stale: string): void {
 
 async function awaitReaper(reaper: ProcessIdentity, onStep: (text: string) => void): Promise<void> {
   if (!isSameProcessRunning(reaper)) return;
-  onStep("an earlier start was killed: waiting until what it left behind has stopped");
+  onStep("the previous run was killed: waiting until its processes have stopped");
   const deadline = Date.now() + REAPER_TIMEOUT_MS;
   while (isSameProcessRunning(reaper) && Date.now() < deadline) await delay(POLL_INTERVAL_MS);
 }
@@ -102,12 +102,12 @@ function releaseOwn(path: string, content: string): void {
 
 function alreadyRunning(home: string, pid: number): StartError {
   return new StartError(
-    `Halyard already runs on ${home} (process ${pid}). Stop it with \`kill ${pid}\`, ` +
-      "or start another one with its own directory and port: HALYARD_HOME=.halyard-2 PORT=8081 npm start",
+    `Halyard is already running in ${home} (process ${pid}). Stop it with \`kill ${pid}\`, ` +
+      "or start a second one with its own directory and port: HALYARD_HOME=.halyard-2 PORT=8081 npm start",
   );
 }
 
-/** Something that is no lock of ours holds nothing. */
+/** Parses a lock. A file with other content holds no lock. */
 function parseHolder(text: string): Holder | undefined {
   try {
     const holder: Partial<Holder> = JSON.parse(text);

@@ -6,17 +6,17 @@ import type { DemoCredentials } from "./credentials.ts";
 import { writePrivateFile } from "./private-file.ts";
 import type { ServiceProcess } from "./service-process.ts";
 
-/** PostgreSQL's own user must be able to pass through to its data when root starts us. */
+/** Mode of a new home. If root starts the launcher, PostgreSQL runs as another user and must reach its data. */
 const openToPass = 0o711;
 
-/** Files and directories that a start writes to. PostgreSQL's start checks PostgreSQL's data. */
+/** Files and directories that a start writes. PostgreSQL checks its own data when it starts. */
 const written = ["credentials.json", "logs", "nats", "sdk-edge"];
 
-/** Creates the home unless it exists, and checks that this user can write to it and to what it contains. */
+/** Creates the home if it does not exist, and checks that this user can write to it and to its content. */
 export function makeHome(home: string): void {
   try {
     makeDirectory(home);
-    // The dot makes a file fail, too.
+    // The dot makes the check fail for a file.
     accessSync(`${home}/.`, constants.W_OK | constants.X_OK);
     for (const path of written.map((name) => join(home, name))) {
       if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK);
@@ -24,31 +24,31 @@ export function makeHome(home: string): void {
   } catch (cause) {
     const isOfAnother = existsSync(join(home, "credentials.json"));
     throw new StartError(
-      `The directory ${home} cannot be written to (${cause instanceof Error ? cause.message : cause}). ` +
+      `Could not write to the directory ${home} (${cause instanceof Error ? cause.message : cause}). ` +
         (isOfAnother
-          ? `It contains the data of another user's start. Make them yours: sudo chown -R "$(id -un)" '${home}'`
-          : "Choose another one: HALYARD_HOME=~/halyard npm start"),
+          ? `Its files belong to another user. Take ownership of them: sudo chown -R "$(id -un)" '${home}'`
+          : "Choose another directory: HALYARD_HOME=~/halyard npm start"),
       { cause },
     );
   }
 }
 
-/** `mkdirSync` with `recursive` never returns where the file system answers ENOENT, as /proc does. */
+/** `mkdirSync` with `recursive` never returns if the file system returns ENOENT, as /proc does. */
 function makeDirectory(path: string): void {
   if (existsSync(path)) return;
   makeDirectory(dirname(path));
   try {
     mkdirSync(path, { mode: openToPass });
   } catch (error) {
-    // Another start has created it meanwhile.
+    // Another launcher has created it in the meantime.
     if (!hasCode(error, "EEXIST")) throw error;
   }
 }
 
 /**
- * `demo.json` tells programs how to reach a run. It appears when everything is ready, disappears when
- * the run ends, and is rewritten with the new process id when a service was started again. In production
- * mode it has no demo organization.
+ * Writes `demo.json`, from which programs read the addresses and keys of a run. It exists from the time when everything
+ * is ready until the run ends. A restart of a service rewrites it with the new process id. In production mode it has no
+ * demo organization.
  */
 export function writeDemoFile(
   home: string,
@@ -76,7 +76,7 @@ export function removeDemoFile(home: string): void {
   rmSync(demoFileIn(home), { force: true });
 }
 
-/** Also when this process is killed: the file holds keys, and ids of processes that end then. */
+/** Lets the reaper remove the file if this process is killed: it contains keys, and ids of processes that then end. */
 export function removeDemoFileWithUs(home: string, reaper: Reaper): void {
   reaper.removeAtOnce(demoFileIn(home));
 }
@@ -85,7 +85,7 @@ function demoFileIn(home: string): string {
   return join(home, "demo.json");
 }
 
-/** The demo's ids without its keys. The gateway shows them as the examples of its documentation. */
+/** File with the ids of the demo, without its keys. The gateway shows them as the examples of its documentation. */
 export function exampleIdsFileIn(home: string): string {
   return join(home, "example-ids.json");
 }

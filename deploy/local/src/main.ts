@@ -3,7 +3,7 @@ import { readCheckedSettings } from "./config.ts";
 import { run } from "./run.ts";
 import { createSteps } from "./steps.ts";
 
-/** Wrong arguments or settings, as opposed to a start that failed. */
+/** Exit code for wrong arguments or settings; a failed start has another one. */
 const USAGE_EXIT_CODE = 2;
 
 async function main(): Promise<number> {
@@ -13,7 +13,7 @@ async function main(): Promise<number> {
     return 0;
   }
   if (parsed.kind === "unknown") {
-    process.stderr.write(`There is no option ${parsed.argument}.\n\n${HELP}`);
+    process.stderr.write(`Unknown option ${parsed.argument}.\n\n${HELP}`);
     return USAGE_EXIT_CODE;
   }
   const result = await readCheckedSettings();
@@ -31,7 +31,7 @@ async function main(): Promise<number> {
   return 1;
 }
 
-// Whoever read our output may be gone, say a closed terminal; stopping in order matters more.
+// The reader of the output may be gone, such as a closed terminal. An unhandled error would prevent an orderly stop.
 process.stdout.on("error", () => {});
 process.stderr.on("error", () => {});
 process.exit(await main());

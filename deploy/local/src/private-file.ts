@@ -1,6 +1,6 @@
 import { renameSync, writeFileSync } from "node:fs";
 
-/** Readable for its owner only, and never seen half written: it appears by being renamed. */
+/** Writes a file that only its owner can read. The rename makes it appear complete. */
 export function writePrivateFile(path: string, content: unknown): void {
   const unfinished = `${path}.${process.pid}.new`;
   writeFileSync(unfinished, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });

@@ -2,13 +2,13 @@ import { type ExitStatus, readLogTail } from "@halyard/local-backends";
 
 const shownLines = 12;
 
-/** Lines that are read. More than are shown, because most stack frames are left out. */
+/** Maximum number of lines read from the log. Fewer are shown, because most stack frames are omitted. */
 const searchedLines = 100;
 
-/** Maximum number of stack frames shown of an error: a syntax error has ten, all of them of Node.js itself. */
+/** Maximum number of stack frames shown per error. A syntax error has ten, all of them in Node.js. */
 const maxFrames = 3;
 
-/** Returns how a process ended and the end of its log, for people. */
+/** Describes how a process ended, with the end of its log. */
 export function describeDeath(name: string, status: ExitStatus, logFile: string): string {
   return `${name} ended ${describeExit(status)}. The end of its log (${logFile}):${endOfLog(logFile)}`;
 }
@@ -17,7 +17,7 @@ export function describeExit(status: ExitStatus): string {
   return status.signal === null ? `with exit code ${status.code}` : `by ${status.signal}`;
 }
 
-/** Returns the last lines of a log for people, indented, with few frames of a stack each. */
+/** Returns the last lines of a log, indented, with few frames of each stack. */
 export function endOfLog(logFile: string): string {
   let frames = 0;
   const lines = readLogTail(logFile, searchedLines).filter((line) => {

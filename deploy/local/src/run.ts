@@ -16,15 +16,15 @@ import { describeExit } from "./process-end.ts";
 import { HOST } from "./service-plans.ts";
 import type { Steps } from "./steps.ts";
 
-/** What is under way when the end is asked for gets this long; the reaper then sees to the rest. */
+/** Maximum time that the stop waits for a step of the start. The reaper stops the remaining processes. */
 const INTERRUPTION_TIMEOUT_MS = 5_000;
 
 export type Outcome = { ok: true } | { ok: false; message: string };
 
 /**
- * One run, from the lock to the last process stopped. It ends on request, when the start fails, or when
- * a process dies too often. Everything that was started is then stopped in the reverse order. The
- * reaper does the same if this process is killed.
+ * Executes one run, from taking the lock until all processes have stopped. A run ends on request, when the start fails,
+ * or when a process dies too often. All started parts are then stopped in the reverse order. The reaper stops them if
+ * this process is killed.
  */
 export async function run(
   settings: Settings,
@@ -57,7 +57,7 @@ export async function run(
   } finally {
     if (lock !== undefined) removeDemoFile(settings.home);
     const failures = await releasers.releaseAll();
-    for (const failure of failures) steps.say(`  while stopping: ${String(failure)}`);
+    for (const failure of failures) steps.say(`  error while stopping: ${String(failure)}`);
     if (starting !== undefined) await settledWithin(starting, INTERRUPTION_TIMEOUT_MS);
     await reaper.close();
     lock?.release();
@@ -74,18 +74,18 @@ function outcomeOf(reason: Reason, steps: Steps): Outcome {
   const message =
     reason.kind === "died"
       ? reason.message
-      : `The reaper ended ${describeExit(reason.status)}. It would have stopped PostgreSQL and NATS, had this process been killed.`;
+      : `The reaper ended ${describeExit(reason.status)}. Without it, a kill of this process would leave PostgreSQL and NATS running.`;
   return {
     ok: false,
-    message: `${message}\nEverything else is stopped. Start again with npm start.`,
+    message: `${message}\nAll other processes have been stopped. Run npm start to start again.`,
   };
 }
 
-/** Messages made for users stand alone; anything else is a fault of ours and comes with its trace. */
+/** A `StartError` is shown as it is. Any other error is a bug, and is shown with its stack trace. */
 function explainFailure(error: unknown): Outcome {
   if (error instanceof StartError) {
     return { ok: false, message: error.message };
   }
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return { ok: false, message: `Unexpected: ${trace}` };
+  return { ok: false, message: `Unexpected error: ${trace}` };
 }

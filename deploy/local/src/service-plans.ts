@@ -9,7 +9,7 @@ import type { ServicePlan } from "./service-process.ts";
 
 export const HOST = "127.0.0.1";
 
-/** In the order of their start: management writes what the others wait for. */
+/** The services in the order of their start. Management is first, because the others wait for what it writes. */
 const services = [
   "management",
   "scheduler",
@@ -19,9 +19,9 @@ const services = [
 ] as const satisfies NatsUser[];
 
 /**
- * Each service gets only what it needs. Only services with a schema know the database, each as a role of
- * its own. Only management has the operator's token and signs the entries of API keys. Only edges have the
- * secret of their streams' tokens, and only the dispatcher has the key that encrypts the secrets of webhooks.
+ * Returns the environment of each service, which contains only what that service needs. A service with a schema
+ * connects to the database as its own role. Only management has the operator token and signs the entries of API keys.
+ * Only edges have the secret of stream tokens. Only the dispatcher has the key that encrypts the secrets of webhooks.
  */
 export function planServices(options: {
   settings: Settings;
@@ -43,7 +43,7 @@ export function planServices(options: {
     "usage-metering": {},
     "webhook-dispatcher": {
       WEBHOOK_SECRET_KEYS: `local:${inBase64(credentials.webhook_secret_key)}`,
-      // In development, the receiver of webhooks is usually on the same machine.
+      // In development, the receiver of webhooks usually runs on the same machine.
       WEBHOOK_ALLOW_PRIVATE_TARGETS: String(settings.mode !== "production"),
     },
   };
@@ -55,11 +55,11 @@ export function planServices(options: {
     environment: {
       ...forEveryProcess(settings),
       NATS_URL: natsUrl,
-      // For a NATS server of the user's own, the login comes from the environment.
+      // The login for the server in NATS_URL comes from the environment.
       ...(settings.natsUrl === undefined
         ? { NATS_USER: name, NATS_PASSWORD: credentials.nats_passwords[name] }
         : settings.natsLogin),
-      // Others reach the services only through the gateway, which is on this machine.
+      // The services are reached only through the gateway, which runs on this machine.
       TRUSTED_PROXIES: HOST,
       SIGNING_PUBLIC_KEYS: signing.publicKey,
       OPERATOR_TOKEN_DIGEST: createHash("sha256").update(operatorToken).digest("hex"),
@@ -92,23 +92,23 @@ function forEveryProcess(settings: Settings): Record<string, string> {
     HALYARD_MODE: settings.mode,
     HOST,
     LOG_LEVEL: settings.logLevel,
-    // Node keeps compiled modules here, which takes about a third off the start of a service.
+    // Cache of compiled modules. It shortens the start of a service by about a third.
     NODE_COMPILE_CACHE: join(settings.cacheDir, "node"),
-    // Less memory, for the reason that is in deploy/docker/Dockerfile.
+    // These two reduce memory usage; deploy/docker/Dockerfile has the reason.
     NODE_OPTIONS: "--max-semi-space-size=8",
     MALLOC_ARENA_MAX: "1",
   };
 }
 
-/** As the dispatcher wants its keys; the home keeps all its secrets as base64url. */
+/** Converts a secret of the home, which is base64url, to the base64 that the dispatcher expects. */
 function inBase64(secret: string): string {
   return Buffer.from(secret, "base64url").toString("base64");
 }
 
-/** An Ed25519 private key as PKCS#8 is this and its seed of 32 bytes. */
+/** Start of an Ed25519 private key in PKCS#8. The seed of 32 bytes follows. */
 const pkcs8Head = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** Returns the key pair that signs the entries of API keys, in base64 of DER. */
+/** Returns the key pair that signs the entries of API keys, as base64 of DER. */
 function signingSettings(seed: string): { privateKey: string; publicKey: string } {
   const der = Buffer.concat([pkcs8Head, Buffer.from(seed, "base64url")]);
   const publicKey = createPublicKey(createPrivateKey({ key: der, format: "der", type: "pkcs8" }));

@@ -10,14 +10,14 @@ import type { Ending } from "./ending.ts";
 import { describeDeath } from "./process-end.ts";
 import type { Supervised } from "./supervise.ts";
 
-/** What it takes to start a service: its program and only the variables that it needs. */
+/** Describes how to start a service: its program, and only the variables that it needs. */
 export type ServicePlan = {
   name: string;
   program: string;
   environment: Record<string, string>;
-  /** The port to listen on; 0 takes a free one. */
+  /** The port to listen on; 0 means any free port. */
   port: number;
-  /** Runs before the first start and before a restart for changed sources. */
+  /** Runs before the first start, and before a restart after a change of sources. */
   prepare?: () => Promise<void>;
 };
 
@@ -33,10 +33,10 @@ export type ServiceProcess = {
 
 export type SupervisedService = Supervised<ServiceProcess>;
 
-/** Starting takes well below a second; this is for a machine under heavy load. */
+/** Time limit of a start, which usually takes well below a second. The rest allows for a machine under heavy load. */
 const startTimeoutMs = 60_000;
 
-/** The first snapshot, or the first leadership, takes well below a second. */
+/** Time limit for `/readyz`. The first snapshot, or the first leadership, usually takes well below a second. */
 const readyTimeoutMs = 30_000;
 const pollIntervalMs = 25;
 const answerTimeoutMs = 5_000;
@@ -47,8 +47,8 @@ const stopSteps = [{ signal: "SIGTERM", timeoutMs: 21_000 }] as const;
 type Listening = { type: "listening"; url: string; metrics_url?: string };
 
 /**
- * Starts a service and returns when it listens. It takes over the ports of the previous process, so
- * that the gateway and metrics collectors still reach it. Its output goes to a log file.
+ * Starts a service and returns when it listens. It takes over the ports of the previous process, so that the gateway
+ * and metrics collectors still reach it. Its output goes to a log file.
  */
 export async function startServiceProcess(
   plan: ServicePlan,
@@ -75,11 +75,11 @@ export async function startServiceProcess(
   context.reaper.guard(child.pid, { stopSignal: "SIGTERM" });
   const { pid, logFile, exited, stop } = child;
   const failed = Promise.withResolvers<never>();
-  // After the process has listened, its supervisor handles its end.
+  // After the process has started to listen, its supervisor handles its end.
   failed.promise.catch(() => {});
   const fail = (message: string) => failed.reject(new StartError(message));
   void exited.then((status) => fail(describeDeath(name, status, logFile)));
-  const silent = `${name} did not listen within ${startTimeoutMs / 1000} s. Its log is ${logFile}.`;
+  const silent = `${name} did not listen within ${startTimeoutMs / 1000} s. See its log: ${logFile}`;
   const timer = setTimeout(() => fail(silent), startTimeoutMs);
   try {
     const { url, metrics_url } = await Promise.race([listening.promise, failed.promise]);
@@ -106,7 +106,7 @@ function isListening(message: unknown): message is Listening {
   );
 }
 
-/** Waits until the service is ready, also when it dies and is started again meanwhile. */
+/** Waits until the service is ready, even if it dies and is restarted in the meantime. */
 export async function awaitReady(service: SupervisedService, ending: Ending): Promise<void> {
   const { metricsUrl, logFile } = service.current();
   if (metricsUrl === undefined) return;
@@ -116,7 +116,7 @@ export async function awaitReady(service: SupervisedService, ending: Ending): Pr
     if (problem === undefined) return;
     if (Date.now() > deadline) {
       throw new StartError(
-        `${service.name} is not ready after ${readyTimeoutMs / 1000} s: ${problem}. Its log is ${logFile}.`,
+        `${service.name} is not ready after ${readyTimeoutMs / 1000} s: ${problem}. See its log: ${logFile}`,
       );
     }
     await delay(pollIntervalMs);
@@ -128,7 +128,7 @@ async function findReadyProblem(url: URL): Promise<string | undefined> {
     const response = await fetch(url, { signal: AbortSignal.timeout(answerTimeoutMs) });
     return response.ok ? undefined : (await response.text()).trim();
   } catch (error) {
-    // Its supervisor handles a death. Here a dead service is one that is not ready yet.
+    // The supervisor handles the death of a service. Here, a dead service is not ready yet.
     return error instanceof Error ? error.message : String(error);
   }
 }

@@ -1,4 +1,4 @@
 import "./check-node.mjs";
 
-/** The entry point of `npm start` and `npm run dev`. It loads TypeScript only after the check of Node.js. */
+/** Entry point of `npm start` and `npm run dev`. It loads TypeScript only after the check of the Node.js version. */
 await import("./main.ts");

@@ -1,13 +1,13 @@
 import type { Writable } from "node:stream";
 
-/** Shows what happens, one line for each finished step with the time that it took. */
+/** Prints the progress of a start: one line per finished step, with its duration. */
 export type Steps = {
-  /** Runs a step; what the work answers as `done` stands behind the tick. */
+  /** Runs a step. The `done` of its result is printed after the tick. */
   run<T>(name: string, work: (note: Note) => Promise<{ done: string; value: T }>): Promise<T>;
   say(text: string): void;
 };
 
-/** A word about what takes its time within a step. */
+/** Prints a remark about a slow part of a step. */
 export type Note = (text: string) => void;
 
 type Output = Writable & { isTTY?: boolean };

@@ -6,10 +6,13 @@ import type { Note, Steps } from "./steps.ts";
 const maxDeaths = 5;
 const windowMs = 60_000;
 
-/** Well below a second, because most deaths happen once: the out-of-memory killer, a stray `kill`. */
+/**
+ * Delay before the first restart. It is short, because most deaths happen once: the out-of-memory killer, a stray
+ * `kill`.
+ */
 const firstDelayMs = 250;
 
-/** A restart that takes longer than this when the run ends is left to the reaper. */
+/** Maximum time that the end of a run waits for a restart in progress. After that, the reaper stops the process. */
 const interruptionTimeoutMs = 5_000;
 
 export type Supervision = {
@@ -32,23 +35,25 @@ export type Part<P extends Process> = {
   name: string;
   /** Starts the process; `previous` is the process whose addresses the new one takes over. */
   start(previous: P | undefined, note: Note): Promise<P>;
-  /** Runs before the first start and before `restart`. A death changes nothing that it prepares. */
+  /**
+   * Runs before the first start and before `restart`, but not after a death, which changes nothing that it prepares.
+   */
   prepare?: (() => Promise<void>) | undefined;
-  /** After a death, waits for `restart`, because the sources are probably wrong while they are edited. */
+  /** After a death, waits for `restart`: while sources are edited, a mistake in them is the likely cause. */
   waitsForChange?: boolean;
 };
 
 export type Supervised<P extends Process> = {
   name: string;
   current(): P;
-  /** Stops the process. It is prepared and started again at its addresses. */
+  /** Stops the process, prepares it again, and starts it at the same addresses. */
   restart(): void;
   onRestarted(listener: () => void): void;
 };
 
 /**
- * Starts a process, and starts it again each time it dies, until the run ends. The delay doubles with each death
- * of the last minute. The fifth death within a minute ends the run.
+ * Starts a process, and restarts it each time it dies, until the run ends. The delay doubles with each death within the
+ * last minute. The fifth death within a minute ends the run.
  */
 export async function supervise<P extends Process>(
   part: Part<P>,
@@ -137,7 +142,7 @@ class Supervisor<P extends Process> implements Supervised<P> {
     await settledWithin(ending.promise, delayMs);
   }
 
-  /** Returns why the process could not start, or undefined. An error without a known reason ends the run. */
+  /** Returns the reason why the process did not start, or undefined. An unexpected error ends the run. */
   async #startAgain(): Promise<string | undefined> {
     const mustPrepare = this.#isRestartAsked;
     this.#isRestartAsked = false;
@@ -155,13 +160,13 @@ class Supervisor<P extends Process> implements Supervised<P> {
       this.#run.ending.settle({ kind: "failed", error });
       return undefined;
     }
-    // The sources have changed again while it was starting.
+    // The sources have changed again during the start.
     if (this.#isRestartAsked) void this.#process.stop();
     return undefined;
   }
 }
 
-/** Returns the delay before the next start in milliseconds, or undefined after too many deaths in a minute. */
+/** Returns a function that computes the delay before the next start, or undefined after too many deaths in a minute. */
 function createDelays(): (nowMs: number) => number | undefined {
   let recent: number[] = [];
   return (nowMs) => {

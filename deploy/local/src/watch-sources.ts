@@ -3,10 +3,12 @@ import { join } from "node:path";
 import type { SupervisedService } from "./service-process.ts";
 import type { Supervision } from "./supervise.ts";
 
-/** An editor writes several files, and each of them several times; one restart is enough. */
+/**
+ * Time without changes before the restart. An editor writes several files, each several times; one restart is enough.
+ */
 const settleMs = 150;
 
-/** Where the sources of a service are. What all of them share restarts all of them. */
+/** Source directories by service. A change in the shared sources restarts all services. */
 const sources: Record<string, string[]> = {
   management: ["services/management/src", "services/management/migrations"],
   scheduler: ["services/scheduler/src", "services/scheduler/migrations"],
@@ -20,7 +22,7 @@ const sources: Record<string, string[]> = {
 };
 const sharedSources = "libs";
 
-/** Restarts services when their sources change, as long as the run lasts. */
+/** Restarts services when their sources change, until the run ends. */
 export async function restartOnChange(
   services: SupervisedService[],
   run: Supervision,

@@ -2,23 +2,23 @@ import { join } from "node:path";
 import type { Settings } from "./config.ts";
 import type { DemoCredentials } from "./credentials.ts";
 
-/** The last words of a start: where it is, and lines to copy that work as they are. */
+/** Returns the text printed after a start: the addresses, the demo keys, and commands that can be copied and run. */
 export function welcome(options: {
   settings: Settings;
   baseUrl: string;
   demo: DemoCredentials | undefined;
-  /** Then the flag of the line that creates one may exist. */
+  /** Hides the command that creates a flag, because its flag may already exist. */
   hasFlags: boolean;
 }): string {
   const { settings, baseUrl, demo, hasFlags } = options;
   const head = ["", `Halyard is ready at ${baseUrl} (API: ${baseUrl}/docs)`, ""];
-  const tail = ["", `Data, keys and logs: ${settings.home}`, "Ctrl-C stops everything.", ""];
+  const tail = [`Data, keys and logs: ${settings.home}`, "Press Ctrl-C to stop.", ""];
   if (demo === undefined) {
     const next = [
-      `  Operator token: see ${settings.home}/credentials.json`,
-      `  The way to an organization and keys: ${join(settings.projectDir, "docs/deployment.md")}`,
+      `  Operator token: operator_token in ${settings.home}/credentials.json`,
+      `  Create an organization and keys: ${join(settings.projectDir, "docs/deployment.md")}`,
     ];
-    return [...head, ...next, ...tail].join("\n");
+    return [...head, ...next, "", ...tail].join("\n");
   }
   const create = [
     "Create a flag:",
@@ -28,13 +28,15 @@ export function welcome(options: {
   ];
   return [
     ...head,
-    `  Client key  ${demo.client_key}`,
-    `  Server key  ${demo.server_key}`,
+    `  Client key (reads flags):    ${demo.client_key}`,
+    `  Server key (manages flags):  ${demo.server_key}`,
     "",
     ...(hasFlags ? [] : create),
     "Read all flags as an application does:",
     "",
     `  curl ${baseUrl}/api/v1/sdk/flags -H 'Authorization: Bearer ${demo.client_key}'`,
+    "",
+    `Tutorial: ${join(settings.projectDir, "docs/tutorial.md")}`,
     ...tail,
   ].join("\n");
 }

@@ -3,7 +3,7 @@ import { parseArguments } from "../src/arguments.ts";
 import { readCheckedSettings, readSettings } from "../src/config.ts";
 
 describe("given no settings", () => {
-  it("takes port 8080, development mode and a home in the project", () => {
+  it("uses port 8080, development mode and a home in the project", () => {
     expect(readSettings({})).toMatchObject({
       ok: true,
       settings: {
@@ -18,7 +18,7 @@ describe("given no settings", () => {
 });
 
 describe("given settings", () => {
-  it("takes them, and an empty one counts as none", () => {
+  it("uses them, and treats an empty one as not set", () => {
     const result = readSettings({
       PORT: "0",
       HALYARD_HOME: "/srv/halyard",
@@ -38,7 +38,7 @@ describe("given settings", () => {
     });
   });
 
-  it("reports every problem together", () => {
+  it("reports all problems together", () => {
     const result = readSettings({
       PORT: "70000",
       HALYARD_MODE: "staging",
@@ -56,7 +56,7 @@ describe("given settings", () => {
     });
   });
 
-  it.each(["-1", "80.5", "1e3", "http"])("refuses the port %s", (port) => {
+  it.each(["-1", "80.5", "1e3", "http"])("rejects the port %s", (port) => {
     expect(readSettings({ PORT: port }).ok).toBe(false);
   });
 });
@@ -83,7 +83,7 @@ describe("given settings that services use", () => {
     });
   });
 
-  it("takes valid ones", async () => {
+  it("accepts valid ones", async () => {
     const environment = { LOG_LEVEL: "debug", WEBHOOK_RETRY_DELAYS: "1s,2s" };
     expect(await readCheckedSettings(environment)).toMatchObject({
       settings: {
@@ -100,7 +100,7 @@ describe("given NODE_ENV", () => {
     [{ NODE_ENV: "production", HALYARD_MODE: "development" }, "development"],
     [{ NODE_ENV: "test" }, "development"],
     [{ NODE_ENV: "development", HALYARD_MODE: "production" }, "production"],
-  ])("takes the mode from %j only where HALYARD_MODE is not set", (environment, mode) => {
+  ])("derives the mode from %j only if HALYARD_MODE is not set", (environment, mode) => {
     expect(readSettings(environment)).toMatchObject({ settings: { mode } });
   });
 });
@@ -113,7 +113,7 @@ describe("given arguments", () => {
     [["--watch", "--help"], { kind: "help" }],
     [["-h"], { kind: "help" }],
     [["--wach"], { kind: "unknown", argument: "--wach" }],
-  ])("understands %j", (given, expected) => {
+  ])("parses %j", (given, expected) => {
     expect(parseArguments(given)).toEqual(expected);
   });
 });

@@ -15,7 +15,7 @@ const file = () => join(home, "credentials.json");
 const kept = () => JSON.parse(readFileSync(file(), "utf8")) as unknown;
 
 describe("given a home that was never started", () => {
-  it("makes every secret, each its own, for nobody else to read", () => {
+  it("creates a different value for every secret, in a file that only its owner can read", () => {
     const made = loadCredentials(home);
     const { nats_passwords, ...others } = made;
     expect(Object.keys(nats_passwords)).toContain("sdk-edge");
@@ -27,13 +27,13 @@ describe("given a home that was never started", () => {
     expect(statSync(file()).mode & 0o077).toBe(0);
   });
 
-  it("has the same ones on the next start", () => {
+  it("has the same secrets on the next start", () => {
     expect(loadCredentials(home)).toEqual(loadCredentials(home));
   });
 });
 
-describe("given a home that is older than some of the secrets", () => {
-  it("makes those, keeps the others and the demo's keys, and has the same on the next start", () => {
+describe("given a home that lacks some of the secrets", () => {
+  it("creates those, keeps the other secrets and the demo's keys, and is the same on the next start", () => {
     const { operator_token, owner_password, runtime_password } = loadCredentials(home);
     const demo = { client_key: "hc_…" };
     const old = { operator_token, owner_password, runtime_password, demo };
@@ -56,8 +56,8 @@ describe("given a home that is older than some of the secrets", () => {
   });
 });
 
-describe("given a file that is damaged", () => {
-  it("says what to do", () => {
+describe("given a credentials file that is not valid JSON", () => {
+  it("fails with an error for the user", () => {
     writeFileSync(file(), "{");
     expect(() => loadCredentials(home)).toThrow(StartError);
   });

@@ -11,7 +11,7 @@ const parent = throwawayDirectory();
 const newHome = () => mkdtempSync(join(parent, "home-"));
 const own = { reaperPid: process.pid, onStep: () => {} };
 
-/** A process that does nothing until it is killed, to stand for a launcher or its reaper. */
+/** Starts a process that does nothing until it is killed, in the role of a launcher or its reaper. */
 function idleProcess() {
   const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
   const identity = identifyProcess(child.pid ?? 0);
@@ -23,7 +23,7 @@ function idleProcess() {
 }
 
 describe("given a free home", () => {
-  it("is locked until the lock is released, and leaves nothing behind", async () => {
+  it("is locked until the lock is released, and contains no file afterwards", async () => {
     const home = newHome();
 
     const lock = await lockHome(home, own);
@@ -34,7 +34,7 @@ describe("given a free home", () => {
     (await lockHome(home, own)).release();
   });
 
-  it("is locked by one of many that try at once", async () => {
+  it("is locked by exactly one of several concurrent attempts", async () => {
     const home = newHome();
 
     const attempts = await Promise.allSettled(Array.from({ length: 8 }, () => lockHome(home, own)));
@@ -44,7 +44,7 @@ describe("given a free home", () => {
 });
 
 describe("given the lock of a launcher that was killed", () => {
-  it("is taken over when that launcher's reaper has done its work", async () => {
+  it("is taken over when that launcher's reaper has ended", async () => {
     const home = newHome();
     const launcher = idleProcess();
     const reaper = idleProcess();
@@ -61,7 +61,7 @@ describe("given the lock of a launcher that was killed", () => {
     expect(existsSync(join(home, "lock"))).toBe(false);
   });
 
-  it("is taken over when its process id belongs to another process by now", async () => {
+  it("is taken over when its process id has been reused by another process", async () => {
     const home = newHome();
     const other = { pid: process.pid, startedAt: "another time" };
     writeFileSync(join(home, "lock"), JSON.stringify({ launcher: other, reaper: other }));
@@ -69,7 +69,7 @@ describe("given the lock of a launcher that was killed", () => {
     (await lockHome(home, own)).release();
   });
 
-  it("is taken over when it was never written whole", async () => {
+  it("is taken over when it was only partly written", async () => {
     const home = newHome();
     writeFileSync(join(home, "lock"), '{"launcher":');
 

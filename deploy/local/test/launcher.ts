@@ -13,7 +13,7 @@ const MAIN = join(PROJECT_DIR, "deploy/local/src/main.ts");
 const TIMEOUT_MS = 60_000;
 const POLL_INTERVAL_MS = 20;
 
-// A run takes a few seconds, but a test machine may be busy with other files at the same time.
+// A run takes a few seconds, but the machine may run other test files at the same time.
 jest.setTimeout(2 * TIMEOUT_MS);
 
 export type Demo = {
@@ -31,12 +31,12 @@ export type Halyard = {
   child: ChildProcess;
   pid: number;
   home: string;
-  /** All that it has printed so far. */
+  /** Returns the output so far. */
   output(): string;
   exited: Promise<number | null>;
-  /** Waits for demo.json; fails when the launcher ends instead. */
+  /** Waits for demo.json. Fails if the launcher ends first. */
   ready(): Promise<Demo>;
-  /** Sends the signal and waits for the end. */
+  /** Sends the signal and waits until the launcher has exited. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 };
 
@@ -52,7 +52,7 @@ async function endAll(halyards: Halyard[]): Promise<void> {
   }
 }
 
-/** Starts what `npm start` starts, with a free port unless the variables say otherwise. */
+/** Starts the launcher of `npm start`, on a free port unless the variables set one. */
 export function launchHalyard(options: {
   home: string;
   variables?: Record<string, string>;
@@ -60,7 +60,7 @@ export function launchHalyard(options: {
   command?: { program: string; args: string[] };
   /** Options of the launcher. */
   args?: string[];
-  /** For a run that several tests look at. */
+  /** Keeps the run until all tests of the file have finished, so that they can share it. */
   untilFileEnds?: boolean;
 }): Halyard {
   const { home, user, command = { program: process.execPath, args: [MAIN] } } = options;

@@ -9,7 +9,7 @@ import { throwawayDirectory } from "./throwaway.ts";
 const onLinux = process.platform === "linux";
 
 describe("given a home that does not exist", () => {
-  it("creates it with its parents", () => {
+  it("creates it and its parents", () => {
     const home = join(throwawayDirectory(), "a/b");
     makeHome(home);
     makeHome(home);
@@ -17,7 +17,7 @@ describe("given a home that does not exist", () => {
   });
 });
 
-describe("given a home that cannot be written to", () => {
+describe("given a home that is not writable", () => {
   it("ends the start and names the directory", async () => {
     const file = join(throwawayDirectory(), "file");
     writeFileSync(file, "");
@@ -25,7 +25,7 @@ describe("given a home that cannot be written to", () => {
     for (const home of [file, join(file, "home"), ...(onLinux ? ["/proc/halyard"] : [])]) {
       const halyard = launchHalyard({ home });
       expect(await halyard.exited).toBe(1);
-      expect(halyard.output()).toContain(`The directory ${home} cannot be written to`);
+      expect(halyard.output()).toContain(`Could not write to the directory ${home}`);
       expect(halyard.output()).toContain("HALYARD_HOME=");
     }
   });

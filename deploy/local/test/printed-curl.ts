@@ -1,4 +1,4 @@
-/** The `curl` lines of the welcome, as requests; so the tests need no curl on the machine. */
+/** Parses the printed `curl` commands into requests, so that the tests do not need curl. */
 export function printedCurlRequests(output: string): Request[] {
   const lines = output.split("\n").filter((line) => line.trim().startsWith("curl "));
   return lines.map((line) => {

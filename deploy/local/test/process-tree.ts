@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { identifyProcess } from "@halyard/local-backends";
 
-/** The living processes that this one started. */
+/** Returns the running child processes of a process. */
 export function childrenOf(parent: number): number[] {
   const all = process.platform === "linux" ? readFromProc() : readFromPs();
   return all
@@ -25,7 +25,7 @@ function readFromProc(): Entry[] {
         const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
         return [{ pid: Number(name), parent }];
       } catch {
-        // It ended between the listing and the look.
+        // The process ended after the directory was listed.
         return [];
       }
     });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { createReleasers } from "../src/ending.ts";
 
-describe("given things that were started", () => {
-  it("releases them in the reverse order, also when one fails, and answers the failure", async () => {
+describe("given parts that were started", () => {
+  it("releases them in the reverse order, even if one fails, and returns the failure", async () => {
     const releasers = createReleasers();
     const order: string[] = [];
     const failure = new Error("it would not stop");
@@ -14,7 +14,7 @@ describe("given things that were started", () => {
     expect(order).toEqual(["last", "first"]);
   });
 
-  it("releases at once what comes after the end", async () => {
+  it("releases a part added after the end immediately", async () => {
     const releasers = createReleasers();
     const order: string[] = [];
     await releasers.releaseAll();

@@ -10,16 +10,16 @@ const LAUNCHER = {
   args: [join(PROJECT_DIR, "deploy/local/src/main.ts"), "--watch", "--remove-demo-keys"],
 };
 
-/** A new time of change, and nothing else, so that the sources stay as they are. */
+/** Changes the modification time of a file, and not its content. */
 function touch(path: string): void {
   const now = new Date();
   utimesSync(join(PROJECT_DIR, path), now, now);
 }
 
-/** `npm run chaos` changes the migrations of every service, `npm test` those of one. */
+/** `npm run chaos` touches the migrations of every service, `npm test` those of one service. */
 const isThorough = process.env.HALYARD_THOROUGH_TESTS === "true";
 
-describe("given that sources are watched", () => {
+describe("given watched sources", () => {
   let halyard: Halyard;
   let before: Demo;
 
@@ -29,7 +29,7 @@ describe("given that sources are watched", () => {
     before = await halyard.ready();
   });
 
-  it("restarts the service whose sources change, at the same address, and no other; demo keys stay valid", async () => {
+  it("restarts only the service whose sources change, at the same address; demo keys stay valid", async () => {
     touch("services/management/src/main.ts");
     await eventually("the restart", () => halyard.output().includes("✓ management restarted"));
 
@@ -43,7 +43,7 @@ describe("given that sources are watched", () => {
     expect(flags.status).toBe(200);
   });
 
-  it("restarts the services whose migrations change, after they have run", async () => {
+  it("runs changed migrations, and then restarts their services", async () => {
     const changed = [
       {
         service: "scheduler",
@@ -83,7 +83,7 @@ describe("given that sources are watched", () => {
     }
   });
 
-  it("shows the death of a service and waits for the next change instead of ending", async () => {
+  it("reports the death of a service and waits for the next change instead of ending the run", async () => {
     process.kill(before.services["sdk-edge"]?.pid ?? 0, "SIGKILL");
     await eventually("the notice", () => halyard.output().includes("Waiting for a change."));
 

@@ -4,7 +4,7 @@ import { readSettings } from "../src/config.ts";
 import type { Credentials } from "../src/credentials.ts";
 import { planServices } from "../src/service-plans.ts";
 
-/** 32 bytes as the home keeps them, and as the dispatcher takes them. */
+/** The same 32 bytes as the home stores them, and as the dispatcher expects them. */
 const keptSecretKey = "-_8AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 const givenSecretKey = "+/8AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
@@ -38,7 +38,7 @@ function environmentOf(service: string, environment: NodeJS.ProcessEnv = {}) {
   return plans.find(({ name }) => name === service)?.environment;
 }
 
-describe("given what each service needs", () => {
+describe("given the environment of each service", () => {
   it.each([
     ["management", "management_runtime"],
     ["scheduler", "scheduler_runtime"],
@@ -57,8 +57,8 @@ describe("given what each service needs", () => {
     ["usage-metering", ["POSTGRES_URL"]],
   ])("gives %s the secrets that it needs and no other", (name, needed) => {
     const secrets = /postgres:|the operator's|the edges'|-_8A|\+\/8A|\/{40}/;
-    const told = Object.entries(environmentOf(name) ?? {});
-    expect(told.filter(([, value]) => secrets.test(value)).map(([key]) => key)).toEqual(needed);
+    const given = Object.entries(environmentOf(name) ?? {});
+    expect(given.filter(([, value]) => secrets.test(value)).map(([key]) => key)).toEqual(needed);
   });
 
   it.each(["management", "scheduler", "sdk-edge", "webhook-dispatcher", "usage-metering"])(
@@ -70,7 +70,7 @@ describe("given what each service needs", () => {
     },
   );
 
-  it("gives every service the login for a NATS server of the user's own", () => {
+  it("gives every service the login for the server in NATS_URL", () => {
     const given = { NATS_URL: "nats://own:4222", NATS_USER: "me", NATS_PASSWORD: "mine" };
     expect(environmentOf("sdk-edge", given)).toMatchObject({
       NATS_USER: "me",
@@ -87,8 +87,8 @@ describe("given webhooks", () => {
   });
 
   it.each([
-    ["lets them go to receivers on this machine", "development", "true"],
-    ["keeps them from private addresses", "production", "false"],
+    ["allows receivers on this machine", "development", "true"],
+    ["blocks private addresses", "production", "false"],
   ])("%s in %s mode", (_what, mode, allowed) => {
     expect(environmentOf("webhook-dispatcher", { HALYARD_MODE: mode })).toMatchObject({
       WEBHOOK_ALLOW_PRIVATE_TARGETS: allowed,
@@ -96,7 +96,7 @@ describe("given webhooks", () => {
   });
 });
 
-describe("given settings of single services", () => {
+describe("given settings for single services", () => {
   const settings: Record<string, string[]> = {
     PLANS: ["management"],
     KEY_REQUESTS_PER_SECOND: ["management", "scheduler", "usage-metering", "webhook-dispatcher"],
@@ -111,12 +111,12 @@ describe("given settings of single services", () => {
   };
   const services = ["management", "scheduler", "sdk-edge", "usage-metering", "webhook-dispatcher"];
 
-  it.each(Object.entries(settings))("hands %s on to %j, and to no other", (name, readers) => {
-    const told = services.filter((service) => environmentOf(service, { [name]: "1" })?.[name]);
-    expect(told).toEqual(readers);
+  it.each(Object.entries(settings))("passes %s to %j and to no other service", (name, readers) => {
+    const given = services.filter((service) => environmentOf(service, { [name]: "1" })?.[name]);
+    expect(given).toEqual(readers);
   });
 
-  it("says nothing of what is not set", () => {
+  it("does not pass on variables that are not set", () => {
     for (const service of services)
       for (const name of Object.keys(settings))
         expect(environmentOf(service)).not.toHaveProperty(name);

@@ -12,7 +12,7 @@ function run(args: string[]) {
   return spawnSync(process.execPath, args, { encoding: "utf8" });
 }
 
-/** Preloads a module that makes Node.js report another version. */
+/** Returns options that preload a module, which makes Node.js report another version. */
 function reporting(version: string): string[] {
   const versions = `{ ...process.versions, node: "${version}" }`;
   const preload = `Object.defineProperty(process, "versions", { value: ${versions} })`;
@@ -20,7 +20,7 @@ function reporting(version: string): string[] {
 }
 
 describe("given a Node.js that is too old because install scripts were ignored", () => {
-  it("names the command that runs them", () => {
+  it("prints the command that runs them", () => {
     const { status, stderr } = run([...reporting("20.20.2"), START]);
 
     expect(status).toBe(2);
@@ -30,7 +30,7 @@ describe("given a Node.js that is too old because install scripts were ignored",
   });
 
   it.each(["setup", "migrate", "verify-history", "remove-demo-keys", "test"])(
-    "names it for the npm script %s",
+    "prints it for the npm script %s",
     (name) => {
       const { status, stderr } = spawnSync("sh", ["-c", manifest.scripts[name]], {
         cwd: PROJECT_DIR,
@@ -48,7 +48,7 @@ describe("given a Node.js that is too old because install scripts were ignored",
 });
 
 describe("given a checkout without packages", () => {
-  it("names the command that installs them", () => {
+  it("prints the command that installs them", () => {
     const checkout = throwawayDirectory();
     const folder = join(checkout, "deploy/local/src");
     mkdirSync(folder, { recursive: true });
@@ -70,7 +70,7 @@ describe("given an installation without development dependencies", () => {
 });
 
 describe("given a Node.js that runs TypeScript", () => {
-  it("hands its arguments to the launcher", () => {
+  it("passes its arguments to the launcher", () => {
     const { status, stdout } = run([START, "--help"]);
 
     expect(status).toBe(0);

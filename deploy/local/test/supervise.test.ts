@@ -9,7 +9,7 @@ afterEach(() => void jest.useRealTimers());
 
 type PlayedProcess = Process & { number: number; die(): void };
 
-/** Processes that start without delay, and a run that collects its output. */
+/** Returns fake processes that start without delay, and a run that collects its output. */
 function playedRun() {
   const started: PlayedProcess[] = [];
   const said: string[] = [];
@@ -33,7 +33,7 @@ function playedRun() {
 }
 
 describe("given a supervised process", () => {
-  it("replaces a dead process by one that knows its predecessor", async () => {
+  it("replaces a dead process, and passes the predecessor to the new one", async () => {
     const { run, started, start } = playedRun();
     const supervised = await supervise({ name: "edge", start }, run, () => {});
     const restarted = jest.fn();
@@ -47,7 +47,7 @@ describe("given a supervised process", () => {
     expect(restarted).toHaveBeenCalledTimes(1);
   });
 
-  it("counts a start that fails as a death, and ends the run with its message", async () => {
+  it("counts a failed start as a death, and ends the run with its message", async () => {
     const { run, ending, said, start } = playedRun();
     const fail = async (previous?: PlayedProcess) => {
       if (previous === undefined) return start();
@@ -69,7 +69,7 @@ describe("given a supervised process", () => {
     });
   });
 
-  it("forgets deaths that are a minute old", async () => {
+  it("ignores deaths that are a minute old", async () => {
     const { run, said, start } = playedRun();
     const supervised = await supervise({ name: "edge", start }, run, () => {});
 
@@ -84,7 +84,7 @@ describe("given a supervised process", () => {
     expect(said.at(-1)).toContain("Starting edge again in 250 ms.");
   });
 
-  it("waits for a change after a death while sources are watched", async () => {
+  it("waits for a change after a death if sources are watched", async () => {
     const { run, said, started, start } = playedRun();
     const part = { name: "edge", start, waitsForChange: true };
     const supervised = await supervise(part, run, () => {});
@@ -114,7 +114,7 @@ describe("given a supervised process", () => {
     expect(await ending.promise).toEqual({ kind: "failed", error });
   });
 
-  it("starts nothing more when the run ends during the delay", async () => {
+  it("does not restart the process when the run ends during the delay", async () => {
     const { run, ending, releasers, started, start } = playedRun();
     const supervised = await supervise({ name: "edge", start }, run, () => {});
 
@@ -147,7 +147,7 @@ describe("given a supervised process", () => {
     await expect(started[1]?.exited).resolves.toEqual({ code: 1, signal: null });
   });
 
-  it("does not count its own restart as a death", async () => {
+  it("does not count a requested restart as a death", async () => {
     const { run, said, start } = playedRun();
     const prepare = jest.fn(async () => {});
     const supervised = await supervise({ name: "edge", prepare, start }, run, () => {});

@@ -5,7 +5,7 @@ import { type Demo, eventually, type Halyard, launchHalyard, processesOf } from 
 import { isRunning } from "./process-tree.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
-describe("given that everything runs", () => {
+describe("given a run in which everything has started", () => {
   let halyard: Halyard;
   let demo: Demo;
 
@@ -15,7 +15,7 @@ describe("given that everything runs", () => {
     await createFlag(demo, "before");
   });
 
-  it("starts a killed service again at its addresses and leaves the others alone", async () => {
+  it("restarts a killed service at its addresses and does not restart the others", async () => {
     const { management: killed, ...others } = (await halyard.ready()).services;
     await kill(["management"]);
 
@@ -26,7 +26,7 @@ describe("given that everything runs", () => {
     await expectChangesToReachEdges("after-management");
   });
 
-  it("starts all services again at their addresses when all are killed", async () => {
+  it("restarts all services at their addresses when all are killed", async () => {
     const killed = (await halyard.ready()).services;
     await kill(Object.keys(killed));
 
@@ -38,7 +38,7 @@ describe("given that everything runs", () => {
     await expectChangesToReachEdges("after-all");
   });
 
-  /** Kills services and waits until each has another process. */
+  /** Kills services and waits until each has a new process. */
   async function kill(names: readonly string[]): Promise<void> {
     const before = (await halyard.ready()).services;
     for (const name of names) process.kill(pidOf(before[name]), "SIGKILL");
@@ -58,7 +58,7 @@ describe("given that everything runs", () => {
   it.each([
     { name: "PostgreSQL", pid: () => Number.parseInt(read("postgres/cluster/postmaster.pid"), 10) },
     { name: "NATS", pid: () => natsPid() },
-  ])("starts $name again on its port and data when it is killed", async ({ name, pid }) => {
+  ])("restarts $name on its port and data when it is killed", async ({ name, pid }) => {
     const { services } = await halyard.ready();
 
     process.kill(pid(), "SIGKILL");
@@ -104,7 +104,7 @@ function pidOf(service: { pid: number } | undefined): number {
   return service.pid;
 }
 
-/** Repeats a request that fails during a restart. Then the flag may exist already (409). */
+/** Creates a flag. Repeats a request that failed during a restart, after which the flag may exist (409). */
 async function createFlag(demo: Demo, key: string): Promise<void> {
   await eventually(`the flag ${key}`, async () =>
     [201, 409].includes((await postFlag(demo, key)).status),

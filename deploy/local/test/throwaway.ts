@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "@jest/globals";
 
-/** Where root keeps PostgreSQL's data of homes that are closed to others. */
+/** Directory of PostgreSQL's data for homes that only root can read. */
 const REACHABLE_DIRECTORY = "/var/lib/halyard";
 
 const directories: string[] = [];
@@ -15,7 +15,7 @@ afterAll(() => {
   }
 });
 
-/** A directory that is removed after the tests of the file, with the data that it had elsewhere. */
+/** Creates a directory. It is removed after the tests of the file, together with its data in `/var/lib/halyard`. */
 export function throwawayDirectory(mode: 0o700 | 0o755 | 0o777 = 0o755): string {
   const directory = mkdtempSync(join(tmpdir(), "halyard-test-"));
   chmodSync(directory, mode);

@@ -7,8 +7,8 @@ import { launchHalyard, PROJECT_DIR } from "./launcher.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
 /**
- * As root and as an ordinary user, each with a home below a directory that is closed to others. That
- * the project itself lies in such a place is tested where it matters, in libs/local-backends.
+ * Starts as root and as an ordinary user, each with a home in a directory that other users cannot read. Tests in
+ * libs/local-backends cover a project in such a directory.
  */
 const isRoot = process.getuid?.() === 0;
 const DAEMON = { uid: idOf("-u"), gid: idOf("-g") };
@@ -32,7 +32,7 @@ async function startsBelow(closed: string, user?: { uid: number; gid: number }):
   expect(await halyard.end("SIGTERM")).toBe(0);
 }
 
-describe("given the present user and a home below a closed directory", () => {
+describe("given the current user and a home in a directory closed to others", () => {
   it("starts and stops", async () => {
     await startsBelow(throwawayDirectory(0o700));
   });
@@ -40,9 +40,9 @@ describe("given the present user and a home below a closed directory", () => {
 
 const canBeOrdinary = isRoot && isOpenToAll(PROJECT_DIR);
 
-/** Without root's cache of compiled modules this start takes twice as long, so that only `npm run chaos` has it. */
+/** Runs in `npm run chaos` only: without root's cache of compiled modules, the start takes twice as long. */
 if (canBeOrdinary && process.env.HALYARD_THOROUGH_TESTS === "true") {
-  describe("given an ordinary user and a home below a closed directory of that user", () => {
+  describe("given an ordinary user and a home in a directory closed to others", () => {
     it("starts and stops", async () => {
       const closed = throwawayDirectory(0o700);
       chownSync(closed, DAEMON.uid, DAEMON.gid);
@@ -55,8 +55,8 @@ if (canBeOrdinary && process.env.HALYARD_THOROUGH_TESTS === "true") {
 }
 
 if (canBeOrdinary) {
-  describe("given a home of an ordinary user after a start as root", () => {
-    it("names the command that gives the data to that user", async () => {
+  describe("given a user's home after a start as root", () => {
+    it("prints the command that gives the data to that user", async () => {
       const home = throwawayDirectory(0o755);
       chownSync(home, DAEMON.uid, DAEMON.gid);
       writeFileSync(join(home, "credentials.json"), "{}", { mode: 0o600 });
@@ -70,7 +70,7 @@ if (canBeOrdinary) {
   });
 }
 
-/** In a project that others cannot read, nobody but root can run it. */
+/** Returns whether all users can read a directory. Otherwise only root can run the project. */
 function isOpenToAll(directory: string): boolean {
   for (let path = directory; path !== dirname(path); path = dirname(path)) {
     if ((statSync(path).mode & 0o005) !== 0o005) return false;

@@ -18,8 +18,8 @@ import { childrenOf, isRunning } from "./process-tree.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
 /**
- * Real processes throughout: each run is what `npm start` runs. The first test makes a home, and the
- * later ones work on copies of it, since making a database takes longer than using one.
+ * Tests of `npm start` with real processes. The first test creates a home. Later tests use copies of it, because
+ * creating a database takes longer than using one.
  */
 const parent = throwawayDirectory();
 const usedHome = join(parent, "used");
@@ -48,7 +48,7 @@ type Documented = {
   parameters: { name?: string; in?: string; example?: string }[];
 };
 
-/** Sends the documented examples of all reads about the demo's resources. Returns the requests that fail. */
+/** Sends the documented example of every `GET` for the demo's resources. Returns the failed requests. */
 async function readExamples(demo: Demo): Promise<string[]> {
   const document = await (await fetch(`${demo.base_url}/openapi.json`)).json();
   const { paths } = document as { paths: Record<string, Record<string, Documented>> };
@@ -90,7 +90,7 @@ let first: Demo;
 describe("given a new home", () => {
   const home = usedHome;
 
-  it("starts every part as a process, lists them in a complete demo.json, and stops when npm alone gets SIGTERM", async () => {
+  it("starts every service as a process, lists them all in demo.json, and stops when only npm receives SIGTERM", async () => {
     const halyard = launchHalyard({
       home,
       command: { program: "npm", args: ["start", "--silent"] },
@@ -146,14 +146,14 @@ describe("given a new home", () => {
     expect(existsSync(join(home, "demo.json"))).toBe(false);
   });
 
-  it("reaches the launcher with its signals, since no shell stands between", () => {
+  it("delivers its signals to the launcher, because no shell is in between", () => {
     const manifest = JSON.parse(readFileSync(join(PROJECT_DIR, "package.json"), "utf8"));
     expect(manifest.scripts.start).toMatch(/^exec node /);
     expect(manifest.scripts.dev).toMatch(/^exec node /);
   });
 });
 
-describe("given a home on which Halyard runs", () => {
+describe("given a home in use", () => {
   let halyard: Halyard;
   let demo: Demo;
 
@@ -162,7 +162,7 @@ describe("given a home on which Halyard runs", () => {
     demo = await halyard.ready();
   });
 
-  it("has kept data and keys of the start before", async () => {
+  it("has the data and keys of the previous run", async () => {
     const { base_url, services, ...kept } = demo;
 
     expect(first).toMatchObject(kept);
@@ -172,16 +172,18 @@ describe("given a home on which Halyard runs", () => {
     expect(printedCurlRequests(halyard.output()).map(({ method }) => method)).toEqual(["GET"]);
   });
 
-  it("refuses a second start, names the process, and leaves the first one alone", async () => {
+  it("rejects a second start, names the process, and does not affect the first run", async () => {
     const second = launchHalyard({ home: halyard.home });
 
     expect(await second.exited).toBe(1);
-    expect(second.output()).toContain(`already runs on ${halyard.home} (process ${halyard.pid})`);
+    expect(second.output()).toContain(
+      `already running in ${halyard.home} (process ${halyard.pid})`,
+    );
     expect(existsSync(join(halyard.home, "demo.json"))).toBe(true);
     expect(await isListening(demo.base_url)).toBe(true);
   });
 
-  it("refuses another home on the same port before it starts anything", async () => {
+  it("rejects another home on the same port before it starts anything", async () => {
     const { port } = new URL(demo.base_url);
     const home = newHome();
 
@@ -193,7 +195,7 @@ describe("given a home on which Halyard runs", () => {
     expect(existsSync(join(home, "postgres"))).toBe(false);
   });
 
-  it("leaves no process after SIGKILL to the launcher, and starts again immediately", async () => {
+  it("leaves no process running after SIGKILL to the launcher, and starts again immediately", async () => {
     const { home } = halyard;
     const before = demo;
     const processes = processesOf(halyard);
@@ -204,17 +206,17 @@ describe("given a home on which Halyard runs", () => {
     halyard = launchHalyard({ home, untilFileEnds: true });
 
     await eventually("no process is left", () => !processes.some(isRunning));
-    await eventually("it is announced anew", () => halyard.output().includes("Ctrl-C"));
+    await eventually("the announcement of the new run", () => halyard.output().includes("Ctrl-C"));
     demo = await halyard.ready();
     expect(demo.client_key).toBe(before.client_key);
-    // The project has no flag, so the line that creates one works.
+    // The project has no flag, so the command that creates one works.
     expect(printedCurlRequests(halyard.output()).map(({ method }) => method)).toEqual([
       "POST",
       "GET",
     ]);
   });
 
-  describe("and demo data that an operator changes", () => {
+  describe("and demo data that an operator has changed", () => {
     let kept: DemoCredentials;
     beforeAll(() => {
       kept = JSON.parse(readFileSync(join(halyard.home, "credentials.json"), "utf8")).demo;
@@ -250,7 +252,7 @@ describe("given a home on which Halyard runs", () => {
       expect(await provide()).toEqual(kept);
     });
 
-    it.each(kinds)("creates the deleted %s again, once, with keys", async (kind) => {
+    it.each(kinds)("creates the deleted %s again, only once, with new keys", async (kind) => {
       const id = kept[`${kind}_id`];
       await send("DELETE", `${pathOf[kind]()}?confirm=${id}`);
       const made = await provide();
@@ -260,7 +262,7 @@ describe("given a home on which Halyard runs", () => {
       expect(await provide()).toEqual(kept);
     });
 
-    it("replaces the keys of a user whose address is no longer the demo's", async () => {
+    it("replaces the keys of a user whose address has been changed", async () => {
       await send("PATCH", pathOf.user(), { email: "ada@example.com" });
       const made = await provide();
       expect(made.user_id).not.toBe(kept.user_id);
@@ -268,7 +270,7 @@ describe("given a home on which Halyard runs", () => {
     });
   });
 
-  it("stops everything after SIGKILL to the reaper, because nothing else would stop it after SIGKILL to the launcher", async () => {
+  it("stops everything after SIGKILL to the reaper, which otherwise could not stop it after SIGKILL to the launcher", async () => {
     const processes = processesOf(halyard);
     const { reaper } = JSON.parse(readFileSync(join(halyard.home, "lock"), "utf8"));
     expect(processes).toContain(reaper.pid);
@@ -283,8 +285,8 @@ describe("given a home on which Halyard runs", () => {
   });
 });
 
-describe("given that the end comes while things are still being started", () => {
-  it("stops what runs already and succeeds", async () => {
+describe("given a signal to stop during the start", () => {
+  it("stops the processes that are running and exits with code 0", async () => {
     const halyard = launchHalyard({ home: copyOfUsedHome() });
     await eventually("PostgreSQL runs", () => halyard.output().includes("✓ PostgreSQL"));
     const processes = processesOf(halyard);
@@ -299,11 +301,11 @@ describe("given that the end comes while things are still being started", () => 
 describe("given npm start in production mode over a home with demo keys", () => {
   let halyard: Halyard;
 
-  it("refuses to start, and starts without demo data after it has removed the keys", async () => {
+  it("rejects the start, and starts without demo data after it has removed the keys", async () => {
     const home = copyOfUsedHome();
     const credentials = join(home, "credentials.json");
     const { demo, ...others } = JSON.parse(readFileSync(credentials, "utf8"));
-    // A start that makes demo data would make them again.
+    // A start in development mode would create the demo data again.
     writeFileSync(credentials, JSON.stringify(others));
     const variables = { NODE_ENV: "production" };
     const rejected = launchHalyard({ home, variables });
@@ -316,7 +318,7 @@ describe("given npm start in production mode over a home with demo keys", () => 
     });
     const started = await halyard.ready();
     expect(Object.keys(started)).toEqual(["base_url", "operator_token", "services"]);
-    await eventually("the page to go on with", () =>
+    await eventually("the link to the next steps", () =>
       halyard.output().includes(join(PROJECT_DIR, "docs/deployment.md")),
     );
     const { base_url, operator_token } = started;
@@ -331,7 +333,7 @@ describe("given npm start in production mode over a home with demo keys", () => 
     });
   });
 
-  it("ends the run instead of starting with an empty database when the data are deleted", async () => {
+  it("ends the run when the data are deleted, instead of starting with an empty database", async () => {
     const cluster = join(halyard.home, "postgres/cluster");
     const pid = Number.parseInt(readFileSync(join(cluster, "postmaster.pid"), "utf8"), 10);
 
@@ -347,7 +349,7 @@ describe("given npm start in production mode over a home with demo keys", () => 
 });
 
 describe("given a damaged home", () => {
-  it("says what is damaged and how to begin anew", async () => {
+  it("reports the damage and how to start from scratch", async () => {
     const home = copyOfUsedHome();
     const cluster = join(home, "postgres/cluster");
     rmSync(join(cluster, "global/pg_control"));
@@ -359,7 +361,7 @@ describe("given a damaged home", () => {
   });
 });
 
-describe("given servers of the user's own that do not answer", () => {
+describe("given external servers that do not answer", () => {
   it.each([
     ["POSTGRES_URL", "postgres://user:secret@127.0.0.1:1/postgres"],
     ["NATS_URL", "nats://127.0.0.1:1"],

@@ -1,4 +1,6 @@
-/** A service that has a schema, and under which address its owner reaches it; undefined: not told. */
+/**
+ * A service with a schema, and the database URL of the schema's owner, which is undefined if the variable is not set.
+ */
 export type Schema = { service: string; variable: string; ownerUrl: string | undefined };
 
 const variables = {
@@ -16,7 +18,7 @@ export function readSchemas(environment: NodeJS.ProcessEnv = process.env): Schem
   }));
 }
 
-/** What a service's own migration is told: whatever we were, but only its own address, as it knows it. */
+/** Returns the environment of one migration. It contains the address of that schema's owner, and of no other owner. */
 export function environmentOfMigration(
   ownerUrl: string,
   environment: NodeJS.ProcessEnv = process.env,

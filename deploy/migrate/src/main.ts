@@ -3,11 +3,11 @@ import { fileURLToPath } from "node:url";
 import { environmentOfMigration, readSchemas, type Schema } from "./config.ts";
 
 /**
- * `npm run migrate`: the migrations of every service whose owner's address is given, one service after
- * another, each by its own command in a process of its own. Schemas depend on nothing of one another, so
- * an operator may as well run one alone.
+ * `npm run migrate`: runs the migrations of each service whose owner's address is set, one service after another. Each
+ * runs as the service's own command, in a separate process. Schemas are independent of each other, so an operator may
+ * also run one of them alone.
  */
-const help = `Brings the schemas of the services up to date, each as the role that owns it.
+const help = `Migrates the schemas of the services to this version, each as the role that owns it.
 
   npm run migrate
 
@@ -18,13 +18,13 @@ Environment
   WEBHOOKS_OWNER_URL     the same as webhooks_owner, for the webhook dispatcher
   USAGE_OWNER_URL        the same as usage_owner, for usage metering
 
-A service whose variable is not set is left out. One that is up to date stays as it is, and two
-that run at once wait for each other. One service alone, as beside its own process:
+A service whose variable is not set is skipped. A schema that is up to date does not change. Two
+migrations of one schema wait for each other. To migrate one service alone:
 
   POSTGRES_OWNER_URL=postgres://… node services/scheduler/src/migrate.ts
 `;
 
-/** Wrong arguments or no address, as opposed to a migration that failed. */
+/** Exit code for wrong arguments or a missing address; a failed migration has another one. */
 const usageExitCode = 2;
 const failedExitCode = 1;
 
@@ -37,12 +37,12 @@ function main(given: readonly string[], schemas: readonly Schema[]): number {
     process.stdout.write(help);
     return 0;
   }
-  if (given.length > 0) return reject(`There is no option ${given[0]}.`);
+  if (given.length > 0) return reject(`Unknown option ${given[0]}.`);
   if (schemas.every(({ ownerUrl }) => ownerUrl === undefined))
-    return reject(`Set ${either(schemas.map(({ variable }) => variable))}, or several of them.`);
+    return reject(`Set one or more of ${either(schemas.map(({ variable }) => variable))}.`);
   for (const { service, variable, ownerUrl } of schemas) {
     if (ownerUrl === undefined) {
-      process.stdout.write(`${service}: left out, ${variable} is not set\n`);
+      process.stdout.write(`${service}: skipped, ${variable} is not set\n`);
       continue;
     }
     const exitCode = migrate(service, ownerUrl);
@@ -60,7 +60,7 @@ function reject(problem: string): number {
   return usageExitCode;
 }
 
-/** The first that fails ends it: it says itself why, and what is done already need not be done again. */
+/** Migrates one schema. A failure ends the command. The migration has reported it; finished migrations stay applied. */
 function migrate(service: string, ownerUrl: string): number {
   const ended = spawnSync(process.execPath, [`services/${service}/src/migrate.ts`], {
     cwd: root,

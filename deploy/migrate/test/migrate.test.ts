@@ -4,7 +4,7 @@ import { createTestDatabase, type TestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
 
-/** `npm run migrate`, as an operator types it; here the superuser stands for the owners. */
+/** The program of `npm run migrate`. These tests use the superuser in place of the owners. */
 const program = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
 function migrate(variables: Record<string, string>, ...given: string[]) {
@@ -34,18 +34,18 @@ describe("given schemas of several services", () => {
   });
   afterAll(() => database?.drop());
 
-  it("leaves out those whose owner's address is not given, and says so", () => {
+  it("skips a schema whose owner's address is not set, and reports it", () => {
     expect(migrate({ MANAGEMENT_OWNER_URL: database.adminUrl })).toEqual({
       status: 0,
       stdout:
-        "management: nothing to do\nscheduler: left out, SCHEDULER_OWNER_URL is not set\n" +
-        "webhook-dispatcher: left out, WEBHOOKS_OWNER_URL is not set\n" +
-        "usage-metering: left out, USAGE_OWNER_URL is not set\n",
+        "management: nothing to do\nscheduler: skipped, SCHEDULER_OWNER_URL is not set\n" +
+        "webhook-dispatcher: skipped, WEBHOOKS_OWNER_URL is not set\n" +
+        "usage-metering: skipped, USAGE_OWNER_URL is not set\n",
       stderr: "",
     });
   });
 
-  it("brings each up to date that needs it", () => {
+  it("migrates every schema that is not up to date", () => {
     const owners = {
       MANAGEMENT_OWNER_URL: database.adminUrl,
       SCHEDULER_OWNER_URL: database.adminUrl,
@@ -64,9 +64,9 @@ describe("given schemas of several services", () => {
     );
   });
 
-  it("ends with the first that fails", () => {
-    const nobody = "postgres://nobody:secret@127.0.0.1:1/halyard";
-    const ended = migrate({ MANAGEMENT_OWNER_URL: nobody, SCHEDULER_OWNER_URL: database.adminUrl });
+  it("stops at the first failed migration", () => {
+    const closed = "postgres://nobody:secret@127.0.0.1:1/halyard";
+    const ended = migrate({ MANAGEMENT_OWNER_URL: closed, SCHEDULER_OWNER_URL: database.adminUrl });
     expect(ended.status).toBe(1);
     expect(ended.stdout).toBe("");
     expect(ended.stderr).toContain("ECONNREFUSED");
@@ -74,8 +74,8 @@ describe("given schemas of several services", () => {
   });
 });
 
-describe("given no address, or an argument that it does not know", () => {
-  it("says what it needs", () => {
+describe("given no address, or an unknown argument", () => {
+  it("lists the variables that it needs", () => {
     const bare = migrate({});
     expect(bare.status).toBe(2);
     expect(bare.stderr).toContain(
@@ -84,7 +84,7 @@ describe("given no address, or an argument that it does not know", () => {
     expect(migrate({}, "--all").status).toBe(2);
   });
 
-  it("shows its help when asked", () => {
+  it("prints its help on --help", () => {
     const asked = migrate({}, "--help");
     expect(asked.status).toBe(0);
     expect(asked.stdout).toContain("npm run migrate");

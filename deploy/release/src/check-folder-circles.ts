@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { findCircles } from "./folder-circles.ts";
 
 /**
- * Fails when folders of one workspace of the product import each other in a circle, because none of them can then
- * be read or changed without the others. The argument is the root of a repository; by default it is this one.
+ * Fails if folders of one workspace import each other in a circle, because none of them can then be read or changed
+ * without the others. The argument is the root of a repository; the default is this one.
  */
 const [root = join(import.meta.dirname, "../../..")] = process.argv.slice(2);
 

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * Fails when a package in package-lock.json has no integrity. npm installs such a package without a check of
- * its content. npm leaves integrity out when it writes the file from an existing `node_modules`.
+ * Fails if a package in package-lock.json has no integrity hash, because npm installs such a package without checking
+ * its content. npm omits the hash when it writes the file from an existing `node_modules`.
  */
 type Locked = { link?: boolean; integrity?: string };
 
@@ -17,7 +17,7 @@ if (unchecked.length > 0) {
   console.error(`package-lock.json has no integrity for ${unchecked.length} packages:`);
   for (const path of unchecked) console.error(`  ${path}`);
   console.error(
-    "Remove node_modules and package-lock.json, run `npm install`, and look at the changed versions.",
+    "Remove node_modules and package-lock.json, run `npm install`, and review the changed versions.",
   );
   process.exitCode = 1;
 }

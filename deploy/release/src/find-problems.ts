@@ -14,15 +14,15 @@ export type ReleaseState = {
   mentions: readonly VersionMention[];
 };
 
-/** Returns everything that prevents the release: what is wrong, then what to do. */
+/** Returns everything that prevents the release. Each text states the problem, then the remedy. */
 export function findProblems(state: ReleaseState): readonly string[] {
   const { present, next, branch, status, tagExists, changelog, mentions } = state;
   const problems: string[] = [];
   if (status !== "") problems.push(`The work tree has changes. Commit or stash them:\n${status}`);
   if (branch !== "main")
-    problems.push(`The branch is ${branch || "a detached HEAD"}. Releases come from main: switch.`);
+    problems.push(`The branch is ${branch || "a detached HEAD"}. Switch to main to release.`);
   if (!isHigher(next, present))
-    problems.push(`${next} is not higher than the present version. Choose one above ${present}.`);
+    problems.push(`${next} is not higher than the current version. Choose one above ${present}.`);
   if (tagExists) problems.push(`The tag v${next} exists. Choose a higher version.`);
   const changelogProblem = findChangelogProblem(changelog);
   if (changelogProblem !== undefined) problems.push(changelogProblem);
@@ -38,5 +38,5 @@ function findMentionProblem({ path, versions }: VersionMention, present: string)
     return `${path} does not name the version. Correct it or deploy/release/src/version-locations.ts.`;
   const others = versions.filter((version) => version !== present);
   if (others.length === 0) return undefined;
-  return `${path} names ${others.join(", ")}. Set it to the present version, ${present}.`;
+  return `${path} names ${others.join(", ")}. Set it to the current version, ${present}.`;
 }

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
 /**
- * Finds circles of imports between the folders of a source tree; imports of types count. Each file directly
- * in the tree counts as a folder, because `main.ts` imports all folders, and some folders import `config.ts`.
+ * Finds circles of imports between the folders of a source tree. Imports of types count. Each file directly in the tree
+ * counts as a folder, because `main.ts` imports all folders, and some folders import `config.ts`.
  */
 export type Circle = {
   folders: readonly string[];
@@ -54,7 +54,9 @@ function folderOf(path: string): string {
   return folder === "." ? path : folder;
 }
 
-/** Returns the folders that imports lead to. They include the folder itself only if that is part of a circle. */
+/**
+ * Returns the folders that a folder imports, directly or indirectly. It is one of them only if it is part of a circle.
+ */
 function reachable(imports: FolderImports, folder: string): Set<string> {
   const reached = new Set<string>();
   const next = [folder];

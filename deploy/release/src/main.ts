@@ -13,7 +13,7 @@ import { findMentions, readManifest, setVersion, type VersionMention } from "./v
 const help = `Prepares a release: version, changelog, released contracts, commit and tag. It never pushes.
 
   npm run release -- <version>            such as 0.2.0
-  npm run release -- major|minor|patch    raises that part of the present version
+  npm run release -- major|minor|patch    raises that part of the current version
 
 Options
   --dry-run   shows what would change and writes nothing
@@ -125,7 +125,7 @@ function describeNextSteps(version: string): string {
   2. Build the images from the tag, then push them:
      sh deploy/docker/build <registry>
   3. Make the data fixture of ${version}, so that tests start later versions on its data, and commit it:
-     node_modules/.bin/node e2e/src/release/make-fixture.ts
+     node_modules/.bin/node e2e/src/checks/release/make-fixture.ts
 `;
 }
 

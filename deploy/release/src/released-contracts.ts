@@ -2,12 +2,13 @@ import { createHash } from "node:crypto";
 import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Folder of the contracts of every release. Tests compare the present ones with them. */
+/** Folder with the contracts of every release. Tests compare the current contracts with them. */
 export const releasedFolder = "libs/contracts/released";
 
 /**
- * Keeps what later versions must stay compatible with: the JSON Schemas of messages and entries, and
- * the checksums of the migrations, which databases have applied and which therefore never change.
+ * Stores the contracts that later versions must stay compatible with: the JSON Schemas of messages and snapshot
+ * entries, and the checksums of the migrations. Migrations never change after a release, because databases have applied
+ * them.
  */
 export function keepReleasedContracts(root: string, version: string): void {
   const folder = join(root, releasedFolder, version);

@@ -2,7 +2,7 @@ import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { replaceVersions, versionLocations, versionsIn } from "./version-locations.ts";
 
-/** The versions that a file names. None if it names no version, or if a pattern matches no file. */
+/** The versions that a file names. The list is empty if it names none, or if the pattern matches no file. */
 export type VersionMention = { path: string; versions: readonly string[] };
 
 type Manifest = { version: string; workspaces: string[] };

@@ -2,9 +2,9 @@
 export type VersionLocation = { files: readonly string[]; before: RegExp };
 
 /**
- * The places that name the version of Halyard. `npm run release` sets the version in all of them and
- * fails when a pattern matches no file, or a file does not name the present version. Generated files
- * are absent: they take the version from package.json.
+ * Returns the locations of the version number. `npm run release` sets the version in all of them. It fails if a pattern
+ * matches no file, or if a file does not contain the current version. Generated files are absent, because they read the
+ * version from package.json.
  */
 export function versionLocations(workspaces: readonly string[]): readonly VersionLocation[] {
   const manifests = ["package.json", ...workspaces.map((workspace) => `${workspace}/package.json`)];
@@ -18,7 +18,7 @@ export function versionLocations(workspaces: readonly string[]): readonly Versio
   ];
 }
 
-/** Returns the distinct versions that a text names, and other text in their place such as ranges. */
+/** Returns the distinct versions in a text, including other text at their location, such as ranges. */
 export function versionsIn(text: string, { before }: VersionLocation): readonly string[] {
   return [...new Set(text.match(versionAfter(before)))];
 }

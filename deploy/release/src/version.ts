@@ -1,4 +1,6 @@
-/** Returns the version that `wanted` names: a version itself, or the part of `present` to raise. */
+/**
+ * Returns the requested version. `wanted` is a version, or the part of the current one to raise. Undefined if invalid.
+ */
 export function nextVersion(present: string, wanted: string): string | undefined {
   const [major, minor, patch] = numbersOf(present);
   switch (wanted) {

@@ -18,7 +18,7 @@ const changelog = `# Changelog
 `;
 
 describe("given a changelog with an unreleased entry", () => {
-  it("moves the entry below the version and its date, and links the version", () => {
+  it("moves the entry to a section with version and date, and links the version", () => {
     expect(findChangelogProblem(changelog)).toBeUndefined();
     expect(releaseChangelog(changelog, "0.2.0", "2027-01-31")).toBe(`# Changelog
 

@@ -11,7 +11,7 @@ afterEach(() => {
   for (const root of created.splice(0)) rmSync(root, { recursive: true });
 });
 
-/** Runs the check on a repository with these files below `services/shop/src`. */
+/** Runs the check on a repository with the given files in `services/shop/src`. */
 function check(files: Record<string, string>) {
   const root = mkdtempSync(join(tmpdir(), "halyard-circles-"));
   created.push(root);

@@ -8,7 +8,7 @@ export const projectRoot = fileURLToPath(new URL("../../../", import.meta.url));
 
 const notCopied = new Set(["node_modules", ".git", ".halyard", ".cache", ".tsbuild"]);
 
-/** Excludes the settings of a developer's git and the variables that git sets for its hooks. */
+/** Excludes the git settings of the developer, and the variables that git sets for hooks. */
 const env = {
   PATH: process.env.PATH,
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
@@ -22,7 +22,7 @@ const env = {
 
 export type GivenRepository = ReturnType<typeof givenRepository>;
 
-/** A throwaway repository with the files of this work tree, committed on main. */
+/** Creates a temporary repository with the files of this work tree, committed on main. */
 export function givenRepository() {
   const root = mkdtempSync(join(tmpdir(), "halyard-release-"));
   cpSync(projectRoot, root, {

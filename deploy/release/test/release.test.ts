@@ -6,7 +6,7 @@ import { nextVersion } from "../src/version.ts";
 import { findMentions, readManifest } from "../src/version-files.ts";
 import { type GivenRepository, givenRepository } from "./given-repository.ts";
 
-/** `npm run release`, as a maintainer runs it, in a copy of this repository. */
+/** Tests of `npm run release` in a copy of this repository. */
 let repository: GivenRepository;
 let present: string;
 let next: string;
@@ -19,7 +19,7 @@ beforeAll(() => {
 });
 afterAll(() => repository.remove());
 
-/** The changelog with other entries below Unreleased. */
+/** Returns the changelog with other entries below Unreleased. */
 function withEntries(changelog: string, entries: string): string {
   return changelog.replace(/(?<=## \[Unreleased\]\n\n)[\s\S]*?(?=## \[)/, entries);
 }
@@ -77,7 +77,7 @@ describe("given a repository that cannot be released", () => {
     repository.commit("a range, and a workspace without a manifest");
     expectRejection(
       next,
-      `e2e/package.json names ^0.0.9. Set it to the present version, ${present}.`,
+      `e2e/package.json names ^0.0.9. Set it to the current version, ${present}.`,
       "absent/package.json does not name the version.",
     );
   });
@@ -103,7 +103,7 @@ describe("given a repository that can be released", () => {
     expect(repository.run("git", "tag")).not.toContain(next);
   });
 
-  it("names the command that undoes a release that failed", () => {
+  it("prints the command that undoes a failed release", () => {
     const before = repository.run("git", "rev-parse", "HEAD");
     repository.run("git", "config", "tag.gpgSign", "true");
     repository.run("git", "config", "gpg.program", "false");

@@ -5,7 +5,7 @@ import { replaceVersions, versionsIn } from "../src/version-locations.ts";
 import { projectRoot } from "./given-repository.ts";
 
 describe("given this repository", () => {
-  it("names the version of package.json in every place that names the version", () => {
+  it("has the version of package.json at every location", () => {
     const { version } = readManifest(projectRoot);
     const mentions = findMentions(projectRoot);
     expect(mentions.length).toBeGreaterThan(10);
@@ -13,7 +13,7 @@ describe("given this repository", () => {
   });
 });
 
-describe("given a place of the version", () => {
+describe("given a location of the version", () => {
   const location = { files: ["kustomization.yaml"], before: /newTag: "?|^VERSION=/ };
 
   it("finds each distinct version once, and ranges", () => {

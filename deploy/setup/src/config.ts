@@ -8,7 +8,7 @@ import {
 } from "@halyard/service";
 import { z } from "zod";
 
-/** The schemas, and the prefix of the variables with the passwords of their two roles. */
+/** Prefix of the variables with the passwords of a schema's two roles, by schema. */
 const prefixes = {
   management: "MANAGEMENT",
   scheduler: "SCHEDULER",
@@ -61,7 +61,7 @@ export type Config = z.output<typeof configSchema>;
 
 export const readConfig = (): Config => readEnvironment(configSchema, process.env);
 
-/** The schemas with the passwords of their roles. */
+/** Returns the schemas with the passwords of their roles. */
 export function schemasOf(
   config: Config,
 ): { schema: Schema; ownerPassword: string; runtimePassword: string }[] {

@@ -5,32 +5,32 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { type Config, readConfig, schemasOf } from "./config.ts";
 import { reasonOf, retryWhileUnavailable } from "./retry.ts";
 
-/** `npm run setup`: prepares PostgreSQL and NATS for the services. It can be repeated at any time. */
-const help = `Prepares PostgreSQL and NATS for Halyard: the database, a schema and two roles for each
-service that stores something, and the streams and buckets of JetStream. It creates what is
-missing and sets the passwords of the roles. It changes nothing else, so it can be repeated: for
-an update, or to change a password. The migrations come afterwards: npm run migrate.
+/** `npm run setup`: prepares PostgreSQL and NATS for the services. It can be run again at any time. */
+const help = `Prepares PostgreSQL and NATS for Halyard. In PostgreSQL, it creates the database, and a
+schema and two roles for each service that stores data. In NATS, it creates the streams
+and buckets of JetStream. It creates only what is missing, and sets the passwords of the
+roles. Run it again for an update or to change a password. Then run npm run migrate.
 
-  npm run setup              prepare both servers
-  npm run setup -- --help    this
+  npm run setup              prepares both servers
+  npm run setup -- --help    shows this help
 
-The command waits up to two minutes for each server. Environment (docs/configuration.md has the
-whole list):
+The command waits up to two minutes for each server. Environment (docs/configuration.md lists all
+variables):
 
   POSTGRES_ADMIN_URL           postgres://postgres:secret@host:5432/postgres
   MANAGEMENT_OWNER_PASSWORD    and MANAGEMENT_RUNTIME_PASSWORD; the same with SCHEDULER_,
                                WEBHOOKS_ and USAGE_
   NATS_URL                     nats://host:4222, with NATS_USER, NATS_PASSWORD, NATS_TLS_CA_FILE
   JETSTREAM_REPLICAS           3 in a cluster of three NATS servers
-  FLAG_EVENTS_MAX_BYTES        the bound of the log of events; management applies it to a log that exists
+  FLAG_EVENTS_MAX_BYTES        size limit of a new event stream; management changes an existing one
 
 Exit code
   0    both servers are prepared
   1    a server is unavailable, or rejected a step
-  2    wrong settings
+  2    the settings are invalid
 `;
 
-/** A server in a container or a cluster can need this long for its first start. */
+/** A server in a container or a cluster can take this long to start for the first time. */
 const timeoutMs = 120_000;
 
 const failedExitCode = 1;
@@ -73,7 +73,7 @@ async function prepareNats(config: Config): Promise<void> {
   say(`NATS: streams ${(await retryWhileUnavailable(prepare, options)).join(", ")}`);
 }
 
-/** Returns whether the server is prepared. A failure is printed with the name of the server. */
+/** Returns whether the server was prepared. Prints a failure with the name of the server. */
 async function prepared(server: string, work: Promise<void>): Promise<boolean> {
   try {
     await work;
@@ -91,7 +91,7 @@ await runCommand(async () => {
     return;
   }
   if (given.length > 0)
-    throw new ConfigurationError([`${given.join(" ")} is not an option. See --help.`]);
+    throw new ConfigurationError([`Unknown option ${given.join(" ")}. See --help.`]);
   const config = readConfig();
   const results = [
     await prepared("PostgreSQL", preparePostgres(config)),

@@ -4,9 +4,8 @@ import { retry } from "@halyard/timing";
 const retryIntervalMs = 1_000;
 
 /**
- * Repeats `work` while it fails because `server` is unavailable, until `timeoutMs` have passed: servers
- * that are started together with this command need some seconds. Then it throws the last error.
- * Other errors it throws immediately.
+ * Repeats `work` while it fails because `server` is unavailable, for up to `timeoutMs`, because a server that starts
+ * together with this command needs some seconds. Then it throws the last error. It throws any other error immediately.
  */
 export async function retryWhileUnavailable<T>(
   work: () => Promise<T>,
@@ -28,7 +27,9 @@ export async function retryWhileUnavailable<T>(
   });
 }
 
-/** The message, or the code of an error without one, such as a refused connection to several addresses. */
+/**
+ * Returns the message of an error, or its code if it has no message, such as a refused connection to several addresses.
+ */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.message || ("code" in error ? String(error.code) : error.name);

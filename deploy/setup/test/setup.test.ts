@@ -15,7 +15,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import postgres from "postgres";
 
-/** `npm run setup`, as an operator types it, against servers of this file alone. */
+/** The program of `npm run setup`. The tests use servers of their own. */
 const program = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
 function startSetup(variables: Record<string, string>, ...given: string[]) {
@@ -49,7 +49,7 @@ const roles = ["management", "scheduler", "webhooks", "usage"].flatMap((schema) 
 const passwordsFor = (text: string) =>
   Object.fromEntries(roles.map((role) => [`${role.toUpperCase()}_PASSWORD`, `${text} of ${role}`]));
 
-describe("given PostgreSQL and NATS servers with nothing in them", () => {
+describe("given empty PostgreSQL and NATS servers", () => {
   const directory = mkdtempSync(join(tmpdir(), "halyard-setup-"));
   let database: RestartablePostgres;
   let nats: LocalNats;
@@ -123,7 +123,7 @@ describe("given PostgreSQL and NATS servers with nothing in them", () => {
     ]);
   });
 
-  it("keeps everything and sets new passwords when it runs again", async () => {
+  it("keeps the data and sets new passwords when it runs again", async () => {
     const before = await streams();
     expect((await setup({ ...variables, ...passwordsFor("second") })).status).toBe(0);
     expect(await streams()).toEqual(before);
@@ -142,14 +142,14 @@ describe("given PostgreSQL and NATS servers with nothing in them", () => {
     expect(log).not.toContain("logged of");
   });
 
-  it("says which server rejects its password, and prepares the other one", async () => {
+  it("reports the server that rejects its password, and prepares the other one", async () => {
     const { status, output } = await setup({ ...variables, NATS_PASSWORD: "another" });
     expect(status).toBe(1);
     expect(output).toMatch(/^PostgreSQL: database fresh/);
     expect(output).toMatch(/^NATS could not be prepared: .*authorization/im);
   });
 
-  it("waits for a server that starts later", async () => {
+  it("waits for a server that is not yet available", async () => {
     await nats.stop();
     const running = startSetup(variables);
     await eventually(() => running.output().includes("NATS is unavailable, retrying"));
@@ -157,7 +157,7 @@ describe("given PostgreSQL and NATS servers with nothing in them", () => {
     expect(await running.exited).toBe(0);
   });
 
-  it("names all missing variables", async () => {
+  it("reports all missing variables", async () => {
     const { status, output } = await setup({});
     expect(status).toBe(2);
     for (const name of [
@@ -168,7 +168,7 @@ describe("given PostgreSQL and NATS servers with nothing in them", () => {
       expect(output).toContain(`${name} is not set`);
   });
 
-  it("describes itself", async () => {
+  it("prints its help on --help", async () => {
     const { status, output } = await setup({}, "--help");
     expect(status).toBe(0);
     expect(output).toContain("POSTGRES_ADMIN_URL");

@@ -13,13 +13,13 @@ import type { Edge } from "../system/system.ts";
 import type { Acknowledged } from "../traffic/changes.ts";
 
 /**
- * What must hold when everything has come to rest, whatever happened before: PostgreSQL is the truth;
- * the snapshot and every edge say the same; the log of events tells of every change exactly once, in
- * order; and what was answered with success is part of it. Each check answers its complaints in words.
+ * Guarantees that must hold when all work has finished, whatever happened before. PostgreSQL is the source of truth.
+ * The snapshot and every edge agree with it. The log of events contains every change exactly once, in order. Everything
+ * that was acknowledged is part of it. Each check returns descriptions of the violations.
  */
 type Stored = { subject: string; sequence: number; payload: unknown };
 
-/** Waits until nothing is left to be published. */
+/** Waits until the outbox has no unsent rows. */
 export async function awaitSettled(sql: postgres.Sql, withinMs = 15_000): Promise<void> {
   await eventually(
     async () => {
@@ -46,7 +46,7 @@ export async function awaitSnapshot(natsUrl: string): Promise<void> {
   );
 }
 
-/** Waits until every edge answers what PostgreSQL holds for the key's environment. */
+/** Waits until every edge serves the values that PostgreSQL contains for the key's environment. */
 export async function awaitEdgesAgree(options: {
   sql: postgres.Sql;
   edges: readonly Edge[];
@@ -62,7 +62,7 @@ export async function awaitEdgesAgree(options: {
     await eventually(
       async () => {
         const { status, body } = await call(`${edge.url}/api/v1/sdk/flags`, { key: options.key });
-        if (status !== 200) throw new Error(`${edge.name} answers ${status}`);
+        if (status !== 200) throw new Error(`${edge.name} returns ${status}`);
         const differing = differences(body.flags, expected);
         if (differing.length > 0)
           throw new Error(`${edge.name} disagrees: ${differing.slice(0, 10).join(", ")}`);
@@ -79,7 +79,7 @@ function differences(got: Record<string, unknown>, expected: Record<string, unkn
     .map((key) => `${key} is ${got[key]} instead of ${expected[key]}`);
 }
 
-/** The snapshot itself, which the next edge to start will read. */
+/** Compares the snapshot, from which the next edge starts, with the database. */
 export async function faultsOfSnapshot(sql: postgres.Sql, natsUrl: string): Promise<string[]> {
   const entries = await readAll(natsUrl, snapshotBucket.streamName);
   const held = new Map(
@@ -112,7 +112,7 @@ export async function faultsOfSnapshot(sql: postgres.Sql, natsUrl: string): Prom
   return faults;
 }
 
-/** The log of events against the table of changes, which is written with every change. */
+/** Compares the log of events with the outbox, to which every change adds a row. */
 export async function faultsOfLog(sql: postgres.Sql, natsUrl: string): Promise<string[]> {
   const stored = await readAll(natsUrl, flagEventsStream.name);
   const faults: string[] = [];
@@ -126,14 +126,14 @@ export async function faultsOfLog(sql: postgres.Sql, natsUrl: string): Promise<s
     }
     const event = checked.value;
     sequencesById.set(event.id, [...(sequencesById.get(event.id) ?? []), sequence]);
-    if (event.event !== subject) faults.push(`${event.event} stands under ${subject}`);
+    if (event.event !== subject) faults.push(`${event.event} has the subject ${subject}`);
     const before = lastOfFlag.get(event.flag.id);
     if (before !== undefined && !follows(event, before))
       faults.push(`at ${sequence}: version ${event.version} after ${before.version}`);
     lastOfFlag.set(event.flag.id, event);
   }
   for (const [id, sequences] of sequencesById)
-    if (sequences.length > 1) faults.push(`the event ${id} stands at ${sequences.join(" and ")}`);
+    if (sequences.length > 1) faults.push(`the event ${id} is at ${sequences.join(" and ")}`);
 
   const written = await sql<{ id: string; sequence: number | null }[]>`
     select message_id::text as id, stream_sequence::integer as sequence
@@ -142,7 +142,7 @@ export async function faultsOfLog(sql: postgres.Sql, natsUrl: string): Promise<s
     const sequences = sequencesById.get(id);
     if (sequences === undefined) faults.push(`the event ${id} is not in the log`);
     else if (!sequences.includes(sequence ?? -1))
-      faults.push(`the event ${id} stands at ${sequences}, but ${sequence} is recorded`);
+      faults.push(`the event ${id} is at ${sequences}, but ${sequence} is recorded`);
   }
   if (sequencesById.size !== written.length)
     faults.push(`the log holds ${sequencesById.size} events, the outbox ${written.length}`);
@@ -151,11 +151,11 @@ export async function faultsOfLog(sql: postgres.Sql, natsUrl: string): Promise<s
 
 function follows(event: FlagEvent, before: FlagEvent): boolean {
   if (event.timestamp <= before.timestamp) return false;
-  // One change may make two events of one version.
+  // One change may publish two events with the same version.
   return event.version === before.version || event.version === before.version + 1;
 }
 
-/** What was answered with success is what happened: in the log, with the value that was answered. */
+/** Checks that every acknowledged change is in the log, with the value of the response. */
 export async function faultsOfAnswers(
   natsUrl: string,
   acknowledged: readonly Acknowledged[],
@@ -164,23 +164,23 @@ export async function faultsOfAnswers(
   const events = (await readAll(natsUrl, flagEventsStream.name)).map(
     ({ payload }) => payload as FlagEvent,
   );
-  const told = new Map(events.map((event) => [`${event.flag.id} ${event.version}`, event]));
+  const logged = new Map(events.map((event) => [`${event.flag.id} ${event.version}`, event]));
   const gone = new Set(
     events.filter(({ event }) => event === "flag.deleted").map(({ flag }) => flag.id),
   );
   const faults: string[] = [];
   for (const { flagId, version, enabled } of acknowledged) {
-    const event = told.get(`${flagId} ${version}`);
-    if (event === undefined) faults.push(`no event tells of version ${version} of ${flagId}`);
+    const event = logged.get(`${flagId} ${version}`);
+    if (event === undefined) faults.push(`no event for version ${version} of ${flagId}`);
     else if (event.state.enabled !== enabled)
-      faults.push(`version ${version} of ${flagId} was answered ${enabled}, but is not`);
+      faults.push(`version ${version} of ${flagId} was acknowledged as ${enabled}, but is not`);
   }
   for (const flagId of deleted)
-    if (!gone.has(flagId)) faults.push(`no event tells of the deletion of ${flagId}`);
+    if (!gone.has(flagId)) faults.push(`no event for the deletion of ${flagId}`);
   return faults;
 }
 
-/** Everything that a stream holds, in order, over a connection of its own. */
+/** Reads all messages of a stream in order, over a new connection. */
 export async function readAll(
   natsUrl: string,
   stream: string,

@@ -2,8 +2,8 @@ import { eventually } from "@halyard/testing";
 import type postgres from "postgres";
 
 /**
- * Leadership and the relay's bookkeeping go on by themselves; of the outbox only the length counts. When
- * something was last seen is noted of every request whose key works.
+ * Tables that change without requests: leadership and the relay's state. Of the outbox, only the length is compared.
+ * The times of last use change with every authenticated request.
  */
 const restless = [
   ...["leases", "relay_streams", "outbox", "migrations"],
@@ -11,9 +11,9 @@ const restless = [
 ];
 
 /**
- * What every table of every service holds, as one digest each: nothing half done goes unnoticed. But
- * requests are counted as used whether they were right or wrong, so the schema of usage is left out. Waits until
- * the audit log contains all changes of webhooks and schedules.
+ * Returns a digest of every table of every service, so that a partial change is detected. The schema of usage is
+ * absent, because valid and invalid requests are both counted. Waits until the audit log contains all changes of
+ * webhooks and schedules.
  */
 export async function databaseContent(sql: postgres.Sql): Promise<Record<string, string>> {
   await eventually(async () => {

@@ -2,20 +2,20 @@ import { createAjv } from "@halyard/contracts";
 import { document, type Operation, type Schema } from "../traffic/openapi.ts";
 import type { RawAnswer } from "../traffic/raw-request.ts";
 
-/** Checks of data and of answers against the schemas of the public OpenAPI document. */
+/** Validates data and responses against the schemas of the public OpenAPI document. */
 const ajv = createAjv().addSchema(
   withReferences({ $defs: document.components.schemas }),
   "schemas",
 );
 
-/** References into the document become references to the definitions that ajv knows. */
+/** Replaces references into the document with references to the definitions that ajv has loaded. */
 function withReferences<T>(part: T): T {
   return JSON.parse(
     JSON.stringify(part).replaceAll('"#/components/schemas/', '"schemas#/$defs/'),
   ) as T;
 }
 
-/** Returns the problem of the data by the schema; undefined when it fits. */
+/** Returns why the data violate the schema, or undefined. */
 export type FindProblem = (data: unknown) => string | undefined;
 
 export function compileSchema(schema: Schema): FindProblem {
@@ -23,11 +23,11 @@ export function compileSchema(schema: Schema): FindProblem {
   return (data) => (validate(data) ? undefined : ajv.errorsText(validate.errors));
 }
 
-/** Headers of connections, of pages of other origins, and of the framing of messages. */
+/** Headers of connections, of cross-origin requests, and of message framing. */
 const unrelated =
   /^(access-control-.*|connection|keep-alive|date|content-(type|length)|transfer-encoding|x-accel-buffering)$/;
 
-/** Returns how an answer differs from the document: its status, its headers, or its body. */
+/** Returns how a response differs from the document in its status, headers or body, or undefined. */
 export function problemOfAnswer(operation: Operation, answer: RawAnswer): string | undefined {
   const response = operation.responses[answer.status];
   if (response === undefined) return `status ${answer.status} is not in the document`;

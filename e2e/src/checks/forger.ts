@@ -18,17 +18,17 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { v7 as uuidv7 } from "uuid";
 
 /**
- * A client of NATS that stores entries in the snapshot: directly, and by requests whose reply or delivery subject is in
- * the bucket. The messages come from a stream of the client.
+ * A NATS client that stores entries in the snapshot: by publishing, and by requests whose reply or delivery subject is
+ * in the bucket. The messages come from a stream that the client creates.
  */
 export type Forger = {
   /** Stores a payload under the key of an entry. Resolves when the snapshot's stream has a new message. */
   store(way: Way, address: KeyAddress, payload: string): Promise<void>;
   /** Stores a payload as the entry `complete`. */
   storeComplete(payload: string): Promise<void>;
-  /** The epoch of the snapshot; undefined during a rebuild, and while `complete` has no signature. */
+  /** Returns the epoch of the snapshot, or undefined during a rebuild and while `complete` has no signature. */
   epoch(): Promise<string | undefined>;
-  /** The payload of an entry as it is now in the bucket. */
+  /** Returns the current payload of an entry in the bucket. */
   payloadAt(address: KeyAddress): Promise<string | undefined>;
   close(): Promise<void>;
 };
@@ -97,7 +97,7 @@ const send: Record<Way, (attack: Attack) => Promise<void>> = {
   },
   async "push consumer"({ connection, manager, target, payload }) {
     const stream = await sourceOf(manager, connection, payload, likenessOf(target));
-    // Without interest in the subject, the server delivers nothing.
+    // Without a subscription to the subject, the server delivers nothing.
     connection.subscribe(target);
     await manager.consumers.add(stream, {
       durable_name: "push",
@@ -109,12 +109,13 @@ const send: Record<Way, (attack: Attack) => Promise<void>> = {
 };
 
 /**
- * The server stores the delivery of a consumer under the subject of the delivered message. No other stream can
- * have the subjects of the bucket, but as many characters before the key of the entry.
+ * Returns a subject of the same length. The server stores the delivery of a consumer under the subject of the delivered
+ * message. No other stream can have the subjects of the bucket, but it can have as many characters before the entry's
+ * key.
  */
 const likenessOf = (target: string) => target.replace("$KV", "XKV");
 
-/** Creates a stream with this message. */
+/** Creates a stream that contains this message. */
 async function sourceOf(
   manager: JetStreamManager,
   connection: NatsConnection,
@@ -137,5 +138,5 @@ async function lastSequence(manager: JetStreamManager): Promise<number> {
   return (await manager.streams.info(snapshotBucket.streamName)).state.last_seq;
 }
 
-/** The entry of a key, or its deletion. */
+/** Parses the entry of a key, or its tombstone. */
 export const parseKeyEntry = (payload: string) => JSON.parse(payload) as KeyEntry & Tombstone;

@@ -5,9 +5,9 @@ import { connect } from "@nats-io/transport-node";
 import type postgres from "postgres";
 import type { Source } from "./traces.ts";
 
-/** Everything that a system keeps, as places to be searched. */
+/** Collects all data that a system stores or sends, as sources to search. */
 
-/** Every row of every table that is not PostgreSQL's own, as text. */
+/** Returns every row of every table, except those of PostgreSQL itself, as text. */
 export async function databaseRows(sql: postgres.Sql): Promise<Source[]> {
   const tables = await sql<{ schema: string; name: string }[]>`
     select schemaname as schema, tablename as name from pg_tables
@@ -25,7 +25,7 @@ export async function databaseRows(sql: postgres.Sql): Promise<Source[]> {
   return sources;
 }
 
-/** Every message of every stream that NATS has, with its subject and headers. */
+/** Returns every message of every stream, with its subject and headers. */
 export async function streamMessages(natsUrl: string): Promise<Source[]> {
   const connection = await connect({ servers: natsUrl });
   try {
@@ -33,9 +33,9 @@ export async function streamMessages(natsUrl: string): Promise<Source[]> {
     const sources: Source[] = [];
     for await (const { config, state } of streams.list()) {
       const content: Buffer[] = [];
-      // Of a stream that never held anything the range is from 0 to 0, which is no message's number.
+      // The range of a stream that never had a message is from 0 to 0, which is not the number of a message.
       for (let seq = Math.max(state.first_seq, 1); seq <= state.last_seq; seq += 1) {
-        // A message that a newer one has replaced is gone, though its number is within the range.
+        // A message that was replaced by a newer one no longer exists, although its number is in the range.
         const message = await streams.getMessage(config.name, { seq });
         if (message === null) continue;
         const head = `\n${message.subject} ${message.header?.toString() ?? ""}\n`;
@@ -49,7 +49,7 @@ export async function streamMessages(natsUrl: string): Promise<Source[]> {
   }
 }
 
-/** All that passes over NATS from now on, also what is gone as soon as it has been read. */
+/** Everything that is sent over NATS from now on, including messages that no stream keeps. */
 export type CapturedTraffic = { sources(): Source[]; close(): Promise<void> };
 
 export async function captureTraffic(natsUrl: string): Promise<CapturedTraffic> {
@@ -67,14 +67,14 @@ export async function captureTraffic(natsUrl: string): Promise<CapturedTraffic> 
   return {
     sources: () =>
       [...captured].map(([kind, parts]) => ({
-        name: `told ${kind}`,
+        name: `messages ${kind}`,
         content: Buffer.concat(parts),
       })),
     close: () => connection.close(),
   };
 }
 
-/** The files below directories, and among `paths` itself, that were written at or after a time. */
+/** Returns the files in `paths`, and in directories among them, that were written since a time. */
 export function* filesWritten(paths: readonly string[], sinceMs: number): Generator<Source> {
   for (const path of paths) {
     const stat = statSync(path, { throwIfNoEntry: false });

@@ -10,16 +10,16 @@ import { withManager } from "../system/disturbances.ts";
 import { readAll } from "./agreement.ts";
 
 /**
- * What must hold of scheduled changes when everything has come to rest: what the scheduler says was
- * applied stands exactly once in the history and exactly once in the log of events, in the same order
- * and of the same moments; and nothing is left under way. Each check answers its complaints in words.
+ * Guarantees of scheduled changes that must hold when all work has finished. Every change that the scheduler has
+ * applied is exactly once in the history and exactly once in the log of events, in the same order and with the same
+ * times. No change is in progress. Each check returns descriptions of the violations.
  */
 
-/** What waits in the queue between scheduler and management, and how much has ever passed it. */
+/** Returns the number of messages that wait between scheduler and management, and of all messages so far. */
 export async function readQueue(natsUrl: string): Promise<{ waiting: number; passed: number }> {
   return withManager(natsUrl, async (manager) => {
     const { state } = await manager.streams.info(scheduleStream.name);
-    // After a crash the stream can still contain acknowledged messages, so the consumers decide.
+    // After a crash, the stream can still contain acknowledged messages. So the consumers are counted.
     let waiting = 0;
     for await (const consumer of manager.consumers.list(scheduleStream.name))
       waiting += consumer.num_pending + consumer.num_ack_pending;
@@ -27,7 +27,7 @@ export async function readQueue(natsUrl: string): Promise<{ waiting: number; pas
   });
 }
 
-/** Waits until nothing is overdue or under way, and nobody has anything to tell any more. */
+/** Waits until no change is overdue or in progress, and no message waits. */
 export async function awaitSchedulesSettled(
   sql: postgres.Sql,
   natsUrl: string,
@@ -45,18 +45,18 @@ export async function awaitSchedulesSettled(
       const { waiting } = await readQueue(natsUrl);
       if (open.sent + open.overdue + waiting > 0)
         throw new Error(
-          `${open.sent} changes are under way, ${open.overdue} overdue; ${waiting} messages wait`,
+          `${open.sent} changes are in progress, ${open.overdue} overdue; ${waiting} messages wait`,
         );
       return true;
     },
-    { withinMs, because: "everything that is due is done" },
+    { withinMs, because: "all due changes are done" },
   );
 }
 
-/** One change as each of the three tells of it. */
-type Recorded = { place: string; text: string };
+/** One change, as the scheduler, the history and the log of events record it. */
+type Recorded = { scope: string; text: string };
 
-/** The scheduler's table against the history and the log of events, for every flag there is. */
+/** Compares the scheduler's table with the history and the log of events, for all flags. */
 export async function faultsOfScheduledChanges(
   sql: postgres.Sql,
   natsUrl: string,
@@ -67,14 +67,14 @@ export async function faultsOfScheduledChanges(
     readScheduledEvents(natsUrl),
   ]);
   const faults: string[] = [];
-  const places = new Set([...applied, ...entries, ...events].map(({ place }) => place));
-  for (const place of places) {
-    const [changes, history, log] = [applied, entries, events].map((told) =>
-      told.flatMap((one) => (one.place === place ? [one.text] : [])).join(", "),
+  const scopes = new Set([...applied, ...entries, ...events].map(({ scope }) => scope));
+  for (const scope of scopes) {
+    const [changes, history, log] = [applied, entries, events].map((list) =>
+      list.flatMap((one) => (one.scope === scope ? [one.text] : [])).join(", "),
     );
     if (history !== changes)
-      faults.push(`${place}: applied was ${changes}, but the history has ${history}`);
-    if (log !== changes) faults.push(`${place}: applied was ${changes}, but the log has ${log}`);
+      faults.push(`${scope}: applied was ${changes}, but the history has ${history}`);
+    if (log !== changes) faults.push(`${scope}: applied was ${changes}, but the log has ${log}`);
   }
   return [
     ...faults,
@@ -87,30 +87,30 @@ export async function faultsOfScheduledChanges(
 const textOf = (enabled: boolean, at: Date) => `${enabled ? "on" : "off"} at ${at.toISOString()}`;
 
 async function readApplied(sql: postgres.Sql): Promise<Recorded[]> {
-  const rows = await sql<{ place: string; enabled: boolean; at: Date }[]>`
-    select flag_id || ' in ' || environment_id as place, action = 'enable' as enabled,
+  const rows = await sql<{ scope: string; enabled: boolean; at: Date }[]>`
+    select flag_id || ' in ' || environment_id as scope, action = 'enable' as enabled,
       applied_at as at
     from scheduler.scheduled_changes
     where state = 'applied'
     -- The schedules of one flag follow one another, and so do the changes of a schedule.
     order by schedule_id, due_at`;
-  return rows.map(({ place, enabled, at }) => ({ place, text: textOf(enabled, at) }));
+  return rows.map(({ scope, enabled, at }) => ({ scope, text: textOf(enabled, at) }));
 }
 
 async function readHistory(sql: postgres.Sql): Promise<Recorded[]> {
-  const rows = await sql<{ place: string; enabled: boolean; at: Date }[]>`
-    select flag_id || ' in ' || environment_id as place, enabled, changed_at as at
+  const rows = await sql<{ scope: string; enabled: boolean; at: Date }[]>`
+    select flag_id || ' in ' || environment_id as scope, enabled, changed_at as at
     from management.history
     where change_type = 'scheduled'
     order by sequence`;
-  return rows.map(({ place, enabled, at }) => ({ place, text: textOf(enabled, at) }));
+  return rows.map(({ scope, enabled, at }) => ({ scope, text: textOf(enabled, at) }));
 }
 
 async function readScheduledEvents(natsUrl: string): Promise<Recorded[]> {
   return (await readToggles(natsUrl))
     .filter(({ cause }) => cause === "scheduled")
     .map(({ flag, environment, state, timestamp }) => ({
-      place: `${flag.id} in ${environment.id}`,
+      scope: `${flag.id} in ${environment.id}`,
       text: textOf(state.enabled, new Date(timestamp)),
     }));
 }
@@ -122,19 +122,19 @@ async function readToggles(natsUrl: string): Promise<FlagEvent[]> {
   return events.filter(({ event }) => event === "flag.toggled");
 }
 
-/** No flag is told to be switched twice by what is one change of it. */
+/** Checks that no two events switch a flag in the same version. */
 async function faultsOfVersions(natsUrl: string): Promise<string[]> {
-  const told = new Set<string>();
+  const seen = new Set<string>();
   const faults: string[] = [];
   for (const { flag, environment, version } of await readToggles(natsUrl)) {
     const change = `version ${version} of ${flag.id} in ${environment.id}`;
-    if (told.has(change)) faults.push(`two events tell of ${change}`);
-    told.add(change);
+    if (seen.has(change)) faults.push(`two events for ${change}`);
+    seen.add(change);
   }
   return faults;
 }
 
-/** A schedule is what its last change is; nothing failed, and nothing was applied before its time. */
+/** Checks that each schedule has the status of its last change, and that no change failed. */
 async function faultsOfStatuses(sql: postgres.Sql): Promise<string[]> {
   const rows = await sql<{ id: string; status: string; states: string[] }[]>`
     select schedule.id, schedule.status,
@@ -154,7 +154,7 @@ async function faultsOfDeadLetters(natsUrl: string): Promise<string[]> {
   return withManager(natsUrl, async (manager) => {
     for await (const { config, state } of manager.streams.list())
       if (config.name === deadLetterStream.name && state.messages > 0)
-        return [`${state.messages} messages were set aside`];
+        return [`${state.messages} messages were dead-lettered`];
     return [];
   });
 }

@@ -1,29 +1,29 @@
 import { randomInt } from "node:crypto";
 
 /**
- * Finds texts in whatever a system leaves behind, however they were written: as they are, in other
- * case, as base64 of any alignment, percent-encoded, escaped for JSON, in hexadecimal, as UTF-16.
+ * Finds texts in all data of a system, in any encoding: unchanged, in another case, in base64 of any alignment,
+ * percent-encoded, as JSON escapes, in hexadecimal, or in UTF-16.
  */
 export type Needles = ReadonlyMap<string, string>;
 
 export type Trace = { where: string; form: string; excerpt: string };
 
-/** Something that is searched, such as a file or a log. */
+/** Something to search, such as a file or a log. */
 export type Source = { name: string; content: Buffer | string };
 
 const shownAround = 60;
 
-/** Base64 writes three bytes as four characters, so a text has three faces in it. */
+/** Base64 encodes three bytes as four characters, so the encoding of a text depends on its offset in three ways. */
 const alignments = [0, 1, 2] as const;
 
-/** Texts of fewer characters would be found by chance. */
+/** Minimum length of a text. Shorter texts would be found by chance. */
 const minTextLength = 8;
 
-/** What to look for, in lower case, each with the words for its form. */
+/** Returns the strings to search for, in lower case, each with a description of its form. */
 export function needlesFor(texts: readonly string[]): Needles {
   const needles = new Map<string, string>();
   for (const text of texts) {
-    if (text.length < minTextLength) throw new Error("a text to be found must not be that short");
+    if (text.length < minTextLength) throw new Error("the text to find is too short");
     for (const cased of new Set([text, text.toLowerCase(), text.toUpperCase()]))
       for (const [form, written] of writings(cased)) {
         const needle = written.toLowerCase();
@@ -48,7 +48,7 @@ function* writings(text: string): Generator<[form: string, written: string]> {
   yield ["UTF-16", Buffer.from(text, "utf16le").toString("latin1")];
 }
 
-/** The characters of the base64 of these bytes that do not depend on what stands around them. */
+/** Returns the part of a text's base64 that does not depend on the surrounding bytes. */
 function insideBase64(bytes: Buffer, alignment: number): string {
   const shifted = Buffer.concat([Buffer.alloc(alignment), bytes]);
   const from = Math.ceil((alignment * 8) / 6);
@@ -56,11 +56,11 @@ function insideBase64(bytes: Buffer, alignment: number): string {
   return shifted.toString("base64").slice(from, to);
 }
 
-/** At most one trace of each needle in each place. */
+/** Returns at most one trace of each needle in each source. */
 export function findTraces(sources: Iterable<Source>, needles: Needles): Trace[] {
   const traces: Trace[] = [];
   for (const { name, content } of sources) {
-    // Bytes become characters one by one, so that what is no UTF-8 is searched like all else.
+    // Each byte becomes one character, so that invalid UTF-8 is searched as well.
     const bytes = typeof content === "string" ? Buffer.from(content) : content;
     const haystack = bytes.toString("latin1").toLowerCase();
     for (const [needle, form] of needles) {
@@ -74,16 +74,16 @@ export function findTraces(sources: Iterable<Source>, needles: Needles): Trace[]
 }
 
 /**
- * Texts that stand nowhere unless we put them there. All marks of one set begin and end with the same
- * random halves, around a number of their own, so that one search finds all of them, whole or cut in
- * two. A number that is random itself marks values that are no text.
+ * Unique texts that mark the data of a test. All marks of a set begin and end with the same random halves, with a
+ * number in between. One search therefore finds all of them, complete or cut in two. A random number marks values that
+ * are not texts.
  */
 export type Marks = {
-  /** A new mark, beginning with a letter; every other character is one of `a-zA-Z0-9`. */
+  /** Returns a new mark. It begins with a letter; all other characters are `a-zA-Z0-9`. */
   next(): string;
-  /** The same number again and again: 15 digits, which a double holds exactly. */
+  /** A number of 15 digits, which a double represents exactly. It is always the same. */
   digits: number;
-  /** Finds the marks and any further texts, however they were written. */
+  /** Finds the marks and the given texts, in any encoding. */
   traces(sources: Iterable<Source>, furtherTexts?: readonly string[]): Trace[];
 };
 

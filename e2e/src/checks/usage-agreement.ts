@@ -7,14 +7,14 @@ import { must, type Tenant } from "../system/tenancy.ts";
 import type { Sent } from "../traffic/usage-traffic.ts";
 
 /**
- * What was sent against what was counted: by organization, by environment and endpoint, and by flag. Each
- * check answers its complaints in words.
+ * Compares the sent requests with the counted ones: by organization, by environment and endpoint, and by flag. Each
+ * check returns descriptions of the violations.
  */
 
-/** Requests that got nothing for want of a key, a slot or a month have used nothing. */
+/** Statuses of requests that are not counted: without a valid key, a free slot or remaining requests of the month. */
 const usesNothing = new Set([401, 429, 503]);
 
-/** A message that an edge believes lost comes again within this time. */
+/** Time within which an edge repeats a message that it believes lost. */
 const repetitionsWithinMs = 1_500;
 
 export const counted = (sent: readonly Sent[]): Sent[] =>
@@ -26,14 +26,16 @@ export const counted = (sent: readonly Sent[]): Sent[] =>
 export const unanswered = (sent: readonly Sent[]): Sent[] =>
   sent.filter(({ endpoint, status }) => endpoint !== undefined && status === undefined);
 
-/** How much has been used, as the organization is told. */
+/** Returns the used requests, as the API reports them to the organization. */
 export async function requestsUsed(system: System, tenant: Tenant): Promise<number> {
   const [metering] = system.meterings;
   const usage = await must(`${metering?.url}/api/v1/usage`, { key: tenant.serverKey });
   return usage.requests.used;
 }
 
-/** Waits until as much is counted as was sent, and until nothing is on its way that could add to it. */
+/**
+ * Waits until at least as many requests are counted as were sent, and until no message that adds to them is pending.
+ */
 export async function awaitCounted(
   system: System,
   tenant: Tenant,
@@ -51,7 +53,7 @@ export async function awaitCounted(
   await delay(repetitionsWithinMs);
   await eventually(async () => (await messagesOnTheirWay(system.nats.url)) === 0, {
     withinMs,
-    because: "no message is on its way",
+    because: "no message is pending",
   });
   return requestsUsed(system, tenant);
 }
@@ -65,8 +67,8 @@ async function messagesOnTheirWay(natsUrl: string): Promise<number> {
 }
 
 /**
- * Everything that is not as it was sent, to the request. One without an answer must not be counted: it is
- * only asked when no edge is killed, and one that stops answers all that has reached it.
+ * Returns all differences between sent and counted requests. A request without a response must not be counted: this
+ * check runs only if no edge is killed, and an edge that stops responds to every request that it has received.
  */
 export async function faultsOfUsage(
   system: System,
@@ -89,15 +91,15 @@ async function faultsByEndpoint(
   { organizationId }: Tenant,
   admitted: readonly Sent[],
 ): Promise<string[]> {
-  const rows = await sql<{ place: string; requests: number }[]>`
-    select environment_id || ' ' || endpoint as place, sum(requests)::integer as requests
+  const rows = await sql<{ scope: string; requests: number }[]>`
+    select environment_id || ' ' || endpoint as scope, sum(requests)::integer as requests
     from usage.request_hours
     where organization_id = ${organizationId}
-    group by place`;
+    group by scope`;
   const expected = tally(
     admitted.map(({ environmentId, endpoint }) => `${environmentId} ${endpoint}`),
   );
-  return differences(expected, new Map(rows.map(({ place, requests }) => [place, requests])));
+  return differences(expected, new Map(rows.map(({ scope, requests }) => [scope, requests])));
 }
 
 async function faultsByFlag(

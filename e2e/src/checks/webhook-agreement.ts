@@ -7,17 +7,17 @@ import { withManager } from "../system/disturbances.ts";
 import { awaitSettled, readAll } from "./agreement.ts";
 
 /**
- * What must hold of webhooks when everything has come to rest: of every event in the log that a webhook
- * listens to there is one delivery, which is delivered; its request has arrived, once unless told
- * otherwise, with what the event says, and signed in both ways; nothing else has arrived; and nothing is
- * left under way. Each check answers its complaints in words.
+ * Guarantees of webhooks that must hold when all work has finished. For every event that a webhook subscribes to, there
+ * is one delivery, and it is delivered. Its request has arrived once, unless repetitions are allowed, with the content
+ * of the event and both signatures. Nothing else has arrived, and no delivery is in progress. Each check returns
+ * descriptions of the violations.
  */
 
-/** Waits until every event is read, and nothing is waiting or under way. */
+/** Waits until every event is read, and no delivery is waiting or in progress. */
 export const awaitDeliveriesSettled = (sql: postgres.Sql, natsUrl: string, withinMs: number) =>
   awaitNone(sql, natsUrl, { statuses: ["pending", "retrying", "delivering"], withinMs });
 
-/** Waits until every event is read and every delivery claimed; by a process that may have died. */
+/** Waits until every event is read and every delivery is claimed, possibly by a process that has died. */
 export const awaitAllAttempted = (sql: postgres.Sql, natsUrl: string, withinMs: number) =>
   awaitNone(sql, natsUrl, { statuses: ["pending", "retrying"], withinMs });
 
@@ -45,7 +45,7 @@ async function awaitNone(
   );
 }
 
-/** How many events the dispatchers have not read, or not said that they have. */
+/** Returns the number of events that the dispatchers have not read or not acknowledged. */
 export async function countUnread(natsUrl: string): Promise<number> {
   return withManager(natsUrl, async (manager) => {
     const { name, webhookConsumer } = flagEventsStream;
@@ -59,7 +59,7 @@ type SentDeliveries = {
   projectId: string;
   secret: string;
   requests: readonly ReceivedRequest[];
-  /** The deliveries that may arrive more often than once, and how much more often. */
+  /** The deliveries that may arrive more than once, with the number of allowed repetitions. */
   mayRepeat: ReadonlyMap<string, number>;
 };
 
@@ -88,7 +88,7 @@ export async function faultsOfDeliveries(
     else faults.push(...faultsOfDelivery(row, event, arrivals.get(row.id) ?? [], sent));
     arrivals.delete(row.id);
   }
-  for (const id of arrivals.keys()) faults.push(`${id} has arrived, which is no delivery`);
+  for (const id of arrivals.keys()) faults.push(`${id} has arrived, but is not a delivery`);
   return faults;
 }
 
@@ -102,16 +102,16 @@ function faultsOfDelivery(
   const most = 1 + (sent.mayRepeat.get(id) ?? 0);
   if (status !== "delivered") faults.push(`${id} is ${status}`);
   if (arrivals.length < 1 || arrivals.length > most)
-    faults.push(`${id} has arrived ${arrivals.length} times, and may at most ${most} times`);
+    faults.push(`${id} has arrived ${arrivals.length} times; at most ${most} are allowed`);
   for (const request of arrivals) {
     faults.push(...faultsOfSignatures(request, sent.secret).map((fault) => `${id}: ${fault}`));
     const text = request.raw.toString();
-    if (text !== expectedText(event)) faults.push(`${id} says ${text}`);
+    if (text !== expectedText(event)) faults.push(`${id} contains ${text}`);
   }
   return faults;
 }
 
-/** What a receiver is to be told of a flag that was switched, to the letter. */
+/** Returns the exact body that a receiver must get for a toggled flag. */
 function expectedText({ event, timestamp, flag, state, environment, triggered_by }: FlagEvent) {
   const { id, key, name } = flag;
   return JSON.stringify({
@@ -123,7 +123,7 @@ function expectedText({ event, timestamp, flag, state, environment, triggered_by
   });
 }
 
-/** A request against a secret, by each of the two ways in which receivers check. */
+/** Verifies both signatures of a request with a secret. */
 export function faultsOfSignatures({ raw, headers }: ReceivedRequest, secret: string): string[] {
   const faults: string[] = [];
   const plain = `sha256=${createHmac("sha256", secret).update(raw).digest("hex")}`;
@@ -137,7 +137,7 @@ export function faultsOfSignatures({ raw, headers }: ReceivedRequest, secret: st
   return faults;
 }
 
-/** Those of one project, by their ids. */
+/** Returns the toggle events of one project by their ids. */
 async function readToggles(natsUrl: string, projectId: string): Promise<Map<string, FlagEvent>> {
   const events = (await readAll(natsUrl, flagEventsStream.name)).map(
     ({ payload }) => payload as FlagEvent,

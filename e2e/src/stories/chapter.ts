@@ -19,17 +19,16 @@ import {
 import { type Watcher, watch } from "../traffic/watcher.ts";
 
 /**
- * One story in a running system: a tenant of its own, a watching client that looks at every edge from
- * the beginning, changes while something goes wrong, and at the end the question whether everything
- * that was promised is true.
+ * One scenario in a running system: a tenant, a client that watches every edge from the beginning, and changes during a
+ * fault. At the end, the scenario checks all guarantees.
  */
 export type Chapter = {
   tenant: Tenant;
   ladder: readonly CreatedFlag[];
   watcher: Watcher;
-  /** Begins a stream of changes, by whichever management processes there are at the moment. */
+  /** Starts a stream of changes through the management processes that are in service. */
   change(options?: { pauseMs?: number }): ChangeStream;
-  /** Waits until all has come to rest, and says everything that is not as it was promised. */
+  /** Waits until all work has finished. Returns descriptions of everything that violates a guarantee. */
   faults(): Promise<string[]>;
 };
 
@@ -42,7 +41,7 @@ export async function beginChapter(
   options: { name: string; steps?: number },
 ): Promise<Chapter> {
   const [management] = system.managements;
-  if (management === undefined) throw new Error("a chapter needs a management to begin with");
+  if (management === undefined) throw new Error("a chapter needs a management process");
   const tenant = await createTenant(management.url, { name: options.name });
   const ladder = await createFlags(
     management.url,
@@ -51,9 +50,9 @@ export async function beginChapter(
   );
   const flippedKeys = Array.from({ length: flippedFlags }, (_, index) => `flipped-${index}`);
   const flipped = await createFlags(management.url, tenant.serverKey, flippedKeys);
-  const place = { environmentId: tenant.environmentId, key: tenant.clientKey };
+  const environment = { environmentId: tenant.environmentId, key: tenant.clientKey };
   const { sql, edges, nats } = system;
-  await awaitEdgesAgree({ sql, edges, ...place });
+  await awaitEdgesAgree({ sql, edges, ...environment });
   const watcher = watch({ edges, key: tenant.clientKey, flags: ladder.map(({ key }) => key) });
   const streams: ChangeStream[] = [];
   const close = async () => {
@@ -81,7 +80,7 @@ export async function beginChapter(
       await Promise.all(streams.map((stream) => stream.stop()));
       await awaitSettled(sql);
       await awaitSnapshot(nats.url);
-      await awaitEdgesAgree({ sql, edges, ...place });
+      await awaitEdgesAgree({ sql, edges, ...environment });
       const acknowledged = streams.flatMap((stream) => stream.acknowledged);
       const deleted = streams.flatMap((stream) => stream.deleted);
       const found = [
@@ -89,7 +88,7 @@ export async function beginChapter(
         ...(await faultsOfLog(sql, nats.url)),
         ...(await faultsOfAnswers(nats.url, acknowledged, deleted)),
       ];
-      // Last, so that it has watched the edges come to rest too.
+      // The watcher stops last, so that it observes the edges until all work has finished.
       await watcher.stop();
       return [...watcher.faults, ...found];
     },

@@ -4,21 +4,21 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 
 /**
- * A stand-in for `curl` with the few options that the pages use. It is a server in this process, because starting a
+ * A replacement for `curl` with the few options that the pages use. It is a server in this process, because starting a
  * Node.js process for each request takes longer than the request.
  */
 export type Curl = {
-  /** The definition of a function for bash, which connects to the server. */
+  /** Definition of a bash function that connects to the server. */
   shellFunction: string;
   close(): void;
 };
 
-/** A request consists of the number of arguments and the arguments, each with a NUL character behind it. */
+/** Terminates each part of a request, which consists of the number of arguments and the arguments. */
 const end = "\0";
 
 export async function startCurl(): Promise<Curl> {
   const server = createServer((socket) => {
-    // A shell that ends early closes its connection. It reports the failure itself.
+    // A shell that ends early closes its connection, and reports the failure itself.
     socket.on("error", () => undefined);
     void answer(socket);
   });
@@ -28,7 +28,7 @@ export async function startCurl(): Promise<Curl> {
   return { shellFunction: shellFunction(port), close: () => server.close() };
 }
 
-/** The first line of an answer is the exit code. */
+/** Returns the bash function. The first line of a response is the exit code. */
 function shellFunction(port: number): string {
   return `curl() {
     local code
@@ -78,7 +78,7 @@ async function send(args: string[]): Promise<{ code: number; text: string }> {
     },
   });
   const [url] = positionals;
-  if (url === undefined || positionals.length > 1) throw new Error("expected one address");
+  if (url === undefined || positionals.length > 1) throw new Error("expected one URL");
 
   const headers = (values.header ?? []).map((header): [string, string] => {
     const colon = header.indexOf(":");

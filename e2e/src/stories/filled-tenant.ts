@@ -3,7 +3,7 @@ import { must, operatorToken, type Tenant } from "../system/tenancy.ts";
 import { createFlags } from "../traffic/changes.ts";
 import type { Operation } from "../traffic/openapi.ts";
 
-/** A tenant with one of everything that the public document's paths name. */
+/** A tenant with one resource for every path parameter of the OpenAPI document. */
 export type FilledTenant = Tenant & {
   flagId: string;
   flagKey: string;
@@ -12,7 +12,7 @@ export type FilledTenant = Tenant & {
   deliveryId: string;
 };
 
-/** A time in the far future, for schedules that stay pending. */
+/** A time in the far future, so that schedules stay pending. */
 export const enableAt = "2099-01-01T00:00:00Z";
 
 export async function fillTenant(
@@ -38,7 +38,7 @@ export async function fillTenant(
   return { ...tenant, flagId, flagKey, keyId: spare.id, ...webhook };
 }
 
-/** Creates a webhook and waits until its one delivery has arrived, so that nothing is pending. */
+/** Creates a webhook, and waits until its only delivery has arrived, so that no delivery is pending. */
 async function createUsedWebhook(
   tenant: Tenant,
   flagId: string,
@@ -58,7 +58,7 @@ async function createUsedWebhook(
   return { webhookId: webhookId as string, deliveryId: delivery.id };
 }
 
-/** A tenant's ids by the names of path parameters. */
+/** Returns a tenant's ids by the names of path parameters. */
 export const idsOf = (tenant: FilledTenant): Record<string, string> => ({
   organizationId: tenant.organizationId,
   projectId: tenant.projectId,
@@ -83,7 +83,7 @@ export function pathOf(operation: Operation, ids: Record<string, string>): strin
   };
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => idOf(name));
   const required = operation.queryParameters.filter((parameter) => parameter.required);
-  // A deletion repeats the id of its resource.
+  // A deletion repeats the id of its resource as `confirm`.
   const resourceId = operation.pathParameters.at(-1) ?? "";
   const query = required
     .map(({ name }) => `${name}=${idOf(name === "confirm" ? resourceId : name)}`)

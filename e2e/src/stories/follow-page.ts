@@ -4,9 +4,9 @@ import { commandsOf, type PageCommands } from "./page-blocks.ts";
 import type { PageShell } from "./page-shell.ts";
 
 /**
- * Runs all commands of a page in order, twice, because a reader who begins again must come as far as the first time.
- * Where the page shows what commands print, they must print that: at the first try, unless the page marks the block
- * with `eventually`. Returns the number of blocks of commands.
+ * Runs all commands of a page in order, twice, because a reader who starts again must also succeed. If the page shows
+ * the output of commands, they must print it: at the first attempt, unless the page marks the block with `eventually`.
+ * Returns the number of command blocks.
  */
 export async function followPage(shell: PageShell, page: string): Promise<number> {
   const all = commandsOf(page);
@@ -24,18 +24,18 @@ async function follow(shell: PageShell, all: readonly PageCommands[]): Promise<v
         printed = await shell.run(commands);
         return isAsShown(printed, prints);
       });
-      // The comparison below shows what the last try printed.
+      // The comparison below shows the output of the last attempt.
       await becomesTrue.catch(() => undefined);
     }
     if (!isAsShown(printed, prints)) expect({ line, printed }).toEqual({ line, printed: prints });
-    // What stands in one piece is shown to the letter, with the space before each true.
+    // A single-line document must be equal to the letter, including its spaces.
     if (prints.startsWith('{"')) expect(printed.trim()).toBe(prints.trim());
   }
 }
 
 /**
- * Whether an answer is what a page shows. Where a page has `…`, as a value or inside of a text, there
- * may be anything: ids and times are different for every reader.
+ * Returns whether a response is what a page shows. A `…` on the page, as a value or in a text, matches anything,
+ * because ids and times differ between readers.
  */
 export function isAsShown(printed: string, shown: string): boolean {
   return fits(parseIfJson(printed), JSON.parse(withQuotes(shown)));
@@ -52,7 +52,7 @@ function parseIfJson(text: string): unknown {
 
 const anything = "…";
 
-/** Pages leave out whole values without quotes, which is easier to read but no JSON. */
+/** Adds quotes to values that a page omits. Pages write them without quotes, which is easier to read but not JSON. */
 function withQuotes(shown: string): string {
   return shown.replaceAll(/: …/g, `: "${anything}"`);
 }
@@ -72,7 +72,7 @@ function fits(value: unknown, shown: unknown): boolean {
 
 const fieldOf = (value: object, name: string) => (value as Record<string, unknown>)[name];
 
-/** A text leaves out at most one part. */
+/** Compares a text with a shown one, which omits at most one part. */
 function textFits(text: string, shown: string): boolean {
   const [before = "", after] = shown.split(anything);
   if (after === undefined) return text === shown;

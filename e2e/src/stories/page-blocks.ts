@@ -1,4 +1,4 @@
-/** The fenced blocks of a page, in order: what stands behind the three backticks, and the text. */
+/** A fenced block of a page: its kind, which follows the three backticks, and its text. */
 export type PageBlock = { kind: string; text: string; line: number };
 
 export function blocksOf(page: string): PageBlock[] {
@@ -17,12 +17,12 @@ export function blocksOf(page: string): PageBlock[] {
   return blocks;
 }
 
-/** Commands that a reader copies, with what the page says that they print, when it does. */
+/** Commands that a reader copies, and their output if the page shows it. */
 export type PageCommands = {
   commands: string;
   line: number;
   prints: string | undefined;
-  /** The page marks the block with `eventually`: the commands are repeated until they print this. */
+  /** Whether the page marks the block with `eventually`: the commands are repeated until they print the output. */
   isEventual: boolean;
 };
 
@@ -38,14 +38,14 @@ export function commandsOf(page: string): PageCommands[] {
   });
 }
 
-/** The part of a page below one heading. */
+/** Returns the section of a page under a heading. */
 export function sectionOf(page: string, heading: string): string {
   const [, section] = page.split(`\n## ${heading}\n`);
   if (section === undefined) throw new Error(`no section "${heading}"`);
   return section.split("\n## ")[0] ?? "";
 }
 
-/** The cells of the table whose first row begins like this. */
+/** Returns the cells of the table whose first row begins with a text. */
 export function tableOf(page: string, firstRow: string): string[][] {
   const lines = page.split("\n");
   const first = lines.findIndex((line) => line.startsWith(`| ${firstRow}`));

@@ -8,19 +8,19 @@ import { fileURLToPath } from "node:url";
 import { blocksOf } from "./page-blocks.ts";
 
 /**
- * The receivers of a page, run as a reader would run them: the page's programs in a directory of their
- * own, beside each other, and each receiver a process that is told its secret.
+ * The receivers of a page, run as a reader runs them. The page's programs are in one directory. Each receiver is a
+ * process with its secret in the environment.
  */
 export type PageReceivers = {
-  /** Starts the page's receiver with one of its ways to verify. */
+  /** Starts the page's receiver with one of its verification programs. */
   start(verify: string, secret: string): Promise<PageReceiver>;
-  /** Ends all of them. */
+  /** Stops all receivers. */
   close(): Promise<void>;
 };
 
 export type PageReceiver = {
   url: string;
-  /** What it has printed since it listens. */
+  /** Lines that the receiver has printed since it listens. */
   printed: string[];
 };
 
@@ -32,7 +32,7 @@ export function openPageReceivers(page: string): PageReceivers {
   const programs = programsOf(page);
   symlinkSync(modules, join(directory, "node_modules"));
 
-  /** Both read a file `verify.mjs`, so each pair gets names of its own. */
+  /** Writes a receiver and its `verify.mjs` under unique names, because all receivers share the directory. */
   function write(verify: string, number: number): string {
     const name = `receiver-${number}.mjs`;
     const verifyName = `verify-${number}.mjs`;
@@ -65,7 +65,7 @@ export function openPageReceivers(page: string): PageReceivers {
   };
 }
 
-/** The page's programs by the file name in their first line. */
+/** Returns the page's programs by the file name in their first line. */
 function programsOf(page: string): Map<string, string> {
   return new Map(
     blocksOf(page)

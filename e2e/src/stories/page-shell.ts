@@ -7,17 +7,17 @@ import { operatorToken, type Tenant } from "../system/tenancy.ts";
 import { startCurl } from "./curl.ts";
 
 /**
- * Runs the commands of a page as a reader would, one block after another in one terminal: variables
- * and functions stay from block to block. `.halyard/demo.json` is there as `npm start` writes it. The machine needs
- * bash but no curl: a stand-in sends what curl would.
+ * Runs the commands of a page as a reader does, one block after another in one shell. Variables and functions are kept
+ * between blocks. `.halyard/demo.json` exists as `npm start` writes it. The machine needs bash but not curl, which a
+ * replacement provides.
  */
 export type PageShell = {
-  /** Answers what the commands print. */
+  /** Runs commands and returns their output. */
   run(commands: string): Promise<string>;
   close(): void;
 };
 
-/** What pages read of `.halyard/demo.json`. */
+/** The fields of `.halyard/demo.json` that pages read. */
 export type Demo = {
   base_url: string;
   operator_token: string;
@@ -51,7 +51,7 @@ export function openPageShell(demo: Demo): PageShell {
   };
 }
 
-/** The same on the home of a running `npm start`. */
+/** Opens a shell on the home of a running `npm start`. */
 export function openPageShellOn(home: string): PageShell {
   const directory = mkdtempSync(join(tmpdir(), "halyard-page-"));
   const state = join(directory, "state.sh");

@@ -2,7 +2,7 @@ import { type System, startSystem } from "../system/system.ts";
 import { createTenant, type Tenant } from "../system/tenancy.ts";
 import { demoOf, openPageShell, type PageShell } from "./page-shell.ts";
 
-/** A system with every service behind a gateway, for tests that follow pages. Each page has a tenant of its own. */
+/** A system with every service and a gateway, for tests that follow pages. Each page has its own tenant. */
 export type PageSystem = {
   system: System;
   gatewayUrl: string;
@@ -15,7 +15,7 @@ export type PageSystem = {
 export async function startPageSystem(): Promise<PageSystem> {
   const system = await startSystem({
     ...{ managements: 1, schedulers: 1, dispatchers: 1, meterings: 1, edges: 1 },
-    settings: () => ({ "sdk-edge": { STREAM_TOKEN_SECRET: "what signs the tokens of the pages" } }),
+    settings: () => ({ "sdk-edge": { STREAM_TOKEN_SECRET: "this signs the tokens of the pages" } }),
   });
   const { url: gatewayUrl } = await system.startGateway();
   const shells: PageShell[] = [];

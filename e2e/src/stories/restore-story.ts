@@ -10,10 +10,10 @@ import type { CreatedFlag } from "../traffic/changes.ts";
 import { presentTime } from "./schedule-story.ts";
 import type { WebhookStory } from "./webhook-story.ts";
 
-/** State beside flags and webhooks that a backup contains: schedules and usage. */
+/** Tools for the state that a backup contains in addition to flags and webhooks: schedules and usage. */
 export const hourMs = 3_600_000;
 
-/** Schedules that the flag, which is on, is turned off. */
+/** Schedules the flag, which is on, to be switched off in an hour. */
 export async function scheduleInAnHour(
   system: System,
   story: WebhookStory,
@@ -59,15 +59,15 @@ export async function useFlags(
 }
 
 /**
- * A base backup by PostgreSQL's low-level functions: the cluster's files are copied while the server works,
- * and the write-ahead log up to the end of the copy makes them consistent. Operators use `pg_dump`, which
- * the npm package of the test server does not contain. Both take every schema at one moment, from a system
- * in service. They differ in that moment: a dump has the data of its start, a base backup those of its end.
+ * Takes a base backup with PostgreSQL's low-level functions. The files of the cluster are copied while the server
+ * works. The write-ahead log up to the end of the copy makes them consistent. Operators use `pg_dump`, which the npm
+ * package of the test server does not contain. Both save every schema at one point in time, while the system is in
+ * service. A dump contains the data at its start, a base backup those at its end.
  */
 export async function takeBaseBackup<T>(
   sql: postgres.Sql,
   paths: { clusterDir: string; backupDir: string },
-  /** Runs between the start and the end of the backup, which contains all that it commits. */
+  /** Runs between the start and the end of the backup, which contains everything that it commits. */
   meanwhile: () => Promise<T>,
 ): Promise<T> {
   const { clusterDir, backupDir } = paths;
@@ -88,7 +88,7 @@ export async function takeBaseBackup<T>(
   }
 }
 
-/** The label makes PostgreSQL begin its recovery at the start of the backup. */
+/** Writes the backup label, which makes PostgreSQL start its recovery at the start of the backup. */
 async function writeLabel(backupDir: string, label: string): Promise<void> {
   const file = join(backupDir, "backup_label");
   const { uid, gid } = await stat(backupDir);
@@ -96,7 +96,7 @@ async function writeLabel(backupDir: string, label: string): Promise<void> {
   await chown(file, uid, gid);
 }
 
-/** Keeps owner and modes: as root the test runs PostgreSQL as another user. */
+/** Copies files with their owners and modes, because a test that runs as root runs PostgreSQL as another user. */
 export async function copyTree(from: string, to: string): Promise<void> {
   await promisify(execFile)("cp", ["-a", from, to]);
 }

@@ -16,36 +16,36 @@ import { type CreatedFlag, createFlags } from "../traffic/changes.ts";
 import { recordValues, type SeenValues } from "../traffic/seen-values.ts";
 
 /**
- * One story of scheduled changes in a running system: a tenant of its own with flags that are off,
- * schedules that come due while something goes wrong, and at the end the question whether each change
- * was made exactly once, in order, and is told alike everywhere.
+ * One scenario of scheduled changes in a running system: a tenant with flags that are off, and schedules that become
+ * due during a fault. At the end, the scenario checks that each change was made exactly once, in order, and equally in
+ * all places.
  *
- * The broker forgets message ids almost at once here, so that each repetition reaches its reader. And
- * because what is applied twice shows only where it makes a difference, tests switch flags by hand
- * before they let a repetition in.
+ * The broker expires message ids almost immediately, so that every repetition reaches its consumer. A change that is
+ * applied twice is only visible if the flag differs in between. Tests therefore switch flags by hand before they let a
+ * repetition through.
  */
 export type ScheduleStory = {
   tenant: Tenant;
   flags: readonly CreatedFlag[];
-  /** Schedules changes so long after the present by the schedulers' clock. Answers that present. */
+  /** Schedules changes relative to the present time of the schedulers' clock. Returns that present time. */
   schedule(flag: CreatedFlag, times: { enableInMs?: number; disableInMs?: number }): Promise<Date>;
-  /** Asks to clear the schedule, wherever told. Answers the status. */
+  /** Sends a request to clear the schedule, by default to the first scheduler. Returns the status. */
   clear(flag: CreatedFlag, at?: { url: string }): Promise<number>;
   switchByHand(flag: CreatedFlag, enabled: boolean): Promise<void>;
   remove(flag: CreatedFlag): Promise<void>;
-  /** Answers what the flag was made. */
+  /** Rolls the flag back. Returns the response body. */
   rollBack(flag: CreatedFlag): Promise<Called["body"]>;
-  /** The states of the latest schedule's changes, as the scheduler keeps them. */
+  /** Returns the states of the latest schedule's changes, as the scheduler stores them. */
   states(flag: CreatedFlag): Promise<string[]>;
-  /** The id of the change of the latest schedule that is next or under way. */
+  /** Returns the id of the latest schedule's change that is armed or sent. */
   openChange(flag: CreatedFlag): Promise<string>;
-  /** Waits until the latest schedule has come to its end. */
+  /** Waits until all changes of the latest schedule are applied. */
   applied(flag: CreatedFlag): Promise<void>;
-  /** What scheduled changes have made of the flag so far, one after another. */
+  /** Returns the values that scheduled changes have given the flag so far, in order. */
   made(flag: CreatedFlag): Promise<boolean[]>;
-  /** Says what scheduled changes are to have made at the end, where that is not all that was set. */
+  /** Sets the values that scheduled changes must have made in the end, if they are not all that were scheduled. */
   expectMade(flag: CreatedFlag, values: readonly boolean[]): void;
-  /** Waits until all has come to rest, and says everything that is not as it was promised. */
+  /** Waits until all work has finished. Returns descriptions of everything that violates a guarantee. */
   faults(options?: { withinMs?: number }): Promise<string[]>;
 };
 
@@ -60,9 +60,9 @@ export async function beginScheduleStory(
   const tenant = await createTenant(management(), { name: options.name });
   const keys = Array.from({ length: options.flags ?? 1 }, (_, index) => `flag-${index}`);
   const flags = await createFlags(management(), tenant.serverKey, keys);
-  const place = { environmentId: tenant.environmentId, key: tenant.clientKey };
-  await awaitEdgesAgree({ sql, edges, ...place });
-  // The stream is made by whoever comes first, which may be after everybody is ready.
+  const environment = { environmentId: tenant.environmentId, key: tenant.clientKey };
+  await awaitEdgesAgree({ sql, edges, ...environment });
+  // The first process that needs the stream creates it, possibly after all processes are ready.
   await eventually(async () => {
     await forgetMessageIdsAtOnce(nats.url, scheduleStream.name);
     return true;
@@ -91,7 +91,7 @@ export async function beginScheduleStory(
     expectMade,
     states,
     async schedule(flag, { enableInMs, disableInMs }) {
-      // On a busy machine the present may have caught up with the times before they arrive.
+      // On a busy machine, the times may have passed before they arrive.
       const present = await eventually(async () => {
         const now = await presentTime(sql);
         const at = (ms?: number) => (ms === undefined ? null : new Date(now.getTime() + ms));
@@ -115,14 +115,14 @@ export async function beginScheduleStory(
       await must(url, { method: "PATCH", key, body: { enabled } });
     },
     remove: (flag) =>
-      heardLater(must(`${management()}/api/v1/flags/${flag.id}`, { method: "DELETE", key })),
+      awaitedLater(must(`${management()}/api/v1/flags/${flag.id}`, { method: "DELETE", key })),
     rollBack: (flag) => {
       const path = `flags/${flag.id}/environments/${tenant.environmentId}/rollback`;
-      return heardLater(must(`${management()}/api/v1/${path}`, { method: "POST", key }));
+      return awaitedLater(must(`${management()}/api/v1/${path}`, { method: "POST", key }));
     },
     async openChange(flag) {
       const open = (await latest(flag)).find(({ state }) => ["armed", "sent"].includes(state));
-      if (open === undefined) throw new Error(`nothing is open for ${flag.key}`);
+      if (open === undefined) throw new Error(`${flag.key} has no open change`);
       return open.id;
     },
     async applied(flag) {
@@ -136,7 +136,7 @@ export async function beginScheduleStory(
       await awaitSchedulesSettled(sql, nats.url, withinMs);
       await awaitSettled(sql, withinMs);
       await awaitSnapshot(nats.url);
-      await awaitEdgesAgree({ sql, edges, ...place });
+      await awaitEdgesAgree({ sql, edges, ...environment });
       await seen.stop();
       return [
         ...(await faultsOfScheduledChanges(sql, nats.url)),
@@ -149,15 +149,15 @@ export async function beginScheduleStory(
   };
 }
 
-/** Whoever awaits it hears of its failure; a test that has failed before awaits nothing any more. */
-function heardLater<T>(answer: Promise<T>): Promise<T> {
+/** Prevents an unhandled rejection. The caller that awaits the response still receives it; a failed test never does. */
+function awaitedLater<T>(answer: Promise<T>): Promise<T> {
   answer.catch(() => undefined);
   return answer;
 }
 
 function first<T>(those: readonly T[]): T {
   const [one] = those;
-  if (one === undefined) throw new Error("none of them is in service");
+  if (one === undefined) throw new Error("no process is in service");
   return one;
 }
 
@@ -182,7 +182,7 @@ async function faultsOfExpectations(
   return faults;
 }
 
-/** What each edge told of a flag is part of what the flag was, in that order. */
+/** Checks that the values sent by each edge are a subsequence of the flag's history. */
 async function faultsOfSeen(
   sql: System["sql"],
   story: { flags: readonly CreatedFlag[]; edges: readonly Edge[]; seen: SeenValues },
@@ -193,9 +193,9 @@ async function faultsOfSeen(
       select enabled from management.history where flag_id = ${id} order by sequence`;
     const was = history.map(({ enabled }) => enabled);
     for (const edge of story.edges) {
-      const told = story.seen.of(edge, key);
-      if (!isPartOf(told, was))
-        faults.push(`${edge.name} told of ${key} [${told}], which was [${was}]`);
+      const sent = story.seen.of(edge, key);
+      if (!isPartOf(sent, was))
+        faults.push(`${edge.name} sent ${key} as [${sent}], but it was [${was}]`);
     }
   }
   return faults;
@@ -210,7 +210,7 @@ function isPartOf(part: readonly boolean[], whole: readonly boolean[]): boolean 
   });
 }
 
-/** The one clock by which schedulers go: the database's, which a test may set. */
+/** Returns the present time of the schedulers' only clock, which is that of the database. A test may set it. */
 export async function presentTime(sql: postgres.Sql): Promise<Date> {
   const [row] = await sql<[{ now: Date }]>`select scheduler.present_time() as now`;
   return row.now;

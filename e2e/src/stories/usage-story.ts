@@ -15,16 +15,16 @@ import {
 } from "../traffic/usage-traffic.ts";
 
 /**
- * One story of what is used in a running system: a tenant of its own with flags, known to every edge and
- * every metering, and applications that ask for them.
+ * One scenario of usage in a running system: a tenant with flags, which every edge and every metering has loaded, and
+ * applications that send requests.
  *
- * The broker forgets message ids almost at once here, so that each repetition reaches its reader.
+ * The broker expires message ids almost immediately, so that every repetition reaches its consumer.
  */
 export type UsageStory = {
   tenant: Tenant;
   flags: readonly CreatedFlag[];
   kinds: readonly Kind[];
-  /** What was asked before the story could begin. */
+  /** Requests that were sent before the scenario began. */
   before: readonly Sent[];
   ask(options?: { pauseMs?: number; kinds?: readonly Kind[]; alsoExpected?: number[] }): Traffic;
   changePlan(plan: string): Promise<void>;
@@ -40,7 +40,7 @@ export async function beginUsageStory(
   const [management] = system.managements;
   const [edge] = system.edges;
   if (management === undefined || edge === undefined)
-    throw new Error("a story of use needs a management and an edge to begin with");
+    throw new Error("a usage story needs a management process and an edge");
   const { plan = "unlimited" } = options;
   const tenant = await createTenant(management.url, { name: options.name, plan });
   const flags = await createFlags(management.url, tenant.serverKey, flagKeys);
@@ -68,7 +68,7 @@ export async function beginUsageStory(
   };
 }
 
-/** Asks each edge until it knows the tenant's flags, and answers what that took: it counts, too. */
+/** Reads flags from each edge until it has loaded them. Returns the requests, because they are counted, too. */
 async function awaitKnown(
   edges: readonly Edge[],
   tenant: Tenant,
@@ -84,6 +84,6 @@ async function awaitKnown(
     return sent.evaluates.length === flags.length;
   };
   for (const edge of edges)
-    await eventually(() => ask(edge), { because: `${edge.name} knows the flags` });
+    await eventually(() => ask(edge), { because: `${edge.name} has loaded the flags` });
   return asked;
 }

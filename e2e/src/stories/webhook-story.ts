@@ -7,11 +7,11 @@ import { createTenant, must, type Tenant } from "../system/tenancy.ts";
 import { type CreatedFlag, createFlags, type FlipStream, streamFlips } from "../traffic/changes.ts";
 
 /**
- * One story of webhooks in a running system: a tenant of its own with flags and a receiver that is to
- * be told of every time that one of them is switched, changes while something goes wrong, and at the
- * end the question whether each was told, and none twice but those of which nobody could know.
+ * One scenario of webhooks in a running system: a tenant with flags, a receiver of every toggle, and changes during a
+ * fault. At the end, the scenario checks that each event was delivered, and none twice, except those whose outcome no
+ * process could know.
  *
- * The broker forgets message ids almost at once here, so that each repetition reaches its reader.
+ * The broker expires message ids almost immediately, so that every repetition reaches its consumer.
  */
 export type WebhookStory = {
   tenant: Tenant;
@@ -19,20 +19,20 @@ export type WebhookStory = {
   webhookId: string;
   flags: readonly CreatedFlag[];
   switchByHand(flag: CreatedFlag, enabled: boolean): Promise<void>;
-  /** Begins to switch every flag back and forth so many times. */
+  /** Starts to switch every flag back and forth, `times` times. */
   flip(options: { times: number; pauseMs: number }): FlipStream;
-  /** The deliveries so far, in the order of their creation. */
+  /** Returns the deliveries so far, in the order of their creation. */
   deliveries(): Promise<DeliveryState[]>;
-  /** The one delivery that there is, as soon as there is one, with this status. */
+  /** Waits for the only delivery to have this status, and returns it. */
   deliveryThatIs(status: string): Promise<DeliveryState>;
-  /** What has arrived of a delivery. */
+  /** Returns the requests that have arrived for a delivery. */
   arrived(delivery: { id: string }): ReceivedRequest[];
   /**
-   * Lets the claims that dead dispatchers have left come free, as they do after seventy seconds; none may be
-   * alive. What was claimed may have been sent, so it may arrive once more. Answers how many they are.
+   * Ends the claims of dead dispatchers immediately, which otherwise expire after seventy seconds. No dispatcher may be
+   * running. A claimed delivery may have been sent, so it may arrive once more. Returns the number of ended claims.
    */
   endClaims(): Promise<number>;
-  /** Waits until all has come to rest, and says everything that is not as it was promised. */
+  /** Waits until all work has finished. Returns descriptions of everything that violates a guarantee. */
   faults(options?: { withinMs?: number }): Promise<string[]>;
 };
 
@@ -49,12 +49,12 @@ export async function beginWebhookStory(
   const [management] = system.managements;
   const [dispatcher] = system.dispatchers;
   if (management === undefined || dispatcher === undefined)
-    throw new Error("a story of webhooks needs a management and a dispatcher to begin with");
+    throw new Error("a webhook story needs a management process and a dispatcher");
   const tenant = await createTenant(management.url, { name: options.name });
   const key = tenant.serverKey;
   const keys = Array.from({ length: options.flags ?? 1 }, (_, index) => `flag-${index}`);
   const flags = await createFlags(management.url, key, keys);
-  // The stream is made by whoever comes first, which may be after everybody is ready.
+  // The first process that needs the stream creates it, possibly after all processes are ready.
   await eventually(async () => {
     await forgetMessageIdsAtOnce(nats.url);
     return true;
@@ -106,7 +106,7 @@ export async function beginWebhookStory(
     arrived: ({ id }) =>
       receiver.requests.filter(({ headers }) => headers["x-service-delivery"] === id),
     async endClaims() {
-      // What a process has asked for last is still done after its death.
+      // PostgreSQL still executes the last statement of a process after its death.
       await awaitNoConnections(sql, "webhooks_runtime");
       const ended = await sql<{ id: string }[]>`
         update webhooks.deliveries
@@ -128,7 +128,7 @@ export async function beginWebhookStory(
   };
 }
 
-/** Answers its id. */
+/** Creates a webhook. Returns its id. */
 export async function createWebhook(
   dispatcherUrl: string,
   { projectId, serverKey }: Pick<Tenant, "projectId" | "serverKey">,
@@ -136,7 +136,7 @@ export async function createWebhook(
 ): Promise<string> {
   const url = `${dispatcherUrl}/api/v1/projects/${projectId}/webhooks`;
   const create = () => must(url, { method: "POST", key: serverKey, body: fields });
-  // The key is heard of a moment after it was issued.
-  const created = await eventually(create, { because: "the dispatcher has heard of the key" });
+  // The dispatcher receives a new key a moment after its creation.
+  const created = await eventually(create, { because: "the dispatcher has received the key" });
   return created.id;
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BrowserContext, chromium } from "playwright-core";
 
-/** Debian's Chromium, as a browser with a fresh profile that talks to nobody but the pages of a test. */
+/** Debian's Chromium, with a fresh profile and without background requests. */
 const executablePath = "/usr/bin/chromium";
 const switches = [
   "--headless",
@@ -16,7 +16,9 @@ const switches = [
   "--disable-sync",
 ];
 
-/** Whether to try: a machine without it may go on, unless it was promised there. */
+/**
+ * Returns whether to run the tests in a browser. Without Chromium they are skipped, unless `REQUIRE_CHROMIUM` is set.
+ */
 export function hasChromium(): boolean {
   return existsSync(executablePath) || process.env.REQUIRE_CHROMIUM === "1";
 }

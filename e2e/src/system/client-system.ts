@@ -1,5 +1,5 @@
 import type { ServiceProcess } from "@halyard/testing";
 import type { System } from "./system.ts";
 
-/** A system with a gateway before it, as clients use it. */
+/** A system with a gateway, as clients use it. */
 export type ClientSystem = { system: System; gateway: ServiceProcess };

@@ -7,7 +7,7 @@ import { connect, nanos } from "@nats-io/transport-node";
 import type postgres from "postgres";
 import type { ChangeStream } from "../traffic/changes.ts";
 
-/** What tests do to a running system to bring it to one certain moment, and to hold it there. */
+/** Tools that bring a running system into a certain state, and hold it there. */
 
 export async function withManager<T>(
   natsUrl: string,
@@ -22,8 +22,8 @@ export async function withManager<T>(
 }
 
 /**
- * Has the broker forget message ids almost at once. Otherwise it would drop a second copy of a message
- * for two minutes, and whoever sends twice, or bears no repetition, would pass.
+ * Shortens the time for which the broker remembers message ids to 100 ms. With the default of two minutes, the broker
+ * drops a second copy of a message, and hides a process that sends twice or does not tolerate a repetition.
  */
 export async function forgetMessageIdsAtOnce(
   natsUrl: string,
@@ -35,17 +35,17 @@ export async function forgetMessageIdsAtOnce(
   );
 }
 
-/** The window and the pause between two times that the broker looks through it, many times over. */
+/** Several times the window plus the interval at which the broker expires message ids. */
 const forgottenAfterMs = 600;
 
-/** Waits until the broker has forgotten what was sent, so that a copy of it gets through. */
+/** Waits until the broker has expired the ids of all sent messages, so that it accepts copies of them. */
 export const awaitForgotten = () => delay(forgottenAfterMs);
 
 export async function deleteStream(natsUrl: string, stream: string): Promise<void> {
   await withManager(natsUrl, (manager) => manager.streams.delete(stream));
 }
 
-/** Takes the relay's lease away from everybody, so that nothing is published, until it is given back. */
+/** Takes the relay's lease, so that no process publishes. Returns the function that releases it. */
 export async function takeLease(sql: postgres.Sql): Promise<() => Promise<void>> {
   const holder = randomUUID();
   await sql`
@@ -58,12 +58,12 @@ export async function takeLease(sql: postgres.Sql): Promise<() => Promise<void>>
   };
 }
 
-/** Ends the lease of a leader that was killed, which would otherwise be waited for. */
+/** Ends the lease of a killed leader immediately. Otherwise the test would have to wait until it expires. */
 export async function endLease(sql: postgres.Sql): Promise<void> {
   await sql`update leases set expires_at = clock_timestamp()`;
 }
 
-/** Waits until PostgreSQL has noticed that the processes of before are gone, and ended what they did. */
+/** Waits until PostgreSQL has ended the connections of dead processes, and their transactions. */
 export async function awaitNoConnections(
   sql: postgres.Sql,
   role: "management_runtime" | "webhooks_runtime" = "management_runtime",
@@ -75,11 +75,11 @@ export async function awaitNoConnections(
         where datname = current_database() and usename = ${role}`;
       return rows.length === 0;
     },
-    { because: `nobody is connected as ${role}` },
+    { because: `no process is connected as ${role}` },
   );
 }
 
-/** Locks a table against whatever conflicts with the mode, until it is released. */
+/** Locks a table in a mode. Returns the function that releases the lock. */
 export async function lockTable(
   sql: postgres.Sql,
   table: string,
@@ -93,7 +93,7 @@ export async function lockTable(
   };
 }
 
-/** Waits until somebody waits for a lock that a test holds. */
+/** Waits until a process waits for a lock on the table that the test holds. */
 export async function awaitLockWaiters(sql: postgres.Sql, table: string): Promise<void> {
   await eventually(
     async () => {
@@ -101,7 +101,7 @@ export async function awaitLockWaiters(sql: postgres.Sql, table: string): Promis
         select from pg_locks where relation = ${table}::regclass and not granted`;
       return rows.length > 0;
     },
-    { because: `somebody waits for ${table}` },
+    { because: `a process waits for ${table}` },
   );
 }
 
@@ -110,9 +110,9 @@ export async function awaitAnswers(changes: ChangeStream, more: number): Promise
   await Promise.race([
     eventually(() => changes.acknowledged.length >= from + more, {
       withinMs: 20_000,
-      because: `${more} more changes are answered`,
+      because: `${more} more changes have a response`,
     }),
-    // A writer that was refused ends the waiting with its error.
+    // A rejected writer ends the wait with its error.
     changes.ended,
   ]);
 }
@@ -122,11 +122,11 @@ export async function unsentRows(sql: postgres.Sql): Promise<number> {
   return row?.unsent as number;
 }
 
-/** A row that a test keeps locked, so that whoever wants to change it is brought to a stand there. */
+/** A row that a test keeps locked, so that processes that change it stop at this point. */
 export type HeldRow = {
-  /** Waits until so many want the row. */
+  /** Waits until `count` processes wait for the row. */
   awaitWaiters(count?: number): Promise<void>;
-  /** Ends the statements that wait for it, as PostgreSQL does when it finds that their client is gone. */
+  /** Ends the statements that wait for the row, as PostgreSQL does when it detects that their client has died. */
   endWaiters(): Promise<void>;
   release(): Promise<void>;
 };
@@ -140,7 +140,7 @@ export async function holdRow(
     | "webhooks.deliveries",
   id: string,
 ): Promise<HeldRow> {
-  // Those who want the row are of the service whose table it is.
+  // The processes that change the row belong to the service that owns the table.
   const role = `${table.split(".")[0]}_runtime`;
   const connection = await sql.reserve();
   await connection`begin`;
@@ -149,7 +149,7 @@ export async function holdRow(
   return {
     async awaitWaiters(count = 1) {
       await eventually(async () => (await lockWaiters(sql, role)).length >= count, {
-        because: `${count} wait for the row of ${table}`,
+        because: `${count} processes wait for the row of ${table}`,
       });
     },
     async endWaiters() {
@@ -163,7 +163,7 @@ export async function holdRow(
   };
 }
 
-/** Of the processes that use this database; each test file has one of its own. */
+/** Returns the waiting processes that use this database. Each test file has its own database. */
 async function lockWaiters(sql: postgres.Sql, role: string): Promise<number[]> {
   const rows = await sql<{ pid: number }[]>`
     select pid from pg_stat_activity

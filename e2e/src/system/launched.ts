@@ -18,32 +18,32 @@ export type Demo = {
   server_key: string;
 };
 
-/** Everything as `npm start` starts it, with a home of its own. */
+/** A run of the launcher of `npm start`, with its own home. */
 export type Launched = {
   home: string;
   demo: Demo;
-  /** All that was printed so far. */
+  /** Returns the output so far. */
   output(): string;
-  /** Host and port of a local backend. */
+  /** Returns host and port of a local server. */
   backendAddress(name: "PostgreSQL" | "NATS"): string;
-  /** Ends all of it in order; answers the exit code. */
+  /** Stops everything in order. Returns the exit code. */
   stop(): Promise<number | null>;
-  /** The same if it still runs, and removes the home. */
+  /** Stops everything that still runs, and removes the home. */
   remove(): Promise<void>;
 };
 
 const thisProject = fileURLToPath(new URL("../../..", import.meta.url));
 const startWithinMs = 60_000;
 
-/** Others may pass through, as PostgreSQL does, which never runs as root. */
+/** Mode of the home, which other users can pass through, because PostgreSQL never runs as root. */
 const openToPass = 0o755;
 
 export async function launch(
   variables: Record<string, string>,
   options: {
-    /** The checkout to start; default: this one. */
+    /** The checkout to start. The default is this one. */
     projectDir?: string;
-    /** Puts data into the home before the start. */
+    /** Prepares the home before the start. */
     prepare?: (home: string) => Promise<void>;
   } = {},
 ): Promise<Launched> {
@@ -87,14 +87,14 @@ export async function launch(
     return { ...launched, demo: await readDemo(child, join(home, "demo.json")) };
   } catch (cause) {
     await launched.remove();
-    throw new Error(`it did not start:\n${launched.output()}`, { cause });
+    throw new Error(`the launcher did not start:\n${launched.output()}`, { cause });
   }
 }
 
 async function readDemo(child: ChildProcess, file: string): Promise<Launched["demo"]> {
   await eventually(() => child.exitCode !== null || existsSync(file), {
     withinMs: startWithinMs,
-    because: "demo.json is there",
+    because: "demo.json exists",
   });
   return JSON.parse(readFileSync(file, "utf8")) as Launched["demo"];
 }

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 /**
- * One address in front of several processes, as a Kubernetes Service is: each new connection goes to the
- * next process in service. An open connection stays with its process, also after the process has left.
+ * A load balancer for TCP connections, like a Kubernetes Service. Each new connection goes to the next process in
+ * service. An open connection stays with its process, even after that process has left.
  */
 export type LoadBalancer = { url: string; close(): Promise<void> };
 
@@ -27,7 +27,7 @@ export async function startLoadBalancer(
     join(upstream, client);
   });
 
-  /** Breaks off one side of a connection when the other side breaks off. */
+  /** Destroys one side of a connection when the other side breaks off. */
   function join(socket: Socket, other: Socket): void {
     open.add(socket);
     socket.on("error", () => other.destroy()).on("close", () => open.delete(socket));

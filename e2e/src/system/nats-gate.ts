@@ -2,21 +2,21 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
 /**
- * The way from one process to the NATS server, with a gate in it. While the gate is shut, what the
- * process sends is kept; when it opens, everything arrives in order. So a test decides for certain
- * what "too late" means, which a stopped process alone leaves to chance.
+ * A proxy between one process and the NATS server. While the gate is shut, it holds what the process sends. When the
+ * gate opens, everything arrives in order. A test can thereby delay messages deterministically; pausing a process alone
+ * cannot do that.
  */
 export type NatsGate = {
   url: string;
   shut(): void;
-  /** Shuts by itself before the first data that holds a text, such as an acknowledgement's. */
+  /** Shuts the gate before the first data that contains a text, such as that of an acknowledgement. */
   shutBefore(text: string): void;
   open(): void;
-  /** Whether a text, such as the subject of a message, is among what waits at the gate. */
+  /** Returns whether the data held at the gate contain a text, such as the subject of a message. */
   holds(text: string): boolean;
-  /** How many bytes are waiting at the gate. */
+  /** Returns the number of bytes held at the gate. */
   waitingBytes(): number;
-  /** Sends text to the process in the place of the server. */
+  /** Sends text to the process in place of the server. */
   sendToClient(text: string): void;
   close(): Promise<void>;
 };
@@ -53,7 +53,7 @@ export async function openNatsGate(natsUrl: string): Promise<NatsGate> {
       socket
         .on("error", () => undefined)
         .on("close", () => {
-          // What was on its way from a process that has died is still delivered once the gate opens.
+          // Data from a process that has died are still delivered when the gate opens.
           if (socket === client && connection.waiting.length > 0) return;
           connection.end();
           connections.delete(connection);

@@ -5,16 +5,16 @@ import type { ClientSystem } from "./client-system.ts";
 import { awaitReady, type System, startSystem } from "./system.ts";
 import { createTenant, must, type Tenant } from "./tenancy.ts";
 
-/** A tenant of OpenFeature clients with flags of every kind. */
+/** A tenant with flags of every kind, for tests of OpenFeature clients. */
 export type OpenFeatureTenant = ClientSystem & {
   tenant: Tenant;
-  /** Changes a flag, and answers when that is done. */
+  /** Changes a flag, and returns after the response. */
   change(flagKey: string, fields: object): Promise<void>;
-  /** Another edge, told what the system's own are told and more. */
+  /** Starts another edge, with the settings of the system's edges and additional ones. */
   startEdge(settings: Record<string, string>): Promise<ServiceProcess>;
 };
 
-const streamTokenSecret = "what the tokens of the tests are signed with";
+const streamTokenSecret = "secret that signs the stream tokens of tests";
 
 const inGermany = { attribute: "country", operator: "equals", value: "DE" };
 
@@ -65,7 +65,7 @@ export async function createOpenFeatureTenant({
   };
 }
 
-/** What a provider asked over HTTP, and what it was answered. */
+/** The HTTP requests of a provider, and their responses. */
 export type Traffic = {
   fetch: typeof fetch;
   requests: readonly Exchange[];
@@ -75,7 +75,7 @@ export type Exchange = {
   url: URL;
   ifNoneMatch: string | null;
   status: number;
-  /** How long the provider was told to ask nothing. */
+  /** Time for which the provider must not send requests. */
   retryAfterMs: number;
   askedAtMs: number;
   answeredAtMs: number;
@@ -103,20 +103,20 @@ export function watchTraffic(): Traffic {
 }
 
 /**
- * Closes all pages. A provider whose answer comes after it was closed opens one more stream and never
- * closes it, so the streams are closed here, whoever opened them.
+ * Closes all pages and streams. A provider that receives a response after it was closed opens another stream and never
+ * closes it, so this closes all streams.
  */
 export async function closePages(): Promise<void> {
   await OpenFeature.clearProviders();
   for (const stream of openedStreams.splice(0)) stream.close();
 }
 
-/** Every stream that was opened since `provideEventSource`, with its state as it is now. */
+/** All streams that were opened since `provideEventSource`. */
 export const openedStreams: EventSource[] = [];
 
 /**
- * Gives providers the `EventSource` that browsers have and Node.js has not. They take it from the
- * global object, and without it they open no stream.
+ * Provides the `EventSource` that browsers have and Node.js lacks. Providers read it from the global object, and open
+ * no stream without it.
  */
 export function provideEventSource(): void {
   class WatchedEventSource extends EventSource {

@@ -8,12 +8,12 @@ import {
   type System,
 } from "./system.ts";
 
-/** Kills a process with no time for last words, and takes it out of those that are in service. */
+/** Kills a process without a shutdown, and removes it from the processes in service. */
 export async function killOne<T extends Management | Scheduler | Dispatcher | Metering>(
   inService: T[],
 ): Promise<T> {
   const killed = inService.shift();
-  if (killed === undefined) throw new Error("none of them is in service");
+  if (killed === undefined) throw new Error("no process is in service");
   await killed.kill();
   return killed;
 }
@@ -37,13 +37,13 @@ export async function startReadyMetering(system: System): Promise<Metering> {
 }
 
 /**
- * Replaces a process as a rolling update does: it leaves those in service before SIGTERM, and its successor
- * starts on the same address.
+ * Replaces a process as a rolling update does. It is removed from the processes in service before SIGTERM, and its
+ * successor starts on the same address.
  */
 export async function replaceOne<T extends ServiceProcess>(
   inService: T[],
   old: T,
-  startSuccessor: (place: { port: string }) => Promise<T>,
+  startSuccessor: (listen: { port: string }) => Promise<T>,
 ): Promise<void> {
   inService.splice(inService.indexOf(old), 1);
   await stopInOrder(old);
@@ -54,7 +54,7 @@ export async function replaceOne<T extends ServiceProcess>(
 /** Replaces the processes of a service one after another. */
 export async function replaceEach<T extends ServiceProcess>(
   inService: T[],
-  startSuccessor: (place: { port: string }) => Promise<T>,
+  startSuccessor: (listen: { port: string }) => Promise<T>,
 ): Promise<void> {
   for (const old of [...inService]) await replaceOne(inService, old, startSuccessor);
 }

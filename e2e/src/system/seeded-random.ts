@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
-/** Random choices that a seed repeats. */
+/** Random choices that depend only on a seed. */
 export type Random = {
-  /** Returns an integer from 0 to below `limit`. */
+  /** Returns an integer that is at least 0 and less than `limit`. */
   upTo(limit: number): number;
   oneOf<T>(choices: readonly T[]): T;
 };

@@ -23,9 +23,8 @@ import { operatorToken, plansText } from "./tenancy.ts";
 const operatorTokenDigest = createHash("sha256").update(operatorToken).digest("hex");
 
 /**
- * A whole system of real processes: PostgreSQL, NATS, as many management processes, schedulers, webhook
- * dispatchers, usage meterings and edges as a test wants, and a gateway before them. All of them but the edges reach NATS
- * through a gate of their own each.
+ * A complete system of real processes: PostgreSQL, NATS, a gateway, and any number of management processes, schedulers,
+ * webhook dispatchers, usage meterings and edges. Each process except the edges connects to NATS through its own gate.
  */
 export type Replica = ServiceProcess & { gate: NatsGate };
 export type Management = Replica;
@@ -33,29 +32,29 @@ export type Scheduler = Replica;
 export type Dispatcher = Replica;
 export type Metering = Replica;
 
-/** The successor of a process gets the port of the process; otherwise the system chooses a port. */
+/** The port to listen on. A successor uses the port of its predecessor; otherwise the system chooses one. */
 type ListenPort = { port?: string };
-export type StartReplica = (place?: ListenPort) => Promise<Replica>;
+export type StartReplica = (listen?: ListenPort) => Promise<Replica>;
 
-/** An edge keeps its address and its disk cache when it is started again, as a client would find it. */
+/** An edge, which keeps its address and its disk cache across restarts. */
 export type Edge = {
   name: string;
   url: string;
   process: ServiceProcess;
   cacheFile: string;
-  /** Waits until it holds a snapshot, unless told otherwise. */
+  /** Starts the edge, and by default waits until it has a snapshot. */
   start(options?: { awaitReady?: boolean }): Promise<void>;
 };
 
 export type System = {
-  /** Where the edges keep their disk caches. */
+  /** Directory of the disk caches of the edges. */
   directory: string;
   nats: RestartableNats;
-  /** Set where the system has a PostgreSQL server of its own. */
+  /** The system's own PostgreSQL server, if it has one. */
   postgres: RestartablePostgres | undefined;
-  /** As a superuser, in management's schema. */
+  /** Connection as superuser, with the schema of management. */
   sql: postgres.Sql;
-  /** Those that are in service: tests take out what they kill or stop. */
+  /** The processes in service. Tests remove the processes that they kill or stop. */
   managements: Management[];
   schedulers: Scheduler[];
   dispatchers: Dispatcher[];
@@ -65,15 +64,15 @@ export type System = {
   startScheduler: StartReplica;
   startDispatcher: StartReplica;
   startMetering: StartReplica;
-  startGateway(place?: ListenPort): Promise<ServiceProcess>;
-  /** What a test began in the system ends with it, also when the test failed before it could end it. */
+  startGateway(listen?: ListenPort): Promise<ServiceProcess>;
+  /** Registers a function that ends something with the system, even if the test fails first. */
   endsWithSystem(end: () => Promise<void>): void;
   close(): Promise<void>;
 };
 
 const defaultPostgresConnections = "10";
 
-/** The services that have a schema, with its name. */
+/** The services that have a schema, with the name of the schema. */
 const schemaOf = {
   management: "management",
   scheduler: "scheduler",
@@ -81,19 +80,19 @@ const schemaOf = {
   "usage-metering": "usage",
 } as const;
 
-/** Tests ask in storms, from one address and often with one key; what they are not about does not limit them. */
+/** Limits that tests do not reach, although they send many requests from one address and often with one key. */
 const asOftenAsTheyLike = {
   KEY_REQUESTS_PER_SECOND: "100000",
   KEY_REQUESTS_BURST: "100000",
 };
 
-/** All dispatchers have the same one, as they must; it protects nothing but what tests write. */
+/** The key that all dispatchers share to encrypt the secrets of webhooks. */
 const webhookSecretKeys = `tests:${Buffer.alloc(32, "k").toString("base64")}`;
 
-/** Where the gateway finds no service, in a system that has none of its kind. */
-const nobody = "http://127.0.0.1:1";
+/** Upstream of services that the system does not have. No process listens there. */
+const unused = "http://127.0.0.1:1";
 
-/** What processes are told beside where the others are. */
+/** Additional environment variables, by service. */
 export type Settings = Partial<
   Record<
     "management" | "scheduler" | "webhook-dispatcher" | "usage-metering" | "sdk-edge" | "gateway",
@@ -101,7 +100,7 @@ export type Settings = Partial<
   >
 >;
 
-/** Lines of the NATS server's log about operations that a user has no right to. */
+/** Returns the log lines of the NATS server about operations that a user has no permission for. */
 function deniedOperations(storeDir: string): string[] {
   const log = readFileSync(join(storeDir, "nats-server.log"), "utf8");
   return log.split("\n").filter((line) => line.includes("Violation"));
@@ -109,15 +108,15 @@ function deniedOperations(storeDir: string): string[] {
 
 export async function startSystem(options: {
   managements: number;
-  /** None unless told. */
+  /** Default 0. */
   schedulers?: number;
-  /** None unless told. */
+  /** Default 0. */
   dispatchers?: number;
-  /** None unless told. */
+  /** Default 0. */
   meterings?: number;
   edges: number;
   postgres?: "shared" | "own";
-  /** Gets the directory in which the edges keep their disk caches. */
+  /** Returns additional variables. The argument is the directory of the disk caches of the edges. */
   settings?: (directory: string) => Settings;
 }): Promise<System> {
   const [store, nats] = await Promise.all([
@@ -142,7 +141,7 @@ export async function startSystem(options: {
     return gate;
   }
 
-  /** Returns the function that starts processes of a service with its part of the environment. */
+  /** Returns a function that starts processes of a service with the given variables. */
   function starterOf(
     service: keyof typeof schemaOf,
     inService: Replica[],
@@ -174,7 +173,7 @@ export async function startSystem(options: {
   const startScheduler = starterOf("scheduler", schedulers);
   const startDispatcher = starterOf("webhook-dispatcher", dispatchers, {
     WEBHOOK_SECRET_KEYS: webhookSecretKeys,
-    // Receivers of tests are on this machine.
+    // The receivers of tests run on this machine.
     WEBHOOK_ALLOW_PRIVATE_TARGETS: "true",
   });
   const startMetering = starterOf("usage-metering", meterings);
@@ -192,10 +191,10 @@ export async function startSystem(options: {
     const gateway = await startServiceProcess("gateway", {
       PORT: port,
       UPSTREAM_MANAGEMENT_URL: managements.map(({ url }) => url).join(","),
-      UPSTREAM_SCHEDULER_URL: schedulers.map(({ url }) => url).join(",") || nobody,
+      UPSTREAM_SCHEDULER_URL: schedulers.map(({ url }) => url).join(",") || unused,
       UPSTREAM_SDK_EDGE_URL: edges.map(({ url }) => url).join(","),
-      UPSTREAM_USAGE_METERING_URL: meterings.map(({ url }) => url).join(",") || nobody,
-      UPSTREAM_WEBHOOK_DISPATCHER_URL: dispatchers.map(({ url }) => url).join(",") || nobody,
+      UPSTREAM_USAGE_METERING_URL: meterings.map(({ url }) => url).join(",") || unused,
+      UPSTREAM_WEBHOOK_DISPATCHER_URL: dispatchers.map(({ url }) => url).join(",") || unused,
       ...settings.gateway,
     });
     started.push(gateway);
@@ -255,7 +254,7 @@ export async function startSystem(options: {
   };
 }
 
-/** Fails only when none is under way any more, so that whoever ends what was begun knows all of it. */
+/** Waits for all attempts before it reports a failure, so that the caller can end everything that was started. */
 async function allOf(attempts: readonly Promise<unknown>[]): Promise<void> {
   const failed = (await Promise.allSettled(attempts)).find(({ status }) => status === "rejected");
   if (failed?.status === "rejected") throw failed.reason;
@@ -282,7 +281,7 @@ async function createEdge(
   return edge;
 }
 
-/** Waits until a process can do its job, as an edge does when it holds a snapshot. */
+/** Waits until a process is ready, which for an edge means that it has a snapshot. */
 export async function awaitReady(one: { name: string; process: ServiceProcess }): Promise<void> {
   const readiness = async () => {
     const { status, body } = await call(`${one.process.metricsUrl}/readyz`);
@@ -295,7 +294,7 @@ export async function awaitReady(one: { name: string; process: ServiceProcess })
   });
 }
 
-/** The management process that leads the relay, from when one does. */
+/** Waits for a management process that leads the relay, and returns it. */
 export async function awaitLeader(managements: readonly Management[]): Promise<Management> {
   return eventually(
     async () => {

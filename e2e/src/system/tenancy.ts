@@ -1,6 +1,6 @@
 import { type Called, type CallOptions, call } from "@halyard/testing";
 
-/** The operator's work, by the routes that an operator has. */
+/** Tasks of the operator, through the API's routes for operators. */
 export const operatorToken = "an operator token for the tests only";
 
 /** An organization with a project, a user, and keys for two of the project's environments. */
@@ -16,7 +16,7 @@ export type Tenant = {
   otherServerKey: string;
 };
 
-/** Asks and insists on an answer of success. */
+/** Sends a request, and throws unless it succeeds. */
 export async function must(url: string, options: CallOptions): Promise<Called["body"]> {
   const answer = await call(url, options);
   if (answer.status >= 300)
@@ -49,7 +49,7 @@ export async function createTenant(
 const operatorOf = (managementUrl: string) => (path: string, body: unknown) =>
   must(`${managementUrl}/api/v1/${path}`, { method: "POST", key: operatorToken, body });
 
-/** Creates a project with keys in an organization that exists. */
+/** Creates a project with keys in an existing organization. */
 export async function createProject(
   managementUrl: string,
   { organizationId, userId, name }: { organizationId: string; userId: string; name: string },
@@ -88,8 +88,8 @@ export async function createProject(
 }
 
 /**
- * Plans that tests configure beside the default ones. What a test is not about should not meet a limit:
- * on `unlimited` there is none.
+ * Plans that tests configure in addition to the default ones. The plan `unlimited` has no limits, so that tests do not
+ * reach a limit by accident.
  */
 export type Limits = {
   requests_per_month: number | null;
@@ -103,7 +103,7 @@ export const noLimits: Limits = {
   projects: null,
 };
 
-/** The text of `PLANS`; what a plan does not mention is unlimited. */
+/** Returns the value of `PLANS`. A limit that is not given is unlimited. */
 export function plansText(plans: Readonly<Record<string, Partial<Limits>>> = {}): string {
   const whole = Object.entries(plans).map(([name, limits]) => [name, { ...noLimits, ...limits }]);
   return JSON.stringify({ unlimited: noLimits, ...Object.fromEntries(whole) });

@@ -1,8 +1,8 @@
 import { jest } from "@jest/globals";
 
 /**
- * A test here starts up to a dozen processes, and a whole run has several such tests at once on as
- * few as two cores. What is promised in milliseconds or seconds is asserted where it is promised.
+ * Timeout of each test. A test here starts up to a dozen processes, and several such tests run concurrently on as few
+ * as two cores. Time limits that Halyard guarantees are asserted in the tests.
  */
 const testTimeoutMs = 120_000;
 

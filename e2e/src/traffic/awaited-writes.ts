@@ -2,13 +2,13 @@ import { call } from "@halyard/testing";
 import type { Management } from "../system/system.ts";
 import { must, type Tenant } from "../system/tenancy.ts";
 
-/** Counts the answers to writes that did not wait until the write was in effect. */
+/** Counter of responses to writes that did not wait until the write was in effect. */
 export const incompleteWaits = "halyard_writes_unconfirmed_total";
 
 /**
- * Runs writes, with what the test observes right after their answers. The management process counts the
- * answers that did not wait until the write was in effect: the writes are complete when the count stays
- * the same. Nothing else may write to this process meanwhile.
+ * Runs writes, and what the test observes after their responses. The management process counts the responses that did
+ * not wait until the write was in effect. The writes are complete if the count has not changed. No other test may write
+ * to this process at the same time.
  */
 export async function awaitedWrite<T>(
   management: Management,
@@ -20,7 +20,7 @@ export async function awaitedWrite<T>(
   return { result, isComplete: after === before };
 }
 
-/** The sum of a metric over its labels, or over those that contain a text. */
+/** Returns the sum of a metric over all labels, or over those that contain a text. */
 export async function readMetric(
   management: Management,
   name: string,
@@ -53,7 +53,7 @@ export async function deleteFlag(
   await must(`${management.url}/api/v1/flags/${id}`, { method: "DELETE", key: tenant.serverKey });
 }
 
-/** The flag keys in the next SDK answer of an edge; undefined while the edge does not serve. */
+/** Returns the flag keys in a response of an edge, or undefined while the edge does not serve. */
 export async function servedFlags(
   edge: { url: string },
   tenant: Tenant,

@@ -1,11 +1,11 @@
 import { resolve, type Schema } from "./openapi.ts";
 
-/** Bodies that a schema accepts, and all the ways in which a single value in them can be wrong. */
+/** Generates bodies that a schema accepts, and bodies in which a single value is wrong in every possible way. */
 export type IdsByField = Readonly<Record<string, string>>;
 
 type Path = readonly (string | number)[];
 
-/** A body with every field that the schema names, each with a value that fits. */
+/** Returns a body with a valid value for every field of the schema. */
 export function exampleOf(schema: Schema, ids: IdsByField, name = ""): unknown {
   const shape = resolve(schema);
   if (shape.enum !== undefined) return shape.enum[0];
@@ -43,10 +43,10 @@ function exampleText(shape: Schema, ids: IdsByField, name: string): string {
   return "example";
 }
 
-/** The example with one value replaced, for every value and every way that it can be wrong. */
+/** Returns copies of the example in which one value is wrong, for every value and every kind of error. */
 export function wrongBodies(schema: Schema, ids: IdsByField): { what: string; body: unknown }[] {
   const example = exampleOf(schema, ids);
-  return [...places(schema, [])].flatMap(({ path, shape }) =>
+  return [...positions(schema, [])].flatMap(({ path, shape }) =>
     wrongValues(shape).map((wrong) => ({
       what: `/${path.join("/")} is ${JSON.stringify(wrong)?.slice(0, 40)}`,
       body: replaced(example, path, wrong),
@@ -54,12 +54,12 @@ export function wrongBodies(schema: Schema, ids: IdsByField): { what: string; bo
   );
 }
 
-function* places(schema: Schema, path: Path): Generator<{ path: Path; shape: Schema }> {
+function* positions(schema: Schema, path: Path): Generator<{ path: Path; shape: Schema }> {
   const shape = resolve(schema);
   if (path.length > 0) yield { path, shape };
   for (const [key, field] of Object.entries(shape.properties ?? {}))
-    yield* places(field, [...path, key]);
-  if (shape.type === "array") yield* places(shape.items as Schema, [...path, 0]);
+    yield* positions(field, [...path, key]);
+  if (shape.type === "array") yield* positions(shape.items as Schema, [...path, 0]);
 }
 
 function wrongValues(shape: Schema): unknown[] {

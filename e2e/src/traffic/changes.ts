@@ -3,10 +3,10 @@ import { type Called, call } from "@halyard/testing";
 import { must } from "../system/tenancy.ts";
 
 /**
- * A stream of changes over HTTP. One writer climbs a ladder of flags that go on one after another and
- * stay on, for the watching client; others flip flags of their own back and forth, rename them, and
- * create and delete more. A writer repeats a change, at any management, until it has a successful
- * response. `If-Match` and `Idempotency-Key` prevent a repetition from changing anything twice.
+ * A stream of changes over HTTP. One writer switches a series of flags on, one after another, for the watching client;
+ * they stay on. The other writers switch their own flags back and forth, rename them, and create and delete more. A
+ * writer repeats a change, at any management process, until it succeeds. `If-Match` and `Idempotency-Key` prevent a
+ * repetition from changing anything twice.
  */
 export type Acknowledged = {
   flagId: string;
@@ -16,18 +16,18 @@ export type Acknowledged = {
 };
 
 export type ChangeStream = {
-  /** Every change that was answered with success. */
+  /** Every change with a successful response. */
   acknowledged: readonly Acknowledged[];
   deleted: readonly string[];
-  /** Ends after the change that is under way. */
+  /** Ends after the changes in progress. */
   stop(): Promise<void>;
-  /** Resolves when the writers have ended by themselves or by `stop`. */
+  /** Resolves when the writers have ended, by error or by `stop`. */
   ended: Promise<void>;
 };
 
 export type CreatedFlag = { id: string; key: string };
 
-/** The answers that a change may get while something is away. */
+/** The status codes of a change while a dependency is unavailable. */
 const outageStatuses = new Set([502, 503]);
 const retryAfterMs = 20;
 const createdAtOnce = 8;
@@ -56,13 +56,13 @@ export function ladderKeys(steps: number): string[] {
 }
 
 export function streamChanges(options: {
-  /** The addresses to turn to, as they are at the moment. */
+  /** Returns the management processes that are in service now. */
   managementUrls: () => readonly string[];
   serverKey: string;
   ladder: readonly CreatedFlag[];
-  /** Each is flipped by a writer of its own. */
+  /** Flags with one writer each, which switches the flag back and forth. */
   flipped: readonly CreatedFlag[];
-  /** How long a writer rests between two changes. */
+  /** Pause of a writer between two changes. */
   pauseMs: number;
 }): ChangeStream {
   const { serverKey, ladder, flipped, pauseMs } = options;
@@ -72,7 +72,7 @@ export function streamChanges(options: {
   let stopping = false;
   let turn = 0;
 
-  /** Asks until there is an answer that is not about an outage; undefined when stopped before. */
+  /** Repeats a request until the response is not an outage. Returns undefined if it was stopped before that. */
   async function insist(
     method: string,
     path: string,
@@ -109,11 +109,11 @@ export function streamChanges(options: {
       wanted,
       etag === undefined ? {} : { "if-match": etag },
     );
-    // Each flag has one writer: an earlier attempt, whose answer was lost, has made the change.
+    // Each flag has one writer, so an earlier attempt whose response was lost has made the change.
     if (answer?.status === 412) answer = await insist("GET", path);
     if (answer === undefined) return;
     if (answer.status !== 200 || !isChanged(answer.body, wanted))
-      throw new Error(`The change was answered ${JSON.stringify(answer.body)}`);
+      throw new Error(`The response to the change was ${JSON.stringify(answer.body)}`);
     etags.set(flagId, answer.headers.get("etag") as string);
     const { version, enabled } = answer.body;
     acknowledged.push({ flagId, version, enabled, tookMs: answer.tookMs });
@@ -135,30 +135,30 @@ export function streamChanges(options: {
     }
   }
 
-  async function comeAndGo(): Promise<void> {
+  async function createAndDelete(): Promise<void> {
     for (let round = 1; !stopping; round += 1) {
       const body = { key: `passing-${round}`, name: "passing", enabled: true };
       const idempotencyKey = { "idempotency-key": `passing-${round}` };
       const created = await insist("POST", "/api/v1/flags", body, idempotencyKey);
       if (created === undefined) return;
       if (created.status !== 201)
-        throw new Error(`POST was answered ${JSON.stringify(created.body)}`);
+        throw new Error(`The response to POST was ${JSON.stringify(created.body)}`);
       const { id, version, enabled } = created.body;
       acknowledged.push({ flagId: id, version, enabled, tookMs: created.tookMs });
       await delay(pauseMs);
       if (round % 2 === 0) continue;
       const gone = await insist("DELETE", `/api/v1/flags/${id}`);
-      // 404 when an earlier attempt, whose answer was lost, has done it.
+      // 404: an earlier attempt whose response was lost has deleted the flag.
       if (gone === undefined) return;
       if (gone.status !== 204 && gone.status !== 404)
-        throw new Error(`DELETE was answered ${JSON.stringify(gone.body)}`);
+        throw new Error(`The response to DELETE was ${JSON.stringify(gone.body)}`);
       deleted.push(id);
     }
   }
 
-  const writers = Promise.all([climb(), comeAndGo(), ...flipped.map(flip)]);
+  const writers = Promise.all([climb(), createAndDelete(), ...flipped.map(flip)]);
   const ended = writers.then(() => undefined);
-  // Whoever awaits the end hears of a failure; until then it is not unhandled.
+  // The caller that awaits the end receives the failure. Without this, it would be unhandled until then.
   ended.catch(() => undefined);
   return {
     acknowledged,
@@ -176,21 +176,21 @@ function isChanged(flag: Record<string, unknown>, wanted: Record<string, unknown
 }
 
 /**
- * A stream of changes of one kind: each flag is switched back and forth by a writer of its own. A
- * change that got no answer of success is asked for again until it gets one, at whichever management
- * answers; it is made only once, because to switch on what is on changes nothing.
+ * A stream of changes of one kind: one writer per flag switches it back and forth. It repeats a change without a
+ * successful response, at any management process. The repetition has no effect, because switching on a flag that is on
+ * changes nothing.
  */
 export type FlipStream = {
-  /** How many changes were answered with success. */
+  /** Returns the number of changes with a successful response. */
   answered(): number;
-  /** Resolves when every change is made, or after `stop`. */
+  /** Resolves when all changes are made, or after `stop`. */
   ended: Promise<void>;
-  /** Ends after the changes that are under way. */
+  /** Ends after the changes in progress. */
   stop(): Promise<void>;
 };
 
 export function streamFlips(options: {
-  /** The addresses to turn to, as they are at the moment. */
+  /** Returns the management processes that are in service now. */
   managementUrls: () => readonly string[];
   serverKey: string;
   flags: readonly CreatedFlag[];
@@ -211,7 +211,7 @@ export function streamFlips(options: {
         return;
       }
       if (answer !== undefined && answer.status < 500)
-        throw new Error(`PATCH was answered ${JSON.stringify(answer.body)}`);
+        throw new Error(`The response to PATCH was ${JSON.stringify(answer.body)}`);
       await delay(retryAfterMs);
     }
   }
@@ -224,7 +224,7 @@ export function streamFlips(options: {
   }
 
   const ended = Promise.all(flags.map(flip)).then(() => undefined);
-  // Whoever awaits the end hears of a failure; until then it is not unhandled.
+  // The caller that awaits the end receives the failure. Without this, it would be unhandled until then.
   ended.catch(() => undefined);
   return {
     answered: () => answered,

@@ -5,16 +5,16 @@ import { compileSchema } from "../checks/document-checks.ts";
 import { type Random, seededRandom } from "../system/seeded-random.ts";
 import { document, type Operation, resolve } from "./openapi.ts";
 
-/** Bodies for an operation, most of them near the border between those that fit its schema and those that do not. */
+/** Generates bodies for an operation. Most of them barely fit its schema, or barely violate it. */
 export type GeneratedBody = { body: unknown; problem: string | undefined };
 
-/** Replaces values of known fields by values that are accepted, where JSON Schema cannot say which ones are. */
+/** Replaces values of known fields with valid ones, where JSON Schema cannot describe which values are valid. */
 export type Mend = (field: string, value: unknown) => unknown;
 
 const samplesOfEachKind = isThorough ? 8 : 4;
 const mutationsOfEach = isThorough ? 4 : 2;
 const conditionsOfEachOperator = isThorough ? 4 : 1;
-/** Beyond the depth of every schema; the generator writes null below its limit. */
+/** Deeper than every schema. The generator writes null below its limit. */
 const maxDepth = 20;
 
 export function generateBodies(
@@ -63,7 +63,7 @@ function rulesOfEveryOperator(
   );
 }
 
-/** The generator fails on these keywords. What it makes without them is checked against the whole schema. */
+/** Keywords on which the generator fails. Its output without them is validated against the complete schema. */
 const notGenerable = ["dependentSchemas", "minProperties"];
 
 function generable(schema: object): JsonSchema {
@@ -79,7 +79,7 @@ const junk: unknown[] = [
   ...[{ context: null }, { context: { id: true } }, { context: { targetingKey: "u", id: true } }],
 ];
 
-/** Changes one value somewhere in a copy of the body. */
+/** Changes one random value in a copy of the body. */
 function mutate(value: unknown, random: Random): unknown {
   const isLeaf = typeof value !== "object" || value === null || Object.keys(value).length === 0;
   if (isLeaf || random.upTo(4) === 0) return change(value, random);
@@ -101,7 +101,7 @@ function change(value: unknown, random: Random): unknown {
   return others;
 }
 
-/** Mends every value in a body. The value of a condition is named after the condition's operator. */
+/** Applies `mend` to every value of a body. The field name of a condition's value contains the operator. */
 export function mendAll(body: unknown, mend: Mend): unknown {
   return mended(body, "", mend);
 }

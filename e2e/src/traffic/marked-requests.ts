@@ -2,13 +2,13 @@ import type { Marks } from "../checks/traces.ts";
 import { headerBytes, type RawRequest } from "./raw-request.ts";
 
 /**
- * Requests that say who asks, in every way that there is and in every way that is wrong. Everything
- * in them that is the user's holds a mark.
+ * Requests with data about a user, in every valid and every invalid way. All user data contain a mark, by which tests
+ * detect them elsewhere.
  */
 export type MarkedRequest = {
   what: string;
   asked: RawRequest & { headers: Record<string, string> };
-  /** That it was answered so says that it got as far as it was meant to get. */
+  /** The status that proves that the request was processed as far as intended. */
   status: number;
 };
 
@@ -27,7 +27,7 @@ function bearer(key: string): { authorization: string } {
   return { authorization: `Bearer ${key}` };
 }
 
-/** Marks as names and as values, as text beyond ASCII, in lists and as a number. */
+/** Returns a context with marks in names and values: beyond ASCII, in lists, and as a number. */
 export function markedContext(marks: Marks): Record<string, unknown> {
   return {
     user_id: `${marks.next()}-Zoë`,
@@ -50,7 +50,7 @@ export function markedRequests(marks: Marks, keys: MarkedKeys): MarkedRequest[] 
   ];
 }
 
-/** The ways to say it in headers and query, each with its own marks. */
+/** Returns every way to send a context in headers, each with its own marks. */
 function saidInHeaders(marks: Marks): [what: string, headers: Record<string, string>][] {
   const context = () => JSON.stringify(markedContext(marks));
   const list = () => `${marks.next()}=${marks.next()},country=${marks.next()}ß`;
@@ -64,7 +64,7 @@ function saidInHeaders(marks: Marks): [what: string, headers: Record<string, str
     ["X-User-ID", { "x-user-id": headerBytes(`${marks.next()}-Zoë`) }],
     ["X-User-Email", { "x-user-email": `${marks.next()}@example.com` }],
     ["X-User-Attributes", { "x-user-attributes": headerBytes(list()) }],
-    ["a header that nobody knows", { "x-user-plan": marks.next() }],
+    ["an unknown header", { "x-user-plan": marks.next() }],
   ];
 }
 
@@ -87,7 +87,7 @@ function rightHeaders(marks: Marks, keys: MarkedKeys): MarkedRequest[] {
       ...saidInHeaders(marks).map(([what, headers]) => get(what, path, headers)),
       get("user_id in the query", also(`user_id=${encoded}`), {}),
       get("user_id in the query, all encoded", also(`user_id=${percentEncoded(marks.next())}`), {}),
-      get("names of the query that nobody knows", also(`${marks.next()}=${marks.next()}`), {}),
+      get("unknown query parameters", also(`${marks.next()}=${marks.next()}`), {}),
     ];
   });
 }
@@ -152,19 +152,19 @@ function wrongHeaders(marks: Marks, keys: MarkedKeys): MarkedRequest[] {
     ["broken JSON", { "x-user-context": `{"${marks.next()}": ${marks.next()}` }],
     ["an array", { "x-user-context": base64(`["${marks.next()}"]`) }],
     ["a text", { "x-user-context": `"${marks.next()}"` }],
-    ["no base64", { "x-user-context": `${base64(marks.next())}!${marks.next()}` }],
-    ["base64 of no JSON", { "x-user-context": base64(`{'${marks.next()}'`) }],
+    ["invalid base64", { "x-user-context": `${base64(marks.next())}!${marks.next()}` }],
+    ["base64 of invalid JSON", { "x-user-context": base64(`{'${marks.next()}'`) }],
     [
-      "base64 of no UTF-8",
+      "base64 of invalid UTF-8",
       { "x-user-context": Buffer.from(`{"a":"${marks.next()}é"}`, "latin1").toString("base64") },
     ],
-    ["no UTF-8", { "x-user-context": notUtf8(`{"a":"${marks.next()}`) }],
+    ["invalid UTF-8", { "x-user-context": notUtf8(`{"a":"${marks.next()}`) }],
     ["a nested object", { "x-user-context": `{"${marks.next()}":{"a":"${marks.next()}"}}` }],
     ["an object in a list", { "x-user-context": `{"${marks.next()}":[{"${marks.next()}":1}]}` }],
     ["an id that is a list", { "x-user-context": `{"id":["${marks.next()}"]}` }],
-    ["a number beyond all", { "x-user-context": `{"${marks.next()}":1e400}` }],
-    ["an X-User-ID that is no UTF-8", { "x-user-id": notUtf8(marks.next()) }],
-    ["an X-User-Email that is no UTF-8", { "x-user-email": notUtf8(marks.next()) }],
+    ["a number beyond a double", { "x-user-context": `{"${marks.next()}":1e400}` }],
+    ["an X-User-ID with invalid UTF-8", { "x-user-id": notUtf8(marks.next()) }],
+    ["an X-User-Email with invalid UTF-8", { "x-user-email": notUtf8(marks.next()) }],
     ["an attribute without a value", { "x-user-attributes": `${marks.next()},a=b` }],
     ["an attribute without a name", { "x-user-attributes": `=${marks.next()}` }],
     ["too much", { "x-user-context": filled(marks, userHeadersLimitBytes) }, 413],
@@ -180,7 +180,7 @@ function wrongHeaders(marks: Marks, keys: MarkedKeys): MarkedRequest[] {
   );
 }
 
-/** Marks until there is more than a limit lets through. */
+/** Returns marks that exceed a size limit. */
 function filled(marks: Marks, limitBytes: number): string {
   let text = "";
   while (text.length <= limitBytes) text += marks.next();
@@ -197,7 +197,7 @@ function wrongBodies(marks: Marks, keys: MarkedKeys): MarkedRequest[] {
       ["JSON that is cut off", { body: right.slice(0, -2) }],
       ["a text", { body: `"${marks.next()}"` }],
       ["a list", { body: `["${marks.next()}"]` }],
-      ["no UTF-8", { body: Buffer.from(`{"a":"${marks.next()}é"}`, "latin1") }],
+      ["invalid UTF-8", { body: Buffer.from(`{"a":"${marks.next()}é"}`, "latin1") }],
       [
         "an id that is an object",
         { body: wrap({ id: { [marks.next()]: marks.next() } }) },
@@ -213,7 +213,7 @@ function wrongBodies(marks: Marks, keys: MarkedKeys): MarkedRequest[] {
         isOfrep ? 200 : 400,
       ],
       ["too much", { body: wrap({ a: filled(marks, bodyLimitBytes) }) }, 413],
-      ["no JSON by its type", { body: right, headers: { "content-type": "text/plain" } }, 415],
+      ["another content type", { body: right, headers: { "content-type": "text/plain" } }, 415],
       [
         "another charset",
         { body: right, headers: { "content-type": "application/json; charset=latin1" } },
@@ -237,7 +237,7 @@ function wrongQueries(marks: Marks, keys: MarkedKeys): MarkedRequest[] {
     const key = path === evaluatePath ? `key=${keys.flag}&` : "";
     return [
       get("two ids", `${path}?${key}${twice()}`, 400),
-      get("no UTF-8", `${path}?${key}${notUtf8()}`, 400),
+      get("invalid UTF-8", `${path}?${key}${notUtf8()}`, 400),
     ];
   });
 }
@@ -250,30 +250,30 @@ function notAdmitted(marks: Marks, keys: MarkedKeys): MarkedRequest[] {
     asked: { method: "GET", path: `${path}${query()}`, headers: { ...said(), ...headers } },
     status,
   });
-  const nobody = bearer(`hc_${"a".repeat(16)}_${"A".repeat(43)}`);
+  const badKey = bearer(`hc_${"a".repeat(16)}_${"A".repeat(43)}`);
   const paths = [`${flagsPath}?`, `${evaluatePath}?key=${keys.flag}&`, `${streamPath}?`];
   const unwanted = posts(marks, keys).map((target) => {
     const body = JSON.stringify(target.wrap(markedContext(marks)));
     return {
-      ...post(target, "a body with a key of nobody", { body, headers: nobody }),
+      ...post(target, "a body with an unknown key", { body, headers: badKey }),
       status: 401,
     };
   });
   return [
     ...paths.map((path) => get(`no key, ${path}`, path, {}, 401)),
-    ...paths.map((path) => get(`a key of nobody, ${path}`, path, nobody, 401)),
+    ...paths.map((path) => get(`an unknown key, ${path}`, path, badKey, 401)),
     ...unwanted,
     get("an unknown flag", `${evaluatePath}?key=nothing&`, bearer(keys.client), 404),
     get("no flag", `${evaluatePath}?`, bearer(keys.client), 400),
     get(
-      "a client key that wants rules",
+      "a client key with explain",
       `${evaluatePath}?key=${keys.flag}&explain=true&`,
       bearer(keys.client),
       403,
     ),
     get("an unknown path", "/api/v1/sdk/nothing?", bearer(keys.client), 404),
     get("a path without a service", "/nothing?", bearer(keys.client), 404),
-    get("a token of nobody", "/ofrep/v1/stream?token=nonsense&", {}, 401),
+    get("an unknown token", "/ofrep/v1/stream?token=nonsense&", {}, 401),
     {
       what: "an unknown flag by OFREP",
       asked: {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** The operations of the generated OpenAPI document, as a test walks them. */
+/** Reads the operations of the generated OpenAPI document. */
 export type Schema = {
   $ref?: string;
   type?: string | string[];
@@ -19,22 +19,22 @@ export type Schema = {
 export type Operation = {
   id: string;
   method: string;
-  /** With its parameters in braces. */
+  /** The path, with its parameters in braces. */
   path: string;
   pathParameters: readonly string[];
   queryParameters: readonly { name: string; required: boolean; schema: Schema }[];
-  /** The request headers that mean something to it. */
+  /** The request headers that the operation reads. */
   headers: ReadonlySet<string>;
-  /** Which of `clientKey`, `serverKey` and `operatorToken` it accepts. */
+  /** The accepted credentials: `clientKey`, `serverKey` or `operatorToken`. */
   accepts: ReadonlySet<string>;
   body: { schema: Schema; required: boolean; example: unknown } | undefined;
-  /** By status. */
+  /** The responses by status. */
   responses: Readonly<Record<string, Response>>;
 };
 
 export type Response = {
   headers: Readonly<Record<string, { required: boolean; schema: Schema }>>;
-  /** By media type. */
+  /** The content by media type. */
   content: Readonly<Record<string, { schema: Schema }>>;
 };
 

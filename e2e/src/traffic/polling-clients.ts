@@ -2,15 +2,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type CallOptions, call, eventually } from "@halyard/testing";
 
 /**
- * SDKs that poll over kept connections, in each of the ways that SDKs have. A client sends a failed
- * request immediately, and reports a failure when the second attempt fails as well.
+ * SDKs that poll over persistent connections, in each supported way. A client repeats a failed request immediately, and
+ * reports a failure if the second attempt also fails.
  */
 export type PollingClients = {
-  /** Number of requests with a successful response. */
+  /** Returns the number of requests with a successful response. */
   answered(): number;
-  /** Number of requests that needed the second attempt. */
+  /** Returns the number of requests that needed a second attempt. */
   retried(): number;
-  /** Requests that failed twice. */
+  /** The requests that failed twice. */
   failures: readonly string[];
   awaitMore(more: number): Promise<void>;
   stop(): Promise<void>;
@@ -32,7 +32,7 @@ export function startPollingClients(url: string, key: string): PollingClients {
   let retried = 0;
   let stopping = false;
 
-  /** Returns the reason of a failure. */
+  /** Returns the reason of a failure, or undefined. */
   async function attempt(path: string, options: CallOptions): Promise<string | undefined> {
     try {
       const { status, body } = await call(url + path, { ...options, key });

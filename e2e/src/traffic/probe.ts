@@ -1,9 +1,9 @@
 import { type RawAnswer, type RawRequest, sendRaw } from "./raw-request.ts";
 
 /**
- * The delay of a hostile request, and of an ordinary request beside it, over an ordinary request alone. Other work on
- * the machine delays all three. A request that stalls a process is slow at every attempt, so both are repeated when they
- * took long, and the smallest delays count.
+ * Delay of a hostile request, and of a concurrent ordinary request, compared with an ordinary request alone. Other work
+ * on the machine delays all three. A request that stalls a process is slow in every attempt. Slow attempts are
+ * therefore repeated, and the smallest delays count.
  */
 export type Disturbance = { answer: RawAnswer; hostileMs: number; ordinaryMs: number };
 
@@ -19,7 +19,7 @@ export async function disturb(
   for (let tries = 1; ; tries += 1) {
     const [answered, beside] = await Promise.all([timed(url, hostile), timed(url, ordinary)]);
     if (beside.answer.status !== 200)
-      throw new Error(`an ordinary request was answered ${beside.answer.status}`);
+      throw new Error(`the status of an ordinary request was ${beside.answer.status}`);
     const alone = await timed(url, ordinary);
     hostileMs = Math.min(hostileMs, answered.tookMs - alone.tookMs);
     ordinaryMs = Math.min(ordinaryMs, beside.tookMs - alone.tookMs);

@@ -1,12 +1,12 @@
 /**
- * What is promised within a time is asked for over HTTP, beside all that a machine has to do otherwise.
- * So as much is added as some ordinary requests take here and now: next to nothing on a quiet machine,
- * seconds on one that is busy, where each step of what was promised takes as long.
+ * Adapts a guaranteed time to the load of the machine, by adding the duration of some ordinary requests. They take
+ * almost no time on an idle machine, and seconds on a busy one, where each step of the measured operation takes as
+ * long.
  */
 const requestsAllowed = 20;
 const samples = 5;
 
-/** The promised time with what a busy machine adds to it. */
+/** Returns the guaranteed time plus the delay that the load of this machine adds. */
 export async function onThisMachine(
   promisedMs: number,
   ordinaryRequest: () => Promise<unknown>,

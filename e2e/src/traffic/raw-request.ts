@@ -1,10 +1,10 @@
 import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 
-/** A request as bytes allow it and no decent client sends it, and the answer, read to the end. */
+/** A request that may be malformed, which ordinary clients would not send, and the complete response. */
 export type RawRequest = {
   method: string;
-  /** The path as it goes out: nothing is encoded, normalized or checked. */
+  /** The path as it is sent, without encoding, normalization or validation. */
   path: string;
   headers?: Record<string, string | string[]>;
   body?: string | Buffer;
@@ -44,20 +44,20 @@ export function sendRaw(url: string, asked: RawRequest): Promise<RawAnswer> {
             text: Buffer.concat(chunks).toString(),
           });
         response.on("data", (chunk: Buffer) => chunks.push(chunk));
-        // A stream has no end; that it was opened is the answer.
+        // A stream has no end, so the response is complete when it is open.
         if (isStream) {
           settle();
           outgoing.destroy();
         } else response.on("end", settle).on("error", reject);
       },
     );
-    outgoing.on("timeout", () => outgoing.destroy(new Error("no answer in time")));
+    outgoing.on("timeout", () => outgoing.destroy(new Error("the request timed out")));
     outgoing.on("error", (error) => reject(new Error(describe(asked), { cause: error })));
     outgoing.end(asked.body);
   });
 }
 
-/** The bytes of a text's UTF-8 as Node's client takes them: one character each. */
+/** Returns the UTF-8 of a text in the form that Node's client accepts for headers: one character per byte. */
 export function headerBytes(text: string): string {
   return Buffer.from(text).toString("latin1");
 }
@@ -67,19 +67,19 @@ export function describe({ method, path, headers, body }: RawRequest): string {
   return `${method} ${path.slice(0, 160)} ${JSON.stringify(headers ?? {}).slice(0, 160)}${shownBody}`;
 }
 
-/** What a connection answers to bytes that may be no HTTP at all, until it is closed. */
+/** Sends bytes that may not be HTTP. Returns everything that is received until the connection closes. */
 export function exchangeBytes(url: string, bytes: string | Buffer): Promise<string> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     const socket = open(url, bytes);
     socket.on("data", (chunk) => chunks.push(chunk));
-    // A reset is an answer as well.
+    // A reset also counts as a response.
     socket.on("error", () => undefined);
     socket.on("close", () => resolve(Buffer.concat(chunks).toString("latin1")));
   });
 }
 
-/** Sends bytes and goes away, in order or not, without waiting for an answer. */
+/** Sends bytes and closes the connection with `leave`, without waiting for a response. */
 export function sendAndLeave(
   url: string,
   bytes: string | Buffer,

@@ -3,14 +3,13 @@ import { type EventStream, openEventStream } from "@halyard/testing";
 import type { Edge } from "../system/system.ts";
 
 /**
- * A client that holds a stream open to each edge and writes down what it is told of every flag. An
- * edge may leave values out when they follow one another quickly, but tells of none twice, and never
- * in another order.
+ * A client that keeps a stream open to each edge and records the values of every flag. An edge may skip values that
+ * follow each other quickly, but sends none twice and never in another order.
  */
 export type SeenValues = {
-  /** The values of a flag as the edge told them one after another, without repetitions. */
+  /** Returns the values of a flag in the order in which the edge sent them, without repetitions. */
   of(edge: StreamSource, flagKey: string): readonly boolean[];
-  /** State of the stream: whether it is open, how often it was opened, and every failed attempt. */
+  /** Returns the state of a stream: whether it is open, how often it was opened, and every failed attempt. */
   stream(edge: StreamSource): Readonly<FollowedStream>;
   stop(): Promise<void>;
 };
@@ -32,9 +31,9 @@ export function recordValues(edges: readonly StreamSource[], clientKey: string):
   const streamOf = (edge: StreamSource) => streams.get(edge) as FollowedStream;
 
   function note(edge: StreamSource, flagKey: string, value: boolean): void {
-    const place = `${edge.name} ${flagKey}`;
-    const values = seen.get(place) ?? [];
-    if (values.at(-1) !== value) seen.set(place, [...values, value]);
+    const name = `${edge.name} ${flagKey}`;
+    const values = seen.get(name) ?? [];
+    if (values.at(-1) !== value) seen.set(name, [...values, value]);
   }
 
   async function follow(edge: StreamSource): Promise<void> {

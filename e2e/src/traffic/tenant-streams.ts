@@ -4,18 +4,18 @@ import type { Tenant } from "../system/tenancy.ts";
 import { sendRaw } from "./raw-request.ts";
 
 /**
- * A tenant's streams, of both kinds, as its applications open them. How many are open at once is counted
- * from here: from the answer that admits a stream until this side closes it or hears of its end. An edge
- * hears of a closing later than this side, so there are never fewer open there than are counted here.
+ * Opens the streams of a tenant, of both kinds, as its applications do. Counts the open streams on this side: from the
+ * response until this side closes the stream or detects its end. An edge detects a closed connection later than this
+ * side, so it never has fewer open streams than are counted here.
  */
 export type StreamKind = "values" | "ofrep";
 
 export type TenantStreams = {
-  /** Asks once. A stream that is refused ends by itself. */
+  /** Opens a stream with one attempt. A rejected stream ends immediately. */
   open(edge: Edge, kind?: StreamKind): Promise<TenantStream>;
-  /** Those that are open. */
+  /** The open streams. */
   opened: ReadonlySet<TenantStream>;
-  /** How many have been open at once at most. */
+  /** Returns the maximum number of concurrent streams so far. */
   most(): number;
   close(streams: Iterable<TenantStream>): void;
 };
@@ -63,7 +63,7 @@ export async function followStreams(system: System, tenant: Tenant): Promise<Ten
   };
 }
 
-/** How many streams were answered with which status. */
+/** Returns the number of streams by status. */
 export function byStatus(streams: readonly EventStream[]): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const { status } of streams) counts[status] = (counts[status] ?? 0) + 1;

@@ -7,17 +7,16 @@ import type { CreatedFlag } from "./changes.ts";
 import { type RawAnswer, type RawRequest, sendRaw } from "./raw-request.ts";
 
 /**
- * Applications that ask every edge in every way, right and wrong, and remember what they sent and what
- * became of it. Each request has a connection of its own, so whether an edge has got it is known for
- * certain unless the edge dies over it.
+ * Sends valid and invalid requests of every kind to every edge, and records them with their results. Each request uses
+ * its own connection, so it is certain whether an edge has received it, unless that edge dies during the request.
  */
 export type Sent = {
-  /** What the request counts as; undefined: it counts as nothing. */
+  /** The endpoint under which the request is counted, or undefined if it is not counted. */
   endpoint: UsageEndpoint | undefined;
   environmentId: string;
-  /** The flags that its answer evaluates, once each. */
+  /** The flags that the response evaluates, each once. */
   evaluates: readonly CreatedFlag[];
-  /** Undefined: there was no answer. */
+  /** Undefined if there was no response. */
   status: number | undefined;
   startedMs: number;
   endedMs: number;
@@ -25,9 +24,9 @@ export type Sent = {
 
 export type Traffic = {
   sent: readonly Sent[];
-  /** Answers that should have been others, in words. */
+  /** Descriptions of unexpected responses. */
   complaints: readonly string[];
-  /** Waits until so many more were answered. */
+  /** Waits until `more` requests have a response. */
   goesOn(more?: number): Promise<void>;
   stop(): Promise<void>;
 };
@@ -45,7 +44,7 @@ const enough = 100;
 const goesOnWithinMs = 30_000;
 const tooLargeBytes = 70_000;
 
-/** Every kind of request there is, each with the answer that it gets, and what was asked to make them. */
+/** Returns every kind of request with its expected response, and the requests sent to prepare them. */
 export async function everyKind(
   edge: Edge,
   tenant: Tenant,
@@ -65,14 +64,14 @@ export async function everyKind(
 
   const kinds: Kind[] = [];
   const ask = (
-    counts: { as?: UsageEndpoint; for?: readonly CreatedFlag[]; edgeIsStopping?: true },
+    counts: { as?: UsageEndpoint; for?: readonly CreatedFlag[]; inOtherEnvironment?: true },
     status: number,
     asked: RawRequest,
   ) => {
-    const key = counts.edgeIsStopping ? tenant.otherServerKey : tenant.clientKey;
+    const key = counts.inOtherEnvironment ? tenant.otherServerKey : tenant.clientKey;
     kinds.push({
       endpoint: counts.as,
-      environmentId: counts.edgeIsStopping ? tenant.otherEnvironmentId : tenant.environmentId,
+      environmentId: counts.inOtherEnvironment ? tenant.otherEnvironmentId : tenant.environmentId,
       evaluates: counts.for ?? [],
       status,
       asked: { ...asked, headers: { authorization: `Bearer ${key}`, ...asked.headers } },
@@ -91,14 +90,14 @@ export async function everyKind(
   });
   const one = `/api/v1/sdk/evaluate?key=${flag.key}`;
   ask({ as: "flags", for: flags }, 200, get(flagsPath));
-  ask({ as: "flags", for: flags, edgeIsStopping: true }, 200, get(flagsPath));
+  ask({ as: "flags", for: flags, inOtherEnvironment: true }, 200, get(flagsPath));
   ask({ as: "flags", for: flags }, 304, get(flagsPath, { "if-none-match": etag }));
   ask({ as: "flags", for: flags }, 200, post(flagsPath, '{"user_id":"ada"}'));
   ask({ as: "flags" }, 400, get(flagsPath, { "x-user-context": "{" }));
   ask({ as: "flags" }, 400, post(flagsPath, "["));
   ask({ as: "flags" }, 413, post(flagsPath, JSON.stringify({ a: "a".repeat(tooLargeBytes) })));
   ask({ as: "evaluate", for: [flag] }, 200, get(one));
-  ask({ as: "evaluate", for: [flag], edgeIsStopping: true }, 200, post(one, "{}"));
+  ask({ as: "evaluate", for: [flag], inOtherEnvironment: true }, 200, post(one, "{}"));
   ask({ as: "evaluate" }, 404, get("/api/v1/sdk/evaluate?key=nothing"));
   ask({ as: "stream", for: flags }, 200, get("/api/v1/sdk/stream"));
   ask({ as: "ofrep_flags", for: flags }, 200, post(bulkPath, '{"context":{}}'));
@@ -114,7 +113,7 @@ export async function everyKind(
   return { kinds, sent: [bulk.sent, all.sent] };
 }
 
-/** Asks for all flags with the client key, and says which of them it was told. */
+/** Sends a request with the client key, and records which flags the response contains. */
 export async function askOnce(
   { edge, tenant, flags }: { edge: Edge; tenant: Tenant; flags: readonly CreatedFlag[] },
   endpoint: UsageEndpoint,
@@ -125,22 +124,22 @@ export async function askOnce(
     ...asked,
     headers: { authorization: `Bearer ${tenant.clientKey}`, ...asked.headers },
   });
-  const told = flags.filter(({ key }) => answer.status === 200 && answer.text.includes(`"${key}"`));
+  const seen = flags.filter(({ key }) => answer.status === 200 && answer.text.includes(`"${key}"`));
   const { environmentId } = tenant;
   const { status } = answer;
   const endedMs = performance.now();
   return {
     ...answer,
-    sent: { endpoint, environmentId, evaluates: told, status, startedMs, endedMs },
+    sent: { endpoint, environmentId, evaluates: seen, status, startedMs, endedMs },
   };
 }
 
-/** Asks in all these ways in turn, at every edge, until it is stopped. */
+/** Sends all kinds of requests in turn to every edge, until it is stopped. */
 export function sendTraffic(options: {
   edges: readonly Edge[];
   kinds: readonly Kind[];
   pauseMs: number;
-  /** Beside the one that a kind gets by itself. */
+  /** Expected statuses in addition to that of the kind. */
   alsoExpected?: readonly number[];
 }): Traffic {
   const { edges, kinds, pauseMs, alsoExpected = [] } = options;
@@ -184,7 +183,7 @@ export function sendTraffic(options: {
       const from = answered();
       await eventually(() => answered() >= from + more, {
         withinMs: goesOnWithinMs,
-        because: `${more} more requests are answered`,
+        because: `${more} more requests have a response`,
       });
     },
     async stop() {

@@ -2,16 +2,16 @@ import { bucketOf } from "@halyard/evaluation";
 import { type Called, type CallOptions, call } from "@halyard/testing";
 import { headerBytes } from "./raw-request.ts";
 
-/** Users as tests choose them, and the ways in which an SDK says who one is. */
+/** Users of tests, and the ways in which an SDK sends a user. */
 export type User = Record<string, unknown>;
 
-/** One request's part that says who asks. */
+/** The parts of a request that contain the user. */
 export type Said = Pick<CallOptions, "method" | "headers" | "body"> & { query?: string };
 
 const percent = 100;
 const wholeBucket = 10_000;
 
-/** The first id whose bucket for a flag is at least `from` percent and below `to` percent. */
+/** Returns the first id whose bucket for a flag is at least `from` percent and less than `to` percent. */
 export function idBetween(flagKey: string, from: number, to: number): string {
   for (let number = 0; number < wholeBucket; number += 1) {
     const id = `user-${number}`;
@@ -25,7 +25,7 @@ const json = (user: User) => JSON.stringify(user);
 const base64 = (user: User, encoding: "base64" | "base64url") =>
   Buffer.from(json(user)).toString(encoding);
 
-/** The four ways, and the variations of each, for a user with an id and text attributes. */
+/** The four ways to send a user with an id and text attributes, with the variants of each. */
 export const ways: readonly [way: string, say: (user: User) => Said][] = [
   ["a body", (user) => ({ method: "POST", body: user })],
   [
@@ -64,13 +64,13 @@ function listOf(attributes: User): string {
   );
 }
 
-/** Asks for the values of all flags. */
+/** Reads the values of all flags. */
 export function askFlags(url: string, key: string, said: Said = {}): Promise<Called> {
   const { query = "", ...options } = said;
   return call(`${url}/api/v1/sdk/flags?${query}`, { ...options, key });
 }
 
-/** Asks for one flag's value, and why it is that. */
+/** Reads the value of one flag, and optionally the explanation. */
 export function askEvaluate(
   url: string,
   key: string,
@@ -81,7 +81,7 @@ export function askEvaluate(
   return call(`${url}/api/v1/sdk/evaluate?key=${flag}${explained}&${query}`, { ...options, key });
 }
 
-/** By the header that takes everything. */
+/** Sends the user in the header that accepts all attributes. */
 export function asContext(user: User): Said {
   return { headers: { "x-user-context": headerBytes(json(user)) } };
 }

@@ -4,21 +4,22 @@ import { type EventStream, openEventStream, type StreamEvent } from "@halyard/te
 import type { Edge } from "../system/system.ts";
 
 /**
- * A client that never looks away. It asks every edge again and again, holds streams open to each, and
- * opens them anew when they end. The flags that it watches were there before it began, and are only
- * ever switched on. So whatever an edge has shown once it must show from then on: a flag that is
- * missing, or off again, is an answer from an empty or an older set.
+ * A client that observes every edge continuously: by polling, and by streams that it reopens when they end. The watched
+ * flags exist before it starts, and are only ever switched on. So a flag that an edge has once shown as on must stay
+ * on. A flag that is missing or off again is a fault: the response comes from an empty or older state.
  *
- * What counts is what an edge had said before the request went out; answers that cross one another on
- * the way accuse nobody.
+ * A response is compared only with what the edge had shown before the request was sent. Responses that cross each other
+ * are therefore never a fault.
  */
 export type Watcher = {
-  /** Every answer that should not have been given, in words. */
+  /** Descriptions of all responses that are faults. */
   faults: readonly string[];
-  /** How much was seen, so that a test can tell silence from agreement. */
+  /** Number of responses, and of events, so that a test can detect that an edge was silent. */
   answers(edge: Edge): number;
   events(edge: Edge): number;
-  /** An edge that starts from its disk without NATS may show what it knew then, and only then. */
+  /**
+   * Discards what an edge has shown, because an edge that starts from its disk without NATS may serve an older state.
+   */
   forgive(edge: Edge): void;
   stop(): Promise<void>;
 };
@@ -29,13 +30,13 @@ type Seen = { on: Set<string>; answers: number; events: number };
 const pollPauseMs = 5;
 const streamsPerEdge = 2;
 const requestTimeoutMs = 5_000;
-/** More would only repeat the same complaint. */
+/** Maximum number of recorded faults. More would repeat the same one. */
 const maxFaults = 20;
 
 export function watch(options: {
   edges: readonly Edge[];
   key: string;
-  /** Flags that are there from the beginning, and go on only. */
+  /** Flags that exist from the beginning, and are only switched on. */
   flags: readonly string[];
 }): Watcher {
   const { edges, key, flags } = options;
@@ -54,14 +55,14 @@ export function watch(options: {
 
   const of = (edge: Edge): Seen => seen.get(edge) as Seen;
 
-  /** Looks at a whole set; `before` is what the edge had shown when it was asked. */
+  /** Checks a complete response. `before` is what the edge had shown when the request was sent. */
   function judgeWhole(edge: Edge, how: string, values: Values, before: ReadonlySet<string>): void {
     const missing = flags.filter((flag) => values[flag] === undefined);
     const older = [...before].filter((flag) => values[flag] === false);
     if (missing.length > 0)
-      accuse(`${edge.name} answered (${how}) without ${missing.length} of ${flags.length} flags`);
+      accuse(`${edge.name} (${how}) lacks ${missing.length} of ${flags.length} flags`);
     if (older.length > 0)
-      accuse(`${edge.name} answered (${how}) an older set: off again are ${older.join(", ")}`);
+      accuse(`${edge.name} (${how}) shows an older state: off again are ${older.join(", ")}`);
     learn(edge, values);
   }
 
@@ -78,7 +79,7 @@ export function watch(options: {
         of(edge).answers += 1;
         judgeWhole(edge, "poll", answer.flags, before);
       } else if (answer !== undefined && answer.status !== 503)
-        accuse(`${edge.name} answered ${answer.status}`);
+        accuse(`${edge.name} returned ${answer.status}`);
       await delay(pollPauseMs);
     }
   }
@@ -105,7 +106,7 @@ export function watch(options: {
         continue;
       }
       if (stream.status !== 200 && stream.status !== 503)
-        accuse(`${edge.name} answered a stream with ${stream.status}`);
+        accuse(`${edge.name} returned ${stream.status}`);
       open.add(stream);
       if (stopping) stream.close();
       await stream.ended;
@@ -114,7 +115,7 @@ export function watch(options: {
     }
   }
 
-  /** `before` is what this very stream, and the edge when it was opened, had shown. */
+  /** Checks a delta event. `before` is what this stream has shown, and what the edge had shown when it was opened. */
   function judgeChange(edge: Edge, event: StreamEvent, before: ReadonlySet<string>): void {
     const older = Object.entries(valuesOf(event)).filter(
       ([flag, value]) => !value && before.has(flag),
@@ -124,7 +125,7 @@ export function watch(options: {
     const removed = ((event.data as { removed?: string[] }).removed ?? []).filter((flag) =>
       watched.has(flag),
     );
-    if (removed.length > 0) accuse(`${edge.name} said that flags are gone: ${removed}`);
+    if (removed.length > 0) accuse(`${edge.name} reported flags as deleted: ${removed}`);
     learn(edge, valuesOf(event));
   }
 
@@ -150,7 +151,7 @@ function valuesOf(event: StreamEvent): Values {
   return (event.data as { flags: Values }).flags;
 }
 
-/** Undefined when there was no answer: an edge may be gone, but never wrong. */
+/** Reads all flags. Returns undefined if there was no response, because an edge may be unavailable. */
 function ask(
   url: string,
   key: string,

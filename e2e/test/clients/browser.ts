@@ -10,14 +10,14 @@ import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
 import { createFlags } from "../../src/traffic/changes.ts";
 
 /**
- * A web page of another origin in a real browser, because only a browser knows what it lets a page
- * do. What the page runs is in the functions given to `evaluate`.
+ * A page of another origin in a real browser, because only a browser shows what it allows a page to do. The functions
+ * passed to `evaluate` run in the page.
  */
 const chromiumIsThere = hasChromium();
 if (!chromiumIsThere)
   process.stderr.write(
-    "\nNOT TESTED: there is no /usr/bin/chromium, so no browser was asked about CORS. " +
-      "Install it with `apt-get install chromium`; REQUIRE_CHROMIUM=1 makes this a failure.\n\n",
+    "\nSKIPPED: tests of CORS in a browser, because /usr/bin/chromium does not exist. " +
+      "Install it with `apt-get install chromium`; REQUIRE_CHROMIUM=1 turns this into a failure.\n\n",
   );
 
 export function describeBrowser(given: () => ClientSystem): void {
@@ -76,7 +76,7 @@ function describePageOfAnotherOrigin(given: () => ClientSystem): void {
       [url, init] as const,
     );
 
-  it("reads the flags, their ETag and the request's id", async () => {
+  it("reads the flags, their ETag and the request id", async () => {
     for (const base of bases()) {
       const answer = await fetchInPage(flagsUrl(base), {
         headers: { authorization: `Bearer ${tenant.clientKey}` },
@@ -84,12 +84,12 @@ function describePageOfAnotherOrigin(given: () => ClientSystem): void {
       expect(answer).toMatchObject({ status: 200, body: '{"flags":{"checkout":false}}' });
       expect(answer.etag).toMatch(/^".+"$/);
       expect(answer.requestId).toMatch(/./);
-      // A header that is not exposed stays hidden, so the others were shown on purpose.
+      // A header that is not exposed is hidden, so the other headers are exposed on purpose.
       expect(answer.date).toBeNull();
     }
   });
 
-  it("is told 304 when it asks with the ETag that it has", async () => {
+  it("receives 304 if it sends the current ETag", async () => {
     for (const base of bases()) {
       const headers = { authorization: `Bearer ${tenant.clientKey}` };
       const { etag } = await fetchInPage(flagsUrl(base), { headers });
@@ -100,7 +100,7 @@ function describePageOfAnotherOrigin(given: () => ClientSystem): void {
     }
   });
 
-  it("sends a user's context in every way that there is", async () => {
+  it("sends a user's context in every supported way", async () => {
     for (const base of bases()) {
       const authorization = `Bearer ${tenant.clientKey}`;
       const context = JSON.stringify({ id: "ada" });
@@ -123,7 +123,7 @@ function describePageOfAnotherOrigin(given: () => ClientSystem): void {
     }
   });
 
-  it("reads why it was refused", async () => {
+  it("reads the error of a rejected request", async () => {
     for (const base of bases()) {
       const rejected = await fetchInPage(flagsUrl(base), {
         headers: { authorization: "Bearer nonsense" },
@@ -159,23 +159,23 @@ function describePageOfAnotherOrigin(given: () => ClientSystem): void {
       );
       const received = () =>
         page.evaluate(() => (globalThis as unknown as { received: string }).received);
-      const heard = async (checkout: boolean) =>
+      const shows = async (checkout: boolean) =>
         (await received())
           .split("\n")
           .filter((line) => line.startsWith("data: "))
           .some((line) => JSON.parse(line.slice("data: ".length)).flags?.checkout === checkout);
       const enabled = round % 2 === 0;
-      await eventually(() => heard(!enabled));
+      await eventually(() => shows(!enabled));
       await must(`${gateway.url}/api/v1/flags/${flagId}`, {
         method: "PATCH",
         key: tenant.serverKey,
         body: { enabled },
       });
-      await eventually(() => heard(enabled));
+      await eventually(() => shows(enabled));
     }
   });
 
-  it("gets nothing from management", async () => {
+  it("cannot read management routes", async () => {
     const outcome = await page.evaluate(
       async ([target, key]) =>
         fetch(target, { headers: { authorization: `Bearer ${key}` } }).then(

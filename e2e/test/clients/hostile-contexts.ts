@@ -8,11 +8,10 @@ import { disturb } from "../../src/traffic/probe.ts";
 import { exchangeBytes, headerBytes, type RawRequest } from "../../src/traffic/raw-request.ts";
 
 /**
- * Contexts as nobody should send them, against an edge that is a process of its own: each is refused,
- * or evaluated as the contract says; the process lives, answers everybody else meanwhile, and does not
- * grow.
+ * Sends hostile contexts to an edge in its own process. Each is rejected, or evaluated as documented. The process stays
+ * alive, serves other requests at the usual speed, and does not grow.
  */
-/** The delay that a hostile request may cause. */
+/** Maximum delay that a hostile request may cause. */
 const quickMs = 250;
 const maxGrowthBytes = 200 * 1024 * 1024;
 const bodyLimitBytes = 64 * 1024;
@@ -46,7 +45,7 @@ const oddNames = [
   "polluted",
 ];
 
-/** Patterns that stall engines which try one way after another. */
+/** Patterns that stall backtracking engines. */
 const hostilePatterns = [
   "(a+)+$",
   "(a|a)*b",
@@ -87,7 +86,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
     await makeFlag("not-last", [{ attribute: "list", operator: "not_in", value: "last" }]);
     await makeFlag("plain", [{ attribute: "id", operator: "equals", value: "ordinary" }]);
     await eventually(async () => (await flagsFor({}))?.plain === false);
-    // What a first answer of each kind loads stays loaded.
+    // Code that is loaded for the first response of each kind stays loaded.
     await flagsFor({ method: "POST", body: JSON.stringify({ text: "a" }) });
     residentBytes = await resident();
   });
@@ -122,7 +121,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
     headers: bearer(),
   });
 
-  /** The answer's status and body, with everybody else served meanwhile as quickly as ever. */
+  /** Returns status and body of a request, while ordinary requests must be served at the usual speed. */
   async function ask(asked: Partial<RawRequest>): Promise<{ status: number; text: string }> {
     const whole = {
       method: "GET",
@@ -155,7 +154,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
     headers: { "x-user-context": headerBytes(context) },
   });
 
-  /** The flags that a body's context switches on; undefined when it is refused. */
+  /** Returns the flags that the context in a body switches on, or undefined if the context is rejected. */
   async function onFor(body: string): Promise<string[] | undefined> {
     const flags = await flagsFor(inBody(body));
     return flags && Object.keys(flags).filter((key) => flags[key]);
@@ -189,7 +188,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
       ],
     ];
 
-  describe.each(everywhere)("what is no context, in %s", (_place, limitBytes, send) => {
+  describe.each(everywhere)("an invalid context in %s", (_place, limitBytes, send) => {
     it.each([
       ["broken JSON", '{"a": '],
       ["a trailing comma", '{"a": 1,}'],
@@ -208,11 +207,11 @@ export function describeHostileContexts(given: () => ClientSystem): void {
       ],
       ["an object under an inherited name", '{"__proto__":{"polluted":"mine"}}'],
       ["an object within", '{"constructor":{"prototype":{"polluted":"mine"}}}'],
-      ["a number beyond all", '{"number":1e400}'],
-      ["a negative number beyond all", '{"number":-1e400}'],
+      ["a number beyond a double", '{"number":1e400}'],
+      ["a negative number beyond a double", '{"number":-1e400}'],
       ["a number of too many digits", `{"number":${"9".repeat(limitBytes - 20)}}`],
       ["a null in a list", '{"list":[null]}'],
-    ])("%s is refused", async (_what, json) => {
+    ])("%s is rejected", async (_what, json) => {
       expect(await statusAndCode(send(json))).toEqual([400, "VALIDATION_001"]);
     });
   });
@@ -232,8 +231,8 @@ export function describeHostileContexts(given: () => ClientSystem): void {
       ["a nesting of lists", `{"a":${deepList(32_000)}}`],
       ["a nesting of objects", deepObject(10_000)],
       ["inherited names with objects", '{"__proto__":{"polluted":"mine"},"constructor":{"a":1}}'],
-      ["a number beyond all", '{"number":1e400}'],
-    ])("with %s counts as one without it", async (_what, context) => {
+      ["a number beyond a double", '{"number":1e400}'],
+    ])("with %s is evaluated without it", async (_what, context) => {
       expect(await evaluate(context)).toEqual([]);
     });
 
@@ -252,38 +251,35 @@ export function describeHostileContexts(given: () => ClientSystem): void {
     ["white space", "e3 0="],
     ["an impossible length", "e30ab"],
     ["two alphabets", "e30-+/_="],
-    ["no object", Buffer.from("[]").toString("base64")],
-    ["no UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]).toString("base64")],
+    ["a list", Buffer.from("[]").toString("base64")],
+    ["invalid UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]).toString("base64")],
     ["base64 of base64", Buffer.from("e30=").toString("base64")],
-    ["nothing that was meant", "undefined"],
-  ])("base64 with %s is refused", async (_what, header) => {
+    ["the text undefined", "undefined"],
+  ])("base64 with %s is rejected", async (_what, header) => {
     expect(await statusAndCode(inHeader(header))).toEqual([400, "VALIDATION_001"]);
   });
 
-  describe("an attribute with a name that objects inherit, or that is odd otherwise", () => {
+  describe("an attribute with an inherited or unusual name", () => {
     const flagsNamed = oddNames.map((name, index) => ({ name, flag: flagOfName(index) }));
     const single = (name: string, value: string) => `{${JSON.stringify(name)}:"${value}"}`;
-    /** In a body's top level these two describe the user, as far as they are objects. */
-    it.each(flagsNamed)(
-      "is there for who sends it, and for nobody else: $name",
-      async ({ name, flag }) => {
-        expect(await onFor(single(name, "mine"))).toEqual(
-          name === "constructor" ? ["not-constructor", flag].toSorted() : [flag],
-        );
-        expect(await onFor(`{"user":{"attributes":${single(name, "mine")}}}`)).toContain(flag);
-        expect(await onFor(single(name, "other"))).not.toContain(flag);
-        expect(await onFor("{}")).toEqual([]);
-        expect(await onFor('{"id":"someone"}')).not.toContain(flag);
-      },
-    );
+    // At the top level of a body, `user` and `attributes` describe the user if they are objects.
+    it.each(flagsNamed)("is set only for users that have it: $name", async ({ name, flag }) => {
+      expect(await onFor(single(name, "mine"))).toEqual(
+        name === "constructor" ? ["not-constructor", flag].toSorted() : [flag],
+      );
+      expect(await onFor(`{"user":{"attributes":${single(name, "mine")}}}`)).toContain(flag);
+      expect(await onFor(single(name, "other"))).not.toContain(flag);
+      expect(await onFor("{}")).toEqual([]);
+      expect(await onFor('{"id":"someone"}')).not.toContain(flag);
+    });
 
-    it("is none to a negation either, when it was not sent", async () => {
+    it("is missing for a negated operator if it was not sent", async () => {
       expect(await onFor("{}")).not.toContain("not-constructor");
       expect(await onFor('{"constructor":"Object"}')).not.toContain("not-constructor");
       expect(await onFor('{"constructor":"mine"}')).toContain("not-constructor");
     });
 
-    it("works in a header like any other", async () => {
+    it("works in a header as any other attribute", async () => {
       const list = inheritedNames.map((name) => `${name}=mine`).join(",");
       const flags = await flagsFor({ headers: { "x-user-attributes": list } });
       for (const [index] of inheritedNames.entries()) expect(flags?.[flagOfName(index)]).toBe(true);
@@ -291,12 +287,12 @@ export function describeHostileContexts(given: () => ClientSystem): void {
     });
   });
 
-  describe("very much of something", () => {
+  describe("a very large context", () => {
     const names = Array.from({ length: 9_000 }, (_, index) =>
       String.fromCodePoint(0x21 + (index % 93), 0x21 + Math.floor(index / 93)),
     ).filter((name) => !/["\\]/.test(name));
 
-    it("is evaluated when it is many attributes, as many as fit into a body", async () => {
+    it("is evaluated with as many attributes as fit into a body", async () => {
       const fields = names.map((name) => `"${name}":1`).join(",");
       expect(names.length).toBeGreaterThan(8_500);
       expect(await onFor(`{${fields},"list":"last"}`)).toEqual(["has-last"]);
@@ -306,18 +302,18 @@ export function describeHostileContexts(given: () => ClientSystem): void {
       expect(flags?.["has-last"]).toBe(true);
     });
 
-    it("is refused when it is 10,000 attributes, which do not fit", async () => {
+    it("is rejected with 10,000 attributes, which do not fit", async () => {
       const fields = Array.from({ length: 10_000 }, (_, index) => `"a${index}":1`).join(",");
       expect(await statusAndCode(inBody(`{${fields}}`))).toEqual([413, "VALIDATION_002"]);
     });
 
-    it("is rejected when it is the same attribute again and again", async () => {
+    it("is rejected with many repetitions of one attribute", async () => {
       const fields = '"list":"last",'.repeat(4_000);
       const body = inBody(`{${fields}"list":"first"}`);
       expect(await statusAndCode(body)).toEqual([400, "VALIDATION_001"]);
     });
 
-    it("is evaluated when it is a long list", async () => {
+    it("is evaluated with a long list", async () => {
       const list = "1,".repeat(10_000);
       expect(await onFor(`{"list":[${list}"LAST"]}`)).toEqual(["has-last"]);
       expect(await onFor(`{"list":[${list}1]}`)).toEqual(["not-last"]);
@@ -325,7 +321,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
       expect(await onFor(`{"list":[${empty}"last"]}`)).toEqual(["has-last"]);
     });
 
-    it("is evaluated when it is a long text", async () => {
+    it("is evaluated with a long text", async () => {
       const text = "a".repeat(60_000);
       expect(await onFor(`{"text":"${text}the END"}`)).toEqual(["ends-so"]);
       expect(await onFor(`{"text":"${"\\u0130".repeat(10_000)}"}`)).toEqual([]);
@@ -335,10 +331,10 @@ export function describeHostileContexts(given: () => ClientSystem): void {
     });
   });
 
-  describe("texts that are odd", () => {
+  describe("unusual texts", () => {
     const insideHalf = (id: string) => (bucketOf("half", id) < 5_000 ? ["half"] : []);
 
-    it("are evaluated when surrogates in them have lost their other half", async () => {
+    it("are evaluated with unpaired surrogates", async () => {
       expect(await onFor('{"text":"\\ud800"}')).toEqual(["one-unit"]);
       expect(await onFor('{"\\udc00":"mine","list":["\\udfff","last"]}')).toEqual(["has-last"]);
       for (const id of ["\\ud800", "a\\udc00b", "\\ud800\\ud800"])
@@ -347,13 +343,13 @@ export function describeHostileContexts(given: () => ClientSystem): void {
         );
     });
 
-    it("are evaluated when there are NUL and control characters in them", async () => {
+    it("are evaluated with NUL and control characters", async () => {
       expect(await onFor('{"text":"\\u0000"}')).toEqual(["one-unit"]);
       expect(await onFor('{"text":"\\u0000\\u001f the end"}')).toEqual(["ends-so"]);
       expect(await onFor('{"id":"\\u0000"}')).toEqual(insideHalf("\0"));
     });
 
-    it("are refused by the parser when there is a NUL in a header", async () => {
+    it("are rejected by the parser with a NUL in a header", async () => {
       const answer = await exchangeBytes(
         edge.url,
         `GET ${flagsPath} HTTP/1.1\r\nHost: halyard\r\nX-User-ID: a\0b\r\n\r\n`,
@@ -361,7 +357,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
       expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     });
 
-    it("are attributes when their names are empty, but not in a list", async () => {
+    it("are attributes with empty names, except in a list", async () => {
       expect(await onFor('{"":"mine"}')).toEqual([]);
       expect(await onFor('{"":"mine","list":"last"}')).toEqual(["has-last"]);
       const list = (text: string) => ({ headers: { "x-user-attributes": text } });
@@ -370,7 +366,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
     });
   });
 
-  it("numbers at the edge of what there is are evaluated", async () => {
+  it("numbers at the limits of a double are evaluated", async () => {
     expect(await onFor('{"number":1e308}')).toEqual(["large-number"]);
     expect(await onFor('{"number":1.7976931348623157e308}')).toEqual(["large-number"]);
     expect(await onFor('{"number":"1e308"}')).toEqual(["large-number"]);
@@ -385,7 +381,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
     expect(await onFor('{"id":12345678901234567890}')).toEqual(insideHalf ? ["half"] : []);
   });
 
-  describe("headers about the user", () => {
+  describe("headers with the user", () => {
     const filler = (bytes: number) => "a".repeat(bytes);
 
     it("may have 16 KiB together, and no byte more", async () => {
@@ -411,7 +407,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
       }
     });
 
-    it("are refused with all others when there is more than a server takes", async () => {
+    it("are rejected with all other headers if they exceed the server's limit", async () => {
       const headers = { "x-user-id": filler(40_000) };
       expect(await statusAndCode({ headers })).toEqual([413, "VALIDATION_002"]);
       const many = Object.fromEntries(
@@ -420,7 +416,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
       expect(await statusAndCode({ headers: many })).toEqual([413, "VALIDATION_002"]);
     });
 
-    it("are joined when they come twice, as HTTP says", async () => {
+    it("are joined when repeated, as HTTP defines", async () => {
       const twice = (name: string, ...values: string[]) => ask({ headers: { [name]: values } });
       const on = ({ text }: { text: string }) =>
         Object.entries(JSON.parse(text).flags as Record<string, boolean>)
@@ -455,7 +451,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
       ["a back-reference", regex("(a)\\1")],
       ["a pattern that is too long", regex("a".repeat(501))],
       ["a pattern without an end", regex("(")],
-    ])("with %s is refused", async (_what, condition) => {
+    ])("with %s is rejected", async (_what, condition) => {
       const { status, body } = await createFlag(settingsWith(condition));
       expect([status, body.error.code]).toEqual([400, "VALIDATION_001"]);
       expect(body.error.message).toContain("/targeting_rules/0/conditions/0");
@@ -465,7 +461,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
       return { attribute: "text", operator: "matches_regex", value };
     }
 
-    it("with a hostile pattern never stalls the edge, whatever is searched", async () => {
+    it("with a hostile pattern never stalls the edge, regardless of the text", async () => {
       for (const [index, pattern] of hostilePatterns.entries())
         await makeFlag(`hostile-${index}`, [{ ...regex(pattern), attribute: "hostile" }]);
       await eventually(async () => {
@@ -485,7 +481,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
       expect(await onFor('{"hostile":"=x"}')).toEqual(["hostile-2", "hostile-6"]);
     });
 
-    it("in as many conditions as a flag may have is evaluated without a stall", async () => {
+    it("with the maximum number of conditions is evaluated without a stall", async () => {
       const conditions = (rule: number) =>
         Array.from({ length: 50 }, (_, index) => ({
           attribute: "many",
@@ -504,7 +500,7 @@ export function describeHostileContexts(given: () => ClientSystem): void {
     });
   });
 
-  it("all of it at once ends no process, and is not kept", async () => {
+  it("all of these together end no process, and leave nothing in memory", async () => {
     const bodies = [
       "[".repeat(bodyLimitBytes),
       deepObject(10_000),

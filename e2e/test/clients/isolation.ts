@@ -17,9 +17,9 @@ import { type Operation, operations } from "../../src/traffic/openapi.ts";
 import { type RawRequest, sendRaw } from "../../src/traffic/raw-request.ts";
 
 /**
- * Isolation of tenants and environments over all routes. The table consists of every operation of the public
- * document, which is generated from the route contracts, with every mixture of the caller's ids and of ids of
- * another organization or project. A new route is part of it as soon as it exists.
+ * Tests the isolation of tenants and environments over all routes. The table consists of every operation of the OpenAPI
+ * document, which is generated from the route contracts, with every mixture of the caller's ids and of ids of another
+ * organization or project. New routes are therefore included.
  */
 type Row = { what: string; asked: RawRequest; expected: string };
 
@@ -45,7 +45,7 @@ function parametersOf({ pathParameters, queryParameters }: Operation): string[] 
   return [...pathParameters, ...queryParameters.map(({ name }) => name)];
 }
 
-/** All non-empty subsets. */
+/** Returns all non-empty subsets. */
 function subsetsOf<T>(items: readonly T[]): T[][] {
   const [first, ...rest] = items;
   if (first === undefined) return [];
@@ -75,7 +75,7 @@ export function describeIsolation(given: () => ClientSystem): void {
   });
   afterAll(() => receiver?.close());
 
-  /** The callers of an operation, by name. The operator is one where the operation accepts it. */
+  /** Returns the callers of an operation, by name, including the operator if the operation accepts it. */
   function callersOf({ accepts }: Operation): [string, string][] {
     const keys: [string, string][] = [
       ["serverKey", mine.serverKey],
@@ -105,13 +105,13 @@ export function describeIsolation(given: () => ClientSystem): void {
     };
   }
 
-  /** True when all ids of a path belong to one tenant, so that the operator finds the resource. */
+  /** Returns whether all ids of a path belong to one tenant, so that the operator finds the resource. */
   const belongTogether = (operation: Operation, ids: Record<string, string>) =>
     [mine, sibling, theirs].some((tenant) =>
       operation.pathParameters.every((name) => ids[name] === idsOf(tenant)[name]),
     );
 
-  /** An `environment_only` key gets 403 to every webhook of its project, whether the webhook exists or not. */
+  /** An `environment_only` key receives 403 for every webhook of its project, whether the webhook exists or not. */
   const isForbiddenWebhook = (caller: string, { path }: Operation, ids: Record<string, string>) =>
     caller === "environmentOnlyKey" &&
     path.includes("/webhooks/") &&
@@ -135,7 +135,7 @@ export function describeIsolation(given: () => ClientSystem): void {
     return rows;
   }
 
-  /** Sends the requests of all rows, and returns the unexpected answers. */
+  /** Sends the requests of all rows, and returns the unexpected responses. */
   async function complaints(rows: readonly Row[]): Promise<string[]> {
     const found: string[] = [];
     const remaining = [...rows];
@@ -166,7 +166,7 @@ export function describeIsolation(given: () => ClientSystem): void {
     expect(await complaints(rows)).toEqual([]);
   });
 
-  it("answers 404 to ids of another organization or project, with every kind of key", async () => {
+  it("returns 404 for ids of another organization or project, with every kind of key", async () => {
     const rows = withIds.flatMap(rowsOf);
     const before = await databaseContent(system.sql);
     expect(rows.length).toBeGreaterThan(300);
@@ -174,7 +174,7 @@ export function describeIsolation(given: () => ClientSystem): void {
     expect(await databaseContent(system.sql)).toEqual(before);
   });
 
-  it("answers 404 to a flag key of another organization or project", async () => {
+  it("returns 404 for a flag key of another organization or project", async () => {
     const askedFor = (flagKey: string, expected: string): Row[] =>
       evaluations.flatMap((operation) =>
         [mine.serverKey, mine.environmentOnlyKey, mine.clientKey].map((token) => ({
@@ -197,7 +197,7 @@ export function describeIsolation(given: () => ClientSystem): void {
     expect(await complaints(askedFor("my-flag", "200 "))).toEqual([]);
   });
 
-  it("filters by an id of another organization or project as by an unknown one", async () => {
+  it("treats an id of another organization or project in a filter as unknown", async () => {
     for (const operation of byFilter)
       for (const { name } of operation.queryParameters.filter((each) => each.name in filters))
         for (const token of [mine.serverKey, mine.environmentOnlyKey]) {
@@ -216,7 +216,7 @@ export function describeIsolation(given: () => ClientSystem): void {
   });
 
   describe("and an environment_only key", () => {
-    /** Reads the state of the other environment and the settings that environments share. */
+    /** Reads the state of the other environment, and the settings that environments share. */
     async function readRest() {
       const read = (path: string, key: string) => must(gateway.url + path, { key });
       const project = `/api/v1/projects/${mine.projectId}`;
@@ -234,7 +234,7 @@ export function describeIsolation(given: () => ClientSystem): void {
       };
     }
 
-    it("changes nothing of the other environment, nor of the project as a whole", async () => {
+    it("changes nothing in the other environment or in the project as a whole", async () => {
       await must(`${gateway.url}/api/v1/flags/${mine.flagId}`, {
         method: "PATCH",
         key: mine.otherServerKey,
@@ -244,7 +244,7 @@ export function describeIsolation(given: () => ClientSystem): void {
       expect(before.values).toEqual([["my-flag", true]]);
       const answers = new Map<string, number>();
       const { otherEnvironmentId } = mine;
-      const edgeIsStopping = { envId: otherEnvironmentId, environmentId: otherEnvironmentId };
+      const otherEnvironment = { envId: otherEnvironmentId, environmentId: otherEnvironmentId };
       const creates = all.filter(
         ({ method, path }) => method === "POST" && path === "/api/v1/flags",
       );
@@ -252,7 +252,7 @@ export function describeIsolation(given: () => ClientSystem): void {
         ...creates,
         ...writes.filter(({ accepts }) => accepts.has("serverKey")),
       ])
-        for (const ids of [idsOf(mine), { ...idsOf(mine), ...edgeIsStopping }]) {
+        for (const ids of [idsOf(mine), { ...idsOf(mine), ...otherEnvironment }]) {
           const asked = request(operation, mine.environmentOnlyKey, ids);
           if (answers.has(`${operation.method} ${asked.path}`)) continue;
           const { status, text } = await sendRaw(gateway.url, asked);

@@ -21,7 +21,7 @@ import {
 import { type CreatedFlag, createFlags } from "../../src/traffic/changes.ts";
 import { onThisMachine } from "../../src/traffic/promised-time.ts";
 
-/** What the contract promises: a moment later, within one second at the latest. */
+/** Time within which changes must be in effect, as documented. */
 const promisedMs = 1_000;
 
 export function describeStories(given: () => ClientSystem): void {
@@ -37,7 +37,7 @@ export function describeStories(given: () => ClientSystem): void {
   });
 
   const api = (path: string) => `${gateway.url}/api/v1/${path}`;
-  /** Every way in that an SDK may take. */
+  /** Returns all addresses that an SDK may use. */
   const addresses = () => [gateway.url, ...system.edges.map((edge) => edge.url)];
 
   async function open(url: string, key: string): Promise<EventStream> {
@@ -55,7 +55,7 @@ export function describeStories(given: () => ClientSystem): void {
 
   const ordinaryRequest = () => fetch(`${system.edges[0]?.url}/healthz`);
 
-  /** Holds within the promised time, counted from now. */
+  /** Waits until a condition holds, at most for the documented time. */
   async function soon(because: string, question: () => Promise<boolean>): Promise<void> {
     const withinMs = await onThisMachine(promisedMs, ordinaryRequest);
     await eventually(question, { withinMs, because });
@@ -76,7 +76,7 @@ export function describeStories(given: () => ClientSystem): void {
     must(api(`flags/${flag?.id}`), { method: "PATCH", key: tenant.serverKey, body: { enabled } });
 
   describe("the operator deletes a project", () => {
-    it("ends its keys, streams and flags within the promised time, and no other project's", async () => {
+    it("ends its keys, streams and flags within the documented time, and those of no other project", async () => {
       const tenant = await createTenant(gateway.url, { name: "Deleting" });
       const { organizationId, userId, projectId } = tenant;
       const other = await createProject(gateway.url, { organizationId, userId, name: "Other" });
@@ -109,7 +109,7 @@ export function describeStories(given: () => ClientSystem): void {
       expect(staying.events.at(-1)?.data).toEqual({ flags: { kept: true } });
     });
 
-    it("deletes its webhooks and schedules and cancels its deliveries, and no other project's", async () => {
+    it("deletes its webhooks and schedules and cancels its deliveries, and those of no other project", async () => {
       const tenant = await createTenant(gateway.url, { name: "Ending" });
       const { organizationId, userId, projectId } = tenant;
       const other = await createProject(gateway.url, { organizationId, userId, name: "Other" });
@@ -125,7 +125,7 @@ export function describeStories(given: () => ClientSystem): void {
 
     const retrying = { webhooks: 1, schedules: 1, deliveries: ["retrying"] };
 
-    /** Creates a flag with a schedule, and a webhook with a delivery that is retried. */
+    /** Creates a flag with a schedule, and a webhook with a delivery that is being retried. */
     async function scheduleAndRetry(tenant: Tenant): Promise<void> {
       const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
       const receiver = await startReceiver();
@@ -142,7 +142,7 @@ export function describeStories(given: () => ClientSystem): void {
       await becomes(tenant, retrying);
     }
 
-    /** Waits for what dispatchers and schedulers store of a project. */
+    /** Waits until the dispatchers and schedulers have stored this state of a project. */
     const becomes = ({ projectId, environmentId }: Tenant, expected: object) =>
       eventually(
         async () => {
@@ -160,8 +160,8 @@ export function describeStories(given: () => ClientSystem): void {
       );
   });
 
-  describe("someone flips a flag over HTTP", () => {
-    it("is seen by every SDK, polling or streaming", async () => {
+  describe("a flag that is switched over HTTP", () => {
+    it("reaches every SDK, polling or streaming", async () => {
       const tenant = await createTenant(gateway.url, { name: "Flipping" });
       const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout", "search"]);
       const opened = await Promise.all(
@@ -174,7 +174,7 @@ export function describeStories(given: () => ClientSystem): void {
       await switchOn(tenant, flag);
       await Promise.all(
         addresses().map((url) =>
-          soon(`${url} answers the new value`, async () => {
+          soon(`${url} returns the new value`, async () => {
             const values = await valuesAt(url, tenant.clientKey);
             return typeof values === "object" && values.checkout === true;
           }),
@@ -200,23 +200,23 @@ export function describeStories(given: () => ClientSystem): void {
       });
     });
 
-    it("is told to another environment's SDKs only when it is meant for them", async () => {
+    it("reaches the SDKs of another environment only if it was switched there", async () => {
       const tenant = await createTenant(gateway.url, { name: "Environments" });
       const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
-      const edgeIsStopping = `flags/${flag?.id}/environments/${tenant.otherEnvironmentId}`;
-      await must(api(edgeIsStopping), {
+      const otherState = `flags/${flag?.id}/environments/${tenant.otherEnvironmentId}`;
+      await must(api(otherState), {
         method: "PATCH",
         key: tenant.serverKey,
         body: { enabled: true },
       });
-      await soon("the other environment has it on", async () => {
+      await soon("it is on in the other environment", async () => {
         const values = await valuesAt(gateway.url, tenant.otherServerKey);
         return typeof values === "object" && values.checkout === true;
       });
       expect(await valuesAt(gateway.url, tenant.clientKey)).toEqual({ checkout: false });
     });
 
-    it("leaves an SDK that asks with its ETag alone until there is news", async () => {
+    it("is not sent to an SDK with the current ETag until it changes", async () => {
       const tenant = await createTenant(gateway.url, { name: "ETags" });
       const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
       const url = api("sdk/flags");
@@ -228,17 +228,17 @@ export function describeStories(given: () => ClientSystem): void {
       const again = { key: tenant.clientKey, headers: { "if-none-match": etag } };
       expect((await call(url, again)).status).toBe(304);
       await switchOn(tenant, flag);
-      await soon("there is news", async () => (await call(url, again)).status === 200);
+      await soon("the values have changed", async () => (await call(url, again)).status === 200);
     });
 
-    it("takes a flag out of every answer when it is deleted", async () => {
+    it("disappears from every response when it is deleted", async () => {
       const tenant = await createTenant(gateway.url, { name: "Deleting" });
       const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
       const stream = await open(gateway.url, tenant.clientKey);
       await must(api(`flags/${flag?.id}`), { method: "DELETE", key: tenant.serverKey });
       await Promise.all(
         addresses().map((url) =>
-          soon(`${url} no longer names it`, async () => {
+          soon(`${url} no longer has it`, async () => {
             const values = await valuesAt(url, tenant.clientKey);
             return typeof values === "object" && !("checkout" in values);
           }),
@@ -254,14 +254,14 @@ export function describeStories(given: () => ClientSystem): void {
     });
   });
 
-  describe("something was just created", () => {
+  describe("a resource that was just created", () => {
     it("works everywhere within a second", async () => {
       const tenant = await createTenant(gateway.url, { name: "Created" });
       const issued = await issue(tenant);
       await Promise.all(
         addresses().map((url) =>
           soon(
-            `${url} knows the key`,
+            `${url} has the key`,
             async () => typeof (await valuesAt(url, issued.key)) === "object",
           ),
         ),
@@ -269,7 +269,7 @@ export function describeStories(given: () => ClientSystem): void {
       const server = await issue(tenant, { kind: "server" });
       await Promise.all(
         system.managements.map(({ url }) =>
-          soon(`${url} knows the key`, async () => {
+          soon(`${url} has the key`, async () => {
             return (await call(`${url}/api/v1/flags`, { key: server.key })).status === 200;
           }),
         ),
@@ -277,7 +277,7 @@ export function describeStories(given: () => ClientSystem): void {
       await createFlags(gateway.url, server.key, ["brand-new"]);
       await Promise.all(
         addresses().map((url) =>
-          soon(`${url} knows the flag`, async () => {
+          soon(`${url} has the flag`, async () => {
             const values = await valuesAt(url, issued.key);
             return typeof values === "object" && values["brand-new"] === false;
           }),
@@ -286,11 +286,11 @@ export function describeStories(given: () => ClientSystem): void {
     });
   });
 
-  describe("a key ends", () => {
+  describe("a key that ends", () => {
     const rejectedEverywhere = (key: string) =>
       Promise.all(
         addresses().map((url) =>
-          soon(`${url} refuses the key`, async () => (await valuesAt(url, key)) === 401),
+          soon(`${url} rejects the key`, async () => (await valuesAt(url, key)) === 401),
         ),
       );
 
@@ -317,7 +317,7 @@ export function describeStories(given: () => ClientSystem): void {
       await Promise.all([rejectedEverywhere(issued.key), closedWithin(opened, promisedMs)]);
     });
 
-    it("stops within a second when it is rotated, while the new one works", async () => {
+    it("stops within a second when it is rotated, while the new key works", async () => {
       const tenant = await createTenant(gateway.url, { name: "Rotated" });
       const issued = await issue(tenant, { kind: "server" });
       const opened = await openedEverywhere(issued.key);
@@ -327,13 +327,13 @@ export function describeStories(given: () => ClientSystem): void {
       });
       await Promise.all([rejectedEverywhere(issued.key), closedWithin(opened, promisedMs)]);
       for (const { url } of system.managements)
-        await soon(`${url} refuses the key`, async () => {
+        await soon(`${url} rejects the key`, async () => {
           return (await call(`${url}/api/v1/flags`, { key: issued.key })).status === 401;
         });
       for (const url of addresses()) expect(await valuesAt(url, next.key)).toEqual({});
     });
 
-    it("goes on for the overlap when it is rotated with one", async () => {
+    it("remains valid for the overlap when it is rotated with one", async () => {
       const tenant = await createTenant(gateway.url, { name: "Overlap" });
       const issued = await issue(tenant);
       const opened = await openedEverywhere(issued.key);
@@ -349,9 +349,9 @@ export function describeStories(given: () => ClientSystem): void {
       await rejectedEverywhere(issued.key);
     });
 
-    it("stops within a second of its expiry, also on an edge that is cut off from NATS", async () => {
+    it("stops within a second of its expiry, even on an edge that is disconnected from NATS", async () => {
       const tenant = await createTenant(gateway.url, { name: "Expired" });
-      // Enough for the streams to be opened also on a busy machine.
+      // Long enough to open the streams, even on a busy machine.
       const lifetimeMs = 6_000;
       const expiresAt = new Date(Date.now() + lifetimeMs);
       const issued = await issue(tenant, { expires_at: expiresAt.toISOString() });
@@ -367,8 +367,8 @@ export function describeStories(given: () => ClientSystem): void {
     });
   });
 
-  describe("an edge is told to stop", () => {
-    it("sends its streams elsewhere and ends in order", async () => {
+  describe("an edge that is stopped", () => {
+    it("closes its streams, so that they reconnect to another edge, and exits in order", async () => {
       const tenant = await createTenant(gateway.url, { name: "Draining" });
       const edge = system.edges[1] as Edge;
       await eventually(
@@ -377,7 +377,7 @@ export function describeStories(given: () => ClientSystem): void {
       const stream = await open(edge.url, tenant.clientKey);
       expect(await edge.process.stop()).toBe(0);
       await stream.ended;
-      await soon("the gateway turns to the other edge", async () => {
+      await soon("the gateway uses the other edge", async () => {
         return typeof (await valuesAt(gateway.url, tenant.clientKey)) === "object";
       });
       await edge.start();

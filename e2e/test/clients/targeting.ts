@@ -19,7 +19,7 @@ import {
   ways,
 } from "../../src/traffic/users.ts";
 
-/** What the contract promises: a moment later, within one second at the latest. */
+/** Time within which changes must be in effect, as documented. */
 const promisedMs = 1_000;
 const atOnce = 16;
 
@@ -41,7 +41,7 @@ export function describeTargeting(given: () => ClientSystem): void {
 
   type Flag = { id: string; key: string };
 
-  /** Makes a flag that is on, and waits until every edge knows it. */
+  /** Creates a flag that is on, and waits until every edge has it. */
   async function makeFlag(tenant: Tenant, key: string, settings: object): Promise<Flag> {
     const flag = await must(`${gateway.url}/api/v1/flags`, {
       method: "POST",
@@ -50,7 +50,7 @@ export function describeTargeting(given: () => ClientSystem): void {
     });
     await Promise.all(
       addresses().map((url) =>
-        soon(`${url} knows ${key}`, async () => {
+        soon(`${url} has ${key}`, async () => {
           return (await askEvaluate(url, tenant.clientKey, { flag: key })).status === 200;
         }),
       ),
@@ -65,7 +65,7 @@ export function describeTargeting(given: () => ClientSystem): void {
       body: settings,
     });
 
-  /** With all the time that a busy machine may need; that it is a second is asserted in one place. */
+  /** Waits without the documented time limit, which is asserted in one test only. */
   async function soon(because: string, question: () => Promise<boolean>): Promise<void> {
     await eventually(question, { because });
   }
@@ -99,7 +99,7 @@ export function describeTargeting(given: () => ClientSystem): void {
     return stream;
   }
 
-  const told = (stream: EventStream) =>
+  const sent = (stream: EventStream) =>
     stream.events.filter(({ event }) => event === "flags").map(({ data }) => data);
 
   describe("20 % of Germany", () => {
@@ -114,7 +114,7 @@ export function describeTargeting(given: () => ClientSystem): void {
       });
     });
 
-    it.each(ways)("is decided by who asks, said in %s", async (_way, say) => {
+    it.each(ways)("depends on the user, sent in %s", async (_way, say) => {
       for (const url of addresses()) {
         const value = (user: User) => valueAt(url, tenant.clientKey, key, say(user));
         expect(await value({ id: inside, country: "DE" })).toBe(true);
@@ -125,7 +125,7 @@ export function describeTargeting(given: () => ClientSystem): void {
       }
     });
 
-    it("is nothing for those of whom nothing is known", async () => {
+    it("is off for users without the required attributes", async () => {
       for (const url of addresses()) {
         expect(await valueAt(url, tenant.clientKey, key)).toBe(false);
         expect(await valueAt(url, tenant.clientKey, key, { method: "POST", body: {} })).toBe(false);
@@ -136,7 +136,7 @@ export function describeTargeting(given: () => ClientSystem): void {
       }
     });
 
-    it("comes with its reason", async () => {
+    it("is explained by its reason", async () => {
       expect(await reasonFor(tenant, key, { id: inside, country: "DE" })).toEqual([true, "split"]);
       expect(await reasonFor(tenant, key, { id: outside, country: "DE" })).toEqual([
         false,
@@ -149,7 +149,7 @@ export function describeTargeting(given: () => ClientSystem): void {
     });
   });
 
-  describe("the same user described in several ways at once", () => {
+  describe("the same user sent in several ways", () => {
     const sources = ["body", "context", "header", "query"] as const;
     let tenant: Tenant;
     beforeAll(async () => {
@@ -161,8 +161,8 @@ export function describeTargeting(given: () => ClientSystem): void {
           });
     });
 
-    /** Who was believed about each attribute. */
-    async function believed(said: Said): Promise<string[]> {
+    /** Returns which source was used for each attribute. */
+    async function readFrom(said: Said): Promise<string[]> {
       const { body } = await askFlags(gateway.url, tenant.clientKey, said);
       return Object.keys(body.flags).filter((flag) => body.flags[flag]);
     }
@@ -175,37 +175,37 @@ export function describeTargeting(given: () => ClientSystem): void {
     };
     const query = "user_id=query";
 
-    it("is believed in the order body, X-User-Context, other headers, query", async () => {
+    it("is read in the order body, X-User-Context, other headers, query", async () => {
       const context = { "x-user-context": JSON.stringify(all("context")) };
       const said = { method: "POST", headers: { ...context, ...header }, query };
-      expect(await believed({ ...said, body: all("body") })).toEqual([
+      expect(await readFrom({ ...said, body: all("body") })).toEqual([
         "email-by-body",
         "id-by-body",
         "plan-by-body",
       ]);
-      expect(await believed({ ...said, body: {} })).toEqual([
+      expect(await readFrom({ ...said, body: {} })).toEqual([
         "email-by-context",
         "id-by-context",
         "plan-by-context",
       ]);
-      expect(await believed({ headers: header, query })).toEqual([
+      expect(await readFrom({ headers: header, query })).toEqual([
         "email-by-header",
         "id-by-header",
         "plan-by-header",
       ]);
-      expect(await believed({ query })).toEqual(["id-by-query"]);
+      expect(await readFrom({ query })).toEqual(["id-by-query"]);
     });
 
-    it("is put together attribute by attribute", async () => {
+    it("is merged attribute by attribute", async () => {
       const headers = { ...header, "x-user-context": JSON.stringify({ email: "context" }) };
       expect(
-        await believed({ method: "POST", headers, query, body: { user_id: "body", plan: null } }),
+        await readFrom({ method: "POST", headers, query, body: { user_id: "body", plan: null } }),
       ).toEqual(["email-by-context", "id-by-body", "plan-by-header"]);
     });
   });
 
   describe("a change of the rules", () => {
-    it("counts everywhere within the second that is promised", async () => {
+    it("is in effect everywhere within the documented second", async () => {
       const tenant = await createTenant(gateway.url, { name: "Within a second" });
       const flag = await makeFlag(tenant, "prompt", {
         targeting_rules: [{ conditions: [germans] }],
@@ -229,7 +229,7 @@ export function describeTargeting(given: () => ClientSystem): void {
   });
 
   describe("a rollout that is raised", () => {
-    it("takes nobody out, and lets about as many in as it says", async () => {
+    it("excludes no user, and includes about the given percentage", async () => {
       const tenant = await createTenant(gateway.url, { name: "Raised" });
       const flag = await makeFlag(tenant, "gradual", { rollout_percentage: 10 });
       const ids = Array.from({ length: 1_000 }, (_, number) => `person-${number}`);
@@ -256,7 +256,7 @@ export function describeTargeting(given: () => ClientSystem): void {
       const after = await insiders();
 
       expect([...before].filter((id) => !after.has(id))).toEqual([]);
-      // Six standard deviations on either side.
+      // Six standard deviations on each side.
       expect(before.size).toBeGreaterThan(100 - 57);
       expect(before.size).toBeLessThan(100 + 57);
       expect(after.size).toBeGreaterThan(350 - 90);
@@ -264,8 +264,8 @@ export function describeTargeting(given: () => ClientSystem): void {
     });
   });
 
-  describe("rules in their order", () => {
-    it("let staff in always, and 5 % of everyone else", async () => {
+  describe("ordered rules", () => {
+    it("include staff always, and 5 % of everyone else", async () => {
       const tenant = await createTenant(gateway.url, { name: "Staff" });
       const key = "preview";
       await makeFlag(tenant, key, {
@@ -290,7 +290,7 @@ export function describeTargeting(given: () => ClientSystem): void {
       expect(await reasonFor(tenant, key, {})).toEqual([false, "split"]);
     });
 
-    it("keep those out whom a rule denies, whatever comes after it", async () => {
+    it("exclude users by a rule that denies, regardless of later rules", async () => {
       const tenant = await createTenant(gateway.url, { name: "Denied" });
       const key = "payments";
       await makeFlag(tenant, key, {
@@ -327,8 +327,8 @@ export function describeTargeting(given: () => ClientSystem): void {
         targeting_rules: [{ conditions: [{ ...germans, value: country }] }],
       });
       const flag = await makeFlag(tenant, key, rulesFor("DE"));
-      const edgeIsStopping = `flags/${flag.id}/environments/${tenant.otherEnvironmentId}`;
-      await must(`${gateway.url}/api/v1/${edgeIsStopping}`, {
+      const otherState = `flags/${flag.id}/environments/${tenant.otherEnvironmentId}`;
+      await must(`${gateway.url}/api/v1/${otherState}`, {
         method: "PATCH",
         key: tenant.serverKey,
         body: rulesFor("FR"),
@@ -355,7 +355,7 @@ export function describeTargeting(given: () => ClientSystem): void {
       await makeFlag(tenant, "gamma", {});
     });
 
-    it("gets the same values and the same tag from every edge", async () => {
+    it("receives the same values and the same tag from every edge", async () => {
       for (let number = 0; number < 20; number += 1) {
         const said = asContext({ id: `someone-${number}`, country: number % 2 ? "DE" : "FR" });
         const answers = await Promise.all(
@@ -370,7 +370,7 @@ export function describeTargeting(given: () => ClientSystem): void {
       }
     });
 
-    it("has a tag that says its values, not who it is", async () => {
+    it("has a tag that depends on its values, not on its identity", async () => {
       const inside = idBetween("alpha", 0, 50);
       const german = asContext({ id: inside, country: "DE" });
       const tagOf = async (said: Said) =>
@@ -382,7 +382,7 @@ export function describeTargeting(given: () => ClientSystem): void {
       expect(await tagOf({})).not.toBe(etag);
     });
 
-    it("is left alone while its own values stand, and only then", async () => {
+    it("receives 304 as long as its own values are unchanged", async () => {
       const inside = idBetween("alpha", 0, 50);
       const german = { id: inside, country: "DE" };
       const { headers } = await askFlags(gateway.url, tenant.clientKey, asContext(german));
@@ -400,7 +400,7 @@ export function describeTargeting(given: () => ClientSystem): void {
     });
   });
 
-  describe("a client that listens", () => {
+  describe("a client with a stream", () => {
     const german = { id: "g", country: "DE" };
     const french = { id: "f", country: "FR" };
     const rulesFor = (...countries: string[]) => ({
@@ -408,7 +408,7 @@ export function describeTargeting(given: () => ClientSystem): void {
     });
     const switched = { attribute: "switch", operator: "equals", value: "on" };
 
-    it("hears its own values first, and then only what changes for it", async () => {
+    it("receives its own values first, and then only changes for it", async () => {
       const tenant = await createTenant(gateway.url, { name: "Listening" });
       const flag = await makeFlag(tenant, "menu", rulesFor("DE"));
       const marker = await makeFlag(tenant, "marker", { enabled: false });
@@ -417,29 +417,29 @@ export function describeTargeting(given: () => ClientSystem): void {
           open(url, tenant.clientKey, { user: german }),
           open(url, tenant.clientKey, { user: french }),
         ]);
-        expect(told(forGerman)).toEqual([{ flags: { marker: false, menu: true } }]);
-        expect(told(forFrench)).toEqual([{ flags: { marker: false, menu: false } }]);
+        expect(sent(forGerman)).toEqual([{ flags: { marker: false, menu: true } }]);
+        expect(sent(forFrench)).toEqual([{ flags: { marker: false, menu: false } }]);
 
         await change(tenant, flag, rulesFor("DE", "FR"));
-        await eventually(() => told(forFrench).length === 2);
+        await eventually(() => sent(forFrench).length === 2);
         await change(tenant, flag, rulesFor("FR"));
         await eventually(() => valuesOf(forGerman, "menu").at(-1) === false);
         await change(tenant, flag, { targeting_rules: [{ conditions: [switched] }] });
         await change(tenant, flag, rulesFor("DE"));
-        // Nobody is passed over: this change is for both, and comes after all others.
+        // This change is for both clients and comes after all others, so both must have received everything.
         await change(tenant, marker, { enabled: true });
         for (const stream of [forGerman, forFrench])
-          await eventually(() => JSON.stringify(told(stream)).includes('"marker":true'));
+          await eventually(() => JSON.stringify(sent(stream)).includes('"marker":true'));
 
         expect(valuesOf(forGerman, "menu")).toEqual([true, false, true]);
         expect(valuesOf(forFrench, "menu")).toEqual([false, true, false]);
         for (const stream of [forGerman, forFrench])
-          for (const data of told(stream).slice(1))
+          for (const data of sent(stream).slice(1))
             expect(Object.keys((data as { flags: object }).flags)).toHaveLength(1);
         await change(tenant, marker, { enabled: false });
         await Promise.all(
           addresses().map((other) =>
-            soon("all is as before", async () => {
+            soon("the flag is off again", async () => {
               return (await valueAt(other, tenant.clientKey, "marker")) === false;
             }),
           ),
@@ -447,14 +447,14 @@ export function describeTargeting(given: () => ClientSystem): void {
       }
     });
 
-    /** What a stream has said about one flag, one after another. */
+    /** Returns the values that a stream has sent for one flag, in order. */
     function valuesOf(stream: EventStream, flag: string): boolean[] {
-      return told(stream)
+      return sent(stream)
         .map((data) => (data as { flags: Record<string, boolean> }).flags[flag])
         .filter((value) => value !== undefined);
     }
 
-    it("hears of one change what it means for itself", async () => {
+    it("receives the effect of a change on its own values", async () => {
       const tenant = await createTenant(gateway.url, { name: "Both ways" });
       const flag = await makeFlag(tenant, "menu", rulesFor("DE"));
       const opened = await Promise.all(
@@ -466,21 +466,21 @@ export function describeTargeting(given: () => ClientSystem): void {
       );
       await change(tenant, flag, rulesFor("FR"));
       for (const { forGerman, forFrench } of opened) {
-        await eventually(() => told(forGerman).length === 2 && told(forFrench).length === 2);
-        expect(told(forGerman)).toEqual([{ flags: { menu: true } }, { flags: { menu: false } }]);
-        expect(told(forFrench)).toEqual([{ flags: { menu: false } }, { flags: { menu: true } }]);
+        await eventually(() => sent(forGerman).length === 2 && sent(forFrench).length === 2);
+        expect(sent(forGerman)).toEqual([{ flags: { menu: true } }, { flags: { menu: false } }]);
+        expect(sent(forFrench)).toEqual([{ flags: { menu: false } }, { flags: { menu: true } }]);
       }
       await makeFlag(tenant, "new", {});
       for (const { withoutContext } of opened) {
-        await eventually(() => told(withoutContext).length > 1);
-        expect(told(withoutContext)).toEqual([
+        await eventually(() => sent(withoutContext).length > 1);
+        expect(sent(withoutContext)).toEqual([
           { flags: { menu: false } },
           { flags: { new: true } },
         ]);
       }
     });
 
-    it("is not told again what it knows when it comes back", async () => {
+    it("does not receive known values again when it reconnects", async () => {
       const tenant = await createTenant(gateway.url, { name: "Coming back" });
       const flag = await makeFlag(tenant, "menu", rulesFor("DE"));
       const stream = await open(gateway.url, tenant.clientKey, { user: german });
@@ -492,21 +492,21 @@ export function describeTargeting(given: () => ClientSystem): void {
       for (const url of addresses()) {
         const again = await open(url, tenant.clientKey, { user: german, lastEventId });
         const other = await open(url, tenant.clientKey, { user: french, lastEventId });
-        expect(told(again)).toEqual([]);
-        expect(told(other)).toEqual([{ flags: { menu: false } }]);
+        expect(sent(again)).toEqual([]);
+        expect(sent(other)).toEqual([{ flags: { menu: false } }]);
       }
       await change(tenant, flag, rulesFor("FR"));
       for (const url of addresses()) {
-        await soon("the rules are new", () =>
+        await soon("the new rules are in effect", () =>
           valueAt(url, tenant.clientKey, "menu", asContext(french)),
         );
         const again = await open(url, tenant.clientKey, { user: german, lastEventId });
-        expect(told(again)).toEqual([{ flags: { menu: false } }]);
+        expect(sent(again)).toEqual([{ flags: { menu: false } }]);
       }
     });
   });
 
-  describe("a question why", () => {
+  describe("an evaluation with its reason", () => {
     const key = "why";
     const secret = "nobody-may-read-this@example.org";
     let tenant: Tenant;
@@ -534,11 +534,11 @@ export function describeTargeting(given: () => ClientSystem): void {
       ["off", false, "disabled"],
       ["plain", true, "static"],
       [key, false, "split"],
-    ])("of the flag %s is answered by its reason", async (flag, value, reason) => {
+    ])("has the reason of the flag %s", async (flag, value, reason) => {
       expect(await reasonFor(tenant, flag, { id: "a" })).toEqual([value, reason]);
     });
 
-    it("is answered condition by condition to a server, without a value of the user", async () => {
+    it("is explained for each condition to a server key, without user data", async () => {
       const said = asContext({ id: secret, email: secret, unasked: secret });
       const answer = await askEvaluate(gateway.url, tenant.serverKey, {
         flag: key,
@@ -581,7 +581,7 @@ export function describeTargeting(given: () => ClientSystem): void {
       expect(JSON.stringify(answer.body)).not.toContain(secret);
     });
 
-    it("is not answered with rules to a client key", async () => {
+    it("is not explained to a client key", async () => {
       const { status, body } = await askEvaluate(gateway.url, tenant.clientKey, {
         flag: key,
         explain: true,
@@ -590,7 +590,7 @@ export function describeTargeting(given: () => ClientSystem): void {
     });
   });
 
-  describe("an edge or NATS that is away", () => {
+  describe("an unavailable edge or NATS", () => {
     const rulesFor = (country: string) => ({
       targeting_rules: [{ conditions: [{ ...germans, value: country }], rollout_percentage: 50 }],
     });
@@ -598,8 +598,8 @@ export function describeTargeting(given: () => ClientSystem): void {
     const id = idBetween(key, 0, 50);
     const outside = idBetween(key, 50, 100);
 
-    it("evaluates by the rules of now when it comes back, and by those it knew without NATS", async () => {
-      // Without NATS an edge that has just started holds no slot of a plan that has a number of them.
+    it("uses the current rules after a restart, and the cached rules without NATS", async () => {
+      // Without NATS, an edge that has just started holds no slots of a plan with limited streams.
       const tenant = await createTenant(gateway.url, { name: "Away", plan: "unlimited" });
       const flag = await makeFlag(tenant, key, rulesFor("DE"));
       const [edge] = system.edges as [Edge];
@@ -630,13 +630,13 @@ export function describeTargeting(given: () => ClientSystem): void {
         expect(await value({ id: outside, country: "FR" })).toBe(false);
         expect(await value({ id, country: "DE" })).toBe(false);
         const stream = await open(edge.url, tenant.clientKey, { user: { id, country: "FR" } });
-        expect(told(stream)).toEqual([{ flags: { [key]: true } }]);
+        expect(sent(stream)).toEqual([{ flags: { [key]: true } }]);
       } finally {
         await system.nats.start();
       }
       await change(tenant, flag, rulesFor("DE"));
       await eventually(() => value({ id, country: "DE" }), {
-        because: "the edge hears of changes again",
+        because: "the edge receives changes again",
       });
     });
   });

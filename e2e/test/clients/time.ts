@@ -10,10 +10,10 @@ import type { ClientSystem } from "../../src/system/client-system.ts";
 import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
 import { type CreatedFlag, createFlags } from "../../src/traffic/changes.ts";
 
-/** Changes that somebody schedules, and the way back, as they look through the gateway. */
+/** Time until a scheduled change is due. */
 const soonMs = 3_000;
 
-/** Time enough to take it back before it comes, on a busy machine too. */
+/** Long enough to cancel a change before it is due, even on a busy machine. */
 const inTimeMs = 7_000;
 
 export function describeTime(given: () => ClientSystem): void {
@@ -50,7 +50,7 @@ export function describeTime(given: () => ClientSystem): void {
     });
   }
 
-  it("switches a flag on and off again at its times, as the user who said so", async () => {
+  it("switches a flag on and off at the given times, attributed to the user who scheduled it", async () => {
     const flag = await createFlag("window");
     const stream = await openEventStream(api("sdk/stream"), {
       authorization: `Bearer ${tenant.clientKey}`,
@@ -85,17 +85,17 @@ export function describeTime(given: () => ClientSystem): void {
       [true, "scheduled", tenant.userId],
       [false, "manual", tenant.userId],
     ]);
-    const told = () =>
+    const sent = () =>
       stream.events.flatMap(({ event, data }) => {
         const value = (data as { flags?: Record<string, boolean> }).flags?.window;
         return event === "flags" && value !== undefined ? [value] : [];
       });
-    await eventually(() => told().slice(-2).join() === "true,false", {
-      because: "the open stream tells both",
+    await eventually(() => sent().slice(-2).join() === "true,false", {
+      because: "the open stream has sent both",
     });
   });
 
-  it("does nothing of what was cleared or replaced", async () => {
+  it("does not apply a cleared or replaced change", async () => {
     const [cleared, replaced, later] = await Promise.all(
       ["cleared", "replaced", "later"].map(createFlag),
     );
@@ -109,7 +109,7 @@ export function describeTime(given: () => ClientSystem): void {
     ).toBe(204);
     await schedule(replaced, { enable_at: "2099-01-01T00:00:00Z" });
 
-    // What comes due after them has been made, so that their time has passed.
+    // This change is due after the others, so their time has passed.
     expect((await ended(later)).status).toBe("applied");
     expect((await ask(at(cleared, "schedule"))).status).toBe("cancelled");
     expect((await ask(at(replaced, "schedule"))).status).toBe("pending");
@@ -117,7 +117,7 @@ export function describeTime(given: () => ClientSystem): void {
       expect((await ask(at(flag, "history"))).history).toHaveLength(1);
   });
 
-  it("cancels what is scheduled for a flag that is deleted", async () => {
+  it("cancels the scheduled change of a deleted flag", async () => {
     const flag = await createFlag("deleted");
     const { id } = await schedule(flag, { enable_at: "2099-01-01T00:00:00Z" });
 
@@ -131,7 +131,7 @@ export function describeTime(given: () => ClientSystem): void {
     expect((await call(at(flag, "schedule"), { key: tenant.serverKey })).status).toBe(404);
   });
 
-  it("takes a scheduled change back by rollback, and SDKs see it", async () => {
+  it("reverts a scheduled change by rollback, which SDKs receive", async () => {
     const flag = await createFlag("rolled-back");
     await schedule(flag, { enable_at: inMs(soonMs) });
     await ended(flag);

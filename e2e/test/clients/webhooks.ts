@@ -16,7 +16,7 @@ import type { ClientSystem } from "../../src/system/client-system.ts";
 import type { System } from "../../src/system/system.ts";
 import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
 
-/** All that one can do with webhooks, as a customer does it: through the gateway, step by step. */
+/** All operations on webhooks, as a customer uses them: through the gateway, step by step. */
 const everything = [
   "flag.created",
   "flag.updated",
@@ -54,11 +54,11 @@ export function describeWebhooks(given: () => ClientSystem): void {
   const ofEvent = (event: string) =>
     receiver.requests.filter(({ headers }) => headers["x-service-event"] === event);
 
-  /** The one request that tells of this, as soon as it has arrived. */
-  const told = (event: string) =>
+  /** Waits for the only request about an event, and returns it. */
+  const requestFor = (event: string) =>
     eventually(() => {
       const [request, ...others] = ofEvent(event);
-      if (others.length > 0) throw new Error(`${event} was told more often than once`);
+      if (others.length > 0) throw new Error(`${event} was sent more than once`);
       return request;
     });
 
@@ -84,13 +84,13 @@ export function describeWebhooks(given: () => ClientSystem): void {
     expect(JSON.stringify(created)).not.toContain(firstSecret);
   });
 
-  it("tells of each kind of change once, with what has changed, signed in both ways", async () => {
+  it("sends each kind of change once, with what has changed and both signatures", async () => {
     const flag = await ask(flags(), "POST", { key: "dark-mode", name: "Dark mode" });
     await ask(`${flags()}/${flag.id}`, "PATCH", { name: "Night" });
     await ask(`${flags()}/${flag.id}`, "PATCH", { enabled: true });
     await ask(`${flags()}/${flag.id}`, "PATCH", { rollout_percentage: 40 });
     await call(`${flags()}/${flag.id}`, { method: "DELETE", key: tenant.serverKey });
-    for (const event of everything) await told(event);
+    for (const event of everything) await requestFor(event);
     await settled(everything.length);
 
     const payloads = Object.fromEntries(
@@ -128,7 +128,7 @@ export function describeWebhooks(given: () => ClientSystem): void {
     }
   });
 
-  it("lists what was delivered, the newest first, and shows one with its attempt", async () => {
+  it("lists deliveries, the newest first, and returns one with its attempt", async () => {
     const all = await deliveries();
     const ids = receiver.requests.map(({ headers }) => headers["x-service-delivery"]);
     expect(all.map(({ id }) => id).sort()).toEqual([...ids].sort());
@@ -144,7 +144,7 @@ export function describeWebhooks(given: () => ClientSystem): void {
     expect([...page.deliveries, ...rest.deliveries]).toEqual(all);
     expect(rest.next_cursor).toBeNull();
 
-    const toggled = await told("flag.toggled");
+    const toggled = await requestFor("flag.toggled");
     const one = await ask(`${webhook}/deliveries/${toggled.headers["x-service-delivery"]}`);
     expect(one.payload).toEqual(JSON.parse(toggled.raw.toString()));
     expect(one.attempts).toEqual([
@@ -158,7 +158,7 @@ export function describeWebhooks(given: () => ClientSystem): void {
     ]);
   });
 
-  it("sends a test when asked to, which is no delivery", async () => {
+  it("sends a test on request, which is not a delivery", async () => {
     const before = receiver.requests.length;
     receiver.answer({ kind: "answer", status: 418 });
     const tested = await ask(`${webhook}/test`, "POST");
@@ -174,11 +174,11 @@ export function describeWebhooks(given: () => ClientSystem): void {
     receiver.reset();
   });
 
-  it("delivers again when asked to: the same, under the same id", async () => {
+  it("delivers again on request: the same payload, under the same id", async () => {
     const [newest] = await deliveries();
     const original = await ask(`${webhook}/deliveries/${newest.id}`);
     expect((await ask(`${webhook}/deliveries/${newest.id}/redeliver`, "POST")).id).toBe(newest.id);
-    const again = await told(newest.event);
+    const again = await requestFor(newest.event);
     expect(again.headers["x-service-delivery"]).toBe(newest.id);
     expect(JSON.parse(again.raw.toString())).toEqual(original.payload);
     await settled(everything.length);
@@ -186,10 +186,10 @@ export function describeWebhooks(given: () => ClientSystem): void {
     receiver.reset();
   });
 
-  it("signs with the secrets before and after while one replaces the other, then with the new one alone", async () => {
+  it("signs with the old and the new secret during the overlap, then with the new one only", async () => {
     await ask(webhook, "PATCH", { secret: secondSecret, secret_overlap_seconds: 3_600 });
     await ask(flags(), "POST", { key: "during", name: "During" });
-    const during = await told("flag.created");
+    const during = await requestFor("flag.created");
     expect(during.headers["webhook-signature"]).toMatch(/^v1,\S+ v1,\S+$/);
     expect(standardAccepts(during, firstSecret)).toBe(true);
     expect(standardAccepts(during, secondSecret)).toBe(true);
@@ -198,26 +198,26 @@ export function describeWebhooks(given: () => ClientSystem): void {
     receiver.reset();
     await ask(webhook, "PATCH", { secret: secondSecret, secret_overlap_seconds: 0 });
     await ask(flags(), "POST", { key: "after", name: "After" });
-    const after = await told("flag.created");
+    const after = await requestFor("flag.created");
     expect(standardAccepts(after, firstSecret)).toBe(false);
     expect(standardAccepts(after, secondSecret)).toBe(true);
     await settled(everything.length + 2);
     receiver.reset();
   });
 
-  it("tells nothing while it is switched off, and nothing of that time afterwards", async () => {
+  it("sends nothing while it is disabled, and nothing from that time afterwards", async () => {
     await ask(webhook, "PATCH", { enabled: false });
     await ask(flags(), "POST", { key: "unheard", name: "Unheard" });
     await awaitAllRead();
     await ask(webhook, "PATCH", { enabled: true });
     await ask(flags(), "POST", { key: "heard", name: "Heard" });
-    const heard = await told("flag.created");
+    const heard = await requestFor("flag.created");
     expect(JSON.parse(heard.raw.toString()).flag.key).toBe("heard");
     await settled(everything.length + 3);
     receiver.reset();
   });
 
-  it("is gone when it is deleted, with what it has delivered", async () => {
+  it("is deleted together with its deliveries", async () => {
     const [newest] = await deliveries();
     const gone = { key: tenant.serverKey };
     expect((await call(webhook, { ...gone, method: "DELETE" })).status).toBe(204);
@@ -228,7 +228,7 @@ export function describeWebhooks(given: () => ClientSystem): void {
     expect(receiver.requests).toEqual([]);
   });
 
-  /** Waits until the dispatcher has made what deliveries there are of everything that was changed. */
+  /** Waits until the dispatcher has created the deliveries of all changes so far. */
   async function awaitAllRead(): Promise<void> {
     const [newest] = await system.sql<{ id: string }[]>`
       select message_id::text as id from outbox where stream = 'events' order by id desc limit 1`;

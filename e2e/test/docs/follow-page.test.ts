@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { followPage } from "../../src/stories/follow-page.ts";
 
-/** A shell whose command prints `true` at the given try. */
+/** Returns a shell whose command prints `true` from the given attempt on. */
 function shellThatIsRightAt(firstRight: number) {
   let tries = 0;
   const run = async () => {
@@ -14,14 +14,14 @@ function shellThatIsRightAt(firstRight: number) {
 const pageWith = (kind: string) =>
   `\`\`\`${kind}\nread\n\`\`\`\n\n\`\`\`json\n{"on":true}\n\`\`\`\n`;
 
-describe("given a block whose commands print at the third try what the page shows", () => {
+describe("given a block whose commands print the shown output at the third attempt", () => {
   it("fails", async () => {
     const shell = shellThatIsRightAt(3);
     await expect(followPage(shell, pageWith("sh"))).rejects.toThrow("printed");
     expect(shell.tries()).toBe(1);
   });
 
-  it("succeeds where the page marks the block with eventually", async () => {
+  it("succeeds if the page marks the block with eventually", async () => {
     const shell = shellThatIsRightAt(3);
     expect(await followPage(shell, pageWith("sh eventually"))).toBe(1);
     expect(shell.tries()).toBe(4);

@@ -24,7 +24,7 @@ describe("given the files for GitHub", () => {
       if (uses !== undefined) expect(uses).toMatch(/@(v\d+|[0-9a-f]{40})$/);
   });
 
-  it.each(forms)("the form %s has what GitHub requires of a form", (form) => {
+  it.each(forms)("the form %s has all parts that GitHub requires", (form) => {
     const { name, description, body } = readYaml(join("ISSUE_TEMPLATE", form));
     expect([name, description].every((text) => typeof text === "string" && text !== "")).toBe(true);
     const questions: { type: string; id: string; attributes: { label: string } }[] = body.filter(

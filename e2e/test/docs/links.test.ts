@@ -19,7 +19,7 @@ const pages = folders.flatMap((folder) =>
     .map((file) => join(folder, file)),
 );
 
-/** Links to the project's own files, folders and headings. */
+/** Returns the links of a page to the project's own files, folders and headings. */
 function linksOf(page: string): { address: string; file: string; anchor: string }[] {
   const text = readFileSync(join(root, page), "utf8");
   return [...text.matchAll(/\]\(([^)\s]+)[^)]*\)/g)]
@@ -31,7 +31,7 @@ function linksOf(page: string): { address: string; file: string; anchor: string 
     });
 }
 
-/** The anchors that GitHub gives to the headings of a page. */
+/** Returns the anchors that GitHub generates for the headings of a page. */
 function anchorsOf(page: string): Set<string> {
   const text = readFileSync(join(root, page), "utf8").replace(/^```.*?^```/gms, "");
   const anchors = new Set<string>();
@@ -49,7 +49,7 @@ function anchorsOf(page: string): Set<string> {
 }
 
 describe("given the project's pages", () => {
-  it.each(pages)("%s links to nothing that is not there", (page) => {
+  it.each(pages)("%s has no broken links", (page) => {
     const missing = linksOf(page).filter(
       ({ file, anchor }) =>
         !existsSync(join(root, file)) || (anchor !== "" && !anchorsOf(file).has(anchor)),
@@ -57,7 +57,7 @@ describe("given the project's pages", () => {
     expect(missing.map(({ address }) => address)).toEqual([]);
   });
 
-  it("the list of decisions has every one of them", () => {
+  it("the list of decisions is complete", () => {
     const list = linksOf("docs/decisions/README.md").map(({ address }) => address);
     const records = readdirSync(join(root, "docs/decisions")).filter((file) => /^\d/.test(file));
     expect(list.toSorted()).toEqual(records.toSorted());

@@ -12,7 +12,7 @@ import type { PageSystem } from "../../src/stories/page-system.ts";
 import type { System } from "../../src/system/system.ts";
 import { must } from "../../src/system/tenancy.ts";
 
-/** The programs of docs/openfeature.md, run as they stand, print what the page says. */
+/** Runs the programs of docs/openfeature.md unchanged, and compares their output with the page. */
 const page = readFileSync(new URL("../../../docs/openfeature.md", import.meta.url), "utf8");
 const blocks = blocksOf(page);
 const packages = fileURLToPath(new URL("../..", import.meta.url));
@@ -22,19 +22,19 @@ const programs: ChildProcess[] = [];
 
 const textOf = (kind: string) => blocks.find((block) => block.kind === kind)?.text ?? "";
 
-/** What the page says that the program prints. */
+/** Returns the output of a program that the page shows. */
 function printsOf(kind: string): string {
   const next = blocks[blocks.findIndex((block) => block.kind === kind) + 1];
   return next?.kind === "text" ? next.text : "";
 }
 
-/** The commands of a section that are no installation. */
+/** Returns the commands of a section that send requests, without those that install packages. */
 function requestsOf(heading: string): string {
   const commands = commandsOf(sectionOf(page, heading)).map((block) => block.commands);
   return commands.find((text) => text.includes("curl ")) ?? "";
 }
 
-/** Starts a program with our address and key in it or in its environment; returns what it has printed so far. */
+/** Starts a program with this test's URL and key, in its text or in its environment. Returns its output so far. */
 function start(program: string): { printed: () => string; end: () => Promise<unknown> } {
   const ours = program
     .replace("http://127.0.0.1:8080", demo.base_url)
@@ -82,7 +82,7 @@ export function describeOpenFeature(given: () => PageSystem): void {
   });
 
   it.each(["first", "second"])(
-    "docs/openfeature.md works when it is followed for the %s time",
+    "docs/openfeature.md works when followed for the %s time",
     async () => {
       await shell.run(requestsOf("Create a flag"));
 
@@ -91,7 +91,7 @@ export function describeOpenFeature(given: () => PageSystem): void {
       await eventually(() => server.printed().split("\n").length >= lines);
       expect(server.printed()).toBe(printsOf("js server"));
 
-      // The program for web pages, with what it needs outside of browsers.
+      // The program for web pages, with the parts that it needs outside browsers.
       const [first = "", second = ""] = printsOf("js web").split("\n");
       const web = start(`${textOf("js node")}${textOf("js web")}`);
       await eventually(() => web.printed() !== "");
@@ -128,7 +128,7 @@ export function describeOpenFeature(given: () => PageSystem): void {
     for (const kind of ["python", "java", "rust"]) expect(valuesOf(kind)).toEqual(valuesOf("go"));
   });
 
-  it("docs/openfeature.md lists every reason that there is", () => {
+  it("docs/openfeature.md lists every reason", () => {
     const listed = tableOf(page, "`reason`").map(([reason]) => reason?.replaceAll("`", ""));
     const reasons = Object.values(outcomes).map(({ reason }) => reason.toUpperCase());
     expect(listed.toSorted()).toEqual([...new Set(reasons)].sort());

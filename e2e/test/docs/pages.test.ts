@@ -7,7 +7,7 @@ import { describeTime } from "./time-pages.ts";
 import { describeUsage } from "./usage-page.ts";
 import { describeWebhooks } from "./webhooks-page.ts";
 
-/** Pages that are followed in one running system. */
+/** Follows several pages in one running system. */
 let pages: PageSystem;
 const given = () => pages;
 beforeAll(async () => {

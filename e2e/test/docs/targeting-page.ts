@@ -6,11 +6,11 @@ import { followPage } from "../../src/stories/follow-page.ts";
 import { blocksOf, tableOf } from "../../src/stories/page-blocks.ts";
 import type { PageSystem } from "../../src/stories/page-system.ts";
 
-/** What the pages about targeting say is what happens. */
+/** Tests that targeting works as docs/targeting.md describes. */
 const page = readFileSync(new URL("../../../docs/targeting.md", import.meta.url), "utf8");
 
 export function describeTargeting(given: () => PageSystem): void {
-  it("docs/targeting.md works when it is followed, also for the second time", async () => {
+  it("docs/targeting.md works when followed twice", async () => {
     const shell = given().openShell(await given().createTenant("Page"));
     expect(await followPage(shell, page)).toBeGreaterThan(7);
   });
@@ -18,7 +18,7 @@ export function describeTargeting(given: () => PageSystem): void {
   describe("given docs/targeting.md alone", () => {
     const checkRules = compileCheck(TargetingRules);
 
-    it("shows rules that are taken", () => {
+    it("shows only valid rules", () => {
       const shown = blocksOf(page).filter(({ kind }) => kind === "json rules");
       expect(shown.length).toBeGreaterThan(1);
       for (const { text } of shown) {
@@ -28,7 +28,7 @@ export function describeTargeting(given: () => PageSystem): void {
       }
     });
 
-    it("shows buckets as they are computed", () => {
+    it("shows the computed buckets", () => {
       const rows = tableOf(page, "Flag key | User id | Bucket");
       expect(rows.length).toBeGreaterThan(3);
       for (const [flagKey = "", userId = "", bucket] of rows)
@@ -37,7 +37,7 @@ export function describeTargeting(given: () => PageSystem): void {
         );
     });
 
-    it("lists every operator under its category", () => {
+    it("lists every operator with its category", () => {
       const rows = tableOf(page, "Operator | Category");
       expect(rows.map(([name, category]) => `${name} ${category}`)).toEqual(
         operators.map(({ name, category }) => `\`${name}\` ${category}`),

@@ -8,19 +8,19 @@ import type { PageSystem } from "../../src/stories/page-system.ts";
 
 const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
 const idOf = (number: number) => `00000000-0000-7000-8000-00000000000${number}`;
-const [flag, environment, window, somebody] = [idOf(1), idOf(2), idOf(3), idOf(4)];
+const [flag, environment, window, other] = [idOf(1), idOf(2), idOf(3), idOf(4)];
 
-/** The pages, and the smallest number of their blocks of commands. */
+/** The pages, with the minimum number of their command blocks. */
 const pages = [
   { name: "docs/scheduling.md", blocks: 6 },
   { name: "docs/history.md", blocks: 6 },
 ];
 
-/** What the pages about schedules and the history say is what happens. */
+/** Tests that schedules and the history work as their pages describe. */
 export function describeTime(given: () => PageSystem): void {
   let outcomes: ReadonlyMap<string, PromiseSettledResult<number>>;
 
-  /** All are followed side by side: most of it is waiting, as pages say, for what comes due. */
+  /** Follows all pages concurrently, because most of the time they wait for scheduled changes. */
   beforeAll(async () => {
     const settled = await Promise.allSettled(pages.map(follow));
     outcomes = new Map(settled.map((outcome, index) => [pages[index]?.name ?? "", outcome]));
@@ -31,16 +31,13 @@ export function describeTime(given: () => PageSystem): void {
     return followPage(given().openShell(tenant), pageOf(name));
   }
 
-  it.each(pages)(
-    "$name works when it is followed, also for the second time",
-    ({ name, blocks }) => {
-      const outcome = outcomes.get(name);
-      if (outcome?.status === "rejected") throw outcome.reason;
-      expect(outcome?.value).toBeGreaterThanOrEqual(blocks);
-    },
-  );
+  it.each(pages)("$name works when followed twice", ({ name, blocks }) => {
+    const outcome = outcomes.get(name);
+    if (outcome?.status === "rejected") throw outcome.reason;
+    expect(outcome?.value).toBeGreaterThanOrEqual(blocks);
+  });
 
-  describe("given a restored database in which a window has come due", () => {
+  describe("given a restored database with an overdue window", () => {
     const statementsOf = (section: string) =>
       blocksOf(sectionOf(pageOf("docs/runbooks.md"), section)).flatMap(({ kind, text }) =>
         kind === "sql" ? [text] : [],
@@ -54,8 +51,8 @@ export function describeTime(given: () => PageSystem): void {
       await sql`
       insert into scheduler.schedules (id, organization_id, project_id, environment_id, flag_id,
         status, latest, created_at, created_by)
-      values (${window}, ${somebody}, ${somebody}, ${environment},
-        ${flag}, 'pending', true, now(), ${somebody})`;
+      values (${window}, ${other}, ${other}, ${environment},
+        ${flag}, 'pending', true, now(), ${other})`;
       await sql`
       insert into scheduler.scheduled_changes (id, schedule_id, flag_id, environment_id, action,
         due_at, state)
@@ -76,7 +73,7 @@ export function describeTime(given: () => PageSystem): void {
       expect(await sql.unsafe(failed)).toHaveLength(0);
     });
 
-    it("has statements that list and cancel due changes", async () => {
+    it("docs/runbooks.md has statements that list and cancel due changes", async () => {
       const [show = "", cancel = ""] = statementsOf("Database restored from a backup");
       expect(await sql.unsafe(show)).toMatchObject([{ action: "enable" }]);
       await sql.unsafe(cancel);

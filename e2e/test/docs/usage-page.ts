@@ -9,7 +9,7 @@ import { operatorToken, type Tenant } from "../../src/system/tenancy.ts";
 const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
 const page = pageOf("docs/usage.md");
 
-/** What the page about usage says is what happens. */
+/** Tests that usage works as docs/usage.md describes. */
 export function describeUsage(given: () => PageSystem): void {
   let tenant: Tenant;
   beforeAll(async () => {
@@ -17,11 +17,11 @@ export function describeUsage(given: () => PageSystem): void {
   });
   const openShell = () => given().openShell(tenant);
 
-  it("docs/usage.md works when it is followed, also for the second time", async () => {
+  it("docs/usage.md works when followed twice", async () => {
     expect(await followPage(openShell(), page)).toBe(4);
   });
 
-  it("its headers are those that are answered", async () => {
+  it("docs/usage.md shows the headers of real responses", async () => {
     const [answered = "", ofStreams = ""] = blocksOf(page).flatMap(({ kind, text }) =>
       kind === "http" ? [text] : [],
     );
@@ -50,7 +50,7 @@ export function describeUsage(given: () => PageSystem): void {
     expect(rows.map(({ organization_id }) => organization_id)).toContain(tenant.organizationId);
   });
 
-  it("and a command that moves an organization to another plan", async () => {
+  it("docs/runbooks.md has a command that changes the plan of an organization", async () => {
     const [command = ""] = blocksOf(
       sectionOf(pageOf("docs/runbooks.md"), "Usage is late or missing"),
     ).flatMap(({ text }) => (text.startsWith("curl ") ? [text] : []));
@@ -61,7 +61,7 @@ export function describeUsage(given: () => PageSystem): void {
   });
 
   describe("given docs/usage.md alone", () => {
-    it("lists the plans that are there when nothing is configured", () => {
+    it("lists the default plans", () => {
       const rows = tableOf(page, "Plan |").map(([name = "", requests, streams, projects]) => [
         name.replaceAll("`", ""),
         [requests, streams, projects].map(limitIn),
@@ -88,7 +88,7 @@ function headersIn(headers: Headers): string {
     .join("");
 }
 
-/** Figures are different for every reader. */
+/** Replaces numbers, which differ between readers. */
 function shapeOf(text: string): string {
   return text.replace(/\d+/g, "0");
 }

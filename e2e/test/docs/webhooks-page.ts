@@ -13,7 +13,7 @@ import { must, type Tenant } from "../../src/system/tenancy.ts";
 const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
 const page = pageOf("docs/webhooks.md");
 
-/** What the page about webhooks says is what happens, and its receivers are right. */
+/** Tests that webhooks work as docs/webhooks.md describes, and that its receivers are correct. */
 export function describeWebhooks(given: () => PageSystem): void {
   let tenant: Tenant;
   let receivers: PageReceivers;
@@ -37,7 +37,7 @@ export function describeWebhooks(given: () => PageSystem): void {
     return `${webhooksUrl()}/${id}`;
   }
 
-  /** The bytes of a real delivery, as they come over the wire. */
+  /** Returns the request of a real delivery. */
   async function recordDelivery(secret: string | null, flagKey: string): Promise<ReceivedRequest> {
     const recorder = await startReceiver();
     recorders.push(recorder);
@@ -51,13 +51,13 @@ export function describeWebhooks(given: () => PageSystem): void {
     return eventually(async () => recorder.requests[0]);
   }
 
-  it("docs/webhooks.md works when it is followed, also for the second time", async () => {
+  it("docs/webhooks.md works when followed twice", async () => {
     const [, secret = ""] = /WEBHOOK_SECRET='([^']+)' node receiver\.mjs/.exec(page) ?? [];
     const receiver = await receivers.start("verify.mjs", secret);
     const shell = given().openShell(tenant);
     const followed = page.replaceAll("http://127.0.0.1:8090", receiver.url);
     expect(await followPage(shell, followed)).toBeGreaterThan(7);
-    // Each time the page is followed, the test comes twice, as something new; the flag once, though it was redelivered.
+    // Each time, the test arrives twice, with new ids. The flag is printed once, although it was redelivered.
     const printed = [
       "flag.toggled: webhook-test in webhook-test is on",
       "flag.toggled: night-mode in production is on",
@@ -75,7 +75,7 @@ export function describeWebhooks(given: () => PageSystem): void {
         "a key in the form of Standard Webhooks",
         `whsec_${Buffer.alloc(32, 250).toString("base64")}`,
       ],
-    ])("takes what is signed with %s, and nothing that is signed otherwise", async (_, secret) => {
+    ])("accepts what is signed with %s, and rejects other signatures", async (_, secret) => {
       const receiver = await receivers.start(verify, secret);
       const webhook = await newWebhook(receiver.url, secret);
       const test = () => must(`${webhook}/test`, { method: "POST", key: tenant.serverKey });
@@ -87,7 +87,7 @@ export function describeWebhooks(given: () => PageSystem): void {
       await must(webhook, { method: "DELETE", key: tenant.serverKey });
     });
 
-    it("takes a real delivery once, and none that was altered", async () => {
+    it("accepts a real delivery once, and rejects altered ones", async () => {
       const flagKey = `real-${verify.replace(".mjs", "")}`;
       const secret = "a secret";
       const delivery = await recordDelivery(secret, flagKey);
@@ -104,7 +104,7 @@ export function describeWebhooks(given: () => PageSystem): void {
     });
   });
 
-  it.each(["verify.mjs", "verify-library.mjs"])("its %s takes no old recording", async (verify) => {
+  it.each(["verify.mjs", "verify-library.mjs"])("its %s rejects old recordings", async (verify) => {
     const secret = "a secret";
     const receiver = await receivers.start(verify, secret);
     const delivery = await recordDelivery(secret, `old-${verify.replace(".mjs", "")}`);
@@ -135,7 +135,7 @@ export function describeWebhooks(given: () => PageSystem): void {
     expect(await given().system.sql.unsafe(due)).toMatchObject([{ webhooks: "0" }]);
   });
 
-  it("dispatchers read the event log again when their consumer is removed", async () => {
+  it("dispatchers read the event log again after their consumer was deleted", async () => {
     const { headers } = await recordDelivery("a secret", "read-again");
     const eventOf = (id: string) =>
       given().system.sql`select event_id from webhooks.deliveries where id = ${id}`;
@@ -146,7 +146,7 @@ export function describeWebhooks(given: () => PageSystem): void {
           .sql`select event_id, count(*) from webhooks.deliveries group by 1 order by 1`
       ).map((row) => ({ ...row }));
     const before = await count();
-    // As if the event had been set aside.
+    // Simulates an event that was dead-lettered.
     await given().system.sql`delete from webhooks.deliveries where event_id = ${event?.event_id}`;
     await given().system.sql`delete from webhooks.inbox where event_id = ${event?.event_id}`;
     await removeConsumer(given().system.nats.url);
@@ -155,7 +155,7 @@ export function describeWebhooks(given: () => PageSystem): void {
   });
 
   describe("given docs/configuration.md", () => {
-    it("docs/webhooks.md has the same delays of retries", () => {
+    it("docs/webhooks.md has the same retry delays", () => {
       const delays = tableOf(page, "Retry |").map(([, delay = ""]) =>
         delay.replace(/ (\w)\w*$/, "$1"),
       );
@@ -166,7 +166,7 @@ export function describeWebhooks(given: () => PageSystem): void {
   });
 }
 
-/** The delivery as it would have been so many seconds ago. */
+/** Returns the delivery as it would have been signed some seconds ago. */
 function signedAgain(
   delivery: ReceivedRequest,
   secret: string,
@@ -189,7 +189,7 @@ async function removeConsumer(natsUrl: string): Promise<void> {
   await connection.close();
 }
 
-/** Sends the headers of a delivery once more, with some body; answers the status. */
+/** Sends the headers of a delivery again with a body. Returns the status. */
 async function replay(url: string, { headers }: ReceivedRequest, body: Buffer): Promise<number> {
   const kept = Object.entries(headers).filter(([name]) =>
     /^(?:webhook|x-service|content-type)/.test(name),

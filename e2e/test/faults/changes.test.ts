@@ -17,18 +17,18 @@ import {
   startSystem,
 } from "../../src/system/system.ts";
 
-/** Long enough that increasing pauses between attempts would be noticed afterwards. */
+/** Long enough to reveal retries whose interval grows too much. */
 const outageMs = 1_500;
-/** Beside what some hundreds of changes take, on the machine as it is. */
+/** Time limit in addition to the duration of some hundreds of changes on this machine. */
 const recoveryWithinMs = 5_000;
 
 /**
- * The lease of three seconds, and the next attempt half a second later at most; beside what some hundreds
- * of changes take, on the machine as it is.
+ * Time limit in addition to the duration of some hundreds of changes on this machine: the lease takes three seconds,
+ * and the next attempt at most half a second.
  */
 const takeOverWithinMs = 6_000;
 
-/** One failure of each kind. `e2e/chaos` has the others. */
+/** One failure of each kind. `e2e/chaos` has further ones. */
 describe("given a stream of changes", () => {
   let system: System;
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe("given a stream of changes", () => {
     const changes = chapter.change();
     await awaitAnswers(changes, 40);
     await system.nats.kill();
-    // While NATS is away every change is answered late, but it is answered.
+    // While NATS is unavailable, every response is late, but it arrives.
     await awaitAnswers(changes, 8);
     await system.nats.start();
     await awaitAnswers(changes, 20);

@@ -12,12 +12,12 @@ import {
 } from "../../src/system/system.ts";
 import type { CreatedFlag } from "../../src/traffic/changes.ts";
 
-/** Time to set a schedule, and to come to what is to go wrong with it. */
+/** Time to create a schedule, and to prepare the fault. */
 const soonMs = 600;
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** One failure of each kind. `e2e/chaos` has the others. */
+/** One failure of each kind. `e2e/chaos` has further ones. */
 describe("given due changes", () => {
   let system: System;
   beforeAll(async () => {
@@ -49,13 +49,13 @@ describe("given due changes", () => {
     await awaitForgotten();
     const before = await passed();
     gate.open();
-    await eventually(async () => (await passed()) > before, { because: "the copy has come" });
+    await eventually(async () => (await passed()) > before, { because: "the copy is stored" });
     await gate.close();
     expect(await story.faults()).toEqual([]);
   });
 
   it("reports a committed change from the next management, without a second change", async () => {
-    const { story, flag } = await begin("Not told");
+    const { story, flag } = await begin("Not reported");
     const { gate } = system.managements[0] as Management;
     const held = await holdRow(system.sql, "management.flags", flag.id);
     await story.schedule(flag, { enableInMs: soonMs });
@@ -73,7 +73,7 @@ describe("given due changes", () => {
     await awaitForgotten();
     const before = await passed();
     gate.open();
-    await eventually(async () => (await passed()) > before, { because: "what was held has come" });
+    await eventually(async () => (await passed()) > before, { because: "the message is stored" });
     await gate.close();
     expect(await story.faults()).toEqual([]);
   });
@@ -97,7 +97,7 @@ describe("given due changes", () => {
     expect(await story.faults()).toEqual([]);
   });
 
-  it("cancels a change under way whose flag is deleted before it is made", async () => {
+  it("cancels a change in progress whose flag is deleted before it is applied", async () => {
     const story = await beginScheduleStory(system, { name: "Deleted first" });
     const [flag] = story.flags as [CreatedFlag];
     const held = await holdRow(system.sql, "management.flags", flag.id);
@@ -112,7 +112,7 @@ describe("given due changes", () => {
     expect(await story.states(flag)).toEqual(["cancelled", "cancelled"]);
   });
 
-  it("rolls back to what was before the change that was just being made", async () => {
+  it("rolls back to the state before the change that is being applied", async () => {
     const story = await beginScheduleStory(system, { name: "Rolled back" });
     const [flag] = story.flags as [CreatedFlag];
     const held = await holdRow(system.sql, "management.flags", flag.id);
@@ -126,7 +126,7 @@ describe("given due changes", () => {
     expect(await story.made(flag)).toEqual([true]);
   });
 
-  it("applies all changes that a step of the clock makes due, in order, once", async () => {
+  it("applies all changes that a step of the clock makes due, in order and once", async () => {
     const story = await beginScheduleStory(system, { name: "Forwards", flags: 10 });
     const [later, ...windows] = story.flags as [CreatedFlag, ...CreatedFlag[]];
     for (const flag of windows)

@@ -9,12 +9,12 @@ import { type System, startSystem } from "../../src/system/system.ts";
 import { must } from "../../src/system/tenancy.ts";
 import type { CreatedFlag } from "../../src/traffic/changes.ts";
 
-/** Two retries, soon. What waits for longer was asked to. */
+/** Two retries with short delays. A longer wait is requested by the target. */
 const retryDelays = "50ms,100ms";
 const attempts = 3;
 const retryAfterSeconds = 1;
 
-describe("given receivers that misbehave beside one that does not", () => {
+describe("given receivers that misbehave, and one that does not", () => {
   let system: System;
   let story: WebhookStory;
   let receiver: Receiver;
@@ -28,7 +28,7 @@ describe("given receivers that misbehave beside one that does not", () => {
     });
     story = await beginWebhookStory(system, { name: "Well-behaved" });
   });
-  // Of each test's own, so that no connection is left from another, which would be tried first.
+  // Each test has its own receiver, so that no connection of another test is reused.
   beforeEach(async () => {
     receiver = await startReceiver();
     system.endsWithSystem(receiver.close);
@@ -40,8 +40,8 @@ describe("given receivers that misbehave beside one that does not", () => {
   const ask = (path: string, method = "GET", body?: object) =>
     must(`${hooks()}/${path}`, { method, key: story.tenant.serverKey, ...(body && { body }) });
 
-  /** Has one more webhook told at this path, and one change to be told. Answers its id. */
-  async function tellAt(path: string): Promise<string> {
+  /** Creates a webhook for this path, and makes a change. Returns the id of the webhook. */
+  async function deliverTo(path: string): Promise<string> {
     const id = await createWebhook(system.dispatchers[0]?.url ?? "", story.tenant, {
       name: path,
       url: `${receiver.url}${path}`,
@@ -57,7 +57,7 @@ describe("given receivers that misbehave beside one that does not", () => {
     await story.switchByHand(story.flags[0] as CreatedFlag, isOn);
   }
 
-  /** The webhook's first delivery, as soon as it has this status. */
+  /** Waits until the webhook's first delivery has this status, and returns it. */
   const firstThatIs = (webhook: string, status: string) =>
     eventually(async () => {
       const first = (await ask(`${webhook}/deliveries`)).deliveries.at(-1);
@@ -68,22 +68,22 @@ describe("given receivers that misbehave beside one that does not", () => {
   const arrivedAt = (path: string) => receiver.requests.filter((request) => request.path === path);
 
   it.each([
-    { path: "/500", told: { kind: "answer", status: 500, body: "oh" }, code: 500, error: null },
+    { path: "/500", answer: { kind: "answer", status: 500, body: "oh" }, code: 500, error: null },
     {
       path: "/elsewhere",
-      told: { kind: "answer", status: 307, headers: { location: "/200" } },
+      answer: { kind: "answer", status: 307, headers: { location: "/200" } },
       code: 307,
       error: null,
     },
     {
       path: "/closes",
-      told: { kind: "close", when: "at once" },
+      answer: { kind: "close", when: "at once" },
       code: null,
       error: expect.any(String),
     },
-  ] as const)("gives up on $path after its retries", async ({ path, told, code, error }) => {
-    receiver.answer(told, path);
-    const webhook = await tellAt(path);
+  ] as const)("gives up on $path after its retries", async ({ path, answer, code, error }) => {
+    receiver.answer(answer, path);
+    const webhook = await deliverTo(path);
     const failed = await firstThatIs(webhook, "failed");
     expect(failed).toMatchObject({ attempts_made: attempts, next_attempt_at: null });
     expect(failed.attempts).toHaveLength(attempts);
@@ -95,33 +95,33 @@ describe("given receivers that misbehave beside one that does not", () => {
     await ask(webhook, "PATCH", { enabled: false });
   });
 
-  it("delivers at last to one that is well again", async () => {
+  it("delivers to a receiver that has recovered", async () => {
     receiver.answer(() => {
       const status = arrivedAt("/recovers").length < attempts ? 503 : 200;
       return { kind: "answer", status };
     }, "/recovers");
-    const delivered = await firstThatIs(await tellAt("/recovers"), "delivered");
+    const delivered = await firstThatIs(await deliverTo("/recovers"), "delivered");
     const codes = delivered.attempts.map((attempt: { status_code: number }) => attempt.status_code);
     expect(codes).toEqual([503, 503, 200]);
   });
 
-  it("takes as delivered what is answered with success and a body without end, and reads little of it", async () => {
+  it("treats a success with an endless body as delivered, and reads only a small part of it", async () => {
     receiver.answer({ kind: "endless body" }, "/endless");
-    const delivered = await firstThatIs(await tellAt("/endless"), "delivered");
+    const delivered = await firstThatIs(await deliverTo("/endless"), "delivered");
     expect(delivered.attempts).toHaveLength(1);
     expect(Buffer.byteLength(delivered.attempts[0].response_body)).toBe(2_048);
     expect(arrivedAt("/endless")).toHaveLength(1);
   });
 
-  it("switches off a webhook whose target says in every attempt that it is gone", async () => {
+  it("disables a webhook whose target returns 410 in every attempt", async () => {
     receiver.answer({ kind: "answer", status: 410 }, "/gone");
-    const webhook = await tellAt("/gone");
+    const webhook = await deliverTo("/gone");
     expect((await firstThatIs(webhook, "failed")).attempts).toHaveLength(attempts);
     expect((await ask(webhook)).enabled).toBe(false);
     expect(arrivedAt("/gone")).toHaveLength(attempts);
   });
 
-  it("leaves one that has too many requests alone for as long as it asks", async () => {
+  it("waits for the time that a target requests with 429", async () => {
     const headers = { "retry-after": String(retryAfterSeconds) };
     receiver.answer(
       () => ({
@@ -130,17 +130,17 @@ describe("given receivers that misbehave beside one that does not", () => {
       }),
       "/busy",
     );
-    await firstThatIs(await tellAt("/busy"), "delivered");
+    await firstThatIs(await deliverTo("/busy"), "delivered");
     const [first, second, ...others] = arrivedAt("/busy");
     expect(others).toEqual([]);
     const waitedMs = Number(second?.receivedAt) - Number(first?.receivedAt);
     expect(waitedMs).toBeGreaterThanOrEqual(retryAfterSeconds * 1_000);
   });
 
-  it("makes nobody else wait for one that hangs, and cancels the rest of what it has not got", async () => {
+  it("delays no other webhook because of one that hangs, and cancels its remaining deliveries", async () => {
     const release = Promise.withResolvers<void>();
     receiver.answer({ kind: "answer", status: 500, after: release.promise }, "/hangs");
-    const webhook = await tellAt("/hangs");
+    const webhook = await deliverTo("/hangs");
     await firstThatIs(webhook, "delivering");
     await eventually(() => arrivedAt("/hangs").length === 1);
     const before = story.receiver.requests.length;
@@ -152,7 +152,7 @@ describe("given receivers that misbehave beside one that does not", () => {
     expect((await firstThatIs(webhook, "cancelled")).attempts).toHaveLength(1);
   });
 
-  it("has told the well-behaved one everything once", async () => {
+  it("has delivered everything to the well-behaved receiver once", async () => {
     expect(await story.faults()).toEqual([]);
   });
 });

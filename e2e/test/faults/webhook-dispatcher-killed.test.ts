@@ -9,8 +9,8 @@ import type { CreatedFlag } from "../../src/traffic/changes.ts";
 /** Longer than the test. */
 const retryDelay = "3s";
 
-/** `e2e/chaos` has the other points at which it can be killed. */
-describe("given a dispatcher that is killed with a delivery in its hands", () => {
+/** `e2e/chaos` kills it at further points. */
+describe("given a dispatcher that is killed while it handles a delivery", () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({
@@ -31,7 +31,7 @@ describe("given a dispatcher that is killed with a delivery in its hands", () =>
     return { story, flag };
   }
 
-  it("has the next one make the deliveries of events that were read, once, whether they were made or not", async () => {
+  it("creates the deliveries of events that were read in the next process, once in both cases", async () => {
     const { story, flag } = await begin("Read");
     const heldWebhook = await holdRow(system.sql, "webhooks.webhooks", story.webhookId);
     await story.switchByHand(flag, true);
@@ -52,7 +52,7 @@ describe("given a dispatcher that is killed with a delivery in its hands", () =>
     expect(await story.faults()).toEqual([]);
   });
 
-  it("has the next one send once more what was answered and not recorded", async () => {
+  it("sends a delivery again in the next process if its response was not recorded", async () => {
     const { story, flag } = await begin("Answered");
     const release = Promise.withResolvers<void>();
     story.receiver.answer({ kind: "answer", status: 200, after: release.promise });

@@ -8,7 +8,7 @@ import type { Edge, System } from "../../src/system/system.ts";
 import { must } from "../../src/system/tenancy.ts";
 import { byStatus, followStreams, type TenantStreams } from "../../src/traffic/tenant-streams.ts";
 
-/** The plan's number of open streams is exact over all edges while NATS is available. */
+/** The plan's number of open streams, which is exact over all edges while NATS is available. */
 const slots = 25;
 const fewerSlots = 10;
 const atEachEdge = 100;
@@ -24,7 +24,7 @@ export function describeStreamLimits(given: () => ClientSystem): void {
     ({ system } = given());
   });
 
-  /** Both kinds, at all edges, all at the same moment. */
+  /** Opens streams of both kinds at all edges concurrently. */
   const storm = (streams: TenantStreams) =>
     Promise.all(
       system.edges.flatMap((edge) =>
@@ -35,8 +35,8 @@ export function describeStreamLimits(given: () => ClientSystem): void {
     );
 
   /**
-   * The same, until everybody was told whether there is a slot: a machine that takes longer for that than
-   * edges wait leaves some without an answer, and then nothing is said of how many are admitted.
+   * Repeats the storm until every request was accepted or rejected. On a slow machine, edges may time out before they
+   * know whether a slot is free. The number of accepted streams is then undefined.
    */
   async function answeredStorm(streams: TenantStreams, key: string) {
     return eventually(async () => {
@@ -47,7 +47,7 @@ export function describeStreamLimits(given: () => ClientSystem): void {
     });
   }
 
-  it("admits exactly so many of hundreds that come at once, and as many as become free", async () => {
+  it("accepts exactly the allowed number of hundreds of concurrent streams, and then as many as become free", async () => {
     const { tenant } = await beginUsageStory(system, { name: "Storm", plan: "some" });
     const streams = await followStreams(system, tenant);
     const asked = await answeredStorm(streams, tenant.serverKey);
@@ -69,7 +69,7 @@ export function describeStreamLimits(given: () => ClientSystem): void {
     const [, , , last] = system.edges as [Edge, Edge, Edge, Edge];
     for (const _ of freed)
       await eventually(async () => (await streams.open(last)).status === 200, {
-        because: "a slot that was given back is free",
+        because: "a released slot is free",
       });
     expect((await streams.open(last)).status).toBe(429);
     streams.close(streams.opened);
@@ -78,12 +78,12 @@ export function describeStreamLimits(given: () => ClientSystem): void {
     streams.close(streams.opened);
   });
 
-  it("never admits one more, while streams come and go everywhere", async () => {
+  it("never exceeds the limit while streams open and close everywhere", async () => {
     const { tenant } = await beginUsageStory(system, { name: "Coming and going", plan: "fewer" });
     const streams = await followStreams(system, tenant);
     const endsMs = performance.now() + 4_000;
     const statuses = new Set<number>();
-    const comeAndGo = async (edge: Edge) => {
+    const openAndClose = async (edge: Edge) => {
       while (performance.now() < endsMs) {
         const stream = await streams.open(edge);
         statuses.add(stream.status);
@@ -92,15 +92,15 @@ export function describeStreamLimits(given: () => ClientSystem): void {
       }
     };
     await Promise.all(
-      system.edges.flatMap((edge) => Array.from({ length: 8 }, () => comeAndGo(edge))),
+      system.edges.flatMap((edge) => Array.from({ length: 8 }, () => openAndClose(edge))),
     );
     expect(streams.most()).toBe(fewerSlots);
-    // An edge that cannot find out in time whether there is a slot says so.
+    // An edge that does not learn in time whether a slot is free returns 503.
     statuses.delete(503);
     expect([...statuses].toSorted()).toEqual([200, 429]);
   });
 
-  it("closes nothing when the plan is lowered below what is open, and opens nothing new", async () => {
+  it("closes nothing when the plan is lowered below the open streams, and opens nothing new", async () => {
     const story = await beginUsageStory(system, { name: "Lowered", plan: "some" });
     const streams = await followStreams(system, story.tenant);
     await answeredStorm(streams, story.tenant.serverKey);
@@ -125,8 +125,8 @@ export function describeStreamLimits(given: () => ClientSystem): void {
     });
   });
 
-  it("closes nothing while NATS is unavailable, admits against the last counts, and counts all afterwards", async () => {
-    const { tenant } = await beginUsageStory(system, { name: "NATS away", plan: "two" });
+  it("closes nothing while NATS is unavailable, uses the last counts, and counts all streams afterwards", async () => {
+    const { tenant } = await beginUsageStory(system, { name: "NATS unavailable", plan: "two" });
     const streams = await followStreams(system, tenant);
     const [first, second] = system.edges as [Edge, Edge];
     expect((await streams.open(first)).status).toBe(200);

@@ -8,14 +8,14 @@ import type { Edge, System } from "../../src/system/system.ts";
 import { createTenant, must, operatorToken } from "../../src/system/tenancy.ts";
 import { onThisMachine } from "../../src/traffic/promised-time.ts";
 
-/** What was used, and what a plan allows, as a customer sees it. */
+/** Tests usage and the limits of a plan, as customers experience them. */
 const limit = 300;
-/** So many refusals after one another, by all edges, say that the month has ended on each. */
+/** Number of consecutive rejections that proves that the month is used up on every edge. */
 const inARow = 100;
-/** The contract's: what several edges admit beyond the limit is no more than flows in this time. */
+/** Documented overshoot: beyond the limit, all edges together accept at most the requests of this time. */
 const overshootMs = 2_000;
-/** The contract's: so soon every edge goes by another plan, up or down. */
-const planHeardWithinMs = 1_000;
+/** Time after which every edge uses a changed plan, as documented. */
+const planWithinMs = 1_000;
 export const usagePlans = {
   small: { requests_per_month: limit },
   larger: { requests_per_month: 1_000_000 },
@@ -33,11 +33,11 @@ export function describeUsageLimits(given: () => ClientSystem): void {
     Promise.all(system.edges.map(async (edge) => (await flagsAt(edge, key)).status));
   const everywhere = (status: number, key: string, withinMs?: number) =>
     eventually(async () => (await statusesAt(key)).every((each) => each === status), {
-      because: `every edge answers ${status}`,
+      because: `every edge returns ${status}`,
       ...(withinMs === undefined ? {} : { withinMs }),
     });
 
-  it("ends a month that is used up on every edge, and nothing else", async () => {
+  it("ends a used-up month on every edge, and nothing else", async () => {
     const story = await beginUsageStory(system, { name: "Used up", plan: "small" });
     const { tenant, flags } = story;
     const headers = { authorization: `Bearer ${tenant.clientKey}` };
@@ -49,7 +49,7 @@ export function describeUsageLimits(given: () => ClientSystem): void {
     const traffic = story.ask({ alsoExpected: [429] });
     await eventually(
       () => traffic.sent.length > limit && counted(traffic.sent.slice(-inARow)).length === 0,
-      { withinMs: 60_000, because: "nothing is admitted any more" },
+      { withinMs: 60_000, because: "no request is accepted any more" },
     );
     await traffic.stop();
     const admitted = counted([...story.before, ...traffic.sent]).toSorted(
@@ -59,7 +59,7 @@ export function describeUsageLimits(given: () => ClientSystem): void {
     expect(admitted.length).toBeGreaterThanOrEqual(limit - 1);
     const usedUpMs = admitted[limit - 1]?.endedMs ?? 0;
     const lastMs = Math.max(...admitted.map(({ startedMs }) => startedMs));
-    // What is counted takes a few steps to where it is asked for, each as long as a request on a busy machine.
+    // A count takes a few steps until edges use it. On a busy machine, each step takes as long as a request.
     const took = traffic.sent.map(({ startedMs, endedMs }) => endedMs - startedMs);
     const ordinaryMs = took.toSorted((left, right) => left - right)[took.length >> 1] ?? 0;
     expect(lastMs - usedUpMs).toBeLessThan(overshootMs + 20 * ordinaryMs);
@@ -72,7 +72,7 @@ export function describeUsageLimits(given: () => ClientSystem): void {
     const [, reset] = /^"monthly";r=0;t=(\d+)$/.exec(rejected.headers.get("ratelimit") ?? "") ?? [];
     const seconds = Number(reset);
     expect(seconds).toBeGreaterThanOrEqual(Math.floor((end - answeredMs) / 1_000));
-    // Figures may be as of the last second.
+    // The figures may be up to a second old.
     expect(seconds).toBeLessThanOrEqual(Math.ceil((end - askedMs) / 1_000) + 1);
     expect(rejected.headers.get("ratelimit-policy")).toBe(
       `"monthly";q=${limit};w=${(end - start) / 1_000}`,
@@ -86,7 +86,7 @@ export function describeUsageLimits(given: () => ClientSystem): void {
     const url = `${gateway.url}/api/v1/flags/${flags[0]?.id}`;
     await must(url, { method: "PATCH", key: tenant.serverKey, body: { enabled: true } });
     await eventually(() => JSON.stringify(open.events).includes('"checkout":true'), {
-      because: "the stream that was open before is told of a change",
+      because: "the open stream receives a change",
     });
     const used = await awaitCounted(system, tenant, { atLeast: admitted.length + 1 });
     expect(used).toBe(admitted.length + 1);
@@ -103,7 +103,7 @@ export function describeUsageLimits(given: () => ClientSystem): void {
     });
   });
 
-  it("says when keys were last used, and when and how often flags were asked for", async () => {
+  it("reports the last use of keys and flags, and the number of evaluations", async () => {
     const story = await beginUsageStory(system, { name: "Last seen" });
     const { tenant, flags } = story;
     const asOperator = { key: operatorToken };
@@ -113,7 +113,7 @@ export function describeUsageLimits(given: () => ClientSystem): void {
     await eventually(
       async () => {
         const here = await must(keys(tenant.environmentId), asOperator);
-        // Nothing uses the third key of the environment.
+        // The third key of the environment is not used.
         const used = here.keys.filter(
           (each: { environment_only: boolean }) => !each.environment_only,
         );
@@ -125,10 +125,10 @@ export function describeUsageLimits(given: () => ClientSystem): void {
           )
         );
       },
-      { withinMs: 20_000, because: "keys are said to be used and flags to be asked for" },
+      { withinMs: 20_000, because: "keys and flags have a recent last use" },
     );
-    const edgeIsStopping = await must(keys(tenant.otherEnvironmentId), asOperator);
-    expect(edgeIsStopping.keys).toMatchObject([{ last_used_at: null }]);
+    const ofOtherEnvironment = await must(keys(tenant.otherEnvironmentId), asOperator);
+    expect(ofOtherEnvironment.keys).toMatchObject([{ last_used_at: null }]);
     const seenElsewhere = await must(`${gateway.url}/api/v1/flags`, { key: tenant.otherServerKey });
     expect(seenElsewhere.flags[0]).toMatchObject({ last_evaluated_at: null });
 
@@ -154,19 +154,19 @@ export function describeUsageLimits(given: () => ClientSystem): void {
     await eventually(async () => (await call(url, { key: others.serverKey })).status === 404);
   });
 
-  it("follows a change of the plan up and down, on the last known state when the metering is away", async () => {
+  it("follows a change of the plan up and down, with the last known state if the metering is unavailable", async () => {
     const story = await beginUsageStory(system, { name: "Up and down", plan: "small" });
     const key = story.tenant.clientKey;
     const traffic = story.ask({ alsoExpected: [429] });
     await everywhere(429, key);
     await traffic.stop();
-    const heardMs = await onThisMachine(planHeardWithinMs, () => statusesAt(key));
+    const withinMs = await onThisMachine(planWithinMs, () => statusesAt(key));
     await story.changePlan("larger");
-    await everywhere(200, key, heardMs);
+    await everywhere(200, key, withinMs);
     const { headers } = await flagsAt(system.edges[0] as Edge, key);
     expect(headers.get("ratelimit-policy")).toMatch(/^"monthly";q=1000000;/);
     await story.changePlan("small");
-    await everywhere(429, key, heardMs);
+    await everywhere(429, key, withinMs);
 
     await killOne(system.meterings);
     const edge = system.edges.at(-1) as Edge;
@@ -185,7 +185,7 @@ export function describeUsageLimits(given: () => ClientSystem): void {
 const isRecent = (instant: string | null) =>
   instant !== null && Math.abs(Date.parse(instant) - Date.now()) < 60_000;
 
-/** A calendar month of UTC, in milliseconds; the end is the beginning of the next one. */
+/** Returns a calendar month in UTC, in milliseconds. Its end is the start of the next month. */
 function monthOf(date: Date): { start: number; end: number } {
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   return { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) };

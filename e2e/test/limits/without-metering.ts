@@ -13,7 +13,7 @@ export function describeWithoutMetering(given: () => ClientSystem): void {
     ({ system } = given());
   });
 
-  it("answers as ever, keeps to the plan's streams, and is counted once it comes", async () => {
+  it("serves as usual, enforces the plan's streams, and is counted when the metering starts", async () => {
     const story = await beginUsageStory(system, { name: "Nobody counts", plan: "free" });
     const { tenant, flags, before } = story;
     const [first, second] = system.edges as [Edge, Edge];

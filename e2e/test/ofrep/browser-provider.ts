@@ -9,8 +9,8 @@ import type { ClientSystem } from "../../src/system/client-system.ts";
 import { createOpenFeatureTenant, type OpenFeatureTenant } from "../../src/system/openfeature.ts";
 
 /**
- * The official web provider where it belongs: in a real browser, on a page of another origin, with the
- * browser's own EventSource, localStorage and rules about what a page may read.
+ * The official web provider in a real browser, on a page of another origin, with the browser's EventSource and
+ * localStorage, and its rules for cross-origin requests.
  */
 const packages = new URL("../../../node_modules/@openfeature/", import.meta.url);
 const modules: Record<string, string> = {
@@ -57,8 +57,8 @@ type ShopWindow = { shop: Shop };
 const chromiumIsThere = hasChromium();
 if (!chromiumIsThere)
   process.stderr.write(
-    "\nNOT TESTED: there is no /usr/bin/chromium, so OpenFeature's web provider was run in Node.js " +
-      "alone. Install it with `apt-get install chromium`; REQUIRE_CHROMIUM=1 makes this a failure.\n\n",
+    "\nSKIPPED: tests of OpenFeature's web provider in a browser, because /usr/bin/chromium does not " +
+      "exist. Install it with `apt-get install chromium`; REQUIRE_CHROMIUM=1 makes this a failure.\n\n",
   );
 
 export function describeBrowserProvider(given: () => ClientSystem): void {
@@ -114,7 +114,7 @@ function describeWebPage(given: () => ClientSystem): void {
       answered.some(({ path, status }) => path.endsWith("/stream") && status === 200),
     );
 
-  it("has the user's values, and hears of a change", async () => {
+  it("has the user's values, and receives a change", async () => {
     await start(running.tenant.clientKey, { targetingKey: "u1", country: "DE" });
     expect(await details("germany")).toMatchObject({ value: true, reason: "TARGETING_MATCH" });
     expect(await details("never")).toMatchObject({ value: false, reason: "DISABLED" });
@@ -124,14 +124,14 @@ function describeWebPage(given: () => ClientSystem): void {
     await eventually(async () => (await changes()).includes("never"));
   });
 
-  it("has another user's values when somebody signs in", async () => {
+  it("has another user's values after a sign-in", async () => {
     await page.evaluate(() =>
       (globalThis as unknown as ShopWindow).shop.become({ targetingKey: "u2", country: "FR" }),
     );
     expect(await details("germany")).toMatchObject({ value: false, reason: "DEFAULT" });
   });
 
-  it("starts with the last values when it is opened again, hears that they are right, and listens", async () => {
+  it("starts with the last values after a reload, revalidates them, and opens a stream", async () => {
     answered.length = 0;
     await page.reload();
     await start(running.tenant.clientKey, { targetingKey: "u2", country: "FR" });
@@ -142,14 +142,14 @@ function describeWebPage(given: () => ClientSystem): void {
     await eventually(async () => !(await details("never")).value);
   });
 
-  it("comes back by itself when its edges are started anew, and hears what it has missed", async () => {
+  it("reconnects when its edges are restarted, and receives the changes that it missed", async () => {
     for (const edge of running.system.edges) await edge.process.kill();
     await running.change("always", { enabled: false });
     for (const edge of running.system.edges) await edge.start();
     await eventually(async () => !(await details("always")).value, { withinMs: 20_000 });
   });
 
-  it("gives up at once with a key that does not work", async () => {
+  it("fails immediately with an invalid key", async () => {
     await page.reload();
     await expect(start("nonsense", { targetingKey: "u3" })).rejects.toThrow();
     const status = await page.evaluate(

@@ -17,10 +17,10 @@ import { must, operatorToken } from "../../src/system/tenancy.ts";
 import { onThisMachine } from "../../src/traffic/promised-time.ts";
 import { inOneHour } from "./in-one-hour.ts";
 
-/** Pages of the official web provider that lose their stream, or that are opened again. */
+/** Tests of pages with the official web provider that lose their stream, or that are opened again. */
 let running: OpenFeatureTenant;
 
-/** An empty one. Node.js has none without a file. */
+/** Provides an empty `localStorage`, which Node.js has only with a file. */
 function provideLocalStorage(): void {
   const kept = new Map<string, string>();
   const localStorage = {
@@ -66,7 +66,7 @@ export function describeComingBack(given: () => ClientSystem): void {
 
   describe("given a page that is opened again", () => {
     it(
-      "starts with the values that it had, hears that they are the present ones, and listens",
+      "starts with its last values, revalidates them, and opens a stream",
       inOneHour(async () => {
         provideLocalStorage();
         const first = await openPage("page");
@@ -92,12 +92,12 @@ export function describeComingBack(given: () => ClientSystem): void {
   });
 
   describe("given a page whose edge dies", () => {
-    it("comes back to another edge and is told what it has missed", async () => {
+    it("reconnects to another edge, and receives the changes that it missed", async () => {
       const { client, traffic } = await openPage("survivor");
       await streamIsOpen();
       const edge = await edgeOfTheStream();
       const [other] = running.system.edges.filter((each) => each !== edge) as [Edge];
-      // So that it is the change that comes first, and not the page.
+      // Ensures that the change precedes the reconnection of the page.
       other.process.signal("SIGSTOP");
       try {
         await edge.process.kill();
@@ -117,7 +117,7 @@ export function describeComingBack(given: () => ClientSystem): void {
   });
 
   describe("given a page whose key is revoked", () => {
-    it("loses its stream within a second, gets no other, and keeps its last values", async () => {
+    it("loses its stream within a second, gets no other one, and keeps its last values", async () => {
       const { projectId, environmentId, userId } = running.tenant;
       const keys = `${running.gateway.url}/api/v1/projects/${projectId}/environments/${environmentId}/keys`;
       const issued = await must(keys, {

@@ -1,10 +1,10 @@
 import { expect } from "@jest/globals";
 import type { Exchange } from "../../src/system/openfeature.ts";
 
-/** Timers are a little early at times. */
+/** Timers sometimes fire slightly early. */
 const earlyMs = 5;
 
-/** That a provider which was refused asked nothing for as long as it was told to. */
+/** Checks that a rejected provider sent no request for the time in `Retry-After`. */
 export function expectRetryAfterHonoured(
   rejected: Exchange | undefined,
   next: Exchange | undefined,

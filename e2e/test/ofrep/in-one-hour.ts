@@ -4,8 +4,8 @@ const hourMs = 60 * 60 * 1_000;
 const presentHour = () => Math.floor(Date.now() / hourMs);
 
 /**
- * A test in which nothing changes, so that answers are 304. With each full hour all pages are offered
- * another address of the stream, which is a new answer; a test that met that moment is done again.
+ * Wraps a test that expects 304 because nothing changes. At each full hour, the URL of the stream changes, which
+ * changes the response. A test that fails across this moment is repeated.
  */
 export function inOneHour(test: () => Promise<void>): () => Promise<void> {
   return async () => {

@@ -7,7 +7,7 @@ import { describeComingBack } from "./coming-back.ts";
 import { describeServerProvider } from "./server-provider.ts";
 import { describeWebProvider } from "./web-provider.ts";
 
-/** The official OpenFeature providers, on one running system. Each module has its own tenant. */
+/** Tests of the official OpenFeature providers in one running system. Each module has its own tenant. */
 let system: System;
 let gateway: ServiceProcess;
 const given = () => ({ system, gateway });

@@ -11,7 +11,7 @@ import {
 } from "../../src/system/openfeature.ts";
 import { expectRetryAfterHonoured } from "./expect-retry-after.ts";
 
-/** The official provider for servers, as it comes from npm, asks one flag at a time. */
+/** The official provider for servers from npm. It evaluates one flag per request. */
 let running: OpenFeatureTenant;
 let client: Client;
 
@@ -48,13 +48,13 @@ export function describeServerProvider(given: () => ClientSystem): void {
       ["germany", { country: "FR" }, { value: false, reason: "DEFAULT", variant: "off" }],
       ["germany", { address: { country: "DE" } }, { value: false, reason: "DEFAULT" }],
       ["half", {}, { value: false, reason: "SPLIT", variant: "off" }],
-    ])("gives value, reason and variant (%s, %j)", async (flagKey, context, expected) => {
+    ])("returns value, reason and variant (%s, %j)", async (flagKey, context, expected) => {
       const details = await client.getBooleanDetails(flagKey, !("value" in expected), context);
       expect(details).toMatchObject({ flagKey, ...expected });
       expect(details.errorCode).toBeUndefined();
     });
 
-    it("puts half of the users into half a rollout, by their targeting keys", async () => {
+    it("includes half of the users in a rollout of 50 %, by their targeting keys", async () => {
       const users = Array.from({ length: 60 }, (_, index) => `user-${index}`);
       const values = await Promise.all(
         users.map((targetingKey) => client.getBooleanValue("half", false, { targetingKey })),
@@ -64,14 +64,14 @@ export function describeServerProvider(given: () => ClientSystem): void {
       expect(inside).toBeLessThan(50);
     });
 
-    it("takes contexts with dates, numbers and lists", async () => {
+    it("accepts contexts with dates, numbers and lists", async () => {
       const context = { targetingKey: "u1", since: new Date(), age: 7, country: ["FR", "DE"] };
       expect(await client.getBooleanValue("germany", false, context)).toBe(true);
     });
   });
 
-  describe("given what cannot be answered", () => {
-    it("gives the default and FLAG_NOT_FOUND for a flag that does not exist", async () => {
+  describe("given evaluations that fail", () => {
+    it("returns the default and FLAG_NOT_FOUND for an unknown flag", async () => {
       expect(await client.getBooleanDetails("unknown", true)).toMatchObject({
         value: true,
         reason: "ERROR",
@@ -79,7 +79,7 @@ export function describeServerProvider(given: () => ClientSystem): void {
       });
     });
 
-    it("gives the default and TYPE_MISMATCH for a flag of another type", async () => {
+    it("returns the default and TYPE_MISMATCH for a flag of another type", async () => {
       expect(await client.getStringDetails("always", "default")).toMatchObject({
         value: "default",
         reason: "ERROR",
@@ -87,7 +87,7 @@ export function describeServerProvider(given: () => ClientSystem): void {
       });
     });
 
-    it("gives the default and INVALID_CONTEXT for a targeting key that is none", async () => {
+    it("returns the default and INVALID_CONTEXT for an invalid targeting key", async () => {
       const context = { targetingKey: ["u1"] } as unknown as EvaluationContext;
       expect(await client.getBooleanDetails("always", false, context)).toMatchObject({
         value: false,
@@ -96,7 +96,7 @@ export function describeServerProvider(given: () => ClientSystem): void {
       });
     });
 
-    it("gives the default for a key that does not work, and asks again the next time", async () => {
+    it("returns the default for an invalid key, and sends a request again the next time", async () => {
       const { client: stranger, traffic } = await connect(running.gateway.url, "nonsense");
       for (let times = 1; times <= 2; times += 1) {
         const details = await stranger.getBooleanDetails("always", false);
@@ -107,7 +107,7 @@ export function describeServerProvider(given: () => ClientSystem): void {
   });
 
   describe("given a limit on requests", () => {
-    it("asks nothing until the time that it was told has passed", async () => {
+    it("sends no request until the requested time has passed", async () => {
       const edge = await running.startEdge({ SDK_REQUESTS_PER_SECOND: "0.25" });
       const { client: hasty, traffic } = await connect(edge.url, running.tenant.clientKey);
       const value = () => hasty.getBooleanValue("always", false);

@@ -23,8 +23,8 @@ import { expectRetryAfterHonoured } from "./expect-retry-after.ts";
 import { inOneHour } from "./in-one-hour.ts";
 
 /**
- * The official provider for browsers, as it comes from npm: it asks for all flags at once, and again
- * when a stream tells it to.
+ * The official provider for browsers from npm. It evaluates all flags in one request, and again when a stream requests
+ * it.
  */
 let running: OpenFeatureTenant;
 
@@ -32,7 +32,7 @@ type Connected = {
   client: Client;
   domain: string;
   traffic: Traffic;
-  /** Which flags each event of a changed configuration named. */
+  /** The flags in each event of a changed configuration. */
   changes: (readonly string[])[];
 };
 
@@ -59,7 +59,7 @@ async function connect(
     changes.push([...(details?.flagsChanged ?? [])].sort());
   });
   await OpenFeature.setContext(domain, context);
-  // Its declarations leave open what a stricter compiler wants to know.
+  // Its declarations are less strict than this compiler requires.
   await OpenFeature.setProviderAndWait(domain, provider as Provider);
   return { client, domain, traffic, changes };
 }
@@ -75,8 +75,8 @@ export function describeWebProvider(given: () => ClientSystem): void {
   });
   afterEach(closePages);
 
-  describe("given a page that has just begun", () => {
-    it("has all values after one request, and reasons and variants", async () => {
+  describe("given a page that has just started", () => {
+    it("has all values, reasons and variants after one request", async () => {
       const page = await connect({ targetingKey: "u1", country: "DE" });
       expect(statuses(page)).toEqual([200]);
       expect(page.client.getBooleanDetails("always", false)).toMatchObject({
@@ -97,7 +97,7 @@ export function describeWebProvider(given: () => ClientSystem): void {
       expect(statuses(page)).toEqual([200]);
     });
 
-    it("gives the default for flags that do not exist or are of another type", async () => {
+    it("returns the default for unknown flags and for flags of another type", async () => {
       const { client } = await connect({ targetingKey: "u1" });
       expect(client.getBooleanDetails("unknown", true)).toMatchObject({
         value: true,
@@ -109,7 +109,7 @@ export function describeWebProvider(given: () => ClientSystem): void {
       });
     });
 
-    it("listens at the origin that it asks", async () => {
+    it("opens the stream at the origin of its requests", async () => {
       await connect({ targetingKey: "u1" });
       await streamsOpen(1);
       expect(new URL(openedStreams[0]?.url as string).origin).toBe(running.gateway.url);
@@ -117,7 +117,7 @@ export function describeWebProvider(given: () => ClientSystem): void {
   });
 
   describe("given another user", () => {
-    it("asks anew and has that user's values, on the same stream", async () => {
+    it("sends a new request and has that user's values, on the same stream", async () => {
       const page = await connect({ targetingKey: "u1", country: "FR" });
       await streamsOpen(1);
       expect(page.client.getBooleanValue("germany", true)).toBe(false);
@@ -128,7 +128,7 @@ export function describeWebProvider(given: () => ClientSystem): void {
     });
 
     it(
-      "is told that nothing has changed when another attribute changes no value",
+      "receives 304 when another attribute changes no value",
       inOneHour(async () => {
         const page = await connect({ targetingKey: "u1", country: "DE" });
         await OpenFeature.setContext(page.domain, { targetingKey: "u1", country: "de" });
@@ -142,7 +142,7 @@ export function describeWebProvider(given: () => ClientSystem): void {
   });
 
   describe("given a change of a flag", () => {
-    it("has the new value and names the flag, without a request of its own making", async () => {
+    it("has the new value and reports the flag, with a request caused by the stream", async () => {
       const page = await connect({ targetingKey: "u1", country: "DE" });
       await streamsOpen(1);
       const before = page.client.getBooleanValue("always", false);
@@ -157,11 +157,11 @@ export function describeWebProvider(given: () => ClientSystem): void {
     });
 
     it(
-      "asks, hears that nothing has changed for this user, and stays silent",
+      "sends a request, receives 304 if nothing has changed for this user, and reports no change",
       inOneHour(async () => {
         const page = await connect({ targetingKey: "u1", country: "DE" });
         await streamsOpen(1);
-        // Something new each time, should this be done twice.
+        // A different value each time, in case the test is repeated.
         const inPoland = { attribute: "country", operator: "in", value: `DE, PL, ${connected}` };
         await running.change("germany", { targeting_rules: [{ conditions: [inPoland] }] });
         await eventually(() => page.traffic.requests.at(-1)?.status === 304);
@@ -187,7 +187,7 @@ export function describeWebProvider(given: () => ClientSystem): void {
 
   describe("given a page that polls", () => {
     it(
-      "is answered 304 for as long as nothing changes, and the new values when it does",
+      "receives 304 as long as nothing changes, and then the new values",
       inOneHour(async () => {
         const page = await connect(
           { targetingKey: "u1" },
@@ -205,8 +205,8 @@ export function describeWebProvider(given: () => ClientSystem): void {
     );
   });
 
-  describe("given a key that does not work", () => {
-    it("gives up at once", async () => {
+  describe("given an invalid key", () => {
+    it("fails immediately", async () => {
       const domain = `domain-${connected + 1}`;
       await expect(connect({ targetingKey: "u1" }, { key: "nonsense" })).rejects.toThrow();
       const client = OpenFeature.getClient(domain);
@@ -220,7 +220,7 @@ export function describeWebProvider(given: () => ClientSystem): void {
 
   describe("given a limit on requests", () => {
     it(
-      "asks nothing until the time that it was told has passed",
+      "sends no request until the requested time has passed",
       inOneHour(async () => {
         const edge = await running.startEdge({ SDK_REQUESTS_PER_SECOND: "0.25" });
         const page = await connect(
@@ -236,8 +236,8 @@ export function describeWebProvider(given: () => ClientSystem): void {
     );
   });
 
-  describe("given all that was logged meanwhile", () => {
-    it("holds no token of a stream", async () => {
+  describe("given the logs of all processes", () => {
+    it("contain no token of a stream", async () => {
       await connect({ targetingKey: "u1" });
       await streamsOpen(1);
       const token = new URL(openedStreams[0]?.url as string).searchParams.get("token") as string;

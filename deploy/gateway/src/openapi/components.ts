@@ -2,19 +2,19 @@ import * as contracts from "@halyard/contracts";
 import { z } from "zod";
 
 /**
- * Named schemas of the document. A schema that the contracts export is shown under its name and
- * referred to wherever it occurs; one that a route makes for itself is named after the route.
+ * The named schemas of the document. A schema that the contracts export has the name of its export. A schema that only
+ * one route uses is named after the route. References replace each occurrence.
  */
 export type JsonObject = Record<string, unknown>;
 
 const prefix = "#/components/schemas/";
 
 export type Components = {
-  /** The schema as others refer to it. */
+  /** Returns a reference to the schema. */
   refer: (schema: z.ZodType) => JsonObject;
-  /** The schema itself. */
+  /** Returns the definition of the schema. */
   define: (schema: z.ZodType) => JsonObject;
-  /** Definitions of all that the given part of a document refers to, and what those refer to. */
+  /** Returns all definitions that a part of the document refers to, directly or indirectly. */
   referredTo: (part: unknown) => JsonObject;
 };
 

@@ -10,55 +10,54 @@ const { version } = JSON.parse(
   readFileSync(new URL("../../../../package.json", import.meta.url), "utf8"),
 ) as { version: string };
 
-/**
- * The OpenAPI 3.1 document of the whole public API, from the same contracts that validate requests.
- */
+/** The OpenAPI 3.1 document of the public API, generated from the contracts that also validate requests. */
 const info = {
   title: "Halyard API",
   version,
   summary: "Feature flags: one change reaches every SDK within milliseconds",
   description:
-    "Requests and answers are JSON in UTF-8. Errors are `error` with `code`, `category`, `message` and `status`; below `/ofrep/v1/` they are `errorCode` and `errorDetails`, as OFREP defines. Unknown fields in a body are refused. In the bodies of SDK and OFREP requests, they are attributes of the user or ignored. Every `GET` has a `HEAD`, except those of streams. It answers the same status and headers without a body and is not listed below.",
+    "Requests and responses are JSON in UTF-8. An error is an object `error` with `code`, `category`, `message` and `status`; below `/ofrep/v1/` it has `errorCode` and `errorDetails`, as OFREP defines. A body with unknown fields is rejected. In SDK and OFREP requests, unknown fields are attributes of the user or are ignored. Every `GET` except those of streams also supports `HEAD`, which returns the same status and headers without a body and is not listed below.",
   license: { name: "Apache-2.0", identifier: "Apache-2.0" },
 };
 
 const tags = [
-  { name: "SDK", description: "What applications ask for, by polling or by a stream" },
-  { name: "OpenFeature", description: "The same by OFREP, for the official OpenFeature providers" },
+  { name: "SDK", description: "Flag values for applications, by polling or over a stream" },
+  { name: "OpenFeature", description: "Flag values by OFREP, for official OpenFeature providers" },
   { name: "Flags", description: "Flags of a project, and their state in each environment" },
   {
     name: "Schedules",
-    description: "Switching a flag on, off, or both, at times that are told beforehand",
+    description: "Switching a flag on, off, or both, at given times",
   },
-  { name: "History", description: "What was changed, when and by whom, and the way back" },
+  { name: "History", description: "Earlier states of a flag, rollback, and the audit log" },
   {
     name: "Webhooks",
-    description: "URLs that are told when flags change, and what became of every delivery to them",
+    description: "URLs that are notified of changes of flags, and the deliveries to them",
   },
-  { name: "Usage", description: "What was used of a plan, and which flags are still asked for" },
+  { name: "Usage", description: "Usage of the plan, and of each flag" },
   { name: "Environments", description: "Environments of a project" },
-  { name: "API keys", description: "Keys of SDKs and of those who manage flags" },
-  { name: "Organizations", description: "Organizations, users and projects; for the operator" },
+  { name: "API keys", description: "Client keys read flag values; server keys also manage flags" },
+  { name: "Organizations", description: "Organizations, users and projects. For operators" },
 ];
 
 const bearer = (description: string) => ({ type: "http", scheme: "bearer", description });
 
 const securitySchemes = {
-  clientKey: bearer("A client key (`hc_…`): may read flag values"),
-  serverKey: bearer("A server key (`hs_…`): may manage flags too"),
+  clientKey: bearer("A client key (`hc_…`), which may read flag values"),
+  serverKey: bearer("A server key (`hs_…`), which may also manage flags"),
   keyInOwnHeader: {
     type: "apiKey",
     in: "header",
     name: "X-API-Key",
-    description: "A client or server key, in a header of its own",
+    description: "A client or server key",
   },
   streamToken: {
     type: "apiKey",
     in: "query",
     name: "token",
-    description: "From `eventStreams` of a bulk evaluation: good for a day, and for nothing else",
+    description:
+      "From `eventStreams` of a bulk evaluation. Valid for a day, and only for the stream",
   },
-  operatorToken: bearer("The operator's token: may manage organizations"),
+  operatorToken: bearer("The operator token, which may manage organizations"),
 };
 
 export function buildDocument(contracts: readonly RouteContract[] = routes): JsonObject {
@@ -76,7 +75,7 @@ export function buildDocument(contracts: readonly RouteContract[] = routes): Jso
   return {
     openapi: "3.1.0",
     info,
-    servers: [{ url: "/", description: "Where this document comes from" }],
+    servers: [{ url: "/", description: "The server of this document" }],
     tags: tags.filter(({ name }) => contracts.some(({ tag }) => tag === name)),
     paths,
     components: {
@@ -89,7 +88,7 @@ export function buildDocument(contracts: readonly RouteContract[] = routes): Jso
   };
 }
 
-/** The second method of a route needs an operation id of its own. */
+/** Describes the second method of a route under another operation id. */
 function describeAlias(
   contract: RouteContract,
   components: ReturnType<typeof createComponents>,

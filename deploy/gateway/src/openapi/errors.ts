@@ -11,20 +11,20 @@ import { answerableErrors } from "@halyard/service";
 import type { Components, JsonObject } from "./components.ts";
 import { commonHeaders, headerRef, limitHeaders, optionalCacheHeaders } from "./headers.ts";
 
-/** When each error is answered, for people who meet it. */
+/** Meaning of each error code, as shown in the documentation. */
 const explanations: Readonly<Record<ErrorCode, string>> = {
-  AUTH_001: "No key, or one that is malformed, unknown, expired or revoked",
-  AUTH_002: "The key is valid but may not do this",
-  NOT_FOUND_001: "There is no such resource, or it belongs to somebody else",
-  VALIDATION_001: "The body, the query or a header does not parse or fit",
+  AUTH_001: "The key or token is missing, malformed, unknown, expired or revoked",
+  AUTH_002: "The key is valid, but not permitted to do this",
+  NOT_FOUND_001: "The resource does not exist, or the key has no access to it",
+  VALIDATION_001: "The body, the query or a header is invalid",
   VALIDATION_002: "The body or the headers are too large",
   VALIDATION_003: "The body is not JSON",
-  CONFLICT_001: "The name is taken, or the idempotency key was used for something else",
-  CONFLICT_002: "There is nothing to roll back to",
-  CONFLICT_003: "`If-Match` does not name the present version",
-  RATE_001: "A limit of the plan or a rate limit is reached",
-  SERVER_001: "A fault on our side",
-  SERVER_002: "Not ready, or a part that this call needs is away",
+  CONFLICT_001: "The name is already in use, or the idempotency key was used with another request",
+  CONFLICT_002: "The flag has no earlier state to roll back to",
+  CONFLICT_003: "`If-Match` does not match the current version",
+  RATE_001: "A limit of the plan or a rate limit has been reached",
+  SERVER_001: "Internal error",
+  SERVER_002: "The service is not ready, or a dependency of this request is unavailable",
 };
 
 const extraHeaders: Partial<Record<ErrorCode, JsonObject>> = {
@@ -36,8 +36,8 @@ const extraHeaders: Partial<Record<ErrorCode, JsonObject>> = {
 };
 
 /**
- * The reusable responses: one for each error code, and a second one where some routes answer it with what
- * the caller has left, and others without.
+ * Returns the reusable responses: one for each error code. A code gets a second response if some routes report the
+ * remaining limits with it and others do not.
  */
 export function errorResponses(
   contracts: readonly RouteContract[],
@@ -58,12 +58,14 @@ export function errorResponses(
   return responses;
 }
 
-/** A refusal by a limit always tells what is left, so there is one response for it. */
+/**
+ * Returns the name of a response. A rejection by a limit always reports the remaining limits, so it has one response.
+ */
 function nameOf(code: ErrorCode, reportsLimits: boolean): string {
   return reportsLimits && code !== "RATE_001" ? `${code}_with_limits` : code;
 }
 
-/** Error responses of OFREP are not shared with other paths. */
+/** Returns whether the errors of a route have their own shape, as those of OFREP do. */
 function hasOwnShape({ path }: RouteContract): boolean {
   return errorSchemaFor(path) !== ErrorBody;
 }
@@ -97,7 +99,7 @@ function response(
   };
 }
 
-/** The error responses of an operation, by status; codes that share a status share a response. */
+/** Returns the error responses of an operation by status. Codes with the same status share a response. */
 export function errorsByStatus(contract: RouteContract, components: Components): JsonObject {
   const byStatus = Map.groupBy(answerableErrors(contract), (code) => errorCodes[code].status);
   const responses: JsonObject = {};
@@ -112,7 +114,7 @@ export function errorsByStatus(contract: RouteContract, components: Components):
   return responses;
 }
 
-/** The error responses of an operation that have a shape of their own, by status. */
+/** Returns the error responses that only this operation has, by status. */
 export function ownErrorsOf(contract: RouteContract, components: Components): JsonObject {
   const headers = {
     ...commonHeaders,

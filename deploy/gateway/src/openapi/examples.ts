@@ -8,11 +8,11 @@ const flagKey = {
 };
 
 const placeholder = (example: string, source: string) => ({
-  description: `The example is a placeholder: take the id from ${source}`,
+  description: `The example is a placeholder. Use an id from ${source}`,
   example,
 });
 
-/** Under `npm start` the gateway replaces these placeholders. */
+/** Describes an id of the demo. With `npm start`, the gateway replaces the placeholder. */
 const demoId = (example: string, source: string) => ({
   description: `From ${source}. The example is the demo's id under \`npm start\`, and a placeholder in production`,
   example,

@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { ExampleIds, exampleIds } from "@halyard/contracts";
 
 /**
- * Replaces the placeholders of a serialized document with the ids in a file. The file may appear after the gateway has
- * started, because the launcher creates the demo through the gateway; until then the placeholders stay.
+ * Replaces the placeholders of a serialized document with the ids in a file. Until the file exists, the placeholders
+ * stay: the launcher creates the demo through the gateway, and then writes the file.
  */
 export async function withKnownIds(document: string, file: string): Promise<string> {
   const ids = await readIds(file);

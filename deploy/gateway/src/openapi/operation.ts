@@ -11,7 +11,7 @@ import {
   parameterRef,
 } from "./headers.ts";
 
-/** Which credentials open a route; any one of them does. */
+/** Credentials that a route accepts. Any one of them is sufficient. */
 const securityOf: Readonly<Record<Access, JsonObject[]>> = {
   operator: [{ operatorToken: [] }],
   operator_or_server_key: [{ operatorToken: [] }, { serverKey: [] }],
@@ -21,7 +21,7 @@ const securityOf: Readonly<Record<Access, JsonObject[]>> = {
   stream_token: [{ streamToken: [] }],
 };
 
-/** One route as OpenAPI shows it. */
+/** Describes one route as an OpenAPI operation. */
 export function describeOperation(contract: RouteContract, components: Components): JsonObject {
   const { operationId, tag, summary, description, access } = contract;
   return {
@@ -90,11 +90,11 @@ function successOf(contract: RouteContract, components: Components): JsonObject 
   const content = status === 204 ? {} : { content: { [contentType]: { schema } } };
   const responses: JsonObject = { [String(status)]: { description, headers, ...content } };
   if (contract.revalidated === true)
-    responses["304"] = { description: "Nothing has changed since that ETag", headers };
+    responses["304"] = { description: "The ETag is still the same", headers };
   return responses;
 }
 
-/** A resource with a version has it as its ETag; so has what tells of a change that was conditional. */
+/** Returns whether the response has an ETag: a resource with a version, or the result of a conditional change. */
 function isTagged(contract: RouteContract, components: Components): boolean {
   const { success, revalidated, conditional } = contract;
   if (revalidated === true) return true;

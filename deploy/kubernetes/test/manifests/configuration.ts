@@ -21,7 +21,7 @@ const configs: Readonly<Record<string, string>> = {
   setup: "deploy/setup",
 };
 
-/** The environment of a migration. */
+/** The configuration of a migration. */
 const migrationSchema = z.object({
   POSTGRES_OWNER_URL: variable(urlOf("postgres:"), {
     description: "The database, as the owner of a schema.",
@@ -39,10 +39,10 @@ async function schemaOf(workload: string): Promise<z.ZodObject> {
 const valuesOf = (variables: readonly Variable[]) =>
   Object.fromEntries(variables.map(({ name, value }) => [name, value]));
 
-/** Not secret, but each installation has its own. */
+/** Variables that are not secret, but generated with the secrets, because each installation has its own. */
 const madeWithSecrets: ReadonlySet<string> = new Set(["SIGNING_PUBLIC_KEYS"]);
 
-/** Variables that the schema does not know, and secrets that are not in a Secret. */
+/** Returns unknown variables, and secrets that are not in a Secret. */
 function misplaced(schema: z.ZodObject, variables: readonly Variable[]): string[] {
   const known = new Map(documentVariables(schema).map((row) => [row.name, row]));
   return variables.flatMap(({ name, source }) => {
@@ -50,7 +50,7 @@ function misplaced(schema: z.ZodObject, variables: readonly Variable[]): string[
     if (row === undefined) return [`${name} is unknown`];
     if (row.secret && source !== "Secret") return [`${name} is a secret in a ${source}`];
     if (!row.secret && source === "Secret" && !madeWithSecrets.has(name))
-      return [`${name} is no secret`];
+      return [`${name} is not a secret`];
     return [];
   });
 }
@@ -78,14 +78,14 @@ describe.each(overlays)("the %s overlay", (overlay) => {
     ]);
   });
 
-  test.each(ours)("gives $name what its schema requires and nothing else", async (workload) => {
+  test.each(ours)("gives $name exactly the variables of its schema", async (workload) => {
     const schema = await schemaOf(workload.name);
     const variables = environmentOf(workload, objects);
     expect(() => readEnvironment(schema, valuesOf(variables))).not.toThrow();
     expect(misplaced(schema, variables)).toEqual([]);
   });
 
-  test("contains no secret itself", () => {
+  test("contains no secrets", () => {
     expect(ofKind(render(overlay), "Secret")).toEqual([]);
     const settings = ofKind(render(overlay), "ConfigMap").flatMap(({ data }) =>
       Object.values(data ?? {}),
@@ -115,7 +115,7 @@ describe.each(overlays)("the %s overlay", (overlay) => {
   });
 });
 
-/** The password that PostgreSQL is created with. */
+/** Returns the password with which PostgreSQL is created. */
 function adminPassword(objects: readonly RenderedObject[]): string | undefined {
   const secrets = ofKind(objects, "Secret");
   const dataOf = (name: string) =>
@@ -137,7 +137,7 @@ test("NATS has a user for each variable of its Secret, and for each service", ()
   );
 });
 
-test("generate-secrets makes other secrets in every run", () => {
+test("generate-secrets generates different secrets in every run", () => {
   const randomTexts = () =>
     generateSecrets("production")
       .flatMap(({ stringData }) => Object.values(stringData ?? {}))

@@ -9,7 +9,7 @@ const pod = (name: string, namespace: string, labels: Record<string, string>): P
   address: "10.244.0.9",
 });
 
-/** An address that belongs to no pod of the cluster. */
+/** Returns an address outside the pods of the cluster. */
 const host = (address: string): Party => ({ name: address, labels: {}, namespace: "", address });
 
 const metadataService = "169.254.169.254";
@@ -38,7 +38,7 @@ const databaseClients = [
   "setup",
 ];
 
-/** The arrows of the architecture, which both overlays allow. */
+/** The connections of the architecture, which both overlays allow. */
 const architecture: readonly string[] = [
   ...others
     .filter(({ name }) => name !== "Prometheus")
@@ -57,7 +57,7 @@ const architecture: readonly string[] = [
 
 const expected: Record<Overlay, readonly string[]> = {
   local: [...architecture, "postgres -> DNS: 53/UDP, 53"],
-  // Instances of CloudNativePG need one another, their operator, and the API server at an unknown address.
+  // Instances of CloudNativePG connect to each other, to their operator, and to the API server at an unknown address.
   production: [
     ...architecture,
     "postgres -> DNS: 53/UDP, 53, 443, 6443",
@@ -73,11 +73,11 @@ const expected: Record<Overlay, readonly string[]> = {
 describe.each(overlays)("the NetworkPolicies of the %s overlay", (overlay) => {
   const allowed = allowedArrows(render(overlay), others);
 
-  test("allow the arrows of the architecture and nothing else", () => {
+  test("allow exactly the connections of the architecture", () => {
     expect(allowed.toSorted()).toEqual(expected[overlay].toSorted());
   });
 
-  test("keep the edges from PostgreSQL, and webhooks from private addresses", () => {
+  test("block edges from PostgreSQL, and webhooks from private addresses", () => {
     expect(allowed.filter((arrow) => arrow.startsWith("sdk-edge -> postgres"))).toEqual([]);
     const inward = privateHosts.map((address) => `webhook-dispatcher -> ${address}`);
     expect(allowed.filter((arrow) => inward.some((start) => arrow.startsWith(start)))).toEqual([]);

@@ -28,7 +28,7 @@ describe("the overlay in the README", () => {
 
   afterAll(() => rmSync(directory, { recursive: true }));
 
-  test("takes every image of Halyard from the registry", () => {
+  test("uses the registry for every image of Halyard", () => {
     const images = workloadsOf(objects).flatMap(({ template }) =>
       template.spec.containers.map(({ image }) => image),
     );

@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { IContainer } from "kubernetes-models/v1";
 import { ofKind, overlays, render, workloadsOf } from "../rendered-overlay.ts";
 
-/** Parts of the pod template that every workload has, beyond what the restricted profile requires. */
+/** Returns the violations of rules that go beyond the restricted profile. */
 function problemsOf(container: IContainer): string[] {
   const { name, securityContext: context, resources } = container;
   const checks: Record<string, boolean> = {
@@ -11,7 +11,7 @@ function problemsOf(container: IContainer): string[] {
     "adds capabilities": context?.capabilities?.add !== undefined,
     "is privileged": context?.privileged === true,
     "may write to its root file system": context?.readOnlyRootFilesystem !== true,
-    "has a user of its own": context?.runAsUser !== undefined,
+    "has its own user": context?.runAsUser !== undefined,
     "opens a port of its node":
       container.ports?.some(({ hostPort }) => hostPort !== undefined) ?? false,
     "has no memory limit": resources?.limits?.memory === undefined,
@@ -24,7 +24,7 @@ function problemsOf(container: IContainer): string[] {
     .map((text) => `${name} ${text}`);
 }
 
-/** Volume types that the restricted profile allows, of those in use. */
+/** Volume types that the manifests use and the restricted profile allows. */
 const allowedVolumes = ["configMap", "emptyDir", "secret", "name"];
 
 describe.each(overlays)("the %s overlay", (overlay) => {
@@ -44,10 +44,10 @@ describe.each(overlays)("the %s overlay", (overlay) => {
   });
 
   test("has every object in the namespace halyard", () => {
-    const edgeIsStopping = objects.filter(
+    const elsewhere = objects.filter(
       ({ kind, metadata }) => kind !== "Namespace" && metadata.namespace !== "halyard",
     );
-    expect(edgeIsStopping).toEqual([]);
+    expect(elsewhere).toEqual([]);
   });
 
   test.each(workloadsOf(objects))(

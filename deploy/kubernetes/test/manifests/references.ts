@@ -14,7 +14,7 @@ type Certificate = { secretName: string; dnsNames?: string[] };
 type ServicePort = { name: string; port: number; targetPort: string };
 type Selecting = { selector: { matchLabels: Labels } };
 
-/** The Service that CloudNativePG makes for the primary of a Cluster. */
+/** Returns the name of the Service that CloudNativePG creates for the primary of a Cluster. */
 const primaryOf = (cluster: string) => `${cluster}-rw`;
 
 const isSelected = (selector: Labels, labels: Labels = {}) =>
@@ -22,7 +22,7 @@ const isSelected = (selector: Labels, labels: Labels = {}) =>
 
 const distinct = (names: readonly string[]) => [...new Set(names)].toSorted();
 
-/** The names below a key, as in `serviceAccountName: x` and `secretRef: { name: x }`. */
+/** Returns the names under a key, as in `serviceAccountName: x` and `secretRef: { name: x }`. */
 function referencesIn(value: unknown, key: RegExp): string[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([field, child]) => {
@@ -48,7 +48,7 @@ describe.each(overlays)("the %s overlay", (overlay) => {
         .flatMap((object) => referencesIn(object, key)),
     );
 
-  test("has every Secret, ConfigMap and ServiceAccount that it uses, and uses all that it has", () => {
+  test("has exactly the Secrets, ConfigMaps and ServiceAccounts that it uses", () => {
     const certified = certificates.map(({ secretName }) => secretName);
     expect(referenced(/secret(?:Name|Ref)?$/i)).toEqual(
       distinct([...names("Secret"), ...certified]),
@@ -57,18 +57,15 @@ describe.each(overlays)("the %s overlay", (overlay) => {
     expect(referenced(/^serviceAccountName$/)).toEqual(distinct(names("ServiceAccount")));
   });
 
-  test.each(workloads)(
-    "mounts every volume of $kind $name and no other",
-    ({ template, claims }) => {
-      const { containers, volumes = [] } = template.spec;
-      const mounted = containers.flatMap(({ volumeMounts = [] }) => volumeMounts);
-      expect(mounted.map(({ name }) => name).toSorted()).toEqual(
-        [...volumes.map(({ name }) => name), ...claims].toSorted(),
-      );
-    },
-  );
+  test.each(workloads)("mounts exactly the volumes of $kind $name", ({ template, claims }) => {
+    const { containers, volumes = [] } = template.spec;
+    const mounted = containers.flatMap(({ volumeMounts = [] }) => volumeMounts);
+    expect(mounted.map(({ name }) => name).toSorted()).toEqual(
+      [...volumes.map(({ name }) => name), ...claims].toSorted(),
+    );
+  });
 
-  test.each(workloads)("mounts every file that a variable of $kind $name names", (workload) => {
+  test.each(workloads)("mounts every file that a variable of $kind $name refers to", (workload) => {
     const mounts = workload.template.spec.containers.flatMap(
       ({ volumeMounts = [] }) => volumeMounts,
     );
@@ -81,7 +78,7 @@ describe.each(overlays)("the %s overlay", (overlay) => {
     expect(unmounted).toEqual([]);
   });
 
-  test("has one workload behind every Service, with the ports that the Service names", () => {
+  test("has one workload for every Service, with the ports of the Service", () => {
     for (const { spec } of ofKind(objects, "Service")) {
       const { selector, ports } = spec as { selector: Labels; ports: ServicePort[] };
       expect(selectedBy(selector)).toHaveLength(1);
@@ -93,7 +90,7 @@ describe.each(overlays)("the %s overlay", (overlay) => {
     }
   });
 
-  test("has one workload behind every controller, disruption budget and autoscaler", () => {
+  test("has one workload for every controller, disruption budget and autoscaler", () => {
     for (const { metadata, spec } of ofKind(
       objects,
       "Deployment",
@@ -123,7 +120,7 @@ describe.each(overlays)("the %s overlay", (overlay) => {
     },
   );
 
-  test("scrapes every service where Prometheus is expected", () => {
+  test("scrapes every service if Prometheus is expected", () => {
     const scraped = ofKind(objects, "ServiceMonitor").flatMap(({ spec }) => {
       const { matchLabels } = (spec as Selecting).selector;
       expect(spec).toMatchObject({ endpoints: [{ port: "metrics" }] });
@@ -134,7 +131,7 @@ describe.each(overlays)("the %s overlay", (overlay) => {
     expect(scraped.toSorted()).toEqual(overlay === "local" ? [] : names("Deployment").toSorted());
   });
 
-  test("names servers that exist, as their certificates do", () => {
+  test("refers only to servers that exist and whose certificates have these names", () => {
     const hosts = hostsOf(objects);
     const services = [...names("Service"), ...names("Cluster").map(primaryOf)];
     expect(services).toEqual(expect.arrayContaining(hosts.map((host) => host.split(".").at(-1))));
@@ -143,7 +140,7 @@ describe.each(overlays)("the %s overlay", (overlay) => {
   });
 });
 
-/** The hosts in the URLs of NATS and PostgreSQL, and in the routes of the NATS cluster. */
+/** Returns the hosts in the URLs of NATS and PostgreSQL, and in the routes of the NATS cluster. */
 function hostsOf(objects: readonly RenderedObject[]): string[] {
   const urls = workloadsOf(objects)
     .flatMap((workload) => environmentOf(workload, objects))

@@ -27,7 +27,7 @@ describe.each(overlays)("the %s overlay", (overlay) => {
     expect(upstreams).toHaveLength(variables.length);
   });
 
-  test("has a Service behind every upstream", () => {
+  test("has a Service for every upstream", () => {
     expect(addresses).toEqual(expect.arrayContaining(upstreams.map(({ value }) => value)));
   });
 });

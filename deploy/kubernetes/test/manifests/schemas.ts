@@ -15,7 +15,7 @@ describe.each(overlays)("the %s overlay", (overlay) => {
     expect(await problemsOf(render(overlay))).toEqual([]);
   });
 
-  test("is complemented by valid Secrets", async () => {
+  test("has valid Secrets", async () => {
     expect(await problemsOf(generateSecrets(overlay))).toEqual([]);
   });
 });

@@ -5,10 +5,10 @@ import { ofKind, overlays, render, workloadsOf } from "../rendered-overlay.ts";
 /** A service exits within this time after SIGTERM. */
 const drainSeconds = 20;
 
-/** Nodes and load balancers need a few seconds to remove the address of a pod that ends. */
+/** Nodes and load balancers need a few seconds to remove the address of a terminating pod. */
 const shortestPreStopSeconds = 5;
 
-/** NATS: lame_duck_grace_period and lame_duck_duration in nats.conf. */
+/** Matches lame_duck_grace_period and lame_duck_duration in nats.conf. */
 const lameDuck = /lame_duck_grace_period: (\d+)s\s+lame_duck_duration: (\d+)s/;
 
 describe.each(overlays)("the %s overlay", (overlay) => {
@@ -31,12 +31,12 @@ describe.each(overlays)("the %s overlay", (overlay) => {
     });
   });
 
-  test("replaces pods only when their replacement is ready", () => {
+  test("stops pods only after their replacements are ready", () => {
     for (const { spec } of ofKind(objects, "Deployment"))
       expect((spec as IDeployment["spec"])?.strategy?.rollingUpdate?.maxUnavailable).toBe(0);
   });
 
-  test("gives NATS time to send its clients to other servers", () => {
+  test("gives NATS time to move its clients to other servers", () => {
     const nats = workloadsOf(objects).find(({ name }) => name === "nats");
     const [config] = ofKind(objects, "ConfigMap").flatMap(({ data }) => data?.["nats.conf"] ?? []);
     const [, grace, duration] = lameDuck.exec(config ?? "") ?? [];

@@ -1,12 +1,14 @@
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** HTTP as bytes: what is sent, and every byte of the answer, with header names in their letter case and order. */
+/**
+ * Sends HTTP requests as bytes, and returns all bytes of the response, including the case and order of header names.
+ */
 export type Asked = {
   method?: string;
   path: string;
   headers?: Readonly<Record<string, string>>;
-  /** An object is sent as JSON, a text as it is. */
+  /** An object is sent as JSON, a text unchanged. */
   body?: unknown;
 };
 
@@ -14,7 +16,7 @@ export type Answer = { head: string; body: string };
 
 const giveUpAfterMs = 15_000;
 
-/** Returns the bytes of a request, after which the connection is closed. */
+/** Returns the bytes of a request that closes its connection. */
 export function requestText({ method = "GET", path, headers = {}, body }: Asked): string {
   const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
   const lines = [`${method} ${path} HTTP/1.1`, "Host: halyard.test", "Connection: close"];
@@ -26,7 +28,8 @@ export function requestText({ method = "GET", path, headers = {}, body }: Asked)
 }
 
 /**
- * Sends bytes and returns what the connection answers until it is closed, or until `isEnough` says so, for streams.
+ * Sends bytes, and returns everything received until the connection closes, or, for streams, until `isEnough` returns
+ * true.
  */
 export async function exchange(
   url: string,
@@ -43,7 +46,7 @@ export async function exchange(
       if (isEnough(received)) resolve();
     });
   });
-  // A reset is an answer as well.
+  // A reset also counts as a response.
   socket.on("error", () => undefined);
   socket.write(bytes);
   const timeOut = new AbortController();
@@ -55,7 +58,7 @@ export async function exchange(
   return received;
 }
 
-/** Splits an answer into head and body. A chunked body is joined. */
+/** Splits a response into head and body, and joins the chunks of a chunked body. */
 export function readAnswer(received: string): Answer {
   const end = received.indexOf("\r\n\r\n");
   if (end < 0) return { head: received, body: "" };

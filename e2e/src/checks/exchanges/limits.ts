@@ -2,10 +2,10 @@ import { eventually } from "@halyard/testing";
 import { createTenant, must } from "../../system/tenancy.ts";
 import type { Keys, Transcript } from "./transcript.ts";
 
-/** The plan of the tenant that meets every limit. */
+/** The plan of the tenant that reaches every limit. */
 export const tinyPlan = { requests_per_month: 5, sse_connections: 0, projects: 1 };
 
-/** Limits of a plan, and of wrong keys from one address, as those who meet them see them. */
+/** Records how clients experience the limits of a plan: of projects, requests and streams. */
 export async function meetLimits(
   { ask, group }: Transcript,
   { url, keys }: { url: string; keys: Keys },

@@ -4,7 +4,7 @@ import { shownAnswer, type Transcript } from "./transcript.ts";
 
 const host = "Host: halyard.test\r\nConnection: close\r\n";
 
-/** Bytes that are no proper HTTP, or strain it. */
+/** Requests that violate HTTP, or that HTTP allows but clients rarely send. */
 const requests: readonly [title: string, bytes: string][] = [
   ["no HTTP", "hello\r\n\r\n"],
   ["an unknown version", `GET /healthz HTTP/3.0\r\n${host}\r\n`],
@@ -50,7 +50,7 @@ const requests: readonly [title: string, bytes: string][] = [
   ["a request id that is none", `GET /api/v1/flags HTTP/1.1\r\n${host}X-Request-Id: a b\r\n\r\n`],
 ];
 
-/** Sends them to every process that listens. */
+/** Sends the requests to every process that listens. */
 export async function sendMalformed(
   { note }: Transcript,
   { listeners, mask }: { listeners: readonly (readonly [string, string])[]; mask: Mask },

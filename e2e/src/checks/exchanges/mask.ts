@@ -1,10 +1,10 @@
 /**
- * Replaces what differs between two runs of the same story: ids, keys, times, ports, signatures. Equal values get equal
- * numbered names in order of appearance, so a transcript still shows which ids are the same.
+ * Masks everything that differs between two runs of the same scenario: ids, keys, times, ports, signatures. Equal
+ * values get equal numbered names in order of appearance, so a transcript still shows which ids are the same.
  */
 export type Mask = {
   (text: string): string;
-  /** A mask that knows the names so far, and numbers what it meets on its own. */
+  /** Returns a mask with the names so far, which numbers further values independently. */
   fork(): Mask;
 };
 
@@ -12,7 +12,7 @@ const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const apiKey = /\b(h[cs])_([a-z2-7]{16})_[A-Za-z0-9_-]{43}/g;
 const keyId = /(?<![a-z0-9])[a-z2-7]{16}(?![a-z0-9])/g;
 
-/** Values without a name: only their presence and form are recorded. */
+/** Values that get no numbered name: only their presence and form are recorded. */
 const varying: readonly [RegExp, string][] = [
   [/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00(:00)?)/g, "<time>"],
   [/(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g, "<date>"],

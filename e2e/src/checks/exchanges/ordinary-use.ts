@@ -2,7 +2,7 @@ import { eventually, type Receiver } from "@halyard/testing";
 import { must } from "../../system/tenancy.ts";
 import type { Keys, Transcript } from "./transcript.ts";
 
-/** Ids of the resources that the story created, by the names of path parameters. Later chapters use them. */
+/** Ids of the resources that the scenario has created, by the names of path parameters. Later chapters use them. */
 export type Ids = Record<string, string>;
 
 const at2099 = "2099-01-01T00:00:00Z";
@@ -17,7 +17,7 @@ const rules = [
   { conditions: [{ attribute: "plan", operator: "equals", value: "banned" }], value: false },
 ];
 
-/** An organization with everything in it, made and changed over every route that manages something. */
+/** Creates and changes an organization with all kinds of resources, through every management route. */
 export async function useManagement(
   { ask }: Transcript,
   {
@@ -108,7 +108,7 @@ export async function useManagement(
   await operator("an unknown plan", "PATCH", ofOrganization, { plan: "gold" });
 
   await useFlags({ ask }, ids, staging);
-  // The audit log has the changes of webhooks and schedules a moment later. Waiting gives it the order of the story.
+  // The audit log receives changes of webhooks and schedules later. Waiting gives them the order of the scenario.
   const askAndWait: Asking["ask"] = async (title, asked) => {
     const reply = await ask(title, asked);
     if (asked.method !== "GET") await awaitAudited();
@@ -256,7 +256,7 @@ async function useWebhooks(
   const flags = `${url}/api/v1/flags`;
   const key = keys.server as string;
   type Delivery = { id: string; status: string };
-  /** Makes a change of one event and waits for its delivery, so that deliveries have an order. */
+  /** Makes a change with one event, and waits for its delivery, so that deliveries have a fixed order. */
   const change = async (method: string, path: string, body?: unknown) => {
     const sent = receiver.requests.length;
     const flag = await must(flags + path, { method, key, ...(body === undefined ? {} : { body }) });

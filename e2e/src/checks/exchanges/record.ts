@@ -12,12 +12,12 @@ import { recordReceived, useSdk, useStreams } from "./sdk-use.ts";
 import { awaitAudited, awaitEventsRead, listenToMessages, recordStored } from "./stored.ts";
 import { createTranscript, type Keys, type Transcript } from "./transcript.ts";
 
-/** Number of requests that the customer's system receives: a test, five events, a redelivery, and a change on a stream. */
+/** Number of requests that the receiver gets: a test, five events, a redelivery, and a change during a stream. */
 const receivedRequests = 8;
 
 /**
- * Runs one story in a whole system and returns transcripts by name: every route with every kind of answer, streams,
- * malformed HTTP, limits, what customers' systems received, and what is stored. Two runs give equal transcripts.
+ * Runs one scenario in a complete system. Returns transcripts by name: every route with every kind of response,
+ * streams, malformed HTTP, limits, requests to webhooks, and stored data. Two runs return equal transcripts.
  */
 export async function recordExchanges(): Promise<Map<string, string>> {
   const receiver = await startReceiver();
@@ -45,7 +45,7 @@ export async function recordExchanges(): Promise<Map<string, string>> {
       name: string,
       tell: (transcript: Transcript, mask: Mask) => Promise<Result>,
     ): Promise<Result> => {
-      // Each chapter numbers for itself, so that a difference in one does not show in the others.
+      // Each chapter has its own numbers, so that a difference in one chapter does not change the others.
       const mask = files.size === 0 ? first : first.fork();
       const transcript = createTranscript({ url, keys, mask });
       const result = await tell(transcript, mask);

@@ -7,7 +7,7 @@ type AskedAs = Asked & { as?: string | undefined };
 
 const unknownId = "01890000-0000-7000-8000-000000000000";
 
-/** Every route, asked in every way that has nothing to do with what it is for. */
+/** Sends every route all kinds of invalid requests that do not depend on the purpose of the route. */
 export async function rejectEverywhere({ group }: Transcript, ids: Ids): Promise<void> {
   const asked = routes.map((route) => ({ route, right: rightRequest(route, ids) }));
   const everywhere = async (title: string, spoil: (each: Each) => AskedAs | undefined) =>
@@ -86,7 +86,7 @@ export async function rejectEverywhere({ group }: Transcript, ids: Ids): Promise
 
 type Each = { route: RouteContract; right: AskedAs };
 
-/** A request with ids that exist. It is only right as long as it is spoilt: a body is never one that fits. */
+/** Returns a request with existing ids, which callers make invalid. Its body is never valid. */
 function rightRequest(route: RouteContract, ids: Ids): AskedAs {
   const body = route.body === undefined || route.bodyOptional ? undefined : {};
   const as = route.access === "operator" ? "operator" : "server";

@@ -8,7 +8,7 @@ const context = { id: "user-1", country: "DE", plan: "team", age: 40, email: "ad
 const inHeader = JSON.stringify(context);
 const inBase64 = Buffer.from(inHeader).toString("base64");
 
-/** SDK and OFREP requests, in all their forms. */
+/** Records SDK and OFREP requests in all their forms. */
 export async function useSdk({ ask, group }: Transcript): Promise<void> {
   const flags = "/api/v1/sdk/flags";
   const evaluate = "/api/v1/sdk/evaluate";
@@ -120,7 +120,7 @@ async function useOfrep({ ask, group }: Pick<Transcript, "ask" | "group">): Prom
   ]);
 }
 
-/** Streams: their first frames, what a change adds, and how a revocation ends them. */
+/** Records streams: their first frames, the event of a change, and a reconnection. */
 export async function useStreams(
   { note }: Transcript,
   { url, keys, mask, change }: { url: string; keys: Keys; mask: Mask; change: () => Promise<void> },
@@ -157,7 +157,7 @@ export async function useStreams(
   await stream("a change on a stream", { as: "client", path }, { changes: true });
 }
 
-/** Requests that customers' systems received. Signatures are verified and then masked. */
+/** Records the requests that webhook receivers got. Signatures are verified and then masked. */
 export function recordReceived(
   { note }: Transcript,
   { requests, secret, mask }: { requests: readonly ReceivedRequest[]; secret: string; mask: Mask },

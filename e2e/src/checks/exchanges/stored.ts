@@ -23,7 +23,7 @@ async function awaitCounted(natsUrl: string): Promise<void> {
   });
 }
 
-/** Waits until the audit log has the changes of webhooks and schedules. */
+/** Waits until the audit log contains the changes of webhooks and schedules. */
 export async function awaitAudited(sql: postgres.Sql): Promise<void> {
   const waiting = () => sql`
     select from scheduler.audit_outbox union all select from webhooks.audit_outbox`;
@@ -34,7 +34,7 @@ export async function awaitAudited(sql: postgres.Sql): Promise<void> {
   });
 }
 
-/** Waits until management knows when keys and flags were last seen: three of each in this story. */
+/** Waits until management has stored the times of last use: of three keys and three flags in this scenario. */
 async function awaitLastSeen(sql: postgres.Sql): Promise<void> {
   const seen = async () => {
     const [row] = await sql<{ keys: number; flags: number }[]>`
@@ -44,12 +44,12 @@ async function awaitLastSeen(sql: postgres.Sql): Promise<void> {
   };
   await eventually(seen, {
     until: (row) => row?.keys === 3 && row.flags === 3,
-    because: "management knows what was last seen",
+    because: "management has stored the times of last use",
     withinMs: 20_000,
   });
 }
 
-/** Waits until webhook-dispatcher has read every event. A webhook that is created afterwards gets no delivery for them. */
+/** Waits until webhook-dispatcher has read every event. A webhook created after that gets no delivery for them. */
 export async function awaitEventsRead(connection: NatsConnection): Promise<void> {
   const manager = await jetstreamManager(connection);
   const { name, webhookConsumer } = flagEventsStream;
@@ -64,7 +64,7 @@ export async function awaitEventsRead(connection: NatsConnection): Promise<void>
   });
 }
 
-/** Records what the story stored: entries and events on the broker, and the rows of every table. */
+/** Records what the scenario has stored: entries and events in NATS, and the rows of every table. */
 export async function recordStored(
   { note }: Transcript,
   { sql, natsUrl, mask }: { sql: postgres.Sql; natsUrl: string; mask: Mask },
@@ -85,16 +85,16 @@ export async function recordStored(
   await recordRows({ note }, sql, mask);
 }
 
-/** Tables whose rows depend on the time of day, on the order of unrelated work, or on who leads. */
+/** Tables whose rows depend on the time, on the order of unrelated work, or on which process leads. */
 const restless = [
   ...["leases", "relay_streams", "migrations", "outbox", "edges"],
   ...["idempotency_answers", "idempotency_keys"],
 ];
 
-/** Webhook-dispatcher and scheduler add to the audit log over the broker, so its order differs. */
+/** A column that differs between runs, because the dispatcher and the scheduler add to the audit log through NATS. */
 const unordered = "sequence";
 
-/** Masks texts whose order differs between runs. Each is ordered by how it looks to a mask that has not seen the others. */
+/** Masks texts whose order differs between runs. Sorts them by their form under a mask that has not seen the others. */
 function maskInOrder(texts: readonly string[], mask: Mask): string[] {
   const shapes = texts.map((text) => [mask.fork()(text), text] as const);
   shapes.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
@@ -123,8 +123,8 @@ async function recordRows(
 }
 
 /**
- * Records messages of subjects whose streams keep nothing: work that is due, and what became of it. What edges report
- * depends on when they do it, so of these only the members' names are recorded.
+ * Records messages of streams that keep no messages: due changes and their results. The usage reports of edges depend
+ * on timing, so only their field names are recorded.
  */
 export function listenToMessages(connection: NatsConnection): {
   record(transcript: Transcript, mask: Mask): void;

@@ -2,15 +2,15 @@ import { type Answer, type Asked, exchange, readAnswer, requestText } from "./ht
 import type { Mask } from "./mask.ts";
 
 /**
- * A file of recorded exchanges: what was sent, and the whole answer. Headers that a proxy or the clock decides are
- * masked, and a length that fits its body is not repeated.
+ * A file of recorded exchanges: requests with complete responses. Headers that depend on a proxy or the clock are
+ * masked. A content length that fits the body is omitted.
  */
 export type Transcript = {
-  /** Sends a request and records it with its answer. Returns the body as JSON where it is. */
+  /** Sends a request, and records it with the response. Returns the body, parsed if it is JSON. */
   ask(title: string, asked: Asked & { as?: string | undefined }): Promise<Reply>;
-  /** Records anything else under a title. */
+  /** Records a text under a title. */
   note(title: string, text: string): void;
-  /** Lists requests that were answered alike under that one answer. */
+  /** Sends requests, and lists those with equal responses together. */
   group(title: string, asked: readonly (Asked & { as?: string | undefined })[]): Promise<void>;
   text(): string;
 };

@@ -1,9 +1,9 @@
 import type postgres from "postgres";
 
-/** The parts of the database that statements of the services depend on. */
+/** The parts of the database that the statements of the services depend on. */
 export type DatabaseSchema = {
   columns: Record<string, Column>;
-  /** Privileges of the runtime roles: on a table as a whole, and on each of its columns. */
+  /** Privileges of the runtime roles, on whole tables and on single columns. */
   grants: string[];
   /** Keys, checks and unique indexes. */
   rules: Record<string, Rule>;
@@ -14,7 +14,7 @@ export type Column = { type: string; nullable: boolean; hasDefault: boolean };
 export type Rule = { table: string; columns: string[]; definition: string; isUnique: boolean };
 
 const schemas = ["management", "scheduler", "webhooks", "usage"];
-/** The bookkeeping of the migrations themselves. */
+/** The table in which the migrations record themselves. */
 const bookkeeping = "migrations";
 
 export async function readDatabaseSchema(sql: postgres.Sql): Promise<DatabaseSchema> {

@@ -3,7 +3,7 @@ import type { Demo } from "../../system/launched.ts";
 import { must } from "../../system/tenancy.ts";
 import type { ReleaseFixture } from "./release-fixture.ts";
 
-/** Fills a fresh demo project over the public API with an example of everything that a release stores. */
+/** Fills a new demo project through the public API with an example of everything that a release stores. */
 export type Filled = Pick<ReleaseFixture, "keys" | "usage" | "webhooks"> & {
   flags: Record<string, string>;
   environments: Record<string, string>;
@@ -94,7 +94,7 @@ export async function fillRelease(demo: Demo, receiver: Receiver): Promise<Fille
   return { keys, usage, webhooks, flags, environments, userId };
 }
 
-/** Environment-only, rotated and revoked ones among them. */
+/** Creates keys, including environment-only, rotated and revoked ones. */
 async function issueKeys(given: {
   demo: Demo;
   environments: Record<string, string>;
@@ -159,11 +159,11 @@ async function makeWebhooks(path: string, key: string, receiver: Receiver) {
   };
 }
 
-/** Returns the number of requests that count. */
+/** Sends SDK requests. Returns the number of requests that are counted. */
 async function useFlags(demo: Demo, keys: Record<string, string>): Promise<number> {
   const { base_url: url } = demo;
   const users = Array.from({ length: 12 }, (_, index) => `user-${index}`);
-  // The edge knows a key and a flag within the write that made them, and serves them from then on.
+  // A write returns after the edge has its key or flag, so the edge can serve it immediately.
   for (const user of users)
     await must(`${url}/api/v1/sdk/flags?user_id=${user}`, { key: keys.web ?? "" });
   await must(`${url}/api/v1/sdk/evaluate?key=checkout&user_id=ada`, { key: demo.client_key });
@@ -192,7 +192,7 @@ export async function awaitCounted(demo: Demo, requests: number): Promise<void> 
   );
 }
 
-/** Waits until the newest delivery of a webhook is in a state, and returns its id. */
+/** Waits until the newest delivery of a webhook has a status. Returns its id. */
 export async function awaitDelivery(
   demo: Demo,
   webhook: { path: string },

@@ -1,7 +1,7 @@
 import type { Column, DatabaseSchema } from "./database-schema.ts";
 
 /**
- * Changes of a schema after which statements of the previous release can fail. During a rolling upgrade both
+ * Returns the changes of a schema that can make statements of the previous release fail. During a rolling upgrade, both
  * releases use the database.
  */
 export function findContractions(before: DatabaseSchema, after: DatabaseSchema): string[] {
@@ -39,8 +39,8 @@ function contractionsOfColumns(
 }
 
 /**
- * A key or check on a column of the previous release can reject its writes, and `on conflict` needs its
- * unique index. Checks that were dropped reject nothing.
+ * Returns changes of keys and checks. A key or check on a column of the previous release can reject its writes, and `on
+ * conflict` needs its unique index. A dropped check rejects nothing.
  */
 function contractionsOfRules(before: DatabaseSchema, after: DatabaseSchema): string[] {
   const found: string[] = [];

@@ -13,22 +13,22 @@ import { fixtureFiles, fixtureFolder, homeFiles, restoreHome } from "./release-f
 import { saveHome } from "./save-home.ts";
 
 /**
- * Makes the fixture of a release: starts the release's checkout, fills it over its public API, and saves
- * its data. Then it starts the release on the saved data and records its answers.
+ * Makes the fixture of a release. Starts the checkout of the release, fills it through its public API, and saves its
+ * data. Then starts the release on the saved data, and records its responses.
  *
  *   node_modules/.bin/node e2e/src/checks/release/make-fixture.ts <checkout of the release, after npm ci>
  */
 const retriesOver = { WEBHOOK_RETRY_DELAYS: "100ms" };
-/** More than a century, so that the delivery is retrying at any date of a test run. */
+/** Delay of more than a century, so that the delivery is still retrying whenever a test runs. */
 const retriesLater = { WEBHOOK_RETRY_DELAYS: "999999h" };
 
-/** Longer than every interval at which services pass on what they have counted and seen. */
+/** Longer than every interval at which services publish what they have counted and recorded. */
 const settleMs = 15_000;
 
 const projectDir = resolve(process.argv[2] ?? ".");
 const { version } = JSON.parse(await readFile(join(projectDir, "package.json"), "utf8"));
 const folder = fixtureFolder(version);
-// Fails if the release has a fixture already: fixtures never change.
+// Fails if the release already has a fixture, because fixtures never change.
 await mkdir(folder);
 const receiver = await startReceiver();
 
@@ -68,7 +68,7 @@ function prepare(home: string): Promise<void> {
   return restoreHome(folder, home);
 }
 
-/** Runs the release, and saves its data at the end. */
+/** Runs the release, and saves its data after the stop. */
 async function withRelease<T>(
   start: { variables: Record<string, string>; prepare?: (home: string) => Promise<void> },
   work: (launched: Launched) => Promise<T>,
@@ -78,7 +78,7 @@ async function withRelease<T>(
     const result = await work(launched);
     await delay(settleMs);
     const code = await launched.stop();
-    if (code !== 0) throw new Error(`it ended with ${code}:\n${launched.output()}`);
+    if (code !== 0) throw new Error(`the launcher ended with ${code}:\n${launched.output()}`);
     await saveHome(launched.home, folder);
     return result;
   } finally {
@@ -86,14 +86,14 @@ async function withRelease<T>(
   }
 }
 
-/** The NATS login of the operator; undefined for release 0.1.0, whose server has no users. */
+/** Returns the NATS login of the operator, or undefined for release 0.1.0, whose server has no users. */
 function operatorLogin(home: string) {
   const credentials = JSON.parse(readFileSync(join(home, homeFiles.credentials), "utf8"));
   const pass: string | undefined = credentials.nats_passwords?.operator;
   return pass === undefined ? undefined : { user: "operator", pass };
 }
 
-/** Every stored message of the streams that keep them, by stream. */
+/** Returns every stored message of the streams that keep messages, by stream. */
 async function readMessages(natsUrl: string, login: ReturnType<typeof operatorLogin>) {
   const streams = [snapshotBucket, quotaBucket, leasesBucket].map(({ streamName }) => streamName);
   const messages: Record<string, unknown> = {};

@@ -13,8 +13,8 @@ const contexts = [
 ];
 
 /**
- * Reads everything that the release shows, and records the answers. The order matters: reading with an API
- * key changes that key's `last_used_at`, and SDK requests change a flag's `last_evaluated_at`.
+ * Reads everything that the release serves, and records the responses. The order matters: a request with an API key
+ * changes that key's `last_used_at`, and an SDK request changes a flag's `last_evaluated_at`.
  */
 export async function recordExchanges(demo: Demo, filled: Filled): Promise<Exchange[]> {
   const exchanges: Exchange[] = [];

@@ -10,20 +10,20 @@ import { urlFor } from "@halyard/postgres";
 import postgres from "postgres";
 
 /**
- * The data of a released version, as files in one folder: what its `npm start` left in its home, and the
- * answers that it gave on that data.
+ * The data of a released version, as files in one folder: the content of the home of its `npm start`, and its responses
+ * on these data.
  */
 export type ReleaseFixture = {
   /** API keys by name, and the operator's token as `operator`. */
   keys: Record<string, string>;
-  /** Requests counted for the organization. `GET /api/v1/usage` shows the current month alone. */
+  /** Requests counted for the organization. `GET /api/v1/usage` shows only the current month. */
   usage: { organization_id: string; requests: number };
-  /** Requests with their answers, in their order. */
+  /** Requests with their responses, in order. */
   exchanges: Exchange[];
   webhooks: {
-    /** Its receiver answered 200. */
+    /** Its receiver responded with 200. */
     deployments: FixtureWebhook;
-    /** Its receiver answered 500. */
+    /** Its receiver responded with 500. */
     chat: FixtureWebhook & { retryingDelivery?: string };
   };
 };
@@ -34,7 +34,7 @@ export type Exchange = {
   /** The name of the key. */
   as: string;
   path: string;
-  /** Sent by `POST`; without it the request is a `GET`. */
+  /** Body of a `POST`. A request without it is a `GET`. */
   body?: unknown;
   answer: unknown;
 };
@@ -50,7 +50,7 @@ export const fixtureFiles = {
   messages: "messages.json",
 } as const;
 
-/** Where a home keeps them. */
+/** Paths of these files in a home. */
 export const homeFiles = {
   postgres: "postgres",
   superuserPassword: "postgres/superuser-password",
@@ -66,7 +66,7 @@ export function fixtureFolder(version: string): string {
   return join(fixtures, `${prefix}${version}`);
 }
 
-/** Versions of the releases that have a fixture. */
+/** Returns the versions that have a fixture. */
 export function releasesWithFixture(): string[] {
   const folders = readdirSync(fixtures).filter((name) => name.startsWith(prefix));
   return folders.map((folder) => folder.slice(prefix.length));
@@ -79,7 +79,7 @@ export async function readFixtureJson<T>(
   return JSON.parse(await readFile(join(folder, fixtureFiles[name]), "utf8")) as T;
 }
 
-/** Builds a home from the fixture. `look` runs on the restored database before the server stops. */
+/** Creates a home from the fixture. `look` runs on the restored database before the server stops. */
 export async function restoreHome(
   folder: string,
   home: string,

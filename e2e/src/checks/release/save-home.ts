@@ -7,7 +7,7 @@ import { databaseName, fixtureFiles, homeFiles, withDatabaseOf } from "./release
 
 const run = promisify(execFile);
 
-/** The image has the `pg_dump` of the release's major version; npm has none. */
+/** Image with the `pg_dump` of PostgreSQL's major version, which npm does not provide. */
 const image = "postgres:18";
 const largestDump = 64 * 1024 * 1024;
 
@@ -25,7 +25,7 @@ export async function saveHome(home: string, folder: string): Promise<void> {
       );
       return stdout;
     };
-    // A fresh cluster has the superuser already.
+    // A new cluster already has the superuser.
     const roles = withoutMetaCommands(await dump("pg_dumpall", "--roles-only"))
       .filter((line) => !line.includes(` ROLE ${superuser}`))
       .join("\n");
@@ -39,7 +39,7 @@ export async function saveHome(home: string, folder: string): Promise<void> {
   await copyFile(join(home, homeFiles.credentials), join(folder, fixtureFiles.credentials));
 }
 
-/** Only psql understands `\restrict` and the like. */
+/** Removes meta-commands such as `\restrict`, which only psql supports. */
 function withoutMetaCommands(dump: string): string[] {
   return dump.split("\n").filter((line) => !line.startsWith("\\"));
 }
