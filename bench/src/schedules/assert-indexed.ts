@@ -1,8 +1,8 @@
 import type { Plan } from "./product-statements.ts";
 
 /** Fails if a statement of the scheduler reads a whole table, which is slow with many schedules. */
-export function assertIndexed({ purpose, text, preparedText, indexes }: Plan): void {
-  for (const plan of [text, preparedText]) {
+export function assertIndexed({ purpose, text, genericText, indexes }: Plan): void {
+  for (const plan of [text, genericText ?? text]) {
     if (wholeTable.test(plan)) throw new Error(`${purpose} reads a whole table:\n${plan}`);
     if (!indexes.some((index) => plan.includes(` using ${index} on `)))
       throw new Error(`${purpose} does not read ${indexes.join(" or ")}:\n${plan}`);

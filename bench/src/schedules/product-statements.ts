@@ -14,7 +14,7 @@ import {
   listSchedules,
 } from "../../../services/scheduler/src/schedules/schedule-store.ts";
 import type { Bench } from "../benchmark.ts";
-import { asDatabase, connectToSchema, explained } from "../system/recording-sql.ts";
+import { asDatabase, connectToSchema, explained, genericPlan } from "../system/recording-sql.ts";
 
 /**
  * Times and explains the scheduler's statements, taken from its code. A scheduler is running meanwhile, so
@@ -32,8 +32,8 @@ export type ProductStatements = {
 export type Plan = {
   purpose: string;
   text: string;
-  /** The generic plan. */
-  preparedText: string;
+  /** The generic plan; undefined if PostgreSQL plans the statement each time. */
+  genericText: string | undefined;
   /** The plan must use one of these indexes. */
   indexes: readonly string[];
 };
@@ -61,9 +61,9 @@ export function openProductStatements(bench: Bench, adminUrl: string): ProductSt
       await run(tx, found);
       const statement = recorded.at(-1) as Recorded;
       await tx`rollback to savepoint before`;
-      const preparedText = await explained(tx, "generic_plan, costs off", { text: statement.text });
+      const genericText = await genericPlan(tx, statement);
       const text = await explained(tx, "analyze, buffers, costs off", statement);
-      return { purpose, indexes, text, preparedText };
+      return { purpose, indexes, text, genericText };
     });
   }
 

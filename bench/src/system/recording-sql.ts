@@ -42,3 +42,11 @@ export async function explained(
   );
   return lines.map((line) => line["QUERY PLAN"]).join("\n");
 }
+
+/** Returns the generic plan of a statement, or undefined if PostgreSQL plans the statement each time. */
+export async function genericPlan(
+  sql: Sql,
+  { name, text }: Statement,
+): Promise<string | undefined> {
+  return name === undefined ? undefined : explained(sql, "generic_plan, costs off", { text });
+}

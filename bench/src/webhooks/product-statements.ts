@@ -23,7 +23,7 @@ import {
 } from "../../../services/webhook-dispatcher/src/dispatch/plan-claims.ts";
 import { recordEvent } from "../../../services/webhook-dispatcher/src/events/consume-events.ts";
 import type { Bench } from "../benchmark.ts";
-import { asDatabase, connectToSchema, explained } from "../system/recording-sql.ts";
+import { asDatabase, connectToSchema, explained, genericPlan } from "../system/recording-sql.ts";
 import { payload } from "./payload.ts";
 
 /**
@@ -42,8 +42,8 @@ export type ProductStatements = {
 export type Plan = {
   purpose: string;
   text: string;
-  /** The generic plan. */
-  preparedText: string;
+  /** The generic plan; undefined if PostgreSQL plans the statement each time. */
+  genericText: string | undefined;
 };
 
 const claim = "00000000-0000-0000-0000-000000000001";
@@ -71,12 +71,10 @@ export function openProductStatements(bench: Bench, adminUrl: string): ProductSt
       await tx`rollback to savepoint before`;
       const plans: Plan[] = [];
       for (const [index, statement] of statements.entries()) {
-        const preparedText = await explained(tx, "generic_plan, costs off", {
-          text: statement.text,
-        });
+        const genericText = await genericPlan(tx, statement);
         const text = await explained(tx, "analyze, buffers, costs off", statement);
         const part = statements.length === 1 ? "" : `, ${index + 1} of ${statements.length}`;
-        plans.push({ purpose: `${purpose}${part}`, text, preparedText });
+        plans.push({ purpose: `${purpose}${part}`, text, genericText });
       }
       return plans;
     });

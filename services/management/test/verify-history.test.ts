@@ -327,7 +327,9 @@ describe("given a history that was tampered with", () => {
     expect(reported).toHaveLength(3);
     expect(reported.filter((each) => each.includes("The flag has no state here"))).toHaveLength(3);
     expect(reported.filter((each) => each.includes(`Flag checkout (${flag.id})`))).toHaveLength(1);
-    expect(reported.filter((each) => each.includes(`Flag other (${other.flag.id})`))).toHaveLength(2);
+    expect(reported.filter((each) => each.includes(`Flag other (${other.flag.id})`))).toHaveLength(
+      2,
+    );
   });
 
   it("prints the first fifty breaks and the number of the others", async () => {
@@ -680,7 +682,8 @@ describe("given a flag that was deleted", () => {
     await admin`delete from flags where id = ${flag.id}`;
     const reported = await reportedBreaks();
     expect(reported).toHaveLength(2);
-    for (const each of reported) expect(each).toContain("the audit log does not record its deletion");
+    for (const each of reported)
+      expect(each).toContain("the audit log does not record its deletion");
   });
 });
 

@@ -283,10 +283,7 @@ describe("an attempt fails", () => {
   it.each([
     ["is not HTTP", "SSH-2.0-OpenSSH_9.9\r\n"],
     ["has an invalid status", "HTTP/1.1 abc OK\r\n\r\n"],
-    [
-      "has endless headers",
-      `HTTP/1.1 200 OK\r\n${`X-More: ${"x".repeat(1_000)}\r\n`.repeat(100)}`,
-    ],
+    ["has endless headers", `HTTP/1.1 200 OK\r\n${`X-More: ${"x".repeat(1_000)}\r\n`.repeat(100)}`],
     ["has two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"],
   ])("when the response %s", async (_, answer) => {
     const { send } = await sendTo((socket) => void socket.write(answer));
