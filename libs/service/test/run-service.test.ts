@@ -210,7 +210,7 @@ describe("given a service that cannot start", () => {
     const { exited, errors } = spawnService("ready", new URL(url).port);
     expect(await exited).toBe(1);
     expect(errors()).toMatch(
-      /^Something else listens on 127.0.0.1:\d+ already: stop it, or set PORT to a free port/,
+      /^The address 127.0.0.1:\d+ is already in use: stop the other process, or set PORT to a free port/,
     );
   });
 });
