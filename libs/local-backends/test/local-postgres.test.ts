@@ -179,7 +179,7 @@ describe("given damaged data", () => {
       undefined,
       "is not a PostgreSQL data directory",
     ],
-    ["another version made the data", "PG_VERSION", "9.6\n", "was made by PostgreSQL 9.6"],
+    ["another version made the data", "PG_VERSION", "9.6\n", "was created by PostgreSQL 9.6"],
   ])("says so when %s", async (_case, file, content, message) => {
     const dataDir = usedDataDir();
     const clusterDir = join(dataDir, "cluster");

@@ -24,7 +24,7 @@ describe("given an address whose sslrootcert cannot be read", () => {
       expect.objectContaining({
         name: "ConfigurationError",
         problems: [
-          "The address of the database names the file /missing/ca.crt in sslrootcert, which this process cannot read.",
+          "The file /missing/ca.crt, which is sslrootcert in the database URL, cannot be read by this process.",
         ],
       }),
     );

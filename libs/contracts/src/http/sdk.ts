@@ -30,7 +30,9 @@ export const RuleTrace = z.strictObject({
   inside_percentage: z
     .boolean()
     .optional()
-    .describe("True if the user is within the percentage. Only on a rule that decided by a percentage"),
+    .describe(
+      "True if the user is within the percentage. Only on a rule that decided by a percentage",
+    ),
 });
 
 export const EvaluationResult = z.strictObject({
