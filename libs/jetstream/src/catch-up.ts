@@ -89,7 +89,7 @@ export function progressOfAll(options: ProgressOptions): Progress {
     catchUp.lookingUp();
     const position = await streamPosition(options.manager, options.stream);
     if (position === undefined) {
-      options.onFailure("the stream is gone");
+      options.onFailure("the stream no longer exists");
       return;
     }
     catchUp.found(position.lastSequence);

@@ -168,7 +168,7 @@ async function followOnce(options: AttemptOptions): Promise<string> {
   if (found === undefined) return "the stream is not complete yet";
   // The position is read after the identity, so that the read includes the whole content even on a replica that lags.
   const position = await streamPosition(manager, source.stream);
-  if (position === undefined) return "the stream is gone";
+  if (position === undefined) return "the stream no longer exists";
   signal.throwIfAborted();
   const { identity } = found;
   const { lastSequence } = position;
