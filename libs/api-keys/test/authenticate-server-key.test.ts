@@ -18,7 +18,7 @@ const tooMany = (seconds: number) =>
     },
   });
 
-/** The check with three keys that work, and a clock of the test's. */
+/** The authentication with three valid keys and a clock that the test sets. */
 function givenAuthentication() {
   const keys: Record<string, Pick<DirectoryKey, "id" | "kind">> = {
     "server-a": { id: "a", kind: "server" },
@@ -40,14 +40,14 @@ function givenAuthentication() {
       ip,
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     });
-  let looks = 0;
-  /** Each look is long after the one before. */
-  const used = () => lastUsed.take(60_000 * ++looks, 100).map(({ keyId }) => keyId);
+  let reads = 0;
+  /** Each read is long after the previous one. */
+  const used = () => lastUsed.take(60_000 * ++reads, 100).map(({ keyId }) => keyId);
   return { ask, clock, used };
 }
 
-describe("given a key that asks too often", () => {
-  it("is refused until time has passed, whatever address it asks from", () => {
+describe("given a key beyond its rate limit", () => {
+  it("is rejected until time has passed, from any address", () => {
     const { ask, clock } = givenAuthentication();
     expect(ask("server-a")).toMatchObject({ id: "a" });
     expect(ask("server-a")).toMatchObject({ id: "a" });
@@ -56,13 +56,13 @@ describe("given a key that asks too often", () => {
     expect(ask("server-a")).toMatchObject({ id: "a" });
   });
 
-  it("leaves other keys alone", () => {
+  it("does not affect other keys", () => {
     const { ask } = givenAuthentication();
     for (let index = 0; index < 3; index += 1) ask("server-a");
     expect(ask("server-b")).toMatchObject({ id: "b" });
   });
 
-  it("is refused as too often also where it may not do anything", () => {
+  it("gets 429 instead of 403", () => {
     const { ask } = givenAuthentication();
     expect(ask("a-client")).toMatchObject({ rejected: "AUTH_002" });
     expect(ask("a-client")).toMatchObject({ rejected: "AUTH_002" });
@@ -70,8 +70,8 @@ describe("given a key that asks too often", () => {
   });
 });
 
-describe("given an address that sends keys which are not valid", () => {
-  it("is told so, and after too many of them to wait", () => {
+describe("given an address that sends invalid keys", () => {
+  it("gets 401, and 429 after too many of them", () => {
     const { ask, clock } = givenAuthentication();
     expect(ask("wrong")).toMatchObject({ rejected: "AUTH_001" });
     expect(ask("also wrong")).toMatchObject({ rejected: "AUTH_001" });
@@ -80,14 +80,14 @@ describe("given an address that sends keys which are not valid", () => {
     expect(ask("wrong")).toMatchObject({ rejected: "AUTH_001" });
   });
 
-  it("hinders neither other addresses nor keys that work", () => {
+  it("affects neither other addresses nor valid keys", () => {
     const { ask } = givenAuthentication();
     for (let index = 0; index < 3; index += 1) ask("wrong");
     expect(ask("wrong", "192.0.2.2")).toMatchObject({ rejected: "AUTH_001" });
     expect(ask("server-a")).toMatchObject({ id: "a" });
   });
 
-  it("is told to wait whatever address of its IPv6 network it takes, and other networks are not", () => {
+  it("shares its limit with all addresses of its IPv6 network, but not with other networks", () => {
     const { ask } = givenAuthentication();
     for (const host of ["1", "2"])
       expect(ask("wrong", `2001:db8::${host}`)).toMatchObject({ rejected: "AUTH_001" });
@@ -95,7 +95,7 @@ describe("given an address that sends keys which are not valid", () => {
     expect(ask("wrong", "2001:db8:0:1::1")).toMatchObject({ rejected: "AUTH_001" });
   });
 
-  it("is not counted for requests without any key", () => {
+  it("is not limited for requests without a key", () => {
     const { ask } = givenAuthentication();
     for (let index = 0; index < 5; index += 1)
       expect(ask(undefined)).toMatchObject({ rejected: "AUTH_001" });
@@ -104,7 +104,7 @@ describe("given an address that sends keys which are not valid", () => {
 });
 
 describe("given the operator's token", () => {
-  it("gets 403, however often it is sent", () => {
+  it("gets 403 without a limit", () => {
     const { ask } = givenAuthentication();
     for (let index = 0; index < 5; index += 1)
       expect(ask("the operator")).toMatchObject({ rejected: "AUTH_002" });
@@ -112,8 +112,8 @@ describe("given the operator's token", () => {
   });
 });
 
-describe("when keys are used", () => {
-  it("notes all that work, also those that may not do this or ask too often", () => {
+describe("given used keys", () => {
+  it("notes all valid keys, even those without the right or beyond their limit", () => {
     const { ask, used } = givenAuthentication();
     for (const token of ["server-a", "a-client", "wrong", undefined]) ask(token);
     expect(used()).toEqual(["a", "c"]);

@@ -52,7 +52,7 @@ describe("the rows of a deleted project", () => {
     expect(removed).toEqual([["one"], ["one"]]);
   });
 
-  it("stay without a leader, and are removed after its first write if the next read also finds the deletion", async () => {
+  it("stay without a leader, and are removed after its first write if a read finds the deletion again", async () => {
     readWhole(deletion("restored"), deletion("gone"));
     await pass(3_600);
     expect(removed).toEqual([]);

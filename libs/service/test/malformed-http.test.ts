@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ErrorAnswer, fourFields, type GivenApp, givenApp, sendRaw } from "./given-app.ts";
 
-/** Responses to requests that Node's parser rejects, or to which Node would respond itself, in the common error shape. */
+/** Error responses to requests that Node's parser rejects, or to which Node would respond itself. */
 let given: GivenApp;
 
 beforeAll(async () => {
