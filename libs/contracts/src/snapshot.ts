@@ -8,8 +8,8 @@ import { TargetingRules } from "./rules.ts";
  * API key, and flag in an environment. The keys of entries consist of ids, because a flag's key may contain characters
  * that a subject may not. Each key begins with the organization, so that an edge can follow some organizations only.
  *
- * Each value has a version. A reader keeps the value with the highest version and ignores others, in whatever order
- * they arrive. A deletion is a value like any other.
+ * Each value has a version. A reader keeps the value with the highest version, independently of the order of arrival.
+ * A deletion is a value like any other.
  *
  * The deletion of an environment also ends its API keys and flags: a reader treats their entries as deleted, even if
  * they arrive later. The deletion of a project or an organization includes one entry for each of its environments.

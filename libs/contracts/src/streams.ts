@@ -95,7 +95,7 @@ export const snapshotBucket = {
 };
 
 /**
- * Minimum time for which a deletion stays in the snapshot, so that a delayed write cannot restore the entry. A reader
+ * Minimum lifetime of a deletion in the snapshot, so that a delayed write cannot restore the entry. A reader
  * that resumes within one epoch from a revision of at most this age misses no deletion.
  */
 export const tombstoneLifetimeMs = 7 * 24 * 60 * 60 * 1000;

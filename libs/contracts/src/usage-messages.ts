@@ -79,7 +79,7 @@ export type UsageLastSeen = z.infer<typeof UsageLastSeen>;
 export const checkUsageRecorded = compileCheck(UsageRecorded);
 export const checkUsageLastSeen = compileCheck(UsageLastSeen);
 
-/** Returns the message id, by which the broker recognizes a duplicate. */
+/** Returns the message id. The broker detects duplicates by it. */
 export function usageMessageId({ edge, sequence }: { edge: string; sequence: number }): string {
   return `${edge}.${sequence}`;
 }

@@ -32,7 +32,7 @@ export type AnswerOnce = (
   work: () => Promise<Answer | Problem>,
 ) => Promise<Answer | Problem>;
 
-/** Time for which a response is stored for repeated requests. */
+/** Lifetime of stored responses. */
 export const answerLifetimeHours = 24;
 
 const keyShape = /^[\x20-\x7e]{1,255}$/;

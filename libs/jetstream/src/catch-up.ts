@@ -110,29 +110,29 @@ export function progressOfAll(options: ProgressOptions): Progress {
  */
 export function progressOfSome(options: ProgressOptions): Progress {
   const { manager, stream, consumer, lastSequence } = options;
-  let isAsking = false;
+  let isQuerying = false;
 
   function decide({ num_pending, delivered }: ConsumerInfo): void {
     if (num_pending === 0 && delivered.consumer_seq <= options.received()) options.onCaughtUp();
   }
 
-  async function ask(): Promise<void> {
-    isAsking = true;
+  async function query(): Promise<void> {
+    isQuerying = true;
     decide(await manager.consumers.info(stream, consumer));
-    isAsking = false;
+    isQuerying = false;
   }
 
-  function askOnce(): void {
-    if (!isAsking) void reportFailure(ask, options);
+  function queryOnce(): void {
+    if (!isQuerying) void reportFailure(query, options);
   }
 
   return {
     created: decide,
     delivered({ sequence, pending }) {
       if (pending === 0) options.onCaughtUp();
-      else if (sequence >= lastSequence) askOnce();
+      else if (sequence >= lastSequence) queryOnce();
     },
-    idle: askOnce,
+    idle: queryOnce,
   };
 }
 

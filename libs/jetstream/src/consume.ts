@@ -64,7 +64,7 @@ export type ConsumptionOptions = {
 const defaultAckWaitMs = 5_000;
 /** Delay before the next attempt while the queue is unavailable. */
 const retryDelayMs = 250;
-/** Bounds the time of stopping while the broker does not respond. It delivers the messages again by itself. */
+/** Bounds the time of stopping while the broker does not respond. The broker delivers the messages again later. */
 const farewell = () => delay(2_000, undefined, { ref: false });
 
 export function consumeQueue(options: ConsumptionOptions): Consumption {
@@ -73,14 +73,14 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
   const stopping = new AbortController();
   const client = jetstream(connection, { timeout: apiTimeoutMs });
   const managing = jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-  let asking: ConsumerMessages | undefined;
+  let fetching: ConsumerMessages | undefined;
   let isRunning = false;
   let streamCreatedAt = "";
 
   const watch = watchConnection(connection);
   const stopListening = watch.onLoss(() => {
     isRunning = false;
-    void asking?.close();
+    void fetching?.close();
   });
   const processing = { ...options, logger, client, watch };
   const inWork = createMessagesInWork({
@@ -107,8 +107,8 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
       await inWork.slotIsFree();
       if (stopping.signal.aborted) return "stopped";
       if (!isRunning) return "the connection to NATS was lost";
-      asking = await askForMessages(consumer, inWork.freeSlots());
-      for await (const delivery of asking) inWork.take(delivery);
+      fetching = await fetchMessages(consumer, inWork.freeSlots());
+      for await (const delivery of fetching) inWork.take(delivery);
     }
   }
 
@@ -171,15 +171,15 @@ async function openConsumer(
 }
 
 /** Duration of a request for messages, which bounds the time of stopping. The client library's minimum. */
-const askForMs = 1_000;
+const fetchMs = 1_000;
 /** Interval of the broker's heartbeats while it has no message. Two missed ones end the request. */
 const heartbeatMs = 500;
 
 /** Requests messages, up to a maximum number, as they arrive within a second. */
-function askForMessages(consumer: Consumer, atMost: number): Promise<ConsumerMessages> {
+function fetchMessages(consumer: Consumer, maxMessages: number): Promise<ConsumerMessages> {
   return consumer.fetch({
-    max_messages: atMost,
-    expires: askForMs,
+    max_messages: maxMessages,
+    expires: fetchMs,
     idle_heartbeat: heartbeatMs,
   });
 }

@@ -122,11 +122,11 @@ export function followSnapshot(options: {
   const followed = followStream({ connection, logger, source });
   async function settledRevision(): Promise<number | undefined> {
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-    const look = Promise.all([
+    const reads = Promise.all([
       readGenuine(manager),
       streamPosition(manager, snapshotBucket.streamName),
     ]);
-    const [complete, position] = await look.catch(() => []);
+    const [complete, position] = await reads.catch(() => []);
     const hasEpoch = complete !== undefined && complete.epoch === held?.epoch;
     const isSettled = hasEpoch && complete.rebuilding === undefined && followed.isCurrent();
     return isSettled ? position?.lastSequence : undefined;

@@ -216,18 +216,18 @@ async function replaced(
   reader: StreamReader,
 ): Promise<string> {
   const { manager, source, signal, logger } = options;
-  let isAnswered = true;
+  let isReadable = true;
   while (await pause(identityCheckIntervalMs, signal)) {
     const atMs = Date.now();
     try {
       if ((await source.identify(manager))?.identity !== identity)
         return "the stream was deleted or replaced";
       if (!signal.aborted) reader.confirmed?.(atMs);
-      isAnswered = true;
+      isReadable = true;
     } catch (err) {
-      if (isAnswered && !signal.aborted)
+      if (isReadable && !signal.aborted)
         logger.warn({ err }, "the identity of the stream could not be read; retrying");
-      isAnswered = false;
+      isReadable = false;
     }
   }
   return "the attempt is over";

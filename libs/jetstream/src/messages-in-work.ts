@@ -39,7 +39,7 @@ export type MessagesInWork = {
   finish(): Promise<void>;
 };
 
-/** Time for which `finish` waits for messages in progress. */
+/** Maximum time of `finish`. */
 const timeoutMs = 4_000;
 
 type WorkOptions = {

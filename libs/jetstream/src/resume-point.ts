@@ -5,7 +5,7 @@ export type HeldSnapshot = {
   epoch: string;
   /** Sequence of the stream up to which the state contains every entry. */
   revision: number;
-  /** Last time (Unix time in milliseconds) at which the state was known to be current. */
+  /** Last time at which the state was current, as Unix time in milliseconds. */
   currentAtMs: number;
 };
 

@@ -25,7 +25,7 @@ const streamNotFound = 10059;
 /** Error codes for the later of two concurrent creations: the name is in use, or the subjects are. */
 const createdConcurrently: ReadonlySet<number> = new Set([10058, 10065]);
 
-/** The creation time and the end of a stream, by which its replacement is detected. */
+/** The creation time and the end of a stream. Readers detect by them that a stream was replaced. */
 export type StreamPosition = {
   /** Creation time. It differs after the stream was deleted and created again. */
   createdAt: string;

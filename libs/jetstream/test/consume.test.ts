@@ -331,7 +331,7 @@ describe("given a replica that stops", () => {
   it("completes messages in progress and releases those that wait for a retry", async () => {
     const queue = await bench.openQueue();
     await queue.publish(["finishes", "waits"]);
-    // The concurrency leaves a free slot, with which a replica that still requests messages would receive them again.
+    // With the free slot, a replica that still requests messages would receive the released one again.
     const bounds = { ackWaitMs: 60_000, concurrency: 3 };
     const finishing = Promise.withResolvers<"done">();
     const stopping = await bench.consume(queue, {

@@ -162,7 +162,7 @@ describe("given more keys than are stored", () => {
 describe("given many more keys than are stored", () => {
   const limit = limitOf(2, { maxBuckets: 1_000 });
 
-  it("keeps the most recently used keys, in whatever order they were first used", () => {
+  it("keeps the most recently used keys, independently of their first use", () => {
     for (let index = 0; index < 1_000; index += 1) limit.take(`k${index}`, 0);
     expect(passing(limit, "k0", 0)).toBe(1);
     for (let index = 1_000; index < 1_900; index += 1) limit.take(`k${index}`, 0);

@@ -51,7 +51,7 @@ export function createLogger(options: LoggerOptions): Logger {
   return pino(settings, options.destination ?? pino.destination({ dest: 1, sync: true }));
 }
 
-/** Describes errors under names other than `err` and `error`, of which pino would write all members. */
+/** Describes errors under names other than `err` and `error`. Otherwise pino would write all of their members. */
 function withDescribedErrors(line: Record<string, unknown>): Record<string, unknown> {
   let described: Record<string, unknown> | undefined;
   for (const [name, value] of Object.entries(line)) {

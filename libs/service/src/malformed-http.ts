@@ -77,7 +77,7 @@ function writeToSocket(socket: SocketWithAnswer, answer: SocketAnswer): void {
 
 const anyOriginLines = Object.entries(anyOriginHeaders).map(([name, value]) => `${name}: ${value}`);
 
-/** Time for which a client that keeps sending after its error may hold the connection. */
+/** Maximum time that a client can hold the connection after an error by sending more data. */
 const maxLingerMs = 1_000;
 
 /** Creates an id for a request whose own id could not be read. */
@@ -122,7 +122,7 @@ export function rejectMalformed(request: FastifyRequest, reply: FastifyReply): b
   return true;
 }
 
-/** Handles requests to which Node would otherwise respond without a body or not at all. */
+/** Handles requests that Node would otherwise reject without a body or without a response. */
 export function answerOddRequests(server: Server, requestId: MakeRequestId): void {
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     const problem = createProblem("VALIDATION_001", "The header Expect must be 100-continue");

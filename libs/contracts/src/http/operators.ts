@@ -6,7 +6,7 @@ import { defineRoute } from "./route.ts";
 export const Operator = z.strictObject({
   name: z.enum(operatorNames),
   description: z.string().min(1),
-  category: z.enum(operatorCategories).describe("How the condition's value is interpreted"),
+  category: z.enum(operatorCategories).describe("Interpretation of the condition's value"),
   example: z.string().min(1),
 });
 export type Operator = z.infer<typeof Operator>;

@@ -143,8 +143,9 @@ export const createUser = defineRoute({
   method: "POST",
   path: `${organization}/users`,
   params: OrganizationParams,
-  summary: "Create a user, to whom changes are attributed",
-  description: "An e-mail address is unique in its organization, ignoring case.",
+  summary: "Create a user",
+  description:
+    "Changes are attributed to users. An e-mail address is unique in its organization, ignoring case.",
   body: CreateUser,
   example: { email: "grace@example.com", name: "Grace" },
   idempotent: true,

@@ -40,7 +40,7 @@ export const FlagUsage = z.strictObject({
       evaluations: z.int().min(0).describe("Evaluations within these hours"),
       by_hour: z
         .array(z.strictObject({ hour: InstantOut, evaluations: z.int().min(1) }))
-        .describe("Hours in which the flag was evaluated, oldest first"),
+        .describe("Hours with evaluations of the flag, oldest first"),
     }),
   ),
 });

@@ -63,7 +63,7 @@ export const UpdateWebhook = z
       .max(maxOverlapSeconds)
       .optional()
       .describe(
-        "How long deliveries also have a Standard Webhooks signature with the previous secret. Allowed only with a new `secret`",
+        "Time in seconds for which deliveries also have a Standard Webhooks signature with the previous secret. Allowed only with a new `secret`",
       ),
     enabled: z.boolean().optional(),
   })

@@ -17,8 +17,8 @@ import {
  * publish and subscribe only to the subjects listed here.
  *
  * JetStream sends its replies with its own rights, to any subject that a request names. A user that may send such a
- * request can therefore make the broker publish on a subject to which the user has no right. docs/security.md lists
- * the consequences.
+ * request can therefore make the broker publish on any subject, without a right to it. docs/security.md lists the
+ * consequences.
  */
 export const natsUsers = [
   "management",
@@ -34,7 +34,7 @@ export type NatsUser = (typeof natsUsers)[number];
 
 export type NatsRights = { publish: readonly string[]; subscribe: readonly string[] };
 
-/** Prefix of the subjects on which a user receives replies. Only this user may subscribe to them. */
+/** Prefix of the reply subjects of a user. Only this user may subscribe to them. */
 export const inboxPrefixOf = (user: string) => `_INBOX.${user}`;
 
 type Queue = { subject: string; consumer: string };
