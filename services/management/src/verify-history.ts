@@ -46,7 +46,7 @@ With npm start, on Linux, read the address from the running service:
     npm run verify-history
 
 Exit code
-  0    all chains are whole
+  0    all chains are intact
   1    at least one chain is broken. The command prints the first break of each,
        for at most 50 chains, and writes no heads
   2    the history could not be checked: invalid settings, an unreadable file, or
