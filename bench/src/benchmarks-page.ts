@@ -50,9 +50,9 @@ function withHeadlines(page: string, results: ReadonlyMap<string, Result>): stri
   const start = page.indexOf(begin);
   const stop = page.indexOf(end, start);
   if (start < 0 || stop < 0) throw new Error(`docs/benchmarks.md does not contain ${begin}`);
-  const heads = ["Question", "Halyard", "Baseline", "Ratio", "Details"];
+  const heads = ["Question", "Halyard", "Baseline", "Ratio", "Measured on", "Details"];
   const rows = headlines.map((headline) => row(headlineCells(headline, results)));
-  const table = [row(heads), "|---|---|---|---|---|", ...rows].join("\n");
+  const table = [row(heads), "|---|---|---|---|---|---|", ...rows].join("\n");
   return [page.slice(0, start), begin, "\n", table, "\n", page.slice(stop)].join("");
 }
 

@@ -39,7 +39,7 @@ export const headlines: readonly Headline[] = [
   },
   {
     question:
-      "How does this compare with Unleash? (requests per second, 100 flags, a new user in every request)",
+      "How does an edge compare with Unleash? (requests per second, 100 flags, a new user in every request)",
     benchmark: "peers",
     figures: ["100 flags, edge vs. unleash-server: requests per second"],
     baseline: "unleash-server",
@@ -58,7 +58,7 @@ export const headlines: readonly Headline[] = [
     baseline: "the fastest of three JavaScript libraries",
   },
   {
-    question: "How soon do 1,000 open streams receive a change?",
+    question: "How soon after a PATCH do 1,000 open streams receive the change?",
     benchmark: "streams",
     figures: both("1,000 streams: PATCH to client, "),
     labels,
@@ -82,7 +82,7 @@ export const headlines: readonly Headline[] = [
     baseline: "bare watch of the bucket",
   },
   {
-    question: "How much memory does it need?",
+    question: "How much memory does an edge with 100,000 flags need?",
     benchmark: "edge-start",
     figures: ["memory after the start vs. a bare watch"],
     baseline: "bare watch of the bucket",
@@ -160,7 +160,8 @@ export function headlineCells(
   results: ReadonlyMap<string, Result>,
 ): readonly string[] {
   const { question, benchmark, baseline, labels: names = [] } = headline;
-  const figures = results.get(benchmark)?.figures ?? [];
+  const result = results.get(benchmark);
+  const figures = result?.figures ?? [];
   const found = headline.figures.map((what) => figures.find((figure) => figure.what === what));
   const measured = found.map((figure, index) =>
     figure === undefined
@@ -173,5 +174,7 @@ export function headlineCells(
       ? ["", ""]
       : [`${amount(first.baseline, first.unit)} (${baseline})`, ratioText(first)];
   const link = `[${benchmark}](../bench/results/${benchmark}.md)`;
-  return [question, measured.join(", "), ...compared, link];
+  const origin =
+    result === undefined ? "–" : `${result.measuredAt.slice(0, 10)}, ${result.machine.cpu}`;
+  return [question, measured.join(", "), ...compared, origin, link];
 }

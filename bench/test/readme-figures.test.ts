@@ -16,16 +16,20 @@ function figureOf(benchmark: string, what: string) {
 const rounded = (value: number, digits: number) =>
   Number(value.toPrecision(digits)).toLocaleString("en");
 
+const percentOf = ({ measured, baseline }: { measured: number; baseline: number }) =>
+  Math.round((100 * measured) / baseline);
+
 it("the figures in the README are the saved figures", () => {
-  const flags = figureOf("flags", "200: requests per second");
-  const percent = Math.round((100 * flags.measured) / flags.baseline);
+  const sameValues = figureOf("flags", "200: requests per second");
+  const newUsers = figureOf("targeting", "100 flags, X-User-Context: requests per second");
   const peers = figureOf("peers", "100 flags, edge vs. unleash-server: requests per second");
   const median = figureOf("streams", "1,000 streams: 2xx to client, median");
   const p99 = figureOf("streams", "1,000 streams: 2xx to client, p99");
   const memory = figureOf("streams", "10,000 streams: memory per stream");
 
   const shown = [
-    `${rounded(flags.measured, 3)} requests/s, ${percent} % of a bare`,
+    `${rounded(sameValues.measured, 3)} requests/s, ${percentOf(sameValues)}% of a bare`,
+    `${rounded(newUsers.measured, 3)} requests/s, ${percentOf(newUsers)}% of a bare`,
     `${rounded(peers.measured, 3)} requests/s; unleash-server: ${rounded(peers.baseline, 3)}`,
     `${rounded(median.measured, 2)} ms median, ${rounded(p99.measured, 2)} ms p99`,
     `${rounded(memory.measured, 2)} kB`,

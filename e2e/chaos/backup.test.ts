@@ -136,7 +136,7 @@ describe("given a backup of PostgreSQL and the loss of everything else", () => {
     ]).toEqual([]);
     expect(verifyHistory(postgres.adminUrl)).toMatchObject({
       status: 0,
-      stdout: expect.stringContaining("The history is whole"),
+      stdout: expect.stringContaining("The history is intact"),
     });
   });
 });

@@ -154,7 +154,7 @@ describe("given faults whose texts contain a mark", () => {
     await logsLine(management(), "request failed");
     await logsLine(scheduler(), "request failed");
     await logsLine(dispatcher(), "an attempt could not be recorded");
-    await logsLine(metering(), "a message was set aside");
+    await logsLine(metering(), "dead-lettered a message");
   });
 
   it("logs errors of NATS without their texts", async () => {

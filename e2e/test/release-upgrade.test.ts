@@ -191,7 +191,7 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
     const { stdout } = await promisify(execFile)(process.execPath, [verifyHistory], {
       env: { ...process.env, POSTGRES_URL: databaseUrl },
     });
-    expect(stdout).toContain("The history is whole");
+    expect(stdout).toContain("The history is intact");
   });
 
   it("serves the flags from the edge's cache while NATS is unreachable", async () => {

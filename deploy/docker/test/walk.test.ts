@@ -152,7 +152,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
       await eventually(() =>
         flagsOfEdges().every((flags) => acknowledged.every((key) => flags.includes(key))),
       );
-      expect(run(verify)).toContain("The history is whole");
+      expect(run(verify)).toContain("The history is intact");
     },
     3 * minutes,
   );
@@ -196,7 +196,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
         run(resume);
         // An edge that keeps running serves the newer flag until management has rebuilt the snapshot.
         await eventually(() => isDeepStrictEqual(flagsOfEdges(), before));
-        expect(run(verify)).toContain("The history is whole");
+        expect(run(verify)).toContain("The history is intact");
       }
     },
     8 * minutes,

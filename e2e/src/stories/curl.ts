@@ -69,6 +69,7 @@ async function send(args: string[]): Promise<{ code: number; text: string }> {
     allowPositionals: true,
     options: {
       silent: { type: "boolean", short: "s" },
+      "show-error": { type: "boolean", short: "S" },
       fail: { type: "boolean", short: "f" },
       request: { type: "string", short: "X" },
       header: { type: "string", short: "H", multiple: true },
@@ -92,6 +93,7 @@ async function send(args: string[]): Promise<{ code: number; text: string }> {
     await delay(Number(values["retry-delay"]) * 1000);
     response = await request();
   }
-  if (values.fail && !response.ok) return { code: 22, text: "" };
+  if (values.fail && !response.ok)
+    return { code: 22, text: `curl: (22) The requested URL returned error: ${response.status}\n` };
   return { code: 0, text: await response.text() };
 }

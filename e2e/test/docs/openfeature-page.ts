@@ -41,7 +41,7 @@ function start(program: string): { printed: () => string; end: () => Promise<unk
     .replace("hc_…", demo.client_key);
   const child = spawn(process.execPath, ["--input-type=module", "--eval", ours], {
     cwd: packages,
-    env: { BASE_URL: demo.base_url, SERVER_KEY: demo.server_key },
+    env: { BASE_URL: demo.base_url, CLIENT_KEY: demo.client_key },
     stdio: ["ignore", "pipe", "pipe"],
   });
   programs.push(child);

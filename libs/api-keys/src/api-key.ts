@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
 
 /**
- * API keys: `hc_<id>_<secret>` for clients, `hs_<id>_<secret>` for servers. The id is 16 characters of
- * base32 (`a-z2-7`), by which a key is looked up; the secret is 32 random bytes in base64url, of which
- * only the SHA-256 is kept. A fast hash is right here: the secret is random, so there is nothing to
- * guess that a slow hash would protect.
+ * API keys: `hc_<id>_<secret>` for clients, `hs_<id>_<secret>` for servers. The id is 16 characters of base32
+ * (`a-z2-7`), by which a key is looked up. The secret is 32 random bytes in base64url, of which only the SHA-256 is
+ * stored. A fast hash suffices, because random secrets cannot be guessed.
  */
 export type KeyKind = "client" | "server";
 
@@ -19,7 +18,7 @@ const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 const idBytes = 10;
 const secretBytes = 32;
 
-/** The parts of a key, or undefined when the text cannot be one. */
+/** Returns the parts of a key; undefined if the text is not a valid key. */
 export function parseApiKey(text: string): ParsedApiKey | undefined {
   const match = shape.exec(text);
   if (match === null) return undefined;
@@ -28,8 +27,8 @@ export function parseApiKey(text: string): ParsedApiKey | undefined {
 }
 
 /**
- * The same without a look at every character, for when the key is then looked up: an id that is none
- * is not found, and a secret that is none is not the right one.
+ * Checks the form of a key without reading every character, for a key that is looked up afterwards. An invalid id is
+ * then not found, and an invalid secret does not match.
  */
 export function hasShapeOf(kind: KeyKind, text: string): boolean {
   return (
@@ -52,7 +51,7 @@ const idStart = 3;
 const secretStart = 20;
 const keyLength = 63;
 
-/** A new key. `randomBytes` gives as many bytes as it is asked for, unpredictable ones. */
+/** Creates a key. `randomBytes` must return the requested number of unpredictable bytes. */
 export function makeApiKey(kind: KeyKind, randomBytes: (size: number) => Buffer): NewApiKey {
   const id = base32(randomBytes(idBytes));
   const secret = randomBytes(secretBytes).toString("base64url");
@@ -63,7 +62,7 @@ function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** Ten bytes are exactly sixteen characters of five bits. */
+/** Encodes ten bytes as exactly sixteen characters of five bits. */
 function base32(bytes: Buffer): string {
   let text = "";
   let held = 0;

@@ -7,8 +7,8 @@ import type { LastUsed } from "./last-used.ts";
 import { createIsOperatorToken } from "./operator-token.ts";
 
 /**
- * The check before a route that needs a server key. An unknown token gets 401, a client key or the
- * operator's token 403. Beyond a rate limit, a key or an unknown token gets 429 instead.
+ * Authenticates requests to routes that require a server key. An unknown token gets 401; a client key or the operator's
+ * token gets 403. Beyond a rate limit, a key or an unknown token gets 429 instead.
  */
 export type AuthenticateServerKey = (request: RequestFacts) => DirectoryKey | Problem;
 
@@ -28,7 +28,7 @@ export function createServerKeyAuthentication(options: {
     const key = options.verify(token, nowMs);
     if (key === undefined)
       return isOperatorToken(token) ? keyProblems.operator : limits.rejectInvalidKey(ip, nowMs);
-    // Also when it is refused: whoever still has it in use must not find it revoked as unneeded.
+    // Noted even if the key is rejected, so that an operator does not revoke a key that is still in use.
     lastUsed.note(key.id, nowMs);
     const problem = limits.checkKey(key, nowMs);
     if (problem !== undefined) return problem;
@@ -36,7 +36,7 @@ export function createServerKeyAuthentication(options: {
   };
 }
 
-/** A key made with `environment_only` works in its own environment alone. */
+/** Returns the problem of an `environment_only` key in another environment than its own. */
 export function checkKeyEnvironment(key: DirectoryKey, environmentId: string): Problem | undefined {
   if (!key.environmentOnly || key.environmentId === environmentId) return undefined;
   return keyProblems.otherEnvironment;

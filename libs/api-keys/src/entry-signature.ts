@@ -3,18 +3,18 @@ import { promisify } from "node:util";
 import type { CompleteEntry } from "@halyard/contracts";
 
 /**
- * Ed25519 signatures of API keys' entries in the snapshot. The signed text is a purpose, the key of the entry
- * in the bucket, and the JSON of all other members in their order. So an entry cannot be moved to another key,
- * and a reader also verifies members that a later release adds.
+ * Ed25519 signatures of the entries of API keys in the snapshot. The signed text consists of a purpose, the key of the
+ * entry in the bucket, and the JSON of all other members in their order. An entry therefore cannot be copied to another
+ * key, and a reader also verifies members that a later release adds.
  *
- * The member `signature` is the last one: `<signer>.<signature in base64url>`. The signer is the beginning of
- * the SHA-256 of the public key.
+ * The member `signature` is the last one: `<signer>.<signature in base64url>`. The signer is the beginning of the
+ * SHA-256 of the public key.
  */
 export type EntrySigner = {
   /** Identifies the public key. */
   id: string;
   publicKey: KeyObject;
-  /** Returns the payload of a key's entry with its signature. */
+  /** Returns the payload of an entry with its signature. */
   sign(entryKey: string, payload: string): Promise<string>;
 };
 
@@ -40,7 +40,7 @@ export function createEntrySigner(privateKey: KeyObject): EntrySigner {
 
 /**
  * Returns the payload of the entry `complete` with its signature. The signature is valid only at this sequence of the
- * stream: an older copy would make readers take another epoch for the present one.
+ * stream. Otherwise a copy of an older entry would make readers accept a former epoch.
  */
 export function signComplete(
   signer: EntrySigner,
@@ -50,10 +50,10 @@ export function signComplete(
   return signer.sign(completeAt(sequence), JSON.stringify({ ...entry, signed_by: signer.id }));
 }
 
-/** What stands in the signed text of the entry `complete` for its key. */
+/** Returns the replacement of the key in the signed text of the entry `complete`. */
 export const completeAt = (sequence: number): string => `complete ${sequence}`;
 
-/** Returns whether the entry has a valid signature by one of the public keys, by their signer ids. */
+/** Returns whether the entry has a valid signature by one of the public keys, which are given by signer id. */
 export function hasValidSignature(
   entryKey: string,
   entry: { signature?: string | undefined },

@@ -5,8 +5,8 @@ import type { Logger } from "pino";
 import type { KeyDirectory } from "./key-directory.ts";
 
 /**
- * Keeps the API keys, and the other parts of the snapshot that a service uses, in step with the bucket. The key
- * directory verifies the signatures of the entry `complete`, of API keys and of deletions.
+ * Keeps the API keys, and the other parts of the snapshot that a service uses, up to date. The key directory verifies
+ * the signatures of the entry `complete`, of API keys and of deletions.
  */
 export function followDirectory(options: {
   connection: NatsConnection;
@@ -14,7 +14,7 @@ export function followDirectory(options: {
   filter?: string;
   keys: KeyDirectory;
   parts?: readonly SnapshotPart[];
-  /** Called when everything is up to date, at the start and after every interruption. */
+  /** Called when all parts are up to date, at the start and after every interruption. */
   onCurrent?: () => void;
   logger: Logger;
 }): FollowedSnapshot {

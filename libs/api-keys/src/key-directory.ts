@@ -19,24 +19,23 @@ import {
 } from "./key-verification.ts";
 
 /**
- * Every API key that works, in memory. The directory is fed from the snapshot, so a request's key is
- * found, or found missing, without asking anybody. It remembers deletions for as long as the snapshot
- * does: a late older entry cannot bring a revoked key back. The deletion of an environment ends all of its keys, also
- * those whose entries arrive later.
+ * All valid API keys, in memory. The directory is filled from the snapshot, so the verification of a request's key
+ * needs no other process. It keeps deletions for as long as the snapshot does, so that an older entry cannot restore a
+ * revoked key. The deletion of an environment ends all of its keys, even those whose entries arrive later.
  *
- * No key works before the signature of its entry was verified. That takes 0.1 ms, so the entries of a full read
- * are verified when their keys are first used, and later ones when they arrive: a forged entry must not take the
- * place of a genuine one.
+ * A key works only after the signature of its entry was verified. Verification takes 0.1 ms, so the entries of a full
+ * read are verified when their keys are first used. Later entries are verified when they arrive, so that a forged entry
+ * cannot replace a genuine one.
  */
 export type KeyDirectory = SnapshotPart & {
   /**
-   * Takes the entry of a key, unless a newer one is known or its signature is not valid, and the deletion of an
-   * environment, whose signature the follower has verified. Returns whether it was taken.
+   * Applies the entry of a key if it is newer and its signature is valid. Applies the deletion of an environment, whose
+   * signature the follower has verified. Returns whether the entry was applied.
    */
   apply(entry: SnapshotEntry): boolean;
-  /** Returns whether an entry may be applied: it is not of a key, or it is newer and has a valid signature. */
+  /** Returns whether an entry may be applied: an entry of a key must be newer and have a valid signature. */
   accepts(entry: SnapshotEntry): boolean;
-  /** Returns an entry of a full read, or the known one in its place if the entry is changed without a valid signature. */
+  /** Returns an entry of a full read, or the known entry if that one differs and has no valid signature. */
   choose(entry: SnapshotEntry): SnapshotEntry;
   /** Replaces all keys and deleted environments. The caller has verified the changed entries. */
   replace(
@@ -46,18 +45,18 @@ export type KeyDirectory = SnapshotPart & {
   /** Ends the keys of a deleted environment. The caller has verified the deletion. */
   endEnvironment(environmentId: string): void;
   hasEnded(environmentId: string): boolean;
-  /** Takes a changed entry, unless a newer one is known. The caller has verified its signature. */
+  /** Stores an entry if it is newer. The caller has verified its signature. */
   put(keyId: string, entry: KeyEntry | Tombstone): boolean;
   /**
-   * The key that a text is, if it is known, not expired and its secret is right. Secrets are compared
-   * in a time that does not depend on where they differ.
+   * Returns the key for the text of an API key, if it is known and not expired and the secret is correct. The
+   * comparison of secrets takes constant time.
    */
   verify(text: string, nowMs: number): DirectoryKey | undefined;
-  /** A key by its id, if it is known and not expired; for what was proved in another way. */
+  /** Returns a key by its id, if it is known and not expired, for a caller that was authenticated by other means. */
   find(keyId: string, nowMs: number): DirectoryKey | undefined;
   /** Returns whether an entry of a key exists and has not expired. Does not verify its signature. */
   isLive(keyId: string, nowMs: number): boolean;
-  /** The version of the entry that is held for a key; undefined while none is. */
+  /** Returns the version of a key's entry; undefined if there is none. */
   versionOf(keyId: string): number | undefined;
   /** Verifies the entry `complete` of the snapshot that this directory is read from. */
   isGenuineComplete: KeySignatures["isGenuineComplete"];
@@ -149,7 +148,7 @@ function createLookups(
   };
 }
 
-/** Collects a full read, whose entries `chosen` compares with the known ones. */
+/** Collects the entries of a full read, which `chosen` compares with the known ones. */
 function beginReplacing(
   keys: Keys,
   chosen: (entry: EntryOf<"key">) => KeyEntry | Tombstone,
@@ -169,12 +168,12 @@ function beginReplacing(
   };
 }
 
-/** A verified entry stays verified under another signature of the same content. */
+/** Returns the known entry if it is verified and has the same content. It stays verified with another signature. */
 function withKnown(known: StoredKey | undefined, entry: KeyEntry | Tombstone): StoredKey {
   return known?.verified && haveEqualContent(known.entry, entry) ? known : { entry };
 }
 
-/** Returns a live entry that has not expired. Its signature may not have been verified yet. */
+/** Returns an entry that is not deleted and has not expired. Its signature may not have been verified yet. */
 function liveKey(
   found: StoredKey | undefined,
   { ended, nowMs }: { ended: ReadonlySet<string>; nowMs: number },

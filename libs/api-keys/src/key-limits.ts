@@ -9,21 +9,21 @@ import type { Problem } from "@halyard/service";
 import { keyProblems } from "./key-problems.ts";
 
 /**
- * Rate limits per API key, and per address for invalid keys. Each process counts for itself, so several
- * replicas together admit more.
+ * Rate limits per API key, and per address for invalid keys. Each process has its own counts, so several replicas
+ * together admit more requests.
  */
 export type KeyLimits = {
-  /** Refuses a key that works but asks too often. */
+  /** Rejects a valid key beyond its rate limit. */
   checkKey(key: { id: string }, nowMs: number): Problem | undefined;
   /**
-   * What is answered to a key that does not work: that it is not valid, or, to an address that has sent
-   * too many of these, that it is to wait. A key that works is never refused for what others sent from
-   * its address: it was recognized before, and nobody guesses 32 random bytes.
+   * Returns the problem of an invalid key: 401, or 429 for an address beyond its rate limit. Valid keys are verified
+   * first, so invalid keys from the same address do not affect them. This does not help an attacker, because secrets of
+   * 32 random bytes cannot be guessed.
    */
   rejectInvalidKey(address: string, nowMs: number): Problem;
   /**
-   * Refuses an address that has sent too many wrong keys, and takes nothing into account of one that may
-   * go on; for where it costs something to find out whether a key works.
+   * Rejects an address that has sent too many invalid keys. It counts nothing otherwise. Routes use it where the
+   * verification of a key is expensive.
    */
   checkAddress(address: string, nowMs: number): Problem | undefined;
 };

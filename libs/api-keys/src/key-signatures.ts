@@ -4,9 +4,9 @@ import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
 import { completeAt, hasValidSignature, signerIdOf } from "./entry-signature.ts";
 
-/** Decides which entries of API keys a reader of the snapshot believes. */
+/** Verifies the signatures of entries in the snapshot. */
 export type KeySignatures = {
-  /** Returns whether this process can verify the entries of a signer; undefined for unsigned entries. */
+  /** Returns whether this process can verify the entries of a signer. The signer of unsigned entries is undefined. */
   trusts(signer: string | undefined): boolean;
   /** Verifies the signature of the entry with this key in the bucket. */
   isGenuine(entryKey: string, entry: KeyEntry | Tombstone): boolean;
@@ -21,10 +21,10 @@ export const everyEntryIsGenuine: KeySignatures = {
   isGenuineComplete: () => true,
 };
 
-/** Minimum time between log lines about rejected entries. An attacker determines the number of entries. */
+/** Minimum time between log lines about rejected entries, because an attacker could write any number of entries. */
 const logIntervalMs = 10_000;
 
-/** Verifies with these public keys. Without any, every entry is accepted and a warning is logged. */
+/** Verifies signatures with these public keys. Without public keys, every entry is accepted and a warning is logged. */
 export function createKeySignatures(options: {
   publicKeys: readonly KeyObject[] | undefined;
   metrics: Registry;
@@ -33,12 +33,12 @@ export function createKeySignatures(options: {
   const { publicKeys = [], metrics, logger } = options;
   const rejected = new Counter({
     name: "halyard_snapshot_signatures_rejected_total",
-    help: "Entries of API keys, and deletions, in the snapshot whose signature is missing or not valid.",
+    help: "Entries of API keys, and deletions, in the snapshot whose signature is missing or invalid.",
     registers: [metrics],
   });
   if (publicKeys.length === 0) {
     logger.warn(
-      "SIGNING_PUBLIC_KEYS is not set: every client that can write to NATS can make working API keys",
+      "SIGNING_PUBLIC_KEYS is not set: every client that can write to NATS can create valid API keys",
     );
     return everyEntryIsGenuine;
   }

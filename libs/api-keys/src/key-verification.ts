@@ -25,19 +25,19 @@ export type StoredKey = {
 };
 export type LiveKey = StoredKey & { entry: KeyEntry };
 
-/** The secret is never beside what is handed out. */
+/** A verified key and, separately, its secret, which callers never receive. */
 type VerifiedKey = {
   key: DirectoryKey;
-  /** The secret itself, from when it was proved right; in the memory of this process alone. */
+  /** The secret after its first verification, only in the memory of this process. */
   provedSecret: Buffer | undefined;
 };
 
 /** Verifies the signatures of entries, each at most once, and the secrets of requests. */
 export type KeyVerification = {
   isGenuine(address: KeyAddress, entry: KeyEntry | Tombstone): boolean;
-  /** Verifies the entry for the id under which it is stored, which may not be the one that it names. */
+  /** Verifies the signature of an entry with the id under which it is stored. A forged entry may name another id. */
   bySignature(keyId: string, stored: LiveKey): VerifiedKey | undefined;
-  /** The same for a request with this secret. */
+  /** Verifies the secret of a request, and then the signature of the entry. */
   bySecret(keyId: string, stored: LiveKey, secret: string): VerifiedKey | undefined;
 };
 
@@ -45,7 +45,7 @@ const sha256HexBytes = 64;
 const secretTextBytes = 43;
 
 export function createKeyVerification(signatures: KeySignatures): KeyVerification {
-  // Used again for every request: a new buffer each time costs more than the hash. The texts are compared as bytes.
+  // Every request reuses these buffers, because a new buffer costs more than the hash. Texts are compared as bytes.
   const givenSha256 = Buffer.alloc(sha256HexBytes);
   const storedSha256 = Buffer.alloc(sha256HexBytes);
   const givenSecret = Buffer.alloc(secretTextBytes);
@@ -70,9 +70,9 @@ export function createKeyVerification(signatures: KeySignatures): KeyVerificatio
     isGenuine,
     bySignature,
     /**
-     * A hash costs more than the rest of an answer "nothing has changed" (bench `flags`, the rows of 304). It is
-     * computed for the first request with a key; later requests are compared with the proved secret. Each request
-     * brings the secret into this process's memory anyway, and the copy goes when the key is revoked or changed.
+     * A hash costs more than the rest of a response 304 (bench `flags`). It is computed only for the first request with
+     * a key; later secrets are compared with the verified one. Each request brings the secret into the memory of this
+     * process anyway, and the copy is removed when the key is revoked or changed.
      */
     bySecret(keyId, stored, secret) {
       givenSecret.write(secret, "latin1");
@@ -82,7 +82,7 @@ export function createKeyVerification(signatures: KeySignatures): KeyVerificatio
       givenSha256.write(hash("sha256", secret, "hex"), "latin1");
       storedSha256.write(stored.entry.secret_sha256, "latin1");
       if (!timingSafeEqual(givenSha256, storedSha256)) return undefined;
-      // After the secret, so that only the holder of a key makes this process verify its signature.
+      // The secret is compared first, so that only the holder of a key can cause the verification of its signature.
       const verified = bySignature(keyId, stored);
       if (verified !== undefined) verified.provedSecret = Buffer.from(givenSecret);
       return verified;
@@ -107,7 +107,7 @@ function keyOf(entry: KeyEntry): DirectoryKey {
   };
 }
 
-/** Compares entries without their signatures. Of a deletion, only the version matters. */
+/** Compares entries without their signatures. Deletions are equal if their versions are. */
 export function haveEqualContent(one: KeyEntry | Tombstone, other: KeyEntry | Tombstone): boolean {
   if (one.version !== other.version) return false;
   if ("deleted" in one && "deleted" in other) return true;

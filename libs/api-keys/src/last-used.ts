@@ -4,32 +4,32 @@ import type { JetStreamClient } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 
 /**
- * When keys were last used in this process, until management has been told. The first use of a key is to
- * be told soon, because somebody may be looking whether it works; further ones every few seconds.
+ * Times of the last use of keys in this process that are not sent to management yet. The first use of a key is sent
+ * soon, because a user may be watching whether the key works. Later uses are sent every few seconds.
  */
 export type LastUsed = {
   note(keyId: string, atMs: number): void;
   /**
-   * Hands over what is to be told by now, up to a number of keys, and forgets it. `monotonicMs` tells
-   * only how much time has passed.
+   * Returns and removes the times that are due to be sent, up to a number of keys. `monotonicMs` is the time of a
+   * monotonic clock.
    */
   take(monotonicMs: number, max: number): UsedKey[];
 };
 
 export type UsedKey = { keyId: string; atMs: number };
 
-/** A key that is in use all the time is told of this often. */
+/** Interval of sending the last use of a key that is used continuously. */
 const resendAfterMs = 5_000;
 
-/** A few megabytes, for when nobody can be told. What is left out is a key's latest use, until its next. */
+/** Bounds the memory to a few megabytes during an outage. Beyond it, uses of further keys are not recorded. */
 const defaultMaxKeys = 50_000;
 
 export function createLastUsed({ maxKeys = defaultMaxKeys } = {}): LastUsed {
   const usedAtMs = new Map<string, number>();
-  /** Of the keys that were told of lately, in the order in which that was. */
+  /** Times of sending by recently sent keys, in their order. */
   const sentAtMs = new Map<string, number>();
 
-  function forgetSent(monotonicMs: number): void {
+  function removeExpired(monotonicMs: number): void {
     for (const [keyId, atMs] of sentAtMs) {
       if (monotonicMs - atMs < resendAfterMs) return;
       sentAtMs.delete(keyId);
@@ -43,7 +43,7 @@ export function createLastUsed({ maxKeys = defaultMaxKeys } = {}): LastUsed {
       if (known === undefined || known < atMs) usedAtMs.set(keyId, atMs);
     },
     take(monotonicMs, max) {
-      forgetSent(monotonicMs);
+      removeExpired(monotonicMs);
       const taken: UsedKey[] = [];
       for (const [keyId, atMs] of usedAtMs) {
         if (taken.length === max) break;
@@ -57,15 +57,15 @@ export function createLastUsed({ maxKeys = defaultMaxKeys } = {}): LastUsed {
   };
 }
 
-/** So soon is told that a key was used for the first time. */
+/** Maximum delay of sending the first use of a key. */
 const pollIntervalMs = 1_000;
 
-/** Some 80 KB. */
+/** A message of this size has about 80 KB. */
 const keysPerMessage = 1_000;
 
 /**
- * Tells management when keys were last used. What NATS does not take, and what management has no time for,
- * is kept and sent later; what a process knows when it is killed is lost, and told with the key's next use.
+ * Sends times of last use to management. If NATS is unavailable or too many messages wait, they are kept and sent
+ * later. If the process is killed, they are lost, and the next use of a key replaces its time.
  */
 export function sendLastUsed(options: {
   client: JetStreamClient;
@@ -94,16 +94,17 @@ export function sendLastUsed(options: {
     }
   }
 
-  /** Said once for as long as it lasts: the next try is a second later. */
+  /** Logs only once until sending succeeds, because the next attempt follows a second later. */
   function postpone(): void {
-    if (!isPostponed) logger.warn("management is behind with what was last used; it is told later");
+    if (!isPostponed)
+      logger.warn("too many messages wait for management; times of last use are sent later");
     isPostponed = true;
   }
 
-  /** Once for each outage: the next try is a second later. */
+  /** Logs only once for each outage, because the next attempt follows a second later. */
   function onFailure(error: unknown): void {
     if (!failed)
-      logger.warn({ err: error }, "which keys were used was not taken by NATS; it is sent again");
+      logger.warn({ err: error }, "times of last use could not be sent to NATS; retrying");
     failed = true;
   }
 
@@ -116,7 +117,7 @@ export function sendLastUsed(options: {
     async stop() {
       await lastUsedSender.stop();
       await send().catch((error: unknown) => {
-        logger.warn({ err: error }, "which keys were used at the end could not be told");
+        logger.warn({ err: error }, "the last times of use could not be sent before the end");
       });
     },
   };

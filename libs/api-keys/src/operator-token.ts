@@ -4,8 +4,8 @@ import { createHash, timingSafeEqual } from "node:crypto";
 export type IsOperatorToken = (token: string) => boolean;
 
 /**
- * Recognizes the operator's token by its SHA-256 in hex, so that only management needs the token itself.
- * Digests have one length, so the comparison takes constant time. Without a digest, no token is recognized.
+ * Recognizes the operator's token by its SHA-256 in hex, so that only management needs the token itself. All digests
+ * have the same length, so the comparison takes constant time. Without a digest, no token is recognized.
  */
 export function createIsOperatorToken(sha256: string | undefined): IsOperatorToken {
   if (sha256 === undefined) return () => false;

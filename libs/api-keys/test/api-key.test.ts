@@ -8,12 +8,12 @@ describe("an API key", () => {
     expect(makeApiKey("server", randomBytes).key).toMatch(/^hs_[a-z2-7]{16}_[A-Za-z0-9_-]{43}$/);
   });
 
-  it("is read back into its parts", () => {
+  it("is parsed into its parts", () => {
     const { id, key } = makeApiKey("server", randomBytes);
     expect(parseApiKey(key)).toMatchObject({ kind: "server", id });
   });
 
-  it("may hold underscores in its secret", () => {
+  it("may have underscores in its secret", () => {
     const made = makeApiKey("client", (size) => Buffer.alloc(size, 0xff));
     expect(made.key).toContain("____");
     expect(parseApiKey(made.key)?.id).toBe(made.id);

@@ -18,7 +18,7 @@ const tooMany = (seconds: number) =>
     },
   });
 
-/** The check with three keys that work, and a clock of the test's. */
+/** The authentication with three valid keys and a clock that the test sets. */
 function givenAuthentication() {
   const keys: Record<string, Pick<DirectoryKey, "id" | "kind">> = {
     "server-a": { id: "a", kind: "server" },
@@ -34,92 +34,92 @@ function givenAuthentication() {
     operatorTokenDigest: digestOfToken("the operator"),
     nowMs: () => clock.nowMs,
   });
-  const ask = (token: string | undefined, ip = "192.0.2.1") =>
+  const request = (token: string | undefined, ip = "192.0.2.1") =>
     authenticate({
       id: "request",
       ip,
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     });
-  let looks = 0;
-  /** Each look is long after the one before. */
-  const used = () => lastUsed.take(60_000 * ++looks, 100).map(({ keyId }) => keyId);
-  return { ask, clock, used };
+  let reads = 0;
+  /** Each read is long after the previous one. */
+  const used = () => lastUsed.take(60_000 * ++reads, 100).map(({ keyId }) => keyId);
+  return { request, clock, used };
 }
 
-describe("given a key that asks too often", () => {
-  it("is refused until time has passed, whatever address it asks from", () => {
-    const { ask, clock } = givenAuthentication();
-    expect(ask("server-a")).toMatchObject({ id: "a" });
-    expect(ask("server-a")).toMatchObject({ id: "a" });
-    expect(ask("server-a", "192.0.2.2")).toEqual(tooMany(1));
+describe("given a key beyond its rate limit", () => {
+  it("is rejected until time has passed, from any address", () => {
+    const { request, clock } = givenAuthentication();
+    expect(request("server-a")).toMatchObject({ id: "a" });
+    expect(request("server-a")).toMatchObject({ id: "a" });
+    expect(request("server-a", "192.0.2.2")).toEqual(tooMany(1));
     clock.nowMs = 1_000;
-    expect(ask("server-a")).toMatchObject({ id: "a" });
+    expect(request("server-a")).toMatchObject({ id: "a" });
   });
 
-  it("leaves other keys alone", () => {
-    const { ask } = givenAuthentication();
-    for (let index = 0; index < 3; index += 1) ask("server-a");
-    expect(ask("server-b")).toMatchObject({ id: "b" });
+  it("does not affect other keys", () => {
+    const { request } = givenAuthentication();
+    for (let index = 0; index < 3; index += 1) request("server-a");
+    expect(request("server-b")).toMatchObject({ id: "b" });
   });
 
-  it("is refused as too often also where it may not do anything", () => {
-    const { ask } = givenAuthentication();
-    expect(ask("a-client")).toMatchObject({ rejected: "AUTH_002" });
-    expect(ask("a-client")).toMatchObject({ rejected: "AUTH_002" });
-    expect(ask("a-client")).toEqual(tooMany(1));
+  it("gets 429 instead of 403", () => {
+    const { request } = givenAuthentication();
+    expect(request("a-client")).toMatchObject({ rejected: "AUTH_002" });
+    expect(request("a-client")).toMatchObject({ rejected: "AUTH_002" });
+    expect(request("a-client")).toEqual(tooMany(1));
   });
 });
 
-describe("given an address that sends keys which are not valid", () => {
-  it("is told so, and after too many of them to wait", () => {
-    const { ask, clock } = givenAuthentication();
-    expect(ask("wrong")).toMatchObject({ rejected: "AUTH_001" });
-    expect(ask("also wrong")).toMatchObject({ rejected: "AUTH_001" });
-    expect(ask("wrong again")).toEqual(tooMany(1));
+describe("given an address that sends invalid keys", () => {
+  it("gets 401, and 429 after too many of them", () => {
+    const { request, clock } = givenAuthentication();
+    expect(request("wrong")).toMatchObject({ rejected: "AUTH_001" });
+    expect(request("also wrong")).toMatchObject({ rejected: "AUTH_001" });
+    expect(request("wrong again")).toEqual(tooMany(1));
     clock.nowMs = 1_000;
-    expect(ask("wrong")).toMatchObject({ rejected: "AUTH_001" });
+    expect(request("wrong")).toMatchObject({ rejected: "AUTH_001" });
   });
 
-  it("hinders neither other addresses nor keys that work", () => {
-    const { ask } = givenAuthentication();
-    for (let index = 0; index < 3; index += 1) ask("wrong");
-    expect(ask("wrong", "192.0.2.2")).toMatchObject({ rejected: "AUTH_001" });
-    expect(ask("server-a")).toMatchObject({ id: "a" });
+  it("affects neither other addresses nor valid keys", () => {
+    const { request } = givenAuthentication();
+    for (let index = 0; index < 3; index += 1) request("wrong");
+    expect(request("wrong", "192.0.2.2")).toMatchObject({ rejected: "AUTH_001" });
+    expect(request("server-a")).toMatchObject({ id: "a" });
   });
 
-  it("is told to wait whatever address of its IPv6 network it takes, and other networks are not", () => {
-    const { ask } = givenAuthentication();
+  it("shares its limit with all addresses of its IPv6 network, but not with other networks", () => {
+    const { request } = givenAuthentication();
     for (const host of ["1", "2"])
-      expect(ask("wrong", `2001:db8::${host}`)).toMatchObject({ rejected: "AUTH_001" });
-    expect(ask("wrong", "2001:db8::3:4:5:6")).toEqual(tooMany(1));
-    expect(ask("wrong", "2001:db8:0:1::1")).toMatchObject({ rejected: "AUTH_001" });
+      expect(request("wrong", `2001:db8::${host}`)).toMatchObject({ rejected: "AUTH_001" });
+    expect(request("wrong", "2001:db8::3:4:5:6")).toEqual(tooMany(1));
+    expect(request("wrong", "2001:db8:0:1::1")).toMatchObject({ rejected: "AUTH_001" });
   });
 
-  it("is not counted for requests without any key", () => {
-    const { ask } = givenAuthentication();
+  it("is not limited for requests without a key", () => {
+    const { request } = givenAuthentication();
     for (let index = 0; index < 5; index += 1)
-      expect(ask(undefined)).toMatchObject({ rejected: "AUTH_001" });
-    expect(ask("wrong")).toMatchObject({ rejected: "AUTH_001" });
+      expect(request(undefined)).toMatchObject({ rejected: "AUTH_001" });
+    expect(request("wrong")).toMatchObject({ rejected: "AUTH_001" });
   });
 });
 
 describe("given the operator's token", () => {
-  it("gets 403, however often it is sent", () => {
-    const { ask } = givenAuthentication();
+  it("gets 403 without a limit", () => {
+    const { request } = givenAuthentication();
     for (let index = 0; index < 5; index += 1)
-      expect(ask("the operator")).toMatchObject({ rejected: "AUTH_002" });
-    expect(ask("the operator's")).toMatchObject({ rejected: "AUTH_001" });
+      expect(request("the operator")).toMatchObject({ rejected: "AUTH_002" });
+    expect(request("the operator's")).toMatchObject({ rejected: "AUTH_001" });
   });
 });
 
-describe("when keys are used", () => {
-  it("notes all that work, also those that may not do this or ask too often", () => {
-    const { ask, used } = givenAuthentication();
-    for (const token of ["server-a", "a-client", "wrong", undefined]) ask(token);
+describe("given used keys", () => {
+  it("notes all valid keys, even those without the right or beyond their limit", () => {
+    const { request, used } = givenAuthentication();
+    for (const token of ["server-a", "a-client", "wrong", undefined]) request(token);
     expect(used()).toEqual(["a", "c"]);
-    for (let index = 0; index < 2; index += 1) ask("server-b");
+    for (let index = 0; index < 2; index += 1) request("server-b");
     expect(used()).toEqual(["b"]);
-    expect(ask("server-b")).toEqual(tooMany(1));
+    expect(request("server-b")).toEqual(tooMany(1));
     expect(used()).toEqual(["b"]);
   });
 });

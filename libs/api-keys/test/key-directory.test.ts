@@ -6,19 +6,19 @@ import { describe, expect, it } from "@jest/globals";
 const now = Date.parse("2027-01-31T09:00:00.000Z");
 const uuid = "0192f0c1-0000-7000-8000-000000000001";
 
-describe("given a directory that knows a key", () => {
+describe("given a directory with a key", () => {
   it("verifies the key", () => {
     const { directory, key, id } = directoryWithKey();
     expect(directory.verify(key, now)).toMatchObject({ id, kind: "client", environmentId: uuid });
   });
 
-  it("refuses the same id with another secret", () => {
+  it("rejects the same id with another secret", () => {
     const { directory, key } = directoryWithKey();
     const wrong = key.slice(0, -1) + (key.endsWith("A") ? "B" : "A");
     expect(directory.verify(wrong, now)).toBeUndefined();
   });
 
-  it("goes on telling right from wrong secrets after one was proved right", () => {
+  it("still rejects wrong secrets after the correct one was verified", () => {
     const { directory, key } = directoryWithKey();
     const wrong = key.slice(0, -1) + (key.endsWith("A") ? "B" : "A");
     for (let round = 0; round < 3; round += 1) {
@@ -27,7 +27,7 @@ describe("given a directory that knows a key", () => {
     }
   });
 
-  it("takes the new secret and not the old one when the key's entry changes", () => {
+  it("accepts the new secret and not the old one after the entry of the key has changed", () => {
     const { directory, key, id, entry } = directoryWithKey();
     expect(directory.verify(key, now)).toBeDefined();
     const other = makeApiKey("client", randomBytes);
@@ -36,7 +36,7 @@ describe("given a directory that knows a key", () => {
     expect(directory.verify(key.slice(0, 20) + other.key.slice(20), now)).toBeDefined();
   });
 
-  it("hands out nothing of the secret", () => {
+  it("returns nothing of the secret", () => {
     const { directory, key, entry } = directoryWithKey();
     for (let round = 0; round < 2; round += 1) {
       const shown = JSON.stringify(directory.verify(key, now));
@@ -45,12 +45,12 @@ describe("given a directory that knows a key", () => {
     }
   });
 
-  it("refuses the key under the other kind's prefix", () => {
+  it("rejects the key with the prefix of the other kind", () => {
     const { directory, key } = directoryWithKey();
     expect(directory.verify(key.replace("hc_", "hs_"), now)).toBeUndefined();
   });
 
-  it("ends the key when its time has come, and not before", () => {
+  it("ends the key at its expiry, and not before", () => {
     const expires = new Date(now).toISOString();
     const { directory, key, id } = directoryWithKey({ expires_at: expires });
     expect(directory.verify(key, now - 1)).toBeDefined();
@@ -58,14 +58,14 @@ describe("given a directory that knows a key", () => {
     expect(directory.isLive(id, now)).toBe(false);
   });
 
-  it("does not bring a revoked key back when an older entry comes late", () => {
+  it("does not restore a revoked key when an older entry arrives", () => {
     const { directory, key, id, entry } = directoryWithKey();
     expect(directory.apply(entryOf(id, revoked(2)))).toBe(true);
     expect(directory.apply(entryOf(id, entry))).toBe(false);
     expect(directory.verify(key, now)).toBeUndefined();
   });
 
-  it("ends the key with its environment, also when a newer entry of the key arrives later", () => {
+  it("ends the key with its environment, even if a newer entry of the key arrives later", () => {
     const { directory, key, id, entry } = directoryWithKey();
     directory.apply(deletedEnvironment);
     expect(directory.verify(key, now)).toBeUndefined();
@@ -74,7 +74,7 @@ describe("given a directory that knows a key", () => {
     expect(directory.verify(key, now)).toBeUndefined();
   });
 
-  it("ends the key when a whole snapshot contains the deletion of its environment", () => {
+  it("ends the key when a full read contains the deletion of its environment", () => {
     const { directory, key, id, entry } = directoryWithKey();
     const read = directory.beginReplacing();
     read.take(deletedEnvironment);
@@ -84,7 +84,7 @@ describe("given a directory that knows a key", () => {
     expect(directory.verify(key, now)).toBeUndefined();
   });
 
-  it("forgets what a whole snapshot does not hold", () => {
+  it("removes keys that a full read does not contain", () => {
     const { directory, key } = directoryWithKey();
     directory.replace([], []);
     expect(directory.verify(key, now)).toBeUndefined();

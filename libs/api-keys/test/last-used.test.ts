@@ -4,7 +4,7 @@ import { describe, expect, it } from "@jest/globals";
 const max = 100;
 
 describe("given a key that is used for the first time", () => {
-  it("is handed over once, with its latest use", () => {
+  it("is returned once, with its latest use", () => {
     const lastUsed = createLastUsed();
     for (const atMs of [10, 30, 20]) lastUsed.note("a", atMs);
     expect(lastUsed.take(0, max)).toEqual([{ keyId: "a", atMs: 30 }]);
@@ -12,8 +12,8 @@ describe("given a key that is used for the first time", () => {
   });
 });
 
-describe("given a key that goes on being used", () => {
-  it("is handed over again after five seconds, and not before", () => {
+describe("given a key that is used continuously", () => {
+  it("is returned again after five seconds, and not before", () => {
     const lastUsed = createLastUsed();
     lastUsed.note("a", 10);
     lastUsed.take(1_000, max);
@@ -23,7 +23,7 @@ describe("given a key that goes on being used", () => {
     expect(lastUsed.take(6_000, max)).toEqual([{ keyId: "a", atMs: 30 }]);
   });
 
-  it("does not hold up the first use of another", () => {
+  it("does not delay the first use of another key", () => {
     const lastUsed = createLastUsed();
     lastUsed.note("a", 10);
     lastUsed.take(1_000, max);
@@ -34,7 +34,7 @@ describe("given a key that goes on being used", () => {
 });
 
 describe("given a key that is not used any more", () => {
-  it("is not handed over again", () => {
+  it("is not returned again", () => {
     const lastUsed = createLastUsed();
     lastUsed.note("a", 10);
     lastUsed.take(0, max);
@@ -43,14 +43,14 @@ describe("given a key that is not used any more", () => {
 });
 
 describe("given many keys", () => {
-  it("hands over as many as are asked for, and the others the next time", () => {
+  it("returns at most the requested number, and the others the next time", () => {
     const lastUsed = createLastUsed();
     for (const keyId of ["a", "b", "c"]) lastUsed.note(keyId, 10);
     expect(lastUsed.take(0, 2)).toHaveLength(2);
     expect(lastUsed.take(0, 2)).toEqual([{ keyId: "c", atMs: 10 }]);
   });
 
-  it("remembers no more than its bound while nobody takes them, and of those the latest use", () => {
+  it("keeps at most its maximum number of keys, with their latest use", () => {
     const lastUsed = createLastUsed({ maxKeys: 2 });
     for (const keyId of ["a", "b", "c"]) lastUsed.note(keyId, 10);
     lastUsed.note("a", 20);

@@ -24,7 +24,7 @@ afterAll(async () => {
 let stop: () => Promise<void>;
 afterEach(() => stop());
 
-/** Told to management every second; `failures` are those that were logged. */
+/** Sends times of last use to management every second. `failures` contains the log. */
 function startSending() {
   const lastUsed = createLastUsed();
   const failures: string[] = [];
@@ -49,21 +49,21 @@ async function newest(): Promise<UsageLastSeen> {
   return checked.value;
 }
 
-/** How often anybody has asked since what the queue is. */
-function countQuestions(): () => number {
-  let questions = 0;
+/** Returns a counter of the requests for the state of the queue. */
+function countRequests(): () => number {
+  let requests = 0;
   connection.subscribe(`$JS.API.STREAM.INFO.${usageStream.name}`, {
     callback: () => {
-      questions += 1;
+      requests += 1;
     },
   });
-  return () => questions;
+  return () => requests;
 }
 
 const firstUse = Date.parse("2027-01-31T09:00:00.000Z");
 
-describe("when a key is used", () => {
-  it("is kept while the broker does not take it, said once, and sent when it does", async () => {
+describe("the last use of a key", () => {
+  it("is kept while the stream does not exist, which is logged once, and sent afterwards", async () => {
     const { note, failures } = startSending();
     note("a", firstUse);
     await eventually(() => failures.length > 0);
@@ -76,7 +76,7 @@ describe("when a key is used", () => {
     expect(failures).toHaveLength(1);
   });
 
-  it("is sent at the end, when the process stops before its time", async () => {
+  it("is sent at the end if the process stops before the next interval", async () => {
     await ensureUsage(manager, 1);
     const { note } = startSending();
     note("at-the-end", firstUse);
@@ -84,7 +84,7 @@ describe("when a key is used", () => {
     expect((await newest()).keys).toMatchObject([{ key_id: "at-the-end" }]);
   });
 
-  it("is sent in parts when there are very many", async () => {
+  it("is sent in several messages if there are very many keys", async () => {
     await ensureUsage(manager, 1);
     await manager.streams.purge(usageStream.name);
     const { note } = startSending();
@@ -93,7 +93,7 @@ describe("when a key is used", () => {
     expect((await newest()).keys).toMatchObject([{ key_id: "k1000" }]);
   });
 
-  it("is kept while management reads nothing, said once, and sent when it does", async () => {
+  it("is kept while management reads nothing, which is logged once, and sent afterwards", async () => {
     await ensureUsage(manager, 1);
     await manager.streams.purge(usageStream.name);
     const { note, failures } = startSending();
@@ -101,16 +101,16 @@ describe("when a key is used", () => {
       jetstream(connection).publish(usageStream.lastSeen.subject, "waits"),
     );
     await Promise.all(waiting);
-    const timesAsked = countQuestions();
+    const requests = countRequests();
     note("kept", firstUse);
-    await eventually(() => timesAsked() >= 2);
+    await eventually(() => requests() >= 2);
     expect(failures).toHaveLength(1);
     expect(await countMessages()).toBe(50);
     await manager.streams.purge(usageStream.name);
     expect((await eventually(newest)).keys).toMatchObject([{ key_id: "kept" }]);
   });
 
-  it("does not wait because of what edges have told", async () => {
+  it("is sent even if many messages of edges wait", async () => {
     await ensureUsage(manager, 1);
     await manager.streams.purge(usageStream.name);
     const counts = Array.from({ length: 60 }, () =>
@@ -118,7 +118,7 @@ describe("when a key is used", () => {
     );
     await Promise.all(counts);
     const { note } = startSending();
-    note("told", firstUse);
-    expect((await eventually(newest)).keys).toMatchObject([{ key_id: "told" }]);
+    note("sent", firstUse);
+    expect((await eventually(newest)).keys).toMatchObject([{ key_id: "sent" }]);
   });
 });

@@ -16,7 +16,7 @@ import { Registry } from "prom-client";
 const now = Date.parse("2027-01-31T09:00:00.000Z");
 const organizationId = "0192f0c1-0000-7000-8000-000000000001";
 const other = "0192f0c1-0000-7000-8000-000000000002";
-const strangers = createEntrySigner(privateKeyOf("s"));
+const otherSigner = createEntrySigner(privateKeyOf("s"));
 
 describe("given the signed entry of a key", () => {
   it.each<[string, Partial<KeyEntry> | { later_member: string }]>([
@@ -29,8 +29,8 @@ describe("given the signed entry of a key", () => {
     ["expiry", { expires_at: null }],
     ["secret", { secret_sha256: "0".repeat(64) }],
     ["version", { version: 2 }],
-    ["time of its change", { committed_at: "2099-01-01T00:00:00.000Z" }],
-    ["a member that this release does not know", { later_member: "changed" }],
+    ["commit time", { committed_at: "2099-01-01T00:00:00.000Z" }],
+    ["member of a later release", { later_member: "changed" }],
   ])("rejects the entry with another %s", async (_what, changed) => {
     const { address, entry, signatures } = await signedKey();
     expect(signatures.isGenuine(entryKey(address), entry)).toBe(true);
@@ -45,26 +45,26 @@ describe("given the signed entry of a key", () => {
   });
 
   it.each<[string, (signature: string) => string | undefined]>([
-    ["none", () => undefined],
-    ["a signature that is cut off", (signature) => signature.slice(0, -1)],
+    ["no signature", () => undefined],
+    ["a truncated signature", (signature) => signature.slice(0, -1)],
     ["the signature of another entry", (signature) => `${signature.slice(0, 17)}${"A".repeat(86)}`],
-    ["a signer of whom nothing is known", (signature) => `${"0".repeat(16)}${signature.slice(16)}`],
+    ["an unknown signer", (signature) => `${"0".repeat(16)}${signature.slice(16)}`],
   ])("rejects the entry with %s", async (_what, change) => {
     const { address, entry, signatures } = await signedKey();
     const signature = change(entry.signature ?? "");
     expect(signatures.isGenuine(entryKey(address), { ...entry, signature })).toBe(false);
   });
 
-  it("rejects the signature of another key pair, also under the name of the known signer", async () => {
+  it("rejects the signature of another key pair, even with the id of the known signer", async () => {
     const { address, entry, signatures } = await signedKey();
     const key = entryKey(address);
-    const forged = await signed(address, entry, strangers);
+    const forged = await signed(address, entry, otherSigner);
     expect(signatures.isGenuine(key, forged)).toBe(false);
-    const renamed = forged.signature?.replace(strangers.id, testSigner.id);
+    const renamed = forged.signature?.replace(otherSigner.id, testSigner.id);
     expect(signatures.isGenuine(key, { ...forged, signature: renamed })).toBe(false);
   });
 
-  it("takes the signature off again without a trace", async () => {
+  it("separates the content and the signature exactly", async () => {
     const { address, entry } = await signedKey();
     const payload = await payloadOf({ address, value: entry });
     const { signature: _, ...content } = entry;
@@ -74,8 +74,8 @@ describe("given the signed entry of a key", () => {
   });
 });
 
-describe("given a directory with a key that works", () => {
-  it("keeps the key when forged changes and deletions arrive, and then takes the genuine deletion", async () => {
+describe("given a directory with a valid key", () => {
+  it("keeps the key when forged changes and deletions arrive, and applies the genuine deletion", async () => {
     const { directory, key, address, entry } = await directoryWithKey();
     const deletion: Tombstone = { deleted: true, version: 2, committed_at: entry.committed_at };
     const stolen = makeApiKey("client", randomBytes);
@@ -89,7 +89,7 @@ describe("given a directory with a key that works", () => {
     expect(directory.verify(key, now)).toBeUndefined();
   });
 
-  it("does not bring a revoked key back with its entry from before", async () => {
+  it("does not restore a revoked key with its earlier entry", async () => {
     const { directory, key, address, entry } = await directoryWithKey();
     const deletion: Tombstone = { deleted: true, version: 2, committed_at: entry.committed_at };
     directory.apply({ address, value: await signed(address, deletion) });
@@ -98,16 +98,16 @@ describe("given a directory with a key that works", () => {
     expect(directory.verify(key, now)).toBeUndefined();
   });
 
-  it("does not verify again what a full read repeats, also with the signature of another key pair", async () => {
+  it("does not verify an unchanged entry of a full read again, even with another signature", async () => {
     const { directory, key, address, entry, signatures } = await directoryWithKey();
     expect(directory.verify(key, now)).toBeDefined();
     const isGenuine = jest.spyOn(signatures, "isGenuine");
-    read(directory, [[address, await signed(address, entry, strangers)]]);
+    read(directory, [[address, await signed(address, entry, otherSigner)]]);
     expect(directory.verify(key, now)).toBeDefined();
     expect(isGenuine).not.toHaveBeenCalled();
   });
 
-  it("verifies a signature once, and only for the right secret", async () => {
+  it("verifies a signature once, and only for the correct secret", async () => {
     const { directory, key, address, signatures } = await directoryWithKey();
     const isGenuine = jest.spyOn(signatures, "isGenuine");
     const wrong = key.slice(0, -1) + (key.endsWith("A") ? "B" : "A");
@@ -122,7 +122,7 @@ describe("given a directory with a key that works", () => {
 });
 
 describe("given a full read with forged entries", () => {
-  it("accepts none of their keys, by their text or by their id", async () => {
+  it("accepts none of their keys, neither by text nor by id", async () => {
     const { address, entry, key, signatures } = await signedKey();
     const copy = { ...address, keyId: "a".repeat(16) };
     const { signature: _, ...unsigned } = entry;
@@ -137,7 +137,7 @@ describe("given a full read with forged entries", () => {
     }
   });
 
-  it("keeps the known key, until the read brings a genuine deletion", async () => {
+  it("keeps the known key until a read contains a genuine deletion", async () => {
     const { address, entry, key, directory } = await directoryWithKey();
     const deletion: Tombstone = { deleted: true, version: 2, committed_at: entry.committed_at };
     for (const forged of [deletion, { ...entry, version: 9 }]) {
@@ -148,7 +148,7 @@ describe("given a full read with forged entries", () => {
     expect(directory.verify(key, now)).toBeUndefined();
   });
 
-  it("prefers the deletion to an older entry of the same key at another organization", async () => {
+  it("prefers the deletion to an older entry of the same key in another organization", async () => {
     const { address, entry, key, directory } = await directoryWithKey();
     const deletion: Tombstone = { deleted: true, version: 2, committed_at: entry.committed_at };
     read(directory, [

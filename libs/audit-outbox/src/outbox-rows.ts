@@ -1,7 +1,7 @@
 import type { AuditRecorded } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 
-/** The statements of the outbox. Rows are read in the order of their ids, which is that of the changes. */
+/** A row of the outbox that is not published. Rows are read in the order of their ids, which is chronological. */
 export type UnsentRow = { id: string; message: AuditRecorded; wasLost: boolean };
 
 export type SentRow = { id: string; streamCreatedAt: string; sequence: number };
@@ -36,7 +36,7 @@ export async function deleteRows(sql: Sql, rows: readonly SentRow[]): Promise<vo
   await sql`delete from audit_outbox where id = any(${rows.map(({ id }) => id)}::uuid[])`;
 }
 
-/** Has rows published again. */
+/** Marks rows as lost, so that they are published again. */
 export async function markLost(sql: Sql, rows: readonly SentRow[]): Promise<void> {
   if (rows.length === 0) return;
   await sql`

@@ -14,21 +14,21 @@ import {
 } from "./outbox-rows.ts";
 import { decideSent, readHandled } from "./settle-sent.ts";
 
-/**
- * Publishes the changes of the outbox, oldest first. A row is deleted when management has acknowledged its message, and
- * published again when the broker has lost it. So the outbox is as long as an outage of NATS or management.
- *
- * A process that dies between the two steps publishes a message again, as do two replicas at the same time: management
- * inserts the entry once, under the id of the message.
- */
 const pollIntervalMs = 1_000;
-/** Some hundred KB. */
+/** A batch has some hundred KB. */
 const batchSize = 100;
-/** The broker answers in milliseconds; after this time it counts as unavailable. */
+/** The broker acknowledges within milliseconds. After this time it counts as unavailable. */
 const acknowledgementTimeoutMs = 2_000;
 
 type Options = { sql: Sql; client: JetStreamClient; logger: Logger };
 
+/**
+ * Publishes the changes in the outbox, oldest first. A row is deleted when management has acknowledged its message, and
+ * published again if the broker has lost it. The outbox therefore grows only during an outage of NATS or management.
+ *
+ * A message can be published twice, by a process that crashes before it marks the row, or by two replicas. Management
+ * inserts the entry only once, with the id of the message.
+ */
 export function startPublishingAudit(options: Options): { stop(): Promise<void> } {
   const { sql, client, logger } = options;
   let isFailing = false;
@@ -47,10 +47,11 @@ export function startPublishingAudit(options: Options): { stop(): Promise<void> 
   return startInterval(work, {
     intervalMs: pollIntervalMs,
     beginsAtOnce: true,
-    // Every failure is expected: none may end a process that delivers webhooks or sends due changes.
+    // Every failure is expected, because none may end a process that delivers webhooks or sends due changes.
     isExpected: () => true,
     onFailure(err) {
-      if (!isFailing) logger.warn({ err }, "changes for the audit log are not published yet");
+      if (!isFailing)
+        logger.warn({ err }, "changes for the audit log could not be published; retrying");
       isFailing = true;
     },
   });
@@ -67,7 +68,7 @@ async function publish(
   for (const { id, message, wasLost } of rows) {
     if (signal.aborted) return;
     const { seq } = await client.publish(auditStream.recorded.subject, JSON.stringify(message), {
-      // The broker drops a message whose id it has seen, also when it has lost the first one.
+      // A lost message has no id, because the broker would drop a known id even if it lost the first message.
       ...(wasLost ? {} : { msgID: id }),
       timeout: acknowledgementTimeoutMs,
       retries: 0,

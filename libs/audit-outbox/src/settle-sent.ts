@@ -3,18 +3,18 @@ import { findBacklog, streamPosition } from "@halyard/jetstream";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import type { SentRow } from "./outbox-rows.ts";
 
-/** The messages of the stream that management has handled. */
+/** The part of the stream that management has processed. */
 export type Handled = {
   streamCreatedAt: string;
   lastSequence: number;
-  /** All messages up to this sequence are acknowledged. */
+  /** Sequence up to which all messages are acknowledged. */
   upTo: number;
 };
 
-/** Returns undefined while the stream does not exist. */
+/** Returns the processed part of the stream; undefined while the stream does not exist. */
 export async function readHandled(manager: JetStreamManager): Promise<Handled | undefined> {
   const stream = auditStream.name;
-  // The end is read first: a message that is published later does not count as handled.
+  // The end is read first, so that a message that is published later does not count as processed.
   const position = await streamPosition(manager, stream);
   if (position === undefined) return undefined;
   const { consumer } = auditStream.recorded;
@@ -29,8 +29,8 @@ export async function readHandled(manager: JetStreamManager): Promise<Handled | 
 }
 
 /**
- * Decides which messages management has handled, and which the broker has lost: their stream was created again, or ends
- * before them after a crash. The rows must have been read before the stream.
+ * Decides which messages management has processed and which the broker has lost. A message is lost if its stream was
+ * created again, or ends before it after a crash. The rows must be read before the stream.
  */
 export function decideSent(
   rows: readonly SentRow[],

@@ -40,7 +40,7 @@ const startPublisher = () =>
 
 const idOf = (number: number) => `01890000-0000-7000-8000-${String(number).padStart(12, "0")}`;
 
-/** The publisher does not look into messages. */
+/** Writes incomplete messages, because the publisher does not read their content. */
 const write = (...numbers: number[]) =>
   sql.begin(async (tx) => {
     for (const number of numbers) await writeAudit(tx, { id: idOf(number) } as AuditRecorded);
@@ -57,7 +57,7 @@ const isEmpty = () =>
     because: "the outbox is empty",
   });
 
-/** Takes and acknowledges messages as management does. */
+/** Receives and acknowledges messages like management. */
 async function handle(count: number): Promise<unknown[]> {
   const { name, recorded } = auditStream;
   await manager.consumers.add(name, {
@@ -98,7 +98,7 @@ describe("publishing the outbox", () => {
     await isEmpty();
   });
 
-  it("publishes a change once, also from two replicas and after a crash", async () => {
+  it("publishes a change once, even from two replicas and after a crash", async () => {
     await ensureAudit(manager, 1);
     startPublisher();
     startPublisher();

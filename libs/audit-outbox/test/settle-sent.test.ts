@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { decideSent } from "../src/settle-sent.ts";
 
-describe("deciding which messages are handled and which are lost", () => {
+describe("the decision about sent messages", () => {
   const row = (sequence: number, streamCreatedAt = "today") => ({
     id: `message ${sequence}`,
     streamCreatedAt,

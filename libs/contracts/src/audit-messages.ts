@@ -6,7 +6,7 @@ import { compileCheck } from "./json-schema.ts";
  * writes the message in the transaction of the change.
  */
 export const AuditRecorded = z.object({
-  /** The id of the entry in the audit log. A message that arrives again adds no second entry. */
+  /** Id of the entry in the audit log. A duplicate message adds no second entry. */
   id: z.uuid(),
   organization_id: z.uuid(),
   project_id: z.uuid(),

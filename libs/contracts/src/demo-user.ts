@@ -4,7 +4,7 @@
  */
 export const demoUserEmail = "demo@example.com";
 
-/** The case of the address makes no difference. */
+/** Returns whether the user is the demo user, ignoring the case of the address. */
 export function isDemoUser({ email }: { email: string }): boolean {
   return email.toLowerCase() === demoUserEmail;
 }

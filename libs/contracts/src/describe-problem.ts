@@ -1,9 +1,9 @@
 import type { ErrorObject } from "ajv/dist/2020.js";
 
-/** Names the whole document in messages: its JSON pointer is the empty string (RFC 6901). */
+/** Name of the whole document in messages. Its JSON pointer is the empty string (RFC 6901). */
 export const wholeDocument = '"" (the whole document)';
 
-/** Says what is wrong with a value by JSON pointer, without repeating the value itself. */
+/** Describes a validation error with the JSON pointer of the value, without the value itself. */
 export function describeProblem(errors: readonly ErrorObject[]): string {
   const problem = decisive(errors);
   if (problem === undefined) return `${wholeDocument} is not valid`;
@@ -11,14 +11,13 @@ export function describeProblem(errors: readonly ErrorObject[]): string {
 }
 
 /**
- * The error to tell. ajv stops at the first, but of a value that may be one of several kinds it lists
- * what each kind found wrong, and then that none fits. Kinds that the value is not of say nothing of
- * use; the one that it is of says what is wrong, perhaps further inside. When it is of none, the kinds
- * are what was expected.
+ * Returns the error to report. ajv stops at the first error, but for `anyOf` it lists the errors of every branch and
+ * then that no branch matched. A branch of another JSON type is ignored; the branch of the value's own type has the
+ * useful error, perhaps for a nested value. If the value has the type of no branch, the error lists the expected types.
  */
 function decisive(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const last = errors.at(-1);
-  // ajv adds it to what the branch found wrong.
+  // ajv adds this error after those of the branch.
   if (last?.keyword === "if") return decisive(errors.slice(0, -1));
   if (last?.keyword !== "anyOf" || requirementOf(last) !== undefined) return last;
   const isOfKind = (error: ErrorObject) =>
@@ -62,7 +61,7 @@ function expectationOf(error: ErrorObject): string {
   }
 }
 
-/** The schema's own words, where its description says what the value must be. */
+/** Returns the description of the schema if it states a requirement. */
 function requirementOf({ parentSchema }: ErrorObject): string | undefined {
   const description = parentSchema?.description as string | undefined;
   return description?.startsWith("must ") === true ? description : undefined;
@@ -73,7 +72,7 @@ function orList(words: readonly string[]): string {
   return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 
-/** JSON pointer escaping (RFC 6901); names are cut so that a hostile field name cannot fill an answer. */
+/** Escapes a name for a JSON pointer (RFC 6901). It cuts long names, so that a hostile name cannot fill a response. */
 function escapePointer(name: string): string {
   const maxEchoedNameLength = 100;
   return name.slice(0, maxEchoedNameLength).replaceAll("~", "~0").replaceAll("/", "~1");

@@ -9,8 +9,8 @@ export const SnapshotRevision = z.object({ epoch: z.uuid(), revision: z.int().mi
 export type SnapshotRevision = z.infer<typeof SnapshotRevision>;
 
 /**
- * The state of one edge, on core NATS. Management delays the answer to a write until every live edge has
- * applied it. Reports may be lost: each one replaces the edge's previous report.
+ * The state of one edge, sent over core NATS. Management delays the response to a write until every live edge has
+ * applied it. Reports may be lost, because each one replaces the edge's previous report.
  */
 export const EdgeReport = z.discriminatedUnion("state", [
   /** Sent before the edge's first full read of the snapshot. The edge becomes ready after that read. */

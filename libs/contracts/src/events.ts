@@ -4,8 +4,8 @@ import { RolloutPercentage, TargetingRules } from "./rules.ts";
 import { flagEventsStream } from "./streams.ts";
 
 /**
- * Domain events: what happened to a flag, with all that a consumer needs, so that nobody has to ask
- * back. The subject that an event is published on is its name.
+ * Domain events: changes of a flag, with everything that a consumer needs, so that consumers send no further requests.
+ * The subject of an event is its name.
  */
 export const EventName = z.enum(flagEventsStream.subjects);
 export type EventName = z.infer<typeof EventName>;
@@ -20,7 +20,7 @@ export type StateInEvent = z.infer<typeof StateInEvent>;
 const Change = z.object({ from: z.string(), to: z.string() });
 
 export const FlagEvent = z.object({
-  /** The message id too: the broker drops a second one, consumers keep it as their unique key. */
+  /** Also the message id. The broker drops duplicates by it, and consumers use it as a unique key. */
   id: z.string(),
   event: EventName,
   /** Strictly increasing per flag over all its events, by at least one millisecond. */
@@ -36,10 +36,10 @@ export const FlagEvent = z.object({
     type: z.string(),
   }),
   environment: z.object({ id: z.string(), name: z.string() }),
-  /** The state in that environment after the change; before a deletion, the last one. */
+  /** State in that environment after the change; for a deletion, the last state before it. */
   state: StateInEvent,
   state_before: StateInEvent.nullable(),
-  /** Settings that changed (`flag.updated` only). */
+  /** Changed settings (`flag.updated` only). */
   changes: z.record(z.string(), Change).optional(),
   triggered_by: z.object({ id: z.string(), email: z.string() }),
   cause: z.enum(["manual", "scheduled", "rollback"]),

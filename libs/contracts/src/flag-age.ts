@@ -1,10 +1,10 @@
 /**
- * When a flag or an environment was created, from its id: they have UUIDs of version 7, which begin with
- * the time in milliseconds. Whoever counts evaluations needs it, and nobody has to be told.
+ * Ids of flags and environments are UUIDs of version 7, which begin with the time of creation in milliseconds.
+ * Counting evaluations needs that time, and no message has to carry it.
  */
 const timeDigits = 12;
 
-/** Milliseconds since 1970; of an id of another version, the beginning of time. */
+/** Returns the time of creation in milliseconds since 1970, or 0 for an id of another version. */
 export function createdAtMsOf(id: string): number {
   const digits = id.replaceAll("-", "");
   return digits[timeDigits] === "7" ? Number.parseInt(digits.slice(0, timeDigits), 16) : 0;

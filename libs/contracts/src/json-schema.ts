@@ -4,20 +4,19 @@ import { z } from "zod";
 import { describeProblem } from "./describe-problem.ts";
 
 /**
- * Schemas are written in zod and run by ajv: zod gives the TypeScript types and the JSON Schema that
- * documents them, ajv checks the data, on HTTP and on both sides of the broker alike. What zod can
- * express but JSON Schema cannot (refinements, transforms) is therefore not used in schemas; rules of
- * that kind are decided by the domain.
+ * Schemas are written in zod and run by ajv. zod provides the TypeScript types and the JSON Schema that documents
+ * them. ajv validates HTTP requests and messages. Schemas therefore use no refinements and no transforms, which JSON
+ * Schema cannot express; domain code checks such rules.
  */
 export type JsonSchema = Record<string, unknown>;
 
-/** The JSON Schema (draft 2020-12) of a zod schema, without the `$schema` line. */
+/** Returns the JSON Schema (draft 2020-12) of a zod schema, without `$schema`. */
 export function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: "input" }) as JsonSchema;
   return rest;
 }
 
-/** Our one ajv: strict about schemas, never changes the data, knows the formats that we use. */
+/** Creates the validator of the project: strict about schemas, with the formats in use. It never changes the data. */
 export function createAjv(): Ajv2020 {
   const ajv = new Ajv2020({ allErrors: false, strict: true, strictTypes: false, verbose: true });
   ajv.addFormat("date-time", (text: string) => parseInstant(text) !== undefined);

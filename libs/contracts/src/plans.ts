@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What a plan allows; null means unlimited. */
+/** Limits of a plan; null means unlimited. */
 export const PlanLimits = z.strictObject({
   requests_per_month: z.int().min(0).nullable(),
   sse_connections: z.int().min(0).nullable(),
@@ -8,11 +8,11 @@ export const PlanLimits = z.strictObject({
 });
 export type PlanLimits = z.infer<typeof PlanLimits>;
 
-/** Ends a message about a limit of a plan. */
+/** Last sentence of an error message about a limit of a plan. */
 export const raisedByPlan =
   "The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.";
 
-/** The plans that a Halyard offers when nothing else is configured. */
+/** Plans of an installation that configures none. */
 export const defaultPlans: Readonly<Record<string, Required<PlanLimits>>> = {
   free: { requests_per_month: 500_000, sse_connections: 1, projects: 3 },
   starter: { requests_per_month: 1_000_000, sse_connections: 25, projects: 5 },

@@ -2,13 +2,13 @@ import { z } from "zod";
 import { compileCheck } from "./json-schema.ts";
 
 /**
- * How much of its month an organization has used, as usage-metering has counted it: one entry for each
- * organization in a bucket that edges follow. What the plan allows stands in the snapshot, so that a
- * plan change reaches the edges as every other change does.
+ * Requests of one organization in the current month, counted by usage-metering. Edges follow the bucket of these
+ * entries. The limits of the plan are in the snapshot, so that a change of the plan reaches the edges like any other
+ * change.
  */
 export const QuotaEntry = z.object({
   organization_id: z.uuid(),
-  /** A month of UTC, `2027-01`. An entry of an earlier month says that nothing is used yet. */
+  /** A month of UTC, such as `2027-01`. With an entry of an earlier month, the current month has no requests yet. */
   month: z.string().regex(/^\d{4}-(?:0[1-9]|1[0-2])$/),
   requests: z.int().min(0),
 });

@@ -13,8 +13,8 @@ import { isWritten } from "./not-yet-written.ts";
 import { Condition, TargetingRule } from "./rules.ts";
 
 /**
- * Rules as requests write them: each condition has a value that its operator compares with. Answers and messages use
- * `TargetingRules`, because rules that an earlier release stored can be read.
+ * Rules in requests: the value of each condition fits its operator. Responses and messages use `TargetingRules`
+ * instead, so that rules that an earlier release stored stay readable.
  */
 export const ConditionInput = Condition.meta({
   allOf: [...valuesByOperator(), ...operatorNames.filter((name) => !isWritten(name)).map(rejected)],
@@ -28,9 +28,9 @@ export const TargetingRulesInput = z.array(TargetingRuleInput).max(100);
 
 /** Requirements on rules beyond JSON Schema, for the descriptions of the operations that write rules. */
 export const furtherRuleLimits =
-  "Beyond the schema, rules are refused with 400 when a `matches_regex` pattern is not RE2 syntax, compiles to too large a program, can match no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters), when all patterns of the flag together are too large, when a number in a text is larger than a double can hold, and when all rules together are over 480 KiB as JSON.";
+  "Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. All rules together are at most 480 KiB as JSON.";
 
-/** One conditional subschema for each kind of value. The descriptions are error messages too. */
+/** Returns one conditional subschema for each kind of value. The descriptions are also error messages. */
 function valuesByOperator(): object[] {
   const text = { type: "string" };
   const number = { type: "number" };

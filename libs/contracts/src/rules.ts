@@ -1,7 +1,7 @@
 import { operatorNames } from "@halyard/evaluation";
 import { z } from "zod";
 
-/** PostgreSQL keeps no NUL and UTF-8 no half of a surrogate pair, so no text of a rule may hold them. */
+/** Text of a rule. PostgreSQL cannot store NUL, and UTF-8 cannot encode a lone surrogate. */
 const text = (longest: number) =>
   z
     .string()
@@ -10,8 +10,8 @@ const text = (longest: number) =>
     .describe("must be text without NUL characters or broken Unicode");
 
 /**
- * How large the rules of one state may be, as JSON in UTF-8. An event carries two states, before and
- * after, and a NATS server takes messages of 1 MiB unless it is told otherwise.
+ * Maximum size of the rules of one state, as JSON in UTF-8. An event contains two states, before and after the change,
+ * and the default size limit of a NATS message is 1 MiB.
  */
 export const maxRulesBytes = 480 * 1024;
 
@@ -26,7 +26,7 @@ export const Condition = z.strictObject({
   ]),
 });
 
-/** A targeting rule. Only its shape is checked here; libs/evaluation finds other problems and evaluates it. */
+/** A targeting rule. This schema checks its shape; libs/evaluation finds all other problems. */
 export const TargetingRule = z.strictObject({
   id: text(100).optional(),
   name: text(200).optional(),
@@ -42,7 +42,7 @@ export const RolloutPercentage = z.int().min(0).max(100);
 const ruleMembers = Object.keys(TargetingRule.shape);
 const conditionMembers = Object.keys(Condition.shape);
 
-/** Returns rules with their members in the order of the schema; PostgreSQL's `jsonb` keeps another order. */
+/** Returns rules with their members in the order of the schema. PostgreSQL's `jsonb` does not preserve the order. */
 export function inSchemaOrder(rules: readonly TargetingRule[]): TargetingRule[] {
   return rules.map((rule) => {
     const conditions = rule.conditions.map((condition) => pick(condition, conditionMembers));

@@ -2,19 +2,19 @@ import { z } from "zod";
 import { compileCheck } from "./json-schema.ts";
 
 /**
- * What the scheduler and management tell each other about a change that has come due. Both messages
- * carry the id of the change: however often one of them arrives, it takes effect once.
+ * Messages between the scheduler and management about a scheduled change that is due. Both contain the id of the
+ * change, so that a duplicate has no effect.
  */
 export const ScheduleAction = z.enum(["enable", "disable"]);
 export type ScheduleAction = z.infer<typeof ScheduleAction>;
 
 const change = {
-  /** The change, not the schedule that it belongs to. The message id too. */
+  /** Id of the change, not of its schedule. It is also the message id. */
   id: z.uuid(),
   schedule_id: z.uuid(),
 };
 
-/** `schedule.due`: switch this flag in this environment, on behalf of this user. */
+/** `schedule.due`: a request to switch a flag in one environment on behalf of a user. */
 export const ScheduleDue = z.object({
   ...change,
   organization_id: z.uuid(),
@@ -28,13 +28,13 @@ export const ScheduleDue = z.object({
 export type ScheduleDue = z.infer<typeof ScheduleDue>;
 
 /**
- * `schedule.resolved`: what became of it. `applied` also where the flag was in that state already;
- * `cancelled` when the flag is gone; `failed`, with the reason, when it could not be processed.
+ * `schedule.resolved`: the outcome of a scheduled change. A change is also `applied` if the flag was already in that
+ * state, and `cancelled` if the flag was deleted. A `failed` change has a reason.
  */
 export const ScheduleResolved = z.object({
   ...change,
   outcome: z.enum(["applied", "cancelled", "failed"]),
-  /** When it took effect; null unless it was applied. */
+  /** Time at which the change took effect; null unless it was applied. */
   applied_at: z.string().meta({ format: "date-time" }).nullable(),
   reason: z.string().nullable(),
 });

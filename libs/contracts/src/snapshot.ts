@@ -4,27 +4,26 @@ import { PlanLimits } from "./plans.ts";
 import { TargetingRules } from "./rules.ts";
 
 /**
- * The snapshot is what every service may know without asking: one entry for each organization,
- * project, environment, API key, and flag in an environment. Keys are made of ids only, because a
- * flag's own key may hold characters that a subject may not. The organization stands first, so that
- * an edge can follow the share of the organizations that it serves.
+ * The snapshot is the current state that the services share: one entry for each organization, project, environment,
+ * API key, and flag in an environment. The keys of entries consist of ids, because a flag's key may contain characters
+ * that a subject may not. Each key begins with the organization, so that an edge can follow some organizations only.
  *
- * Each value carries the version of what it describes. A reader keeps the highest version that it has
- * seen and ignores the rest, in whatever order they come. A deletion is a value like any other.
+ * Each value has a version. A reader keeps the value with the highest version, independently of the order of arrival.
+ * A deletion is a value like any other.
  *
- * The deletion of an environment also ends the API keys and flags in it: a reader treats their entries as deleted,
- * whenever they arrive. Deletions of projects and organizations come with those of their environments.
+ * The deletion of an environment also ends its API keys and flags: a reader treats their entries as deleted, even if
+ * they arrive later. The deletion of a project or an organization includes one entry for each of its environments.
  */
 const Stamp = {
   version: z.int().min(1),
-  /** When the change was committed; readers measure how long it took to reach them. */
+  /** Commit time of the change. Readers measure the propagation delay with it. */
   committed_at: z.string().meta({ format: "date-time" }),
 };
 
 /**
- * Management signs the entries of API keys and all deletions but those of flags, so that write access to the broker
- * neither makes nor ends a key. The signature covers the key of the entry and all other members. Release 0.1.0 does not write
- * this member.
+ * Signature of management, in the entries of API keys and in all deletions except those of flags. Without it, write
+ * access to the broker would suffice to create or end an API key. It covers the key of the entry and all other
+ * members. Release 0.1.0 does not write this member.
  */
 const Signed = { signature: z.string().optional() };
 
@@ -61,7 +60,7 @@ export const EnvironmentEntry = z.object({
 export const KeyEntry = z.object({
   kind: z.literal("key"),
   key_id: z.string().regex(/^[a-z2-7]{16}$/),
-  /** Lowercase hexadecimal SHA-256 of the secret; the secret itself is kept nowhere. */
+  /** Lowercase hexadecimal SHA-256 of the secret. The secret itself is not stored anywhere. */
   secret_sha256: z.string().regex(/^[0-9a-f]{64}$/),
   key_kind: z.enum(["client", "server"]),
   organization_id: Uuid,
@@ -89,17 +88,17 @@ export const FlagEntry = z.object({
 
 export const Tombstone = z.object({ deleted: z.literal(true), ...Stamp, ...Signed });
 
-/** Ends a full write of the snapshot; another epoch means that everything was written anew. */
+/** The last entry of a full write of the snapshot. Each full write has a new epoch. */
 export const CompleteEntry = z.object({
   epoch: Uuid,
   /**
-   * A rebuild is under way. Entries can be served, but they may contradict the database: until the next
-   * epoch, nothing may be concluded from a deletion or an absence.
+   * A rebuild is in progress. Readers may serve the entries, which may contradict the database. Until the next epoch,
+   * readers must not act on a deletion or on a missing entry.
    */
   rebuilding: z.literal(true).optional(),
   /**
-   * First sequence of the epoch's entries. The leader purged all earlier entries, but a replica that lags may
-   * still deliver them, and a purge is never delivered. Release 0.1.0 does not write this member.
+   * First sequence of the epoch's entries. The leader purged all earlier ones, but a replica that lags may still
+   * deliver them, and consumers do not receive a purge. Release 0.1.0 does not write this member.
    */
   from: z.int().min(1).optional(),
   /** Identifies the key pair that signed the entries of API keys. A reader without the public key waits. */
@@ -117,7 +116,7 @@ export type Tombstone = z.infer<typeof Tombstone>;
 export type CompleteEntry = z.infer<typeof CompleteEntry>;
 export type LiveEntry = OrganizationEntry | ProjectEntry | EnvironmentEntry | KeyEntry | FlagEntry;
 
-/** What an entry's key says about it, without its value. */
+/** The kind and the ids in an entry's key. */
 export type EntryAddress =
   | { kind: "organization"; organizationId: string }
   | { kind: "project"; organizationId: string; projectId: string }
@@ -154,19 +153,19 @@ export function isEntryOf<Kind extends EntryKind>(
   return entry.address.kind === kind;
 }
 
-/** The key of the entry that says that the snapshot is complete. */
+/** Key of the entry that marks the snapshot as complete. */
 export const completeKey = "complete";
 
 /**
- * The entries of API keys, environments and projects, for services that only need to know who is asking. The deletion
- * of an environment ends its keys.
+ * Filter for the entries of API keys, environments and projects, for services that only authenticate requests. The
+ * deletion of an environment ends its keys.
  */
 export const keysAndScopesFilter = "*.*.*";
 
-/** Every entry. */
+/** Filter for all entries. */
 export const everythingFilter = ">";
 
-/** The key under which an entry stands in the snapshot. */
+/** Returns the key of an entry. */
 export function entryKey(address: EntryAddress): string {
   const organization = address.organizationId;
   switch (address.kind) {
@@ -194,7 +193,7 @@ export function isSignedEntry(
   return kind === "key" || (kind !== "flag" && "deleted" in entry.value);
 }
 
-/** Reads an entry's key; undefined for one that this version does not know. */
+/** Parses an entry's key. Returns undefined for a key that this version does not know. */
 export function parseEntryKey(key: string): EntryAddress | undefined {
   const [organizationId = "", kind, first, second, ...rest] = key.split(".");
   if (rest.length > 0) return undefined;

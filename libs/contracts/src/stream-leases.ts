@@ -2,16 +2,16 @@ import { z } from "zod";
 import { compileCheck } from "./json-schema.ts";
 
 /**
- * Open streams by organization and edge. Every edge renews its own entry, which shows that it lives.
- * Each organization has one entry with the number of streams on each edge. Every write names the revision
- * that it replaces, so two edges never admit into the same slot.
+ * Open streams by organization and edge. Every edge renews its own entry, which shows that it is alive. Each
+ * organization has one entry with the number of streams on each edge. Every write names the revision that it replaces,
+ * so that two edges never fill the same slot.
  */
 export const EdgeLease = z.discriminatedUnion("state", [
   /** Renewals since the edge wrote its entry into this bucket. They are at least two seconds apart. */
   z.object({ state: z.literal("held"), renewals: z.int().min(0) }),
   /**
-   * The edge stopped, or another edge ended the entry after a silence. An edge that lives renews it. Edges
-   * of release 0.1.0 continue under another id instead.
+   * The edge stopped, or another edge ended the entry because it was not renewed. If the edge is alive, it renews the
+   * entry. An edge of release 0.1.0 continues with another id instead.
    */
   z.object({ state: z.literal("ended") }),
 ]);
@@ -29,8 +29,8 @@ export const checkOrganizationStreams = compileCheck(OrganizationStreams);
 /** Keys in the bucket of leases. */
 export const leaseKey = {
   /**
-   * Management writes this key in a new installation. A bucket without it may have replaced a lost one, whose
-   * counts the edges have yet to publish.
+   * Management writes this key in a new installation. A bucket without it may have replaced a lost one; edges then
+   * have to publish their counts again.
    */
   established: "established",
   edge: (leaseId: string) => `edge.${leaseId}`,

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { ConditionInput, compileCheck, isWritten, TargetingRulesInput } from "../src/index.ts";
 
-/** The schema of conditions in requests, which the OpenAPI document shows, beside the check of the evaluator. */
+/** Compares the schema of conditions in requests, which is part of the OpenAPI document, with the evaluator. */
 const scalars = [
   ...["", "text", "DE, AT", "5", "-1.5e3", ".5", "5.", "0x10", " 5", "1e5", "Infinity", "a+"],
   ...["2027-01-31T09:00:00Z", "2027-01-31T09:00+01", "2027-02-30T09:00:00Z", "2027-01-31"],
@@ -13,7 +13,7 @@ const scalars = [
 ];
 const lists = [[], ["DE", 5, true], ["1.2.3"], [5]];
 
-/** Texts that look like numbers and versions, most of them with a fault. */
+/** Texts that resemble numbers and versions, most of them invalid. */
 const likeNumbers = fc.string({ unit: fc.constantFrom(..."0123.+-eE"), maxLength: 6 });
 const likeVersions = fc.string({ unit: fc.constantFrom(..."0012v..-+a"), maxLength: 9 });
 
@@ -37,29 +37,29 @@ const withEveryOperator = (values: readonly Condition["value"][]) =>
     .flatMap((operator) => values.map((value) => ({ attribute: "plan", operator, value })));
 
 describe("given the schema of conditions in requests", () => {
-  it("takes the operators of the catalogue that are written", () => {
+  it("accepts the operators that requests may contain", () => {
     // A text, a list, a number and a version.
     const value = "1";
-    const taken = operatorNames.filter(
+    const accepted = operatorNames.filter(
       (operator) => isConditionInput({ attribute: "plan", operator, value }).ok,
     );
-    expect(taken).toEqual(operatorNames.filter(isWritten));
+    expect(accepted).toEqual(operatorNames.filter(isWritten));
   });
 
-  it("has the evaluator's verdict on every operator with every kind of value", () => {
+  it("agrees with the evaluator about every operator with every kind of value", () => {
     expectAgreement(withEveryOperator([...scalars, ...lists]));
   });
 
-  it("has the evaluator's verdict on texts that are almost numbers or versions", () => {
+  it("agrees with the evaluator about texts that resemble numbers or versions", () => {
     const texts = fc.sample(fc.oneof(likeNumbers, likeVersions), { seed: 16, numRuns: 2_000 });
-    // JSON Schema cannot bound the number that a text writes.
+    // JSON Schema cannot bound the number in a text.
     const conditions = withEveryOperator(
       texts.filter((text) => Math.abs(Number(text)) !== Infinity),
     );
     expectAgreement(conditions.filter(({ operator }) => operator !== "matches_regex"));
   });
 
-  it("takes a pattern of 500 characters and no longer one, and leaves its syntax to the evaluator", () => {
+  it("accepts a pattern of at most 500 characters, and does not check its syntax", () => {
     const withPattern = (value: string) =>
       isConditionInput({ attribute: "plan", operator: "matches_regex", value }).ok;
     expect(withPattern("a".repeat(500))).toBe(true);
@@ -67,7 +67,7 @@ describe("given the schema of conditions in requests", () => {
     expect(withPattern("(")).toBe(true);
   });
 
-  it("names the value and what its operator takes", () => {
+  it("reports the value and the values that its operator accepts", () => {
     const rules = [{ conditions: [{ attribute: "plan", operator: "in", value: 5 }] }];
     expect(isRules(rules)).toEqual({
       ok: false,

@@ -26,9 +26,8 @@ import { describe, expect, it } from "@jest/globals";
 import { sampleMessages } from "./sample-messages.ts";
 
 /**
- * During a rolling upgrade, services of two releases send messages to one another, and messages of the
- * release before wait in streams. `libs/contracts/released/<version>` has the message schemas of each release
- * as they were published; they never change.
+ * During a rolling upgrade, services of two releases exchange messages, and messages of the previous release wait in
+ * streams. `libs/contracts/released/<version>` contains the message schemas of each release, which never change.
  */
 type Reader = (message: unknown) => Checked<unknown>;
 
@@ -65,7 +64,7 @@ const readers: Readonly<Record<string, Reader>> = {
   quota: checkQuotaEntry,
   "usage-last-seen": checkUsageLastSeen,
   "usage-recorded": checkUsageRecorded,
-  // Read by customers' systems alone.
+  // Only customers' systems read it.
   "webhook-payload": compileCheck(WebhookPayload),
 };
 
@@ -138,7 +137,7 @@ describe("given a message with two required members, one of them an enum", () =>
     expect(rejected).toEqual(expected === "agree" ? [] : [expected]);
   });
 
-  it("agrees with a wider enum while the new value is read and not yet written", () => {
+  it("agrees with a wider enum while the new value is read but not yet written", () => {
     const written = withoutNames(later["with a wider enum"], ["skipped"]) as JsonSchema;
     expect(problemsBetween(written, readerWith(schema))).toEqual([]);
   });
@@ -167,7 +166,7 @@ function readerOf(name: string): Reader {
   return reader;
 }
 
-/** Services read with the schemas that they publish, and nothing else. */
+/** Returns a reader with a published schema, because services validate messages with these schemas. */
 function readerWith(schema: JsonSchema): Reader {
   const ajv = createAjv();
   const validate = ajv.compile(schema);
@@ -177,7 +176,7 @@ function readerWith(schema: JsonSchema): Reader {
       : { ok: false, problem: ajv.errorsText(validate.errors) };
 }
 
-/** The distinct errors of the reader for sample messages of the writer. */
+/** Returns the distinct errors of a reader for sample messages of a writer. */
 function problemsBetween(writer: JsonSchema, reader: Reader): string[] {
   const samples = sampleMessages(writer);
   const isOfWriter = readerWith(writer);
@@ -186,7 +185,7 @@ function problemsBetween(writer: JsonSchema, reader: Reader): string[] {
   return [...new Set(problems)];
 }
 
-/** Removes names from all enums of a schema. */
+/** Returns a schema without some values of its enums. */
 function withoutNames(schema: JsonSchema, names: readonly string[]): unknown {
   return JSON.parse(
     JSON.stringify(schema, (member, value) =>
@@ -196,8 +195,8 @@ function withoutNames(schema: JsonSchema, names: readonly string[]): unknown {
 }
 
 /**
- * Adds a required member to every object of a schema except those of targeting rules: a reader that ignored
- * a part of a rule would evaluate another rule.
+ * Adds a required member to every object of a schema except those of targeting rules. A reader that ignored a part of a
+ * rule would evaluate another rule.
  */
 function addMemberEverywhere(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(addMemberEverywhere);

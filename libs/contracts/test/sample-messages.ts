@@ -1,6 +1,6 @@
 import { createGeneratorSync, type JsonSchema } from "json-schema-faker";
 
-/** Messages that fit a schema: without optional members, with some, and with all. */
+/** Returns messages that match a schema: without optional members, with some, and with all. */
 export function sampleMessages(schema: JsonSchema): unknown[] {
   const withMapMembers = addMapMembers(schema) as JsonSchema;
   const shared = { maxDepth, minItems: 0, maxItems: 2 };
@@ -13,12 +13,12 @@ export function sampleMessages(schema: JsonSchema): unknown[] {
   });
 }
 
-/** Enough that each value of the largest enum, that of the operators, occurs often. */
+/** Large enough that each value of the largest enum, the operators, occurs often. */
 const samplesOfEach = 100;
-/** Beyond the depth of every schema; the generator writes null below its limit. */
+/** Larger than the depth of every schema, because the generator writes null below its limit. */
 const maxDepth = 20;
 
-/** The generator leaves maps empty. Gives each map a member of a fixed name. */
+/** Adds a member with a fixed name to each map, which the generator would leave empty. */
 function addMapMembers(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(addMapMembers);
   if (typeof node !== "object" || node === null) return node;

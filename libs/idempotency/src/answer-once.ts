@@ -10,19 +10,19 @@ import {
 } from "@halyard/service";
 
 /**
- * `Idempotency-Key`: the same key and request again get the first answer again, for a day. The key's
- * row is written in the transaction of the effect, so there is never one without the other, and two
- * requests at once wait for each other. A refusal has to roll that transaction back, and with it the
- * row: refusals are not remembered. The table is the service's own, `idempotency_keys` in its schema.
+ * Implements `Idempotency-Key`: a repeated request with the same key gets the first response again, for a day. The row
+ * of the key is written in the transaction of the effect, so that both are stored or neither, and concurrent requests
+ * wait for each other. A problem must roll this transaction back, and the row with it, so problems are not stored. The
+ * table `idempotency_keys` is in the schema of each service.
  *
- * An answer may carry a new API key, which must not be kept readable. So answers are encrypted with
- * a key derived from what the caller presented, which we do not keep either: only the same caller can
- * be given the answer again.
+ * A response may contain a new API key, which must not be stored in clear text. Responses are therefore encrypted with
+ * a key that is derived from the caller's credential. The credential is not stored either, so only the same caller can
+ * receive the response again.
  */
 export type AnswerOnce = (
   tx: Transaction,
-  asked: {
-    /** Tells callers apart: the API key's id, for instance. */
+  operation: {
+    /** Identifies the caller, for example by the id of the API key. */
     caller: string;
     operationId: string;
     params: unknown;
@@ -32,7 +32,7 @@ export type AnswerOnce = (
   work: () => Promise<Answer | Problem>,
 ) => Promise<Answer | Problem>;
 
-/** How long an answer is kept for a request that comes again. */
+/** Lifetime of stored responses. */
 export const answerLifetimeHours = 24;
 
 const keyShape = /^[\x20-\x7e]{1,255}$/;
@@ -74,7 +74,7 @@ export function createAnswerOnce(randomBytes: (size: number) => Buffer): AnswerO
 
 type StoredAnswer = { requestSha256: string; answer: Buffer | null };
 
-/** Takes the key for this request, or answers what is kept under it. Waits for one that is under way. */
+/** Claims the key for this request, or returns the response stored with it. Waits for a concurrent request. */
 async function claim(
   tx: Transaction,
   row: { caller: string; idempotencyKey: string; requestSha256: string },
@@ -105,7 +105,7 @@ function seal(given: Answer, key: Buffer, iv: Buffer): Buffer {
   return Buffer.concat([iv, text, sealing.final(), sealing.getAuthTag()]);
 }
 
-/** Undefined for an answer that was sealed with something else: another operator token, say. */
+/** Decrypts a response. Returns undefined if another credential encrypted it, such as a former operator token. */
 function unseal(sealed: Buffer, key: Buffer): Answer | undefined {
   const opening = createDecipheriv(cipher, key, sealed.subarray(0, ivBytes));
   opening.setAuthTag(sealed.subarray(-tagBytes));
@@ -117,7 +117,7 @@ function unseal(sealed: Buffer, key: Buffer): Answer | undefined {
   }
 }
 
-/** The same JSON is the same request, in whatever order its fields come. */
+/** Returns JSON in a canonical form, so that requests that differ only in the order of their members are the same. */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonical);
   if (typeof value !== "object" || value === null) return value;

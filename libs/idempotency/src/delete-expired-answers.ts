@@ -1,9 +1,9 @@
 import type { Sql } from "@halyard/postgres";
 import { answerLifetimeHours } from "./answer-once.ts";
 
-/** Lets go of answers that are given no more, so many of them; answers how many those were. */
+/** Deletes expired responses, up to a limit, and returns the number of deleted ones. */
 export async function deleteExpiredAnswers(sql: Sql, limit: number): Promise<number> {
-  const forgotten = await sql`
+  const deleted = await sql`
     delete from idempotency_keys
     where ctid = any(array(
       select ctid from idempotency_keys
@@ -11,5 +11,5 @@ export async function deleteExpiredAnswers(sql: Sql, limit: number): Promise<num
       order by created_at
       limit ${limit}
     ))`;
-  return forgotten.count;
+  return deleted.count;
 }

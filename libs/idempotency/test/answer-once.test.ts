@@ -7,7 +7,7 @@ import { pino } from "pino";
 import postgres from "postgres";
 import { createAnswerOnce, deleteExpiredAnswers } from "../src/index.ts";
 
-/** Answers that are given once more, in transactions of a service that has the table. */
+/** Repeated responses, in transactions of a service that has the table. */
 let database: TestDatabase;
 let sql: Sql;
 let admin: postgres.Sql;
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const answerOnce = createAnswerOnce(randomBytes);
 
-type Asked = {
+type Sent = {
   caller?: string;
   operationId?: string;
   params?: unknown;
@@ -48,9 +48,9 @@ const work = async () => {
   return answer.created(`/things/${done}`, { number: done });
 };
 
-/** As a service does it: what is refused is rolled back. */
-async function ask(asked: Asked = {}, doing: () => Promise<Answer | Problem> = work) {
-  const { idempotencyKey = "key", authorization = "Bearer secret", ...rest } = asked;
+/** Sends a request like a service, which rolls back the transaction of a problem. */
+async function send(sent: Sent = {}, doing: () => Promise<Answer | Problem> = work) {
+  const { idempotencyKey = "key", authorization = "Bearer secret", ...rest } = sent;
   const request = { id: "1", ip: "::1", headers: { authorization }, idempotencyKey };
   const given = { caller: "me", operationId: "makeThing", params: {}, body: {}, ...rest, request };
   let problem: Problem | undefined;
@@ -67,71 +67,71 @@ async function ask(asked: Asked = {}, doing: () => Promise<Answer | Problem> = w
 }
 
 describe("given a request with an Idempotency-Key", () => {
-  it("does the work once and answers the same again, headers included", async () => {
-    const first = await ask();
+  it("does the work once and returns the same response again, including headers", async () => {
+    const first = await send();
     expect(first).toEqual({ status: 201, headers: { location: "/things/1" }, body: { number: 1 } });
-    expect(await ask()).toEqual(first);
+    expect(await send()).toEqual(first);
     expect(done).toBe(1);
   });
 
-  it("lets those that come at once wait for the first", async () => {
-    const answers = await Promise.all([ask(), ask(), ask(), ask()]);
+  it("makes concurrent requests wait for the first", async () => {
+    const answers = await Promise.all([send(), send(), send(), send()]);
     expect(new Set(answers.map((each) => JSON.stringify(each))).size).toBe(1);
     expect(done).toBe(1);
   });
 
-  it("takes fields in another order for the same request", async () => {
-    await ask({ body: { a: 1, b: [{ c: 2, d: 3 }] } });
-    await ask({ body: { b: [{ d: 3, c: 2 }], a: 1 } });
+  it("ignores the order of fields", async () => {
+    await send({ body: { a: 1, b: [{ c: 2, d: 3 }] } });
+    await send({ body: { b: [{ d: 3, c: 2 }], a: 1 } });
     expect(done).toBe(1);
   });
 
-  it.each<[string, Asked]>([
+  it.each<[string, Sent]>([
     ["another body", { body: { a: 1 } }],
     ["another path", { params: { id: "1" } }],
     ["another route", { operationId: "makeOther" }],
-    ["a credential that did not see the first answer", { authorization: "Bearer other" }],
-  ])("refuses %s under the same key", async (_what, asked) => {
-    await ask();
-    expect(await ask(asked)).toMatchObject({ rejected: "CONFLICT_001" });
+    ["a credential that did not receive the first response", { authorization: "Bearer other" }],
+  ])("rejects %s with the same key", async (_what, sent) => {
+    await send();
+    expect(await send(sent)).toMatchObject({ rejected: "CONFLICT_001" });
     expect(done).toBe(1);
   });
 
   it.each([[""], ["k".repeat(256)], ["\u00e9"], ["a\tb"]])(
-    "refuses one that is none (%j)",
+    "rejects an invalid key (%j)",
     async (idempotencyKey) => {
-      expect(await ask({ idempotencyKey })).toMatchObject({ rejected: "VALIDATION_001" });
+      expect(await send({ idempotencyKey })).toMatchObject({ rejected: "VALIDATION_001" });
       expect(done).toBe(0);
     },
   );
 
-  it("tells callers apart", async () => {
-    await ask();
-    expect(await ask({ caller: "somebody else" })).toMatchObject({ body: { number: 2 } });
+  it("distinguishes callers", async () => {
+    await send();
+    expect(await send({ caller: "another" })).toMatchObject({ body: { number: 2 } });
   });
 
-  it("remembers neither what was refused nor what failed", async () => {
+  it("stores neither problems nor errors", async () => {
     const rejected = createProblem("CONFLICT_002", "Not now.");
-    expect(await ask({}, async () => rejected)).toBe(rejected);
-    await expect(ask({}, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
-    expect(await ask()).toMatchObject({ body: { number: 1 } });
+    expect(await send({}, async () => rejected)).toBe(rejected);
+    await expect(send({}, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
+    expect(await send()).toMatchObject({ body: { number: 1 } });
   });
 });
 
-describe("given answers of yesterday", () => {
+describe("given expired responses", () => {
   const age = () => admin`
     update idempotency_keys set created_at = created_at - interval '24 hours 1 minute'`;
 
-  it("takes the key for a new request", async () => {
-    await ask();
+  it("accepts the key for a new request", async () => {
+    await send();
     await age();
-    expect(await ask({ body: { a: 1 } })).toMatchObject({ body: { number: 2 } });
+    expect(await send({ body: { a: 1 } })).toMatchObject({ body: { number: 2 } });
   });
 
-  it("forgets them, a batch at a time, and no younger ones", async () => {
-    for (const idempotencyKey of ["a", "b", "c"]) await ask({ idempotencyKey });
+  it("deletes them in batches, and no newer ones", async () => {
+    for (const idempotencyKey of ["a", "b", "c"]) await send({ idempotencyKey });
     await age();
-    await ask({ idempotencyKey: "d" });
+    await send({ idempotencyKey: "d" });
     expect(await deleteExpiredAnswers(sql, 2)).toBe(2);
     expect(await deleteExpiredAnswers(sql, 2)).toBe(1);
     expect(await deleteExpiredAnswers(sql, 2)).toBe(0);

@@ -4,13 +4,13 @@ import type { Logger } from "pino";
 import { failureName } from "./failures.ts";
 
 /**
- * Repeats attempts until the signal is aborted or the connection is closed. An attempt lasts until something goes
- * wrong, and resolves with the reason or rejects. The same reason is logged once until an attempt works.
+ * Repeats attempts until the signal is aborted or the connection is closed. An attempt lasts until a failure, and
+ * resolves with the reason or rejects. The same reason is logged only once until an attempt works.
  */
 export type Attempts = {
-  /** The present attempt works. The next failure is logged in any case. */
+  /** Reports that the current attempt works. The next failure is logged even if its reason is the same. */
   works(): void;
-  /** The reason for the end of the last attempt; undefined if the present one works. */
+  /** Returns the reason for the end of the last attempt; undefined if the current one works. */
   lastReason(): string | undefined;
   ended: Promise<void>;
 };

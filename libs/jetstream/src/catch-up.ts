@@ -3,33 +3,32 @@ import { failureName } from "./failures.ts";
 import { streamPosition } from "./streams.ts";
 
 /**
- * Decides when a reading of a whole stream has caught up: at that moment it has delivered the newest message
- * of each subject.
+ * Decides when a read of a whole stream has caught up, which means that it has delivered the newest message of each
+ * subject.
  *
- * Reaching the sequence that was the last one at the start is not enough. A message that is replaced before
- * its turn is skipped, and its replacement is behind that sequence. So a skipped sequence requires another
- * look at the stream: the replacements of all messages skipped before the look are at or below the last
- * sequence that it finds. The reading has caught up when it reaches such a sequence and has skipped nothing
- * since the look.
+ * Reaching the sequence that was the last one at the start is not enough. A message that is replaced before its
+ * delivery is skipped, and its replacement has a higher sequence. After a skip, the last sequence of the stream is
+ * therefore looked up again: it is not below the replacements of all messages skipped before the look-up. The read has
+ * caught up when it reaches that sequence without another skip.
  *
- * The number of pending messages in a delivery is no such proof. The broker counts it in the background, and
- * while messages are replaced it can stay above zero for ever, or be zero too early.
+ * The number of pending messages in a delivery does not prove this. The broker counts it in the background. While
+ * messages are replaced, it can stay above zero for ever, or be zero too early.
  */
 export type CatchUp = {
   /** `unknown`: the caller must look up the last sequence of the stream. */
   readonly state: "behind" | "unknown" | "caught up";
-  /** The reading has delivered or skipped everything up to this sequence. */
+  /** Reports that the read has delivered or skipped everything up to this sequence. */
   advanced(sequence: number): void;
-  /** The last sequence is being looked up from now on. */
+  /** Reports that a look-up of the last sequence begins. */
   lookingUp(): void;
-  /** The result of the look-up. */
+  /** Reports the result of the look-up. */
   found(lastSequence: number): void;
 };
 
 export function createCatchUp(start: {
-  /** First sequence of the reading. */
+  /** First sequence of the read. */
   from: number;
-  /** The last sequence of the stream before the reading started. */
+  /** Last sequence of the stream before the read started. */
   lastSequence: number;
 }): CatchUp {
   let position = start.from - 1;
@@ -57,11 +56,11 @@ export function createCatchUp(start: {
   };
 }
 
-/** Observes a reading until it has caught up, and asks the broker where deliveries do not show it. */
+/** Observes a read until it has caught up, and queries the broker if the deliveries do not show it. */
 export type Progress = {
   created(consumer: ConsumerInfo): void;
   delivered(position: { sequence: number; pending: number }): void;
-  /** The broker has nothing to deliver, up to this sequence. */
+  /** Reports that the broker has delivered everything up to this sequence. */
   idle(sequence: number): void;
 };
 
@@ -77,7 +76,7 @@ type ProgressOptions = {
   onFailure: (reason: string) => void;
 };
 
-/** The progress of a reading of the whole stream. */
+/** Observes a read of the whole stream. */
 export function progressOfAll(options: ProgressOptions): Progress {
   const catchUp = createCatchUp(options);
 
@@ -90,7 +89,7 @@ export function progressOfAll(options: ProgressOptions): Progress {
     catchUp.lookingUp();
     const position = await streamPosition(options.manager, options.stream);
     if (position === undefined) {
-      options.onFailure("the stream is gone");
+      options.onFailure("the stream no longer exists");
       return;
     }
     catchUp.found(position.lastSequence);
@@ -106,34 +105,34 @@ export function progressOfAll(options: ProgressOptions): Progress {
 }
 
 /**
- * The progress of a reading of some subjects. Sequences do not show how many of its messages are left, so
- * the broker's count decides, and it is requested from the consumer where that of the deliveries may be wrong.
+ * Observes a read of some subjects. Sequences do not show how many of its messages are left, so the broker's count
+ * decides. If the count in the deliveries may be wrong, the consumer is queried for it.
  */
 export function progressOfSome(options: ProgressOptions): Progress {
   const { manager, stream, consumer, lastSequence } = options;
-  let isAsking = false;
+  let isQuerying = false;
 
   function decide({ num_pending, delivered }: ConsumerInfo): void {
     if (num_pending === 0 && delivered.consumer_seq <= options.received()) options.onCaughtUp();
   }
 
-  async function ask(): Promise<void> {
-    isAsking = true;
+  async function query(): Promise<void> {
+    isQuerying = true;
     decide(await manager.consumers.info(stream, consumer));
-    isAsking = false;
+    isQuerying = false;
   }
 
-  function askOnce(): void {
-    if (!isAsking) void reportFailure(ask, options);
+  function queryOnce(): void {
+    if (!isQuerying) void reportFailure(query, options);
   }
 
   return {
     created: decide,
     delivered({ sequence, pending }) {
       if (pending === 0) options.onCaughtUp();
-      else if (sequence >= lastSequence) askOnce();
+      else if (sequence >= lastSequence) queryOnce();
     },
-    idle: askOnce,
+    idle: queryOnce,
   };
 }
 

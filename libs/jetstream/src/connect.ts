@@ -11,7 +11,7 @@ import {
 } from "./connection-watch.ts";
 import { type NatsServers, serverOptions } from "./nats-servers.ts";
 
-/** Short, because a service that is cut off serves old flags; the jitter spreads a herd. */
+/** Short, because a disconnected edge serves old flags. The jitter keeps processes from reconnecting together. */
 const reconnectWaitMs = 250;
 const reconnectJitterMs = 250;
 const maxWaitMs = reconnectWaitMs + reconnectJitterMs;
@@ -21,19 +21,19 @@ const backoff = {
   jitter: reconnectJitterMs / maxWaitMs,
 };
 /**
- * Time-out of a connection attempt, with its handshake. The client notices a connection that dies during
- * the handshake only by this time-out. Its default of 20 s is longer than every lease.
+ * Time-out of a connection attempt including its handshake. The client detects a connection that dies during the
+ * handshake only by this time-out. Its default of 20 s is longer than every lease.
  */
 const connectTimeoutMs = 2_000;
 /**
- * How long an answer of JetStream's API is waited for. It comes within milliseconds or, when the
- * stream asked about is just being deleted, never.
+ * Time-out of requests to JetStream's API. A response takes milliseconds. While a stream is being deleted, requests
+ * about it get no response.
  */
 export const apiTimeoutMs = 2_000;
-/** A dead peer is noticed after two unanswered pings. */
+/** Interval of pings. Two pings without a response end the connection. */
 const pingIntervalMs = 5_000;
 
-/** Connects to NATS once, for a command that ends. Throws when no server accepts the connection. */
+/** Connects to NATS once, for a short-lived command. Throws if no server accepts the connection. */
 export async function connectOnce(options: {
   nats: NatsServers;
   name: string;
@@ -41,7 +41,7 @@ export async function connectOnce(options: {
   return connect({ ...commonOptions(options), reconnect: false });
 }
 
-/** `name` also names the private inbox, so a service passes its own. */
+/** `name` is also part of the inbox prefix, so a service passes its own name. */
 const commonOptions = ({ nats, name }: { nats: NatsServers; name: string }) => ({
   ...serverOptions(nats),
   name,
@@ -49,8 +49,8 @@ const commonOptions = ({ nats, name }: { nats: NatsServers; name: string }) => (
 });
 
 /**
- * Connects to NATS and stays connected. It retries from the first attempt on, for as long as the process
- * lives, so that a service can start while NATS is unavailable. The promise resolves with the first connection.
+ * Connects to NATS and reconnects after every loss. It also retries the first attempt, so that a service can start
+ * while NATS is unavailable. The promise resolves with the first connection.
  */
 export async function connectNats(options: {
   nats: NatsServers;

@@ -3,13 +3,13 @@ import type { Logger } from "pino";
 import { failureReason } from "./failures.ts";
 
 /**
- * The log of one connection to NATS, and the reason why the last attempt to connect failed. Attempts follow one
- * another within half a second, so the same reason is logged again only after a minute.
+ * Logs the state of one connection to NATS, and reports why the last attempt to connect failed. Attempts are at most
+ * half a second apart, so the same reason is logged again only after a minute.
  */
 export type ConnectionLog = {
-  /** An attempt to connect failed. */
+  /** Reports a failed attempt to connect. */
   failed(error: unknown): void;
-  /** The first attempt succeeded. Follows the connection from here on. */
+  /** Reports the first connection, and follows its state from then on. */
   connected(connection: NatsConnection): void;
 };
 
@@ -49,7 +49,7 @@ export function createConnectionLog(options: {
   async function follow(connection: NatsConnection): Promise<void> {
     for await (const status of connection.status()) {
       if (status.type === "disconnect") {
-        // Each later attempt that fails reports the same.
+        // Each later failed attempt emits the same status.
         if (isUp) {
           onProblem("the connection was lost");
           logger.warn("NATS is disconnected; reconnecting");
@@ -86,7 +86,7 @@ function createRepetitionCheck(monotonicMs: () => number): (key: string) => bool
   return (key) => {
     const nowMs = monotonicMs();
     if (nowMs - (loggedAtMs.get(key) ?? Number.NEGATIVE_INFINITY) < repeatAfterMs) return true;
-    // Reasons are few; the bound only guards against texts that differ each time.
+    // There are few reasons. The bound only guards against texts that differ each time.
     if (loggedAtMs.size === maxReasons) loggedAtMs.clear();
     loggedAtMs.set(key, nowMs);
     return false;

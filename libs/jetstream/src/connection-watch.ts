@@ -3,20 +3,20 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { Counter, Gauge, type Registry } from "prom-client";
 
 /**
- * The state of one connection to NATS, shared by all its users. Messages published while it is
- * disconnected are lost without an error, so publishers wait for it.
+ * The state of one connection to NATS, shared by all its users. Messages published while it is disconnected are lost
+ * without an error, so publishers wait for the connection.
  *
- * A handshake that fails emits another `disconnect`, and the next one that succeeds emits a `reconnect` for
- * each `disconnect` before it. Therefore the state depends on the last event alone, and waiting compares
- * states instead of counting events.
+ * A failed handshake emits another `disconnect`. The next successful one emits a `reconnect` for each `disconnect`
+ * before it. The state therefore depends only on the last event, and waiting compares states instead of counting
+ * events.
  */
 export type ConnectionWatch = {
   isConnected(): boolean;
-  /** Waits until the connection is up; false when it was closed or the signal was aborted first. */
+  /** Waits until the connection is up. Resolves with false if it is closed or the signal is aborted first. */
   connected(signal: AbortSignal): Promise<boolean>;
-  /** Calls the listener at each loss of the connection; returns how to end that. */
+  /** Calls the listener at each loss of the connection. Returns a function that removes it. */
   onLoss(listener: () => void): () => void;
-  /** The followers of streams that use this connection. */
+  /** Followers of streams that use this connection. */
   followers: Set<FollowerState>;
 };
 
@@ -30,7 +30,7 @@ export type FollowerState = {
 
 const watches = new WeakMap<NatsConnection, ConnectionWatch>();
 
-/** Returns the watch of this connection, and creates it at the first call. */
+/** Returns the watch of this connection. The first call creates it. */
 export function watchConnection(connection: NatsConnection): ConnectionWatch {
   const known = watches.get(connection);
   if (known !== undefined) return known;
@@ -40,9 +40,9 @@ export function watchConnection(connection: NatsConnection): ConnectionWatch {
 }
 
 function createWatch(connection: NatsConnection): ConnectionWatch {
-  // Each message in work and each follower may be waiting.
+  // Each message in progress and each follower may wait.
   const changes = new EventEmitter().setMaxListeners(Number.POSITIVE_INFINITY);
-  // The client knows no server while it connects.
+  // Until it is connected, the client has no information about a server.
   let isUp = connection.info !== undefined;
   let isOver = false;
   const isConnected = () => isUp && !isOver && !connection.isClosed();

@@ -5,8 +5,8 @@ import { parseJson } from "./parse-json.ts";
 import type { QueueMessage, Verdict } from "./process-message.ts";
 
 /**
- * Consumes a work queue whose messages have one schema. A message that does not fit it is dead-lettered. While the
- * broker is unavailable, the consumer waits, because handlers may publish.
+ * Consumes a work queue whose messages have one schema. An invalid message is dead-lettered. An unavailable broker
+ * counts as an outage, because handlers may publish.
  */
 export function consumeJson<T>({
   check,

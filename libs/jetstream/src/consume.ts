@@ -19,23 +19,22 @@ import { processMessage, type QueueMessage, type Verdict } from "./process-messa
 import type { QueueMetrics } from "./queue-metrics.ts";
 
 /**
- * Consumes a work queue: a stream whose messages stay until somebody has taken care of them. All
- * replicas of a service share one durable consumer, from which each asks for as many messages as it
- * has free slots, so that none hoards what another could do.
+ * Consumes a work queue: a stream whose messages stay until they are acknowledged. All replicas of a service share one
+ * durable consumer. Each replica requests only as many messages as it has free slots, so that no replica holds messages
+ * that another could process.
  *
- * There is one way in: make sure of the consumer, then ask for messages a second at a time.
- * Whatever is out of the ordinary (a lost connection, a deleted stream or consumer, silence) ends the
- * asking with a reason, and it begins anew, for as long as the process wants. What is in work goes on
- * meanwhile.
+ * An attempt opens the consumer and then requests messages, for a second at a time. Any irregularity (a lost
+ * connection, a deleted stream or consumer, missing heartbeats) ends the attempt with a reason, and another attempt
+ * begins. Messages in progress are not affected.
  *
- * A message is acknowledged after the work, and the acknowledgement is not confirmed: if it gets lost
- * the message comes again, as it does after a crash between the two, which no confirmation prevents.
- * So whoever handles messages has to bear repetitions anyhow.
+ * A message is acknowledged after it was processed. The broker does not confirm the acknowledgement: if it is lost, the
+ * message is delivered again. A crash before the acknowledgement has the same effect, so handlers must be idempotent
+ * anyway.
  */
 export type Consumption = {
-  /** Lets what is in work come to its end, for a few seconds, and gives the rest to other replicas. */
+  /** Waits a few seconds for messages in progress, and releases the rest to other replicas. */
   stop(): Promise<void>;
-  /** True while messages can come, as far as one can know. */
+  /** Returns whether messages can arrive, as far as this process can detect. */
   isRunning(): boolean;
 };
 
@@ -43,29 +42,29 @@ export type ConsumptionOptions = {
   connection: NatsConnection;
   /** Created by management. Until it exists, consuming is retried. */
   stream: string;
-  /** The durable consumer's name; it is made unless it is there. */
+  /** Name of the durable consumer, which is created if it does not exist. */
   consumer: string;
   subject: string;
-  /** How many messages are processed at the same time. */
+  /** Maximum number of messages processed at the same time. */
   concurrency: number;
   handle(message: QueueMessage): Promise<Verdict>;
-  /** Whether an error of `handle` is an outage, to be waited for, or the message's own fault. */
+  /** Returns whether an error of `handle` is an outage, whose end is awaited, or a fault of the message. */
   isOutage(error: unknown): boolean;
   /**
-   * Called when a message has failed five times by its own fault, before it is set aside. It may be
-   * called again for the same message, like `handle`, and its outages are waited for too.
+   * Called when a message has failed five times by its own fault, before it is dead-lettered. Like `handle`, it may be
+   * called again for the same message, and the end of outages is awaited.
    */
   onRetriesExhausted?(message: QueueMessage, error: unknown): Promise<void>;
   metrics: QueueMetrics;
   logger: Logger;
-  /** What a replica that died had in work goes to another after this time. */
+  /** Time after which the messages of a crashed replica are delivered to another one. */
   ackWaitMs?: number;
 };
 
 const defaultAckWaitMs = 5_000;
-/** How long to wait before the next try while the queue cannot be reached. */
+/** Delay before the next attempt while the queue is unavailable. */
 const retryDelayMs = 250;
-/** Stopping waits this long for a broker that does not answer; its messages come again by themselves. */
+/** Bounds the time of stopping while the broker does not respond. The broker delivers the messages again later. */
 const farewell = () => delay(2_000, undefined, { ref: false });
 
 export function consumeQueue(options: ConsumptionOptions): Consumption {
@@ -74,14 +73,14 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
   const stopping = new AbortController();
   const client = jetstream(connection, { timeout: apiTimeoutMs });
   const managing = jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-  let asking: ConsumerMessages | undefined;
+  let fetching: ConsumerMessages | undefined;
   let isRunning = false;
   let streamCreatedAt = "";
 
   const watch = watchConnection(connection);
   const stopListening = watch.onLoss(() => {
     isRunning = false;
-    void asking?.close();
+    void fetching?.close();
   });
   const processing = { ...options, logger, client, watch };
   const inWork = createMessagesInWork({
@@ -91,12 +90,12 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
     process: (message) => processMessage({ ...processing, streamCreatedAt }, message),
   });
 
-  /** Consumes until something is out of the ordinary, and returns what it was. */
+  /** Consumes until an irregularity, and returns its reason. */
   async function consumeOnce(): Promise<string> {
     const manager = await managing;
     // Requests to a disconnected broker are lost, and their time-outs can outlast the outage.
     if (!(await watch.connected(stopping.signal))) return "not connected to NATS";
-    // The consumer comes first: it ends with its stream, so no message can belong to an earlier stream.
+    // The consumer is opened first. It ends with its stream, so no message can belong to an earlier stream.
     const consumer = await openConsumer(client, manager, { ...options, ackWaitMs });
     const { created } = await manager.streams.info(stream);
     if (created !== streamCreatedAt) inWork.abandonAll();
@@ -108,8 +107,8 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
       await inWork.slotIsFree();
       if (stopping.signal.aborted) return "stopped";
       if (!isRunning) return "the connection to NATS was lost";
-      asking = await askForMessages(consumer, inWork.freeSlots());
-      for await (const delivery of asking) inWork.take(delivery);
+      fetching = await fetchMessages(consumer, inWork.freeSlots());
+      for await (const delivery of fetching) inWork.take(delivery);
     }
   }
 
@@ -129,8 +128,8 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
       inWork.cancel();
       await Promise.race([attempts.ended, farewell()]);
       await inWork.finish();
-      // The broker has to have heard what was said before the connection is closed. If it is lost just
-      // now, the messages come again by themselves.
+      // The broker must receive the acknowledgements before the connection is closed. If the connection is lost now,
+      // the broker delivers the messages again.
       const flushed = watch.isConnected() ? connection.flush().catch(() => undefined) : undefined;
       await Promise.race([flushed, farewell()]);
       stopListening();
@@ -138,15 +137,15 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
   };
 }
 
-/** How many messages may be in work in all replicas together. */
+/** Maximum number of unacknowledged messages in all replicas together. */
 const maxAckPending = 1_000;
 
 /**
  * Opens the durable consumer that all replicas share, and creates it if it does not exist.
  *
- * A crash can lose the end of the stream and keep the consumer's position behind it. nats-server 2.9 then
- * delivers nothing of what is published up to that position. Such a consumer is replaced by one that begins
- * with the first message.
+ * A crash can lose the end of the stream but keep the consumer's position beyond it. nats-server 2.9 then does not
+ * deliver messages that are published up to that position. Such a consumer is replaced by one that begins with the
+ * first message.
  */
 async function openConsumer(
   client: JetStreamClient,
@@ -163,7 +162,7 @@ async function openConsumer(
       max_ack_pending: maxAckPending,
     });
   const found = await add();
-  // In this order: the consumer delivers nothing that the stream did not have before.
+  // The stream is read after the consumer, so a valid position of the consumer is never above its last sequence.
   const { state } = await manager.streams.info(options.stream);
   if (found.delivered.stream_seq <= state.last_seq)
     return client.consumers.getConsumerFromInfo(found);
@@ -171,16 +170,16 @@ async function openConsumer(
   return client.consumers.getConsumerFromInfo(await add());
 }
 
-/** An asking lasts this long, and so does stopping; the client library takes nothing shorter. */
-const askForMs = 1_000;
-/** The broker says that it lives this often while it has no message; two missed end the asking. */
+/** Duration of a request for messages, which bounds the time of stopping. The client library's minimum. */
+const fetchMs = 1_000;
+/** Interval of the broker's heartbeats while it has no message. Two missed ones end the request. */
 const heartbeatMs = 500;
 
-/** Asks for messages: so many at most, as they come, for a second. */
-function askForMessages(consumer: Consumer, atMost: number): Promise<ConsumerMessages> {
+/** Requests messages, up to a maximum number, as they arrive within a second. */
+function fetchMessages(consumer: Consumer, maxMessages: number): Promise<ConsumerMessages> {
   return consumer.fetch({
-    max_messages: atMost,
-    expires: askForMs,
+    max_messages: maxMessages,
+    expires: fetchMs,
     idle_heartbeat: heartbeatMs,
   });
 }

@@ -2,20 +2,19 @@ import { deadLetterStream } from "@halyard/contracts";
 import type { JetStreamClient, JsMsg } from "@nats-io/jetstream";
 import { headers } from "@nats-io/transport-node";
 
-/** The broker answers in milliseconds; after this time it counts as away. */
+/** The broker acknowledges within milliseconds. After this time it counts as unavailable. */
 const acknowledgementTimeoutMs = 2_000;
-/** Of an error's text, as much as tells what was wrong; it may quote a whole document. */
+/** Maximum length of the reason. The text of an error may contain a whole document. */
 const maxReasonLength = 1_000;
-/** What headers and subject take of the broker's largest message, at most. */
+/** Part of the broker's maximum message size that is reserved for headers and subject. */
 const roomForHeadersBytes = 8 * 1024;
 
 /**
- * Copies a message that nobody can process to where somebody can look at it. Resolves when the broker
- * has the copy, so that the original may go.
+ * Copies a message that cannot be processed to the dead-letter stream. Resolves when the broker has stored the copy, so
+ * that the original can be removed.
  *
- * The copy's message id names this one message for all time, also after its stream was made anew and
- * counts from one again: a copy that is made a second time, because the original was not removed the
- * first time, is dropped by the broker.
+ * If the original is not removed, it is copied again, and the broker drops the second copy by its message id. The id
+ * contains the time of the message, because a stream that is deleted and created again begins with sequence 1.
  */
 export async function publishDeadLetter(
   options: { client: JetStreamClient; maxPayloadBytes: number },
@@ -29,7 +28,7 @@ export async function publishDeadLetter(
   about.set("Halyard-Stream", stream);
   about.set("Halyard-Sequence", String(streamSequence));
   about.set("Halyard-Time", message.timestamp);
-  // A message of the largest size would not fit with its headers, and block its queue for ever.
+  // A message of the maximum size would not fit with its headers, and would block its queue for ever.
   const payload = message.data.subarray(0, options.maxPayloadBytes - roomForHeadersBytes);
   if (payload.length < message.data.length)
     about.set("Halyard-Cut-From-Bytes", String(message.data.length));
@@ -42,7 +41,7 @@ export async function publishDeadLetter(
   });
 }
 
-/** A header is one line. */
+/** Returns a text as one line, because a header cannot have more, and cuts it. */
 function headerText(text: string): string {
   return text.replace(/\p{Cc}+/gu, " ").slice(0, maxReasonLength);
 }

@@ -4,16 +4,16 @@ import type { SnapshotPart } from "./follow-snapshot.ts";
 import { Tombstones } from "./tombstones.ts";
 
 /**
- * Removes the rows that a service stores about deleted projects, environments or organizations. It learns of deletions
- * from the tombstones in the snapshot, which outlive the removal of management's own rows, so a crash or an outage
- * delays the removal and does not prevent it.
+ * Removes the rows that a service stores about deleted projects, environments or organizations. The tombstones in the
+ * snapshot announce the deletions. They outlive the removal of management's own rows, so a crash or an outage delays
+ * the removal but does not prevent it.
  *
- * A tombstone that arrives while following counts immediately. One that was found by a read may be wrong: after a
- * restore of the database, the snapshot has tombstones of what exists again, until management has rebuilt it. Such a
- * tombstone counts some time after the next write to the snapshot. Only the relay's leader writes to it, and the leader
- * begins with the comparison of database and snapshot. Without a leader, nothing is removed.
+ * A tombstone that arrives while following takes effect immediately. A tombstone that a read found may be wrong: after
+ * a restore of the database, until management has rebuilt the snapshot, it contains tombstones of scopes that exist
+ * again. Such a tombstone takes effect some time after the next write to the snapshot. Only the relay's leader writes
+ * to the snapshot, and it first compares the database with the snapshot. Without a leader, nothing is removed.
  *
- * An outage of PostgreSQL may end with an older database. Tombstones whose rows could not be removed then count as found.
+ * An outage of PostgreSQL may end with an older database, so tombstones whose rows could not be removed count as found.
  */
 export type DeletedScopes = SnapshotPart & { stop(): Promise<void> };
 
@@ -23,9 +23,9 @@ const pollIntervalMs = 1_000;
 
 type RemovalOptions = {
   kind: ScopeKind;
-  /** Returns the revision of the snapshot; undefined if the follower is not current or the snapshot is being rebuilt. */
+  /** Returns the revision of the snapshot; undefined while the follower is not current or the snapshot is rebuilt. */
   settledRevision: () => Promise<number | undefined>;
-  /** Removes rows in batches. It can be called again for a place whose rows are gone. */
+  /** Removes rows in batches. It can be called again for a scope without rows. */
   remove: (ids: readonly string[], mayContinue: () => boolean) => Promise<void>;
   isOutage: (error: unknown) => boolean;
   monotonicMs: () => number;
@@ -45,7 +45,7 @@ export function removeOfDeletedScopes(options: RemovalOptions): DeletedScopes {
     if (due.length === 0 && !present.hasFound()) return;
     present.readingRevision();
     const revision = await settledRevision();
-    // A whole read has replaced the tombstones meanwhile.
+    // A full read may have replaced the tombstones meanwhile.
     if (revision === undefined || present !== tombstones) return;
     present.confirmFound(revision, monotonicMs());
     if (due.length === 0) return;
@@ -60,7 +60,10 @@ export function removeOfDeletedScopes(options: RemovalOptions): DeletedScopes {
       .catch((err: unknown) => {
         if (!isOutage(err)) throw err;
         tombstones.countAsFound();
-        logger.warn({ err, kind }, "rows of deleted places are not removed yet");
+        logger.warn(
+          { err, kind },
+          "rows of deleted resources could not be removed; retrying later",
+        );
       })
       .finally(() => {
         working = undefined;
@@ -69,20 +72,20 @@ export function removeOfDeletedScopes(options: RemovalOptions): DeletedScopes {
 
   return {
     apply(entry) {
-      const id = deletedPlace(entry, kind);
+      const id = deletedScope(entry, kind);
       if (id === undefined) return;
       tombstones.addArrived(id, monotonicMs());
       begin();
     },
     resume(entry) {
-      const id = deletedPlace(entry, kind);
+      const id = deletedScope(entry, kind);
       if (id !== undefined) tombstones.addFound(id);
     },
     beginReplacing() {
       const next = new Tombstones();
       return {
         take(entry) {
-          const id = deletedPlace(entry, kind);
+          const id = deletedScope(entry, kind);
           if (id !== undefined) next.addFound(id);
         },
         finish() {
@@ -98,8 +101,8 @@ export function removeOfDeletedScopes(options: RemovalOptions): DeletedScopes {
   };
 }
 
-/** Returns the id of the place if the entry is its deletion. */
-function deletedPlace({ address, value }: SnapshotEntry, kind: ScopeKind): string | undefined {
+/** Returns the id of the scope if the entry is its deletion. */
+function deletedScope({ address, value }: SnapshotEntry, kind: ScopeKind): string | undefined {
   if (!("deleted" in value) || address.kind !== kind) return undefined;
   if (address.kind === "project") return address.projectId;
   if (address.kind === "environment") return address.environmentId;

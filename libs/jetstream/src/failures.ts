@@ -7,7 +7,7 @@ import {
   TimeoutError,
 } from "@nats-io/transport-node";
 
-/** What the client library throws when the broker cannot be asked, or does not answer. */
+/** Errors of the client library when it cannot send a request to the broker, or receives no response. */
 const unavailableErrors = [
   ClosedConnectionError,
   ConnectionError,
@@ -16,19 +16,19 @@ const unavailableErrors = [
   TimeoutError,
 ];
 
-/** Returns name and code of an error for logs and dead letters. The message of an error can contain values. */
+/** Returns the name and code of an error, for logs and dead letters. Its message could contain values. */
 export function failureName(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const code = "code" in error ? String(error.code) : "";
   return [error.name, code].filter((part) => /^[\w$.:-]{1,63}$/.test(part)).join(" ");
 }
 
-/** From here on a status of the broker's answers blames the broker itself, as in HTTP. */
+/** Lowest status of errors of the broker itself, as in HTTP. */
 const firstServerStatus = 500;
 
 /**
- * Whether the same may succeed later, because NATS is away or short of something. The library wraps
- * what it met: when nobody answers for a stream, the error that says so is the cause of another.
+ * Returns whether an operation may succeed later, because NATS is unavailable or short of resources. It also checks the
+ * cause, because the library wraps some errors, such as a request without responders.
  */
 export function isBrokerUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -39,8 +39,8 @@ export function isBrokerUnavailable(error: unknown): boolean {
 }
 
 /**
- * Texts of errors that contain no values: those that nats-server sends with `-ERR` or when it ends a consumer,
- * and those of the client. A server or a proxy can send any other text, which could contain a value.
+ * Texts of errors without values: those that nats-server sends with `-ERR` or when it ends a consumer, and those of the
+ * client. Any other text from a server or a proxy could contain a value.
  */
 const knownTexts = [
   "Authorization Violation",
@@ -84,7 +84,7 @@ export function knownText(text: string): string | undefined {
   return knownByLowerCase.get(text.toLowerCase());
 }
 
-/** Returns the reason of an error of NATS for logs and `/readyz`: a known text, or names and codes. */
+/** Returns the reason of an error of NATS, for logs and `/readyz`: a known text, or names and codes. */
 export function failureReason(error: unknown): string {
   if (!(error instanceof Error)) return failureName(error);
   if ("hasSafeMessage" in error && error.hasSafeMessage === true) return error.message;

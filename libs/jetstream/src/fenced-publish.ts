@@ -1,38 +1,38 @@
 import type { JetStreamClient } from "@nats-io/jetstream";
 
 /**
- * Publishing that only one writer can win. Every message names the sequence that must stand last in
- * the stream, so the broker refuses a writer who does not know the end of it: one that lost its
- * leadership and wakes up late writes nothing. Within a batch each message names the one before, so
- * the whole batch is on its way at once and still lands in order, without gaps.
+ * Publishes with a fence, so that only one writer succeeds. Every message contains the expected last sequence of the
+ * stream. The broker rejects a writer that does not know the end of the stream, such as a former leader that was
+ * suspended. In a batch, each message expects the sequence of the previous one. The whole batch is therefore sent
+ * without waiting, and is stored in order and without gaps.
  *
- * Another client can still write behind the end that the writer knows, or between two messages. Then one message is
- * rejected, and the foreign one takes its sequence, so that the next message is accepted. Messages of one `entity`
- * are therefore never on their way together. The condition "expected last message id" would be simpler, but
- * a cluster of nats-server 2.15 accepts nothing more after it has failed once.
+ * Another client can still write after the known end, or between two messages. Then one message is rejected, the other
+ * client's message takes its sequence, and the next message is accepted. Messages of one `entity` are therefore never
+ * sent together. The condition "expected last message id" would be simpler, but a cluster of nats-server 2.15 rejects
+ * everything after it has failed once.
  */
 export type OutgoingMessage = {
   subject: string;
   payload: string;
-  /** The broker drops a second message of the same id within the stream's duplicate window. */
+  /** The broker drops a message with a known id within the stream's duplicate window. */
   messageId?: string;
-  /** Messages with the same value are stored in their order, also if another client writes to the stream. */
+  /** Messages with the same value are stored in order, even if another client writes to the stream. */
   entity?: string;
 };
 
 export type FencedResult = {
-  /** The stream sequences of the messages before the first one without an acknowledgement. */
+  /** Sequences of the messages before the first one without an acknowledgement. */
   sequences: readonly number[];
-  /** Why the first message that failed did; absent when all are in the stream. */
+  /** Error of the first failed message; absent if all are in the stream. */
   failure?: unknown;
 };
 
-/** The broker answers in milliseconds; after this time it counts as away and the outcome is unknown. */
+/** The broker acknowledges within milliseconds. After this time the outcome is unknown. */
 const acknowledgementTimeoutMs = 2_000;
 
 /**
- * Publishes the messages in order behind `lastSequence`. A message without a sequence in the result
- * may still be in the stream (its acknowledgement was lost): read the stream before publishing again.
+ * Publishes the messages in order after `lastSequence`. A message without a sequence in the result may still be in the
+ * stream, if its acknowledgement was lost: read the stream before publishing it again.
  */
 export async function publishFenced(
   client: JetStreamClient,

@@ -12,8 +12,8 @@ import { parseJson } from "./parse-json.ts";
  * Returns the entry `complete` of the snapshot and its sequence, which its signature covers; undefined while the
  * snapshot is missing or incomplete.
  *
- * The request goes to the stream itself ("direct get"). The older request goes through the server's API,
- * and nats-server 2.9 crashes when it meets a stream that is being created.
+ * It sends a direct get to the stream. The older request through the server's API crashes nats-server 2.9 if the stream
+ * is being created.
  */
 export async function findComplete(
   manager: JetStreamManager,

@@ -1,9 +1,8 @@
 import type { FlagEntry, Tombstone } from "@halyard/contracts";
 
 /**
- * The flags that exist in each environment, and nothing else of them: for services that keep hundreds of
- * thousands in memory and need neither their rules nor their names. Versions decide, not the order of
- * arrival: a deleted flag stays deleted when an older entry arrives.
+ * The existing flags of each environment, without their rules and names, so that a service can keep hundreds of
+ * thousands in memory. Versions decide, not the order of arrival: an older entry does not restore a deleted flag.
  */
 export type FlagAddress = { flagId: string; environmentId: string };
 
@@ -11,13 +10,13 @@ export type FlagIndex = {
   /** Applies an entry unless it is older. Returns whether the entry was newer. */
   apply(address: FlagAddress, entry: FlagEntry | Tombstone): boolean;
   statusOf(address: FlagAddress): "exists" | "deleted" | "unknown";
-  /** Returns the project of an environment; undefined for one that never had a flag. */
+  /** Returns the project of an environment; undefined if it never had a flag. */
   projectOf(environmentId: string): string | undefined;
   /** Returns whether an entry of this flag has arrived, in any environment. */
   hasFlag(flagId: string): boolean;
 };
 
-/** The versions of an environment's flags. A negative version is that of a deletion. */
+/** Versions of an environment's flags. Versions of deletions are negative. */
 type Environment = { projectId: string | undefined; versions: Map<string, number> };
 
 export function createFlagIndex(): FlagIndex {
@@ -68,7 +67,7 @@ export function createFlagIndex(): FlagIndex {
   };
 }
 
-/** Copies a string. A part of a longer string would keep all of that in memory. */
+/** Copies a string. A slice would keep the whole original string in memory. */
 function detached(text: string): string {
   return Buffer.from(text, "latin1").toString("latin1");
 }

@@ -4,24 +4,24 @@ import type { Logger } from "pino";
 import { type FollowedStream, followStream } from "./follow-stream.ts";
 import { streamPosition } from "./streams.ts";
 
-/** Follows a bucket of independent entries: all newest values, then each change. */
 export type BucketEntry = {
-  /** Without the bucket's own prefix. */
+  /** Without the prefix of the bucket's subjects. */
   key: string;
   payload: Uint8Array;
-  /** What a writer must name to write over this value. */
+  /** Revision that a writer must name to replace this value. */
   revision: number;
 };
 
+/** Follows a bucket of independent entries: all newest values, then each change. */
 export function followBucket(options: {
   connection: NatsConnection;
   bucket: { streamName: string; subjectPrefix: string };
-  /** Which keys, as a filter of subjects: `edge.*`. */
+  /** Filter of keys, such as `edge.*`. */
   filter: string;
   onEntry(entry: BucketEntry): void;
-  /** A full read begins. Entries that it does not deliver were deleted. */
+  /** Called when a full read begins. Entries that it does not deliver were deleted. */
   onBegin?(): void;
-  /** All newest values have been handed over. */
+  /** Called when all newest values have been delivered. */
   onCaughtUp?(): void;
   logger: Logger;
 }): FollowedStream {

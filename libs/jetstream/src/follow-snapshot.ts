@@ -25,50 +25,50 @@ import type { StreamMessage } from "./push-message.ts";
 import { type HeldSnapshot, resumePoint } from "./resume-point.ts";
 import { streamPosition } from "./streams.ts";
 
-/** State that a service reads from the snapshot. Versions decide: entries may repeat or come late. */
+/** State that a service reads from the snapshot. Versions decide, because entries may be repeated or late. */
 export type SnapshotPart = {
-  /** Begins a replacement by a whole snapshot. The present state stays in use until `finish`. */
+  /** Begins a replacement by a full read. The current state stays in use until `finish`. */
   beginReplacing(): { take(entry: SnapshotEntry): unknown; finish(): void };
-  /** Takes an entry that arrived while following. */
+  /** Receives an entry that arrived while following. */
   apply(entry: SnapshotEntry): unknown;
-  /** Takes an entry that the state lacked after an interruption; by default like `apply`. */
+  /** Receives an entry that the state lacked after an interruption; `apply` by default. */
   resume?(entry: SnapshotEntry): unknown;
   /** Receives the key of an entry that does not fit its schema. */
   rejected?(key: string): void;
 };
 
 export type SnapshotFollower = {
-  /** Begins a full read. The state so far stays in use until the read is finished. */
+  /** Begins a full read. The current state stays in use until the read is finished. */
   beginRead(): SnapshotRead;
-  /** One entry as it is now. Entries may repeat or come late: versions decide. */
+  /** Receives one entry. Versions decide, because entries may be repeated or late. */
   apply(entry: SnapshotEntry): void;
-  /** The entries that the state lacked after an interruption. By default each one is applied. */
+  /** Receives the entries that the state lacked after an interruption. By default each one is applied. */
   resume?(epoch: string, entries: readonly SnapshotEntry[]): void;
   /**
-   * Verifies the signature of the entry `complete` at this sequence. Without a valid one, the snapshot counts as
+   * Verifies the signature of the entry `complete` at this sequence. Without a valid signature, the snapshot counts as
    * incomplete.
    */
   isGenuineComplete(complete: CompleteEntry, sequence: number): boolean;
   /**
-   * Verifies the signature of the deletion of an environment, a project or an organization. Without a valid one, the
-   * deletion is left out.
+   * Verifies the signature of the deletion of an environment, a project or an organization. Without a valid signature,
+   * the deletion is ignored.
    */
   isGenuineDeletion(key: string, deletion: Tombstone): boolean;
-  /** An entry that does not fit its schema was left out. */
+  /** Called for an entry that does not fit its schema and is ignored. */
   rejected(key: string, problem: string): void;
-  /** The state is current, at the start and after every interruption. */
+  /** Called when the state is current, at the start and after every interruption. */
   current?(epoch: string): void;
   /**
-   * Every entry up to this revision was passed on. Called when the state is current, and after each later
-   * message, also one without an entry for this follower.
+   * Called when every entry up to this revision was delivered: when the state is current, and after each later message,
+   * even if it has no entry for this follower.
    */
   reached?(revision: SnapshotRevision): void;
 };
 
-/** A read that is under way, of everything or of what the state lacks. It may be abandoned. */
+/** A read in progress, of all entries or of those that the state lacks. It may be abandoned. */
 export type SnapshotRead = {
   take(entry: SnapshotEntry): void;
-  /** Every entry was taken. */
+  /** Called after the last entry. */
   finish(epoch: string): void;
 };
 
@@ -76,8 +76,8 @@ export type FollowedSnapshot = FollowedStream & {
   /** Resolves when the state is current for the first time. */
   ready: Promise<void>;
   /**
-   * Returns whether the state is current and the snapshot is not being rebuilt. Only then may a deletion or an
-   * absence be taken for the database's.
+   * Returns whether the state is current and the snapshot is not being rebuilt. Only then do deletions and missing
+   * entries agree with the database.
    */
   isSettled(): Promise<boolean>;
   /** Returns the last sequence of the stream if `isSettled`. */
@@ -85,11 +85,10 @@ export type FollowedSnapshot = FollowedStream & {
 };
 
 /**
- * Follows the snapshot: everything first, then each change. The reader keeps its state when an attempt ends,
- * and the next attempt reads only what the state lacks, if that is safe (`resumePoint`). Otherwise it reads
- * everything.
+ * Follows the snapshot: all entries first, then each change. The reader keeps its state when an attempt ends. The next
+ * attempt reads only what the state lacks if that is safe (`resumePoint`), and all entries otherwise.
  *
- * A reading counts only if the bucket is complete and has the same epoch before and after it.
+ * A read counts only if the bucket is complete and has the same epoch before and after it.
  */
 export function followSnapshot(options: {
   connection: NatsConnection;
@@ -123,11 +122,11 @@ export function followSnapshot(options: {
   const followed = followStream({ connection, logger, source });
   async function settledRevision(): Promise<number | undefined> {
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-    const look = Promise.all([
+    const reads = Promise.all([
       readGenuine(manager),
       streamPosition(manager, snapshotBucket.streamName),
     ]);
-    const [complete, position] = await look.catch(() => []);
+    const [complete, position] = await reads.catch(() => []);
     const hasEpoch = complete !== undefined && complete.epoch === held?.epoch;
     const isSettled = hasEpoch && complete.rebuilding === undefined && followed.isCurrent();
     return isSettled ? position?.lastSequence : undefined;
@@ -153,7 +152,7 @@ function beginReading(options: {
   const nowMs = Date.now();
   const from = held && resumePoint(held, { epoch, lastSequence, nowMs });
   let revision = from === undefined ? 0 : (held?.revision ?? 0);
-  /** Takes the entries up to the present; undefined afterwards. */
+  /** Receives the entries until the read has caught up; undefined afterwards. */
   let read: SnapshotRead | undefined =
     from === undefined ? follower.beginRead() : beginResumedRead(follower);
   const confirmed = (currentAtMs: number) => onCurrent({ epoch, revision, currentAtMs });
@@ -177,7 +176,7 @@ function beginReading(options: {
   };
 }
 
-/** Reads the entry `complete`. One without a valid signature counts as missing, and is logged once. */
+/** Returns a reader of the entry `complete`. Without a valid signature, the entry is logged and counts as missing. */
 function createGenuineReader({ follower, logger }: { follower: SnapshotFollower; logger: Logger }) {
   let reportedSequence: number | undefined;
   return async (manager: JetStreamManager): Promise<CompleteEntry | undefined> => {
@@ -195,7 +194,7 @@ function createGenuineReader({ follower, logger }: { follower: SnapshotFollower;
   };
 }
 
-/** Collects the entries of a read, for a follower that takes them as one list. */
+/** Collects the entries of a read, for a follower that receives them as one list. */
 export function collectRead(
   finish: (epoch: string, entries: readonly SnapshotEntry[]) => void,
 ): SnapshotRead {
@@ -215,7 +214,7 @@ function beginResumedRead(follower: SnapshotFollower): SnapshotRead {
 }
 
 function decode(message: StreamMessage, follower: SnapshotFollower): SnapshotEntry | undefined {
-  // A consumer that delivers to the bucket stores messages under subjects of their own stream.
+  // A consumer that delivers into the bucket would store messages with subjects of another stream.
   if (!message.subject.startsWith(snapshotBucket.subjectPrefix)) return undefined;
   const key = message.subject.slice(snapshotBucket.subjectPrefix.length);
   if (key === completeKey) return undefined;
@@ -226,7 +225,7 @@ function decode(message: StreamMessage, follower: SnapshotFollower): SnapshotEnt
   return undefined;
 }
 
-/** Followers verify the entries of API keys themselves, most of them not before the keys are used. */
+/** Followers verify the entries of API keys themselves, most of them when the keys are first used. */
 function isForgedDeletion(key: string, entry: SnapshotEntry, follower: SnapshotFollower): boolean {
   if (!isSignedEntry(entry)) return false;
   const { value } = entry;

@@ -12,21 +12,21 @@ import { streamPosition } from "./streams.ts";
 import { startWatchdog } from "./watchdog.ts";
 
 /**
- * Follows a stream of newest values: reads all of them, then each change. Any irregularity ends the
- * attempt, and the source decides from where the next one reads. The reader keeps its state in between.
+ * Follows a stream of newest values: reads all of them, then each change. Any irregularity ends the attempt, and the
+ * source decides from where the next one reads. The reader keeps its state between attempts.
  *
- * Each attempt has a signal. The loss of the connection, the watchdog and `stop` abort it. The loop then
- * continues without waiting for the attempt, and an aborted attempt delivers no more messages.
+ * Each attempt has a signal, which the loss of the connection, the watchdog and `stop` abort. The loop then continues
+ * without waiting for the attempt. An aborted attempt delivers no more messages.
  */
 export type FollowedStream = {
-  /** True while everything in the stream has been delivered, as far as this process can detect. */
+  /** Returns whether everything in the stream has been delivered, as far as this process can detect. */
   isCurrent(): boolean;
   stop(): Promise<void>;
 };
 
-/** Reading is expensive for the broker, so readings that fail are repeated less and less often. */
+/** Reads are expensive for the broker, so the delay grows with each failed read. */
 const backoff = { firstMs: 250, maxMs: 5_000, jitter: 0.5 };
-/** Longer than the longest delay and the time-outs of all requests of one attempt together. */
+/** Longer than the sum of the longest delay and the time-outs of all requests of one attempt. */
 const defaultStalledAfterMs = 20_000;
 
 type FollowOptions = {
@@ -47,7 +47,7 @@ export function followStream(options: FollowOptions): FollowedStream {
   let attempt = new AbortController();
   let current: AbortSignal | undefined;
   let restarts = 0;
-  /** Readings that ended before they were current, without interruption. */
+  /** Number of consecutive reads that ended before they were current. */
   let failedReadings = 0;
   const isCurrent = () => current === attempt.signal && !current.aborted;
 
@@ -112,14 +112,14 @@ function reasonOf(signal: AbortSignal): Promise<string> {
 }
 
 /**
- * One attempt at following a stream. The stream has an identity, which is compared after catching up and
- * then every second, because a stream that was deleted, emptied or replaced does not always end the reading.
+ * The stream to follow. Its content has an identity, which is compared after catching up and then every second, because
+ * the deletion, purge or replacement of a stream does not always end the read.
  */
 export type FollowSource = {
   stream: string;
   /** Subjects to read; undefined for all. */
   filter: string | undefined;
-  /** Returns the identity of the present content; undefined while that is not complete. */
+  /** Returns the identity of the current content; undefined while the content is incomplete. */
   identify(manager: JetStreamManager): Promise<StreamIdentity | undefined>;
   /** Begins to read the content with this identity. */
   begin(found: StreamIdentity & { lastSequence: number }): StreamReader;
@@ -127,17 +127,17 @@ export type FollowSource = {
 
 export type StreamIdentity = {
   identity: string;
-  /** First sequence of the content; by default everything belongs to it. */
+  /** First sequence of the content; by default the first one of the stream. */
   firstSequence?: number | undefined;
 };
 
 export type StreamReader = {
-  /** First sequence to read; by default all are read. */
+  /** First sequence to read; by default the first one of the stream. */
   from?: number;
   take(message: StreamMessage): void;
-  /** Everything up to the present has been delivered. Changes follow. */
+  /** Called when the read has caught up. Changes follow. */
   caughtUp(): void;
-  /** At that time (Unix time in milliseconds), the reading was current and the identity the same. */
+  /** Called with a time (Unix time in milliseconds) at which the state was current and the identity unchanged. */
   confirmed?(atMs: number): void;
 };
 
@@ -146,7 +146,7 @@ type AttemptOptions = {
   manager: JetStreamManager;
   watch: ConnectionWatch;
   source: FollowSource;
-  /** Ends the attempt. After that it delivers nothing more. */
+  /** Ends the attempt, which then delivers nothing more. */
   signal: AbortSignal;
   onReading(): void;
   onMessage(): void;
@@ -156,19 +156,19 @@ type AttemptOptions = {
 
 const identityCheckIntervalMs = 1_000;
 
-/** Follows until an irregularity, and returns it. */
+/** Follows the stream until an irregularity, and returns the reason. */
 async function followOnce(options: AttemptOptions): Promise<string> {
   const { connection, manager, source, signal } = options;
   // Requests to a disconnected broker are lost, and their time-outs can outlast the outage.
   await options.watch.connected(signal);
-  // The identity of a stream that does not exist is answered only by a time-out.
+  // For a stream that does not exist, the request of its identity ends only by a time-out.
   if ((await streamPosition(manager, source.stream)) === undefined)
     return "the stream does not exist yet";
   const found = await source.identify(manager);
   if (found === undefined) return "the stream is not complete yet";
-  // After the identity, so that the reading reaches the end of the content also on a replica that lags.
+  // The position is read after the identity, so that the read includes the whole content even on a replica that lags.
   const position = await streamPosition(manager, source.stream);
-  if (position === undefined) return "the stream is gone";
+  if (position === undefined) return "the stream no longer exists";
   signal.throwIfAborted();
   const { identity } = found;
   const { lastSequence } = position;
@@ -207,8 +207,8 @@ async function followOnce(options: AttemptOptions): Promise<string> {
 }
 
 /**
- * Resolves when the stream has another identity. A request without an answer proves nothing, and
- * changes still arrive, so the check is repeated.
+ * Resolves when the stream has another identity. A failed request proves nothing, and changes still arrive, so the
+ * check is repeated.
  */
 async function replaced(
   options: AttemptOptions,
@@ -216,18 +216,18 @@ async function replaced(
   reader: StreamReader,
 ): Promise<string> {
   const { manager, source, signal, logger } = options;
-  let isAnswered = true;
+  let isReadable = true;
   while (await pause(identityCheckIntervalMs, signal)) {
     const atMs = Date.now();
     try {
       if ((await source.identify(manager))?.identity !== identity)
         return "the stream was deleted or replaced";
       if (!signal.aborted) reader.confirmed?.(atMs);
-      isAnswered = true;
+      isReadable = true;
     } catch (err) {
-      if (isAnswered && !signal.aborted)
-        logger.warn({ err }, "the identity of the stream is not known; asking again");
-      isAnswered = false;
+      if (isReadable && !signal.aborted)
+        logger.warn({ err }, "the identity of the stream could not be read; retrying");
+      isReadable = false;
     }
   }
   return "the attempt is over";

@@ -6,12 +6,12 @@ import { apiTimeoutMs } from "./connect.ts";
 import { watchConnection } from "./connection-watch.ts";
 import { ensureStreams, type StreamSettings } from "./streams.ts";
 
-/** A stream that is deleted while NATS is connected exists again after this time. */
+/** Time after which a deleted stream is created again while NATS is connected. */
 const pollIntervalMs = 500;
 
 /**
- * Creates the streams and buckets that do not exist, for as long as the process runs. The other services have
- * no right to create them and wait until they exist.
+ * Creates missing streams and buckets for as long as the process runs. The other services have no right to create them,
+ * and wait until they exist.
  */
 export function keepStreams(
   options: { connection: NatsConnection; logger: Logger } & StreamSettings,

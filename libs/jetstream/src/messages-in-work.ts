@@ -3,22 +3,21 @@ import { pause } from "@halyard/timing";
 import type { JsMsg } from "@nats-io/jetstream";
 
 /**
- * The messages that are being processed, each in a slot of its own. While a message is here the broker
- * is told that it is worked on, so that it goes to nobody else. After a loss of the connection it may
- * come again all the same: then it is not begun a second time, but what there is to say about it is
- * said of its newest delivery.
+ * The messages in progress, each in its own slot. While a message is in progress, the broker receives progress reports,
+ * so that it does not deliver the message to another replica. After a loss of the connection it may deliver the message
+ * again anyway. Processing does not start a second time then; the outcome is reported for the newest delivery.
  *
- * The broker knows a message by its sequence. A stream that was made anew counts from one again, so
- * nothing is said any more about messages of the one before: it would be taken for another's.
+ * The broker identifies a message by its sequence. A stream that was deleted and created again begins with sequence 1,
+ * so nothing is reported about messages of the earlier stream. A report could acknowledge another message.
  */
 export type MessageInWork = {
-  /** As it was delivered last. */
+  /** The newest delivery of the message. */
   readonly delivery: JsMsg;
-  /** Aborted when the message is not to be waited for any longer. */
+  /** Aborted when the process stops waiting for the message. */
   readonly cancelled: AbortSignal;
 };
 
-/** Outcome of a message: it leaves the queue, another replica gets it, or it is delivered again later. */
+/** Outcome of a message: it leaves the queue, it is released to another replica, or it is delivered again later. */
 export type Settlement = "remove" | "release" | "later";
 
 /** Delay before a message that cannot be processed yet is delivered again. */
@@ -27,20 +26,20 @@ const laterMs = 250;
 export type MessagesInWork = {
   freeSlots(): number;
   slotIsFree(): Promise<void>;
-  /** Begins with a message, unless it is in work already. There has to be a free slot. */
+  /** Starts to process a message, unless it is already in progress. Requires a free slot. */
   take(delivery: JsMsg): void;
-  /** Says nothing more about what is in work: its stream is gone. */
+  /** Reports nothing more about messages in progress, because their stream no longer exists. */
   abandonAll(): void;
-  /** Begins with nothing more, and with no further attempt at what is in work. */
+  /** Starts no more messages, and no further attempts at those in progress. */
   cancel(): void;
   /**
-   * Lets what is in work come to its end, for a while, and gives the rest back. To be called when no
-   * more messages are asked for: what is given back would come here again.
+   * Waits for messages in progress, for a bounded time, and releases the rest. Call it when no more messages are
+   * requested; otherwise a released message could return to this process.
    */
   finish(): Promise<void>;
 };
 
-/** What is in work when it is to stop gets this long. */
+/** Maximum time of `finish`. */
 const timeoutMs = 4_000;
 
 type WorkOptions = {
@@ -67,7 +66,7 @@ export function createMessagesInWork(options: WorkOptions): MessagesInWork {
   }
 
   function settle(slot: Slot, settlement: Settlement): void {
-    // A message that is given back while this process requests messages would return to it.
+    // A message that is released while this process still requests messages could return to it.
     if (settlement === "release" && phase !== "finishing") leftOver.push(slot);
     else slot.settle(settlement);
   }
@@ -96,7 +95,7 @@ export function createMessagesInWork(options: WorkOptions): MessagesInWork {
       } else settle(slot, "release");
     },
     abandonAll() {
-      for (const slot of slots.values()) slot.forget();
+      for (const slot of slots.values()) slot.abandon();
     },
     cancel() {
       phase = "cancelled";
@@ -113,14 +112,14 @@ export function createMessagesInWork(options: WorkOptions): MessagesInWork {
       clearInterval(working);
       for (const slot of slots.values()) {
         slot.settle("release");
-        // It may still come to its end, but it is another's now.
-        slot.forget();
+        // Processing may still complete, but the message belongs to another replica now.
+        slot.abandon();
       }
     },
   };
 }
 
-/** One message in work, and what this process may tell the broker about it. */
+/** One message in progress, and the reports about it to the broker. */
 class Slot implements MessageInWork {
   delivery: JsMsg;
   readonly #isConnected: () => boolean;
@@ -136,28 +135,28 @@ class Slot implements MessageInWork {
     return this.#controller.signal;
   }
 
-  /** The work ends before its next attempt. */
+  /** Ends the processing before its next attempt. */
   cancel(): void {
     this.#controller.abort();
   }
 
-  /** Calls the work off, and tells the broker nothing more about the message. */
-  forget(): void {
+  /** Cancels the processing, and reports nothing more about the message to the broker. */
+  abandon(): void {
     this.#isAbandoned = true;
     this.cancel();
   }
 
   reportWorking(): void {
-    if (this.#maySpeak()) this.delivery.working();
+    if (this.#mayReport()) this.delivery.working();
   }
 
   settle(settlement: Settlement): void {
-    if (!this.#maySpeak()) return;
+    if (!this.#mayReport()) return;
     if (settlement === "remove") this.delivery.ack();
     else this.delivery.nak(settlement === "later" ? laterMs : undefined);
   }
 
-  #maySpeak(): boolean {
+  #mayReport(): boolean {
     return !this.#isAbandoned && this.#isConnected();
   }
 }

@@ -24,8 +24,8 @@ export type NatsServers = {
 };
 
 /**
- * Returns the connection options, and throws when a file with credentials cannot be used. The options never
- * contain undefined members, which the client rejects.
+ * Returns the connection options. Throws if a file with credentials cannot be used. The options contain no undefined
+ * members, which the client would reject.
  */
 export function serverOptions(nats: NatsServers): ConnectionOptions {
   const { tlsCaFile: caFile, tlsCertFile: certFile, tlsKeyFile: keyFile } = nats;
@@ -59,15 +59,16 @@ function authenticatorOf({
   return undefined;
 }
 
-/** A file cannot be used as a login. The message names the file and contains nothing of it. */
+/** A file contains no usable credentials. The message contains its name and nothing of its content. */
 class CredentialsFileError extends Error {
   override readonly name = "CredentialsFileError";
   readonly hasSafeMessage = true;
 }
 
 /**
- * Reads the file at every login, so that renewed credentials need no restart. An error in an authenticator
- * would close the connection for good. Without credentials the server rejects the login, and the client retries.
+ * Returns an authenticator that reads the file at every login, so that renewed credentials need no restart. If that
+ * fails, it returns no credentials: the server then rejects the login, and the client retries. An error in an
+ * authenticator would close the connection permanently.
  */
 function readAtLogin(
   file: string,

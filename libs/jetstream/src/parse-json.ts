@@ -1,6 +1,6 @@
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** What the bytes say; undefined for what is not JSON in UTF-8, which no schema accepts. */
+/** Parses bytes of JSON in UTF-8. Returns undefined for other bytes, which no schema accepts. */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(decoder.decode(bytes));

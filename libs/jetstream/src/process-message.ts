@@ -12,24 +12,24 @@ export type QueueMessage = {
   subject: string;
   payload: Uint8Array;
   sequence: number;
-  /** How often it has been delivered, to anybody. */
+  /** Number of deliveries to all replicas. */
   deliveries: number;
-  /** Creation time of its stream; a stream that was deleted and created again has another. */
+  /** Creation time of the stream. It differs after the stream was deleted and created again. */
   streamCreatedAt: string;
 };
 
 export type Verdict =
-  /** It is taken care of, and leaves the queue. */
+  /** The message was processed and leaves the queue. */
   | "done"
-  /** It cannot be processed yet: the broker delivers it again after a moment. */
+  /** The message cannot be processed yet. The broker delivers it again after a delay. */
   | "later"
-  /** It cannot ever be processed, for this reason: it is copied to where somebody looks, and leaves. */
+  /** The message can never be processed, for this reason. It is dead-lettered and leaves the queue. */
   | { deadLetter: string };
 
 export type ProcessingOptions = {
   connection: NatsConnection;
   client: JetStreamClient;
-  /** By it the queue is called in figures. */
+  /** Name of the queue in metrics. */
   subject: string;
   handle(message: QueueMessage): Promise<Verdict>;
   isOutage(error: unknown): boolean;
@@ -41,10 +41,10 @@ export type ProcessingOptions = {
 };
 
 /**
- * Sees one message through, from its first attempt to what the broker is told about it.
+ * Processes one message until its outcome is known.
  *
- * Outages do not count as attempts. The broker's own limit (`max_deliver`) would count them, and leave a message that
- * exceeds it in the queue without notice.
+ * Outages do not count as attempts. The broker's own limit (`max_deliver`) would count them, and would silently leave a
+ * message that exceeds it in the queue.
  */
 export async function processMessage(
   options: ProcessingOptions,
@@ -56,7 +56,7 @@ export async function processMessage(
   if (verdict === "later") return "later";
   if (verdict !== "done" && !(await deadLetter(options, message, verdict.deadLetter)))
     return "release";
-  // Said into a connection that is lost, it would not be heard, and the message would come again.
+  // On a lost connection the acknowledgement would be lost, and the message would be delivered again.
   if (!(await options.watch.connected(message.cancelled))) return "release";
   metrics.messages.inc({ queue, outcome: verdict === "done" ? "done" : "set_aside" });
   return "remove";
@@ -76,16 +76,16 @@ async function reachVerdict(
   const { error } = handled;
   const reported = await attempt(async () => onRetriesExhausted?.(message, error), failing);
   if (reported.outcome === "cancelled") return "cancelled";
-  // The message goes all the same: it would come here again and again, and get no further.
+  // The message is dead-lettered anyway. Otherwise it would be delivered and would fail for ever.
   if (reported.outcome === "failed")
     logger.error(
       { err: reported.error, ...about(delivery) },
-      "nobody could be told of a given-up message",
+      "the failure of a message could not be reported",
     );
   return { deadLetter: `failed ${triesPerMessage} times: ${failureName(error)}` };
 }
 
-/** Copies the message away; false when it was called off before the broker had the copy. */
+/** Dead-letters the message. Returns false if the processing was cancelled before the broker stored the copy. */
 async function deadLetter(
   options: ProcessingOptions,
   { delivery, cancelled }: MessageInWork,
@@ -95,23 +95,20 @@ async function deadLetter(
   const maxPayloadBytes = options.connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
   const copied = await attempt(
     () => publishDeadLetter({ client, maxPayloadBytes }, delivery, reason),
-    // Whatever keeps the copy from being made keeps the original where it is.
+    // Until the copy is stored, the original stays in the queue.
     { isOutage: () => true, onFailure: failureReport(options, delivery), cancelled },
   );
   if (copied.outcome !== "succeeded") return false;
-  options.logger.warn({ reason, ...about(delivery) }, "a message was set aside");
+  options.logger.warn({ reason, ...about(delivery) }, "dead-lettered a message");
   return true;
 }
 
 function failureReport({ subject: queue, metrics, logger }: ProcessingOptions, delivery: JsMsg) {
   return ({ error, cause, count }: Failure): void => {
     metrics.retries.inc({ queue, cause });
-    // An outage is told of once a message, not every few seconds.
+    // An outage is logged once for each message, not every few seconds.
     if (cause === "fault" || count === 1)
-      logger.warn(
-        { err: error, cause, ...about(delivery) },
-        "a message could not be processed yet",
-      );
+      logger.warn({ err: error, cause, ...about(delivery) }, "a message could not be processed");
   };
 }
 
@@ -132,27 +129,26 @@ function about(delivery: JsMsg) {
 }
 
 /**
- * Tries a piece of work again until it succeeds. What is away comes back, so an outage is waited for
- * as long as it lasts; work that fails by its own fault fails the next time too, mostly, so after a
- * few times it has failed for good.
+ * Repeats work until it succeeds. Outages end, so their number is not limited. A fault of the work itself mostly
+ * recurs, so the work has failed after a few of them.
  */
 export type Attempted<T> =
   | { outcome: "succeeded"; result: T }
   | { outcome: "failed"; error: unknown }
-  /** The work was not to be gone on with; whether its last attempt had an effect is not known. */
+  /** The work was cancelled. Its last attempt may have had an effect. */
   | { outcome: "cancelled" };
 
 export type Failure = {
   error: unknown;
   cause: "outage" | "fault";
-  /** Outages without anything else in between, or all faults. */
+  /** Number of consecutive outages, or of all faults. */
   count: number;
 };
 
-/** A fault that is none of the message's (a lost race, a deadlock) does not strike five times in a row. */
+/** Maximum number of faults. Transient faults, such as a lost race or a deadlock, do not occur five times in a row. */
 const triesPerMessage = 5;
 
-/** Its maximum is the time after which the end of an outage is noticed. */
+/** The maximum delay is also the time within which the end of an outage is detected. */
 const backoff = { firstMs: 50, maxMs: 5_000 };
 
 export async function attempt<T>(
@@ -160,7 +156,7 @@ export async function attempt<T>(
   options: {
     isOutage(error: unknown): boolean;
     onFailure(failure: Failure): void;
-    /** Aborted, it ends the waiting between two attempts, never an attempt. */
+    /** Ends the delay between two attempts, but never an attempt. */
     cancelled: AbortSignal;
   },
 ): Promise<Attempted<T>> {

@@ -2,19 +2,19 @@ import { type UsageLastSeen, usageStream } from "@halyard/contracts";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import { countWaiting } from "./work-queue.ts";
 
-/** The broker answers in milliseconds; after this time it counts as away and the outcome is unknown. */
+/** The broker acknowledges within milliseconds. After this time the outcome is unknown. */
 const acknowledgementTimeoutMs = 2_000;
 
 /**
- * So many messages may wait for management: some seconds' worth, and a few megabytes. The queue is shared
- * with what edges count, which goes on while management is away and must find room.
+ * Maximum number of messages that wait for management: those of some seconds, of a few megabytes. The edges publish to
+ * the same stream and need room there while management is unavailable.
  */
 const maxWaiting = 50;
 
 /**
- * Tells management when something was last seen, unless it has much to read as it is: then nothing is
- * told, and the caller keeps it for later. Whoever does not hear that it was taken sends it again: the
- * latest instant wins, so repetitions do no harm and the message needs no id.
+ * Publishes times of last use for management, unless too many messages wait; then the caller keeps them for later.
+ * After an error the caller sends the message again. It needs no id, because the latest time wins and duplicates do no
+ * harm.
  */
 export async function publishLastSeen(
   client: JetStreamClient,

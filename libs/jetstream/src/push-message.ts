@@ -13,7 +13,7 @@ export type StreamMessage = {
 export type PushMessage =
   | Delivery
   | Heartbeat
-  /** The broker continues when this is answered, after everything before it was processed. */
+  /** The broker continues after the reply, which follows when everything before was processed. */
   | { kind: "flow control" }
   | { kind: "failure"; reason: string };
 
@@ -22,7 +22,7 @@ export type Delivery = {
   message: StreamMessage;
   /** Number of this delivery, from 1. */
   delivery: number;
-  /** Number of messages that follow, as the broker counts them. */
+  /** Number of messages that follow, according to the broker. */
   pending: number;
 };
 
@@ -31,7 +31,7 @@ export type Heartbeat = {
   /** Number of deliveries so far. */
   delivered: number;
   lastSequence: number;
-  /** Subject for the answer to a flow control message that was lost. */
+  /** Subject for the reply to a flow control message that was lost. */
   stalled: string | undefined;
 };
 
@@ -54,9 +54,9 @@ export function parsePushMessage(message: Msg): PushMessage {
 }
 
 /**
- * A delivery's reply subject contains its position: `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream
- * sequence>.<consumer sequence>.<time>.<pending>`, in newer servers with domain and account before the
- * stream and a further token at the end.
+ * The reply subject of a delivery contains its position: `$JS.ACK.<stream>.<consumer>.<deliveries>.<stream
+ * sequence>.<consumer sequence>.<time>.<pending>`. Newer servers add the domain and the account before the stream, and
+ * another token at the end.
  */
 function parseDelivery({ subject, data: payload, headers, reply = "" }: Msg): Delivery {
   const tokens = reply.split(".");

@@ -5,19 +5,19 @@ export type QueueMetrics = {
   retries: Counter<"queue" | "cause">;
 };
 
-/** The figures of a process's work queues; one set serves all queues that it consumes. */
+/** Creates the metrics of a process's work queues. One set serves all queues that it consumes. */
 export function createQueueMetrics(registry: Registry): QueueMetrics {
   const registers = [registry];
   return {
     messages: new Counter({
       name: "halyard_queue_messages_processed_total",
-      help: "Messages that this process took off a queue: done, or set aside as impossible to process",
+      help: "Messages that this process removed from a queue: processed, or dead-lettered (`set_aside`)",
       labelNames: ["queue", "outcome"],
       registers,
     }),
     retries: new Counter({
       name: "halyard_queue_retries_total",
-      help: "Attempts at a message that failed: by an outage, or by the message's own fault",
+      help: "Failed attempts to process a message: because of an outage, or a fault of the message",
       labelNames: ["queue", "cause"],
       registers,
     }),

@@ -25,35 +25,33 @@ import {
 import { startWatchdog, type Watchdog } from "./watchdog.ts";
 
 /**
- * Reads a stream from a sequence on and continues with new messages: an ephemeral push consumer of our own,
- * flow controlled, without acknowledgements. It never repairs itself. Any irregularity (a missing message, a
- * missed heartbeat, a lost connection, a deleted stream) ends the reading with a reason, and the caller
- * starts another one.
+ * Reads a stream from a sequence on and continues with new messages, with an ephemeral push consumer that uses flow
+ * control and no acknowledgements. It never recovers by itself. Any irregularity (a missing message, a missed
+ * heartbeat, a lost connection, a deleted stream) ends the read with a reason, and the caller starts another one.
  *
- * A bucket with a history of one is read from its first sequence. That delivers the newest value of each
- * key, and creating such a consumer does not require the broker to look at every subject, which
- * `last_per_subject` does while it blocks all writes.
+ * A bucket with a history of one is read from its first sequence, which delivers the newest value of each key. The
+ * delivery policy `last_per_subject` would make the broker examine every subject while it blocks all writes.
  */
 export type Reading = {
-  /** Resolves when everything that the stream held at the start has been delivered. */
+  /** Resolves when everything that was in the stream at the start has been delivered. */
   caughtUp: Promise<void>;
-  /** Resolves with the reason when the reading has ended, by fault or by `stop`. */
+  /** Resolves with the reason when the read has ended, by an irregularity or by `stop`. */
   ended: Promise<string>;
   stop(reason: string): void;
 };
 
-/** Interval of the broker's heartbeats. Two that are missing end the reading. */
+/** Interval of the broker's heartbeats. Two missing heartbeats end the read. */
 const heartbeatMs = 1_000;
 const silenceMs = 3 * heartbeatMs;
 /** The broker deletes a consumer without a subscriber after this time. */
 const consumerLifetimeMs = 30_000;
 /**
- * Time-out of creating a consumer. A busy broker with hundreds of thousands of subjects needs seconds, and an
- * attempt that is given up early is work that the broker does again.
+ * Time-out of creating a consumer. A busy broker with hundreds of thousands of subjects needs seconds, and an earlier
+ * time-out would only make it repeat the work.
  */
 const creationTimeoutMs = 10_000;
 
-/** The broker delivers only to subjects that this connection may subscribe to. */
+/** Returns the inbox prefix of a connection, which may subscribe to no other subjects. */
 function inboxPrefixIn(connection: NatsConnection): string | undefined {
   // The client's interface does not contain the options.
   return (connection as { options?: { inboxPrefix?: string } }).options?.inboxPrefix;
@@ -63,11 +61,11 @@ type ReadOptions = {
   connection: NatsConnection;
   manager: JetStreamManager;
   stream: string;
-  /** One filter of subjects, because servers before 2.10 take no list; undefined for the whole stream. */
+  /** Filter of subjects; undefined for the whole stream. Servers before 2.10 accept no list of filters. */
   filter: string | undefined;
   /** First sequence to read. */
   from: number;
-  /** The last sequence of the stream, looked up before. */
+  /** Last sequence of the stream, looked up before the read. */
   lastSequence: number;
   onMessage(message: StreamMessage): void;
 };
@@ -85,7 +83,7 @@ class PushReading implements Reading {
   readonly #subscription: Subscription;
   readonly #caughtUp = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<string>();
-  /** Undefined when the reading has caught up. */
+  /** Undefined when the read has caught up. */
   #progress: Progress | undefined;
   #received = 0;
   #watchdog: Watchdog | undefined;
@@ -145,7 +143,7 @@ class PushReading implements Reading {
   #receiveHeartbeat({ delivered, lastSequence, stalled }: Heartbeat): void {
     if (stalled !== undefined) this.#options.connection.publish(stalled);
     if (delivered !== this.#received) this.stop("a message was missed");
-    // The last messages of a stream may have been removed. Then only a heartbeat shows that none follows.
+    // The last messages of a stream may have been removed. Then only a heartbeat shows that no message follows.
     else this.#progress?.idle(lastSequence);
   }
 
@@ -164,7 +162,7 @@ class PushReading implements Reading {
     this.#hasEnded = true;
     this.#watchdog?.stop();
     this.#subscription.unsubscribe();
-    // Also after a time-out, because the broker may still create the consumer.
+    // Deletes the consumer even after a time-out, because the broker may still create it.
     const { manager, stream } = this.#options;
     void manager.consumers.delete(stream, this.#name).catch(() => undefined);
     this.#ended.resolve(reason);
@@ -188,9 +186,9 @@ async function addConsumer(
     opt_start_seq: from,
     ...(filter === undefined ? {} : { filter_subject: filter }),
   };
-  const patient = await jetstreamManager(connection, {
+  const manager = await jetstreamManager(connection, {
     checkAPI: false,
     timeout: creationTimeoutMs,
   });
-  return patient.consumers.add(stream, config);
+  return manager.consumers.add(stream, config);
 }

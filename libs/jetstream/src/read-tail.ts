@@ -4,7 +4,7 @@ import type { StreamMessage } from "./push-message.ts";
 import { readStream } from "./read-stream.ts";
 import { streamPosition } from "./streams.ts";
 
-/** A stream's messages could not be read to their end. The message is one of a few constant texts. */
+/** A stream could not be read to its end. The message is one of a few constant texts. */
 export class StreamReadError extends Error {
   override readonly name = "StreamReadError";
   readonly hasSafeMessage = true;
@@ -19,20 +19,20 @@ export type PageOptions = {
 };
 
 export type Page = {
-  /** The sequence of the last message that was read; undefined when there was none. */
+  /** Sequence of the last message that was read; undefined if there was none. */
   lastSequence: number | undefined;
-  /** Whether the stream ended before the page was full. */
+  /** True if the stream ended before the page was full. */
   isLast: boolean;
 };
 
 export type MessageIdPage = Page & {
-  /** Message ids with their sequences; messages without an id are left out. */
+  /** Message ids and their sequences, without messages that have no id. */
   ids: ReadonlyMap<string, number>;
 };
 
 /**
- * The message ids that stand in a stream from a sequence on: what a publisher whose acknowledgements
- * were lost reads before it publishes again. A log may hold a week, so it is read in pages.
+ * Reads the message ids in a stream from a sequence on. A publisher whose acknowledgements were lost reads them before
+ * it publishes again. A log may contain a week of messages, so it is read in pages.
  */
 export async function readMessageIds(options: PageOptions): Promise<MessageIdPage> {
   const ids = new Map<string, number>();

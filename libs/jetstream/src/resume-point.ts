@@ -3,25 +3,25 @@ import { snapshotBatchEntries } from "@halyard/contracts";
 /** A reader's state of the snapshot. */
 export type HeldSnapshot = {
   epoch: string;
-  /** The state contains every entry up to this sequence of the stream. */
+  /** Sequence of the stream up to which the state contains every entry. */
   revision: number;
-  /** The time (Unix time in milliseconds) at which the state was last known to be current. */
+  /** Last time at which the state was current, as Unix time in milliseconds. */
   currentAtMs: number;
 };
 
 /**
- * Maximum time since the state was current. The bucket keeps tombstones for a week, so that no deletion can
- * have come and gone within a day. The rest of the week is for clocks that differ.
+ * Maximum time since the state was current. The bucket keeps tombstones for a week, so no tombstone can be written and
+ * removed within a day. The rest of the week allows for clock differences.
  */
 export const maxGapMs = 24 * 60 * 60 * 1_000;
 
 /**
- * Returns the first sequence of a read that completes this state; undefined for a full read.
+ * Returns the first sequence of a read that completes this state; undefined if a full read is necessary.
  * docs/decisions/0069-snapshot-in-jetstream-kv.md contains the reasons.
  *
- * The reading repeats the last batch before the revision. A broker that loses its newest messages in a crash
- * may assign their sequences to other entries. If it loses more than one batch, the relay detects that and
- * writes the snapshot under a new epoch.
+ * The read repeats the last batch before the revision. A broker that loses its newest messages in a crash may assign
+ * their sequences to other entries. If it loses more than one batch, the relay detects the loss and writes the snapshot
+ * with a new epoch.
  */
 export function resumePoint(
   held: HeldSnapshot,

@@ -25,14 +25,14 @@ const streamNotFound = 10059;
 /** Error codes for the later of two concurrent creations: the name is in use, or the subjects are. */
 const createdConcurrently: ReadonlySet<number> = new Set([10058, 10065]);
 
-/** What a stream is, in the two figures by which a change of identity shows. */
+/** The creation time and the end of a stream. Readers detect by them that a stream was replaced. */
 export type StreamPosition = {
-  /** When the stream was created; a stream that was deleted and made again has another time. */
+  /** Creation time. It differs after the stream was deleted and created again. */
   createdAt: string;
   lastSequence: number;
 };
 
-/** Where the stream stands, or undefined when it does not exist. */
+/** Returns the position of a stream; undefined if it does not exist. */
 export async function streamPosition(
   manager: JetStreamManager,
   name: string,
@@ -42,13 +42,13 @@ export async function streamPosition(
 }
 
 export type SnapshotPosition = StreamPosition & {
-  /** Whether the entry stands that ends a full write. */
+  /** True if the snapshot contains the entry `complete`, which ends a full write. */
   isComplete: boolean;
 };
 
 /**
- * Where the snapshot's stream stands, or undefined when it does not exist. The answer comes from the
- * stream's leader, unlike that of a direct get, which any replica gives as far as it has got.
+ * Returns the position of the snapshot; undefined if it does not exist. The response comes from the stream's leader.
+ * A direct get could be served by a replica that lags.
  */
 export async function snapshotPosition(
   manager: JetStreamManager,
@@ -63,7 +63,7 @@ export async function snapshotPosition(
 
 type NewStream = Parameters<JetStreamManager["streams"]["add"]>[0];
 
-/** Creates a stream or a bucket, or adds the subjects that an existing one lacks, and returns its position. */
+/** Creates a stream or a bucket, or adds missing subjects to an existing one, and returns its position. */
 type Ensure = (manager: JetStreamManager, replicas: number) => Promise<StreamPosition>;
 
 function ensures(config: Omit<NewStream, "num_replicas" | "storage">): Ensure {
@@ -72,8 +72,8 @@ function ensures(config: Omit<NewStream, "num_replicas" | "storage">): Ensure {
 }
 
 /**
- * A queue of work for other services. With a bound, a full queue rejects messages, and publishers keep them:
- * edges add up, outboxes wait.
+ * Returns the configuration of a work queue. With a size limit, a full queue rejects messages, and the publishers keep
+ * them.
  */
 function queue(
   { name, duplicateWindowMs, maxBytes }: Queue,
@@ -89,7 +89,7 @@ function queue(
 }
 type Queue = { name: string; duplicateWindowMs: number; maxBytes?: number };
 
-/** A JetStream KV bucket with a history of one, so that every KV client reads it. */
+/** Returns the configuration of a JetStream KV bucket with a history of one, which every KV client can read. */
 function bucket({ streamName, subjectPrefix }: { streamName: string; subjectPrefix: string }) {
   return {
     name: streamName,
@@ -105,8 +105,8 @@ function bucket({ streamName, subjectPrefix }: { streamName: string; subjectPref
 }
 
 /**
- * Creates the log of domain events unless it exists. At its bound it discards the oldest events, read or
- * not. The relay's leader applies the bound to a log that exists.
+ * Creates the log of domain events if it does not exist. At its size limit, the log discards its oldest events, even
+ * unread ones. The relay's leader applies the limit to an existing log.
  */
 export async function ensureFlagEvents(
   manager: JetStreamManager,
@@ -126,9 +126,9 @@ export async function ensureFlagEvents(
 }
 
 /**
- * The queue of due changes and their outcomes has no bound in bytes: a flag has at most one change under way in
- * each environment. A full queue that discards would lose changes. One that rejects would stop for good, because
- * each change leaves only after its outcome was added.
+ * Creates the queue of due changes and their outcomes. It has no size limit, because a flag has at most one sent change
+ * in each environment. A full queue that discards would lose changes. A full queue that rejects would deadlock, because
+ * a change leaves it only after its outcome was added.
  */
 export const ensureSchedule = ensures(
   queue(scheduleStream, [scheduleStream.due.subject, scheduleStream.resolved.subject]),
@@ -139,8 +139,8 @@ export const ensureUsage = ensures(
 export const ensureAudit = ensures(queue(auditStream, [auditStream.recorded.subject]));
 
 /**
- * Time in which the broker drops a second copy of a message. A second copy follows when the acknowledgement of
- * the first, or of the original, was lost: seconds later, or after an outage.
+ * Time during which the broker drops a second copy of a dead letter. A second copy follows if the acknowledgement of
+ * the first copy, or of the original, was lost: seconds later, or after an outage.
  */
 const deadLetterDuplicateWindowMs = 10 * 60 * 1000;
 
@@ -159,8 +159,8 @@ export const ensureQuota = ensures(bucket(quotaBucket));
 export const ensureLeases = ensures(bucket(leasesBucket));
 
 /**
- * Creates the bucket of open streams and marks it as established, so that edges admit streams immediately. To
- * be called in a new installation only, because the mark says that the bucket did not replace a lost one.
+ * Creates the bucket of open streams and marks it as established, so that edges admit streams immediately. Call it only
+ * in a new installation, because the mark means that the bucket does not replace a lost one.
  */
 export async function establishLeases(options: {
   client: JetStreamClient;
@@ -174,13 +174,13 @@ export async function establishLeases(options: {
 export type StreamSettings = {
   /** Number of servers that keep each stream: 1, or 3 in a cluster. */
   replicas: number;
-  /** Bound of the log of events, if it is not the default. */
+  /** Size limit of the log of events, if it differs from the default. */
   flagEventsMaxBytes?: number | undefined;
 };
 
 /**
- * Creates all streams and buckets that do not exist, adds missing subjects to the others, and returns their
- * names. The exception is the snapshot: only the relay of management creates it, because an edge must never read an empty one.
+ * Creates missing streams and buckets, adds missing subjects to existing ones, and returns the names of all. The
+ * exception is the snapshot: only the relay creates it, because an edge must never read an empty one.
  */
 export async function ensureStreams(
   manager: JetStreamManager,
@@ -200,12 +200,12 @@ export async function ensureStreams(
     .concat(quotaBucket.streamName, leasesBucket.streamName);
 }
 
-/** Removes every entry before a sequence, except `complete`. */
+/** Removes all entries before a sequence, except `complete`. */
 export async function purgeEntriesBefore(
   manager: JetStreamManager,
   sequence: number,
 ): Promise<void> {
-  // nats-server treats the sequence 1 as no bound.
+  // nats-server treats the sequence 1 as absent, and would remove all entries.
   if (sequence <= 1) return;
   await manager.streams.purge(snapshotBucket.streamName, {
     // Keys of entries have several tokens, `complete` has one.
@@ -214,7 +214,7 @@ export async function purgeEntriesBefore(
   });
 }
 
-/** Removes the entry `complete`, unless a later one than this sequence exists. Readers keep their state. */
+/** Removes the entry `complete`, unless it is later than this sequence. Readers keep their state. */
 export async function purgeComplete(manager: JetStreamManager, upTo: number): Promise<void> {
   await manager.streams.purge(snapshotBucket.streamName, {
     filter: snapshotBucket.subjectPrefix + completeKey,
@@ -222,7 +222,7 @@ export async function purgeComplete(manager: JetStreamManager, upTo: number): Pr
   });
 }
 
-/** Deletes a stream with its messages and consumers; does nothing if it does not exist. */
+/** Deletes a stream with its messages and consumers, if it exists. */
 export async function deleteStream(manager: JetStreamManager, name: string): Promise<void> {
   try {
     await manager.streams.delete(name);
@@ -233,14 +233,14 @@ export async function deleteStream(manager: JetStreamManager, name: string): Pro
 
 export type StreamSize = {
   bytes: number;
-  /** The bound that the broker applies; undefined for none. */
+  /** Size limit that the broker applies; undefined for none. */
   maxBytes: number | undefined;
 };
 
 /**
- * Gives an existing stream a bound in bytes, and returns its size; undefined when it does not exist.
+ * Sets the size limit of an existing stream, and returns its size; undefined if the stream does not exist.
  *
- * A bound below the present size is not applied, because the broker would discard messages immediately.
+ * A limit below the current size is not applied, because the broker would discard messages immediately.
  */
 export async function boundStream(
   manager: JetStreamManager,
@@ -264,14 +264,14 @@ async function ensureStream(manager: JetStreamManager, config: NewStream): Promi
   const missing = (config.subjects ?? []).filter(
     (subject) => !existing.some((pattern) => isCovered(subject, pattern)),
   );
-  // A release may publish to subjects that did not exist when the stream was created. Other settings and
-  // subjects stay, because an operator may have changed them, and an older release may use them.
+  // A release may publish to subjects that did not exist when the stream was created. Other settings and subjects are
+  // kept, because an operator may have changed them, and an older release may use them.
   if (missing.length > 0)
     await manager.streams.update(config.name, { subjects: existing.concat(missing) });
   return positionOf(info);
 }
 
-/** Returns whether a stream with this subject, which may have wildcards, takes messages of the other. */
+/** Returns whether a subject matches a pattern, which may have wildcards. */
 function isCovered(subject: string, pattern: string): boolean {
   const tokens = subject.split(".");
   const patterns = pattern.split(".");
@@ -293,7 +293,7 @@ async function create(manager: JetStreamManager, config: NewStream): Promise<Str
   }
 }
 
-/** Returns the stream's state; undefined when it does not exist. */
+/** Returns the state of a stream; undefined if it does not exist. */
 export async function findStream(
   manager: JetStreamManager,
   name: string,
@@ -311,7 +311,7 @@ function positionOf(info: StreamInfo): StreamPosition {
   return { createdAt: info.created, lastSequence: info.state.last_seq };
 }
 
-/** Whether the broker said that the stream does not exist. */
+/** Returns whether an error means that the stream does not exist. */
 function isStreamNotFound(error: unknown): boolean {
   return error instanceof JetStreamApiError && error.code === streamNotFound;
 }

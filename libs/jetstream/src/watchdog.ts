@@ -3,7 +3,7 @@
  * suspended.
  */
 export type Watchdog = {
-  /** The work has made progress. */
+  /** Reports progress. */
   progress(): void;
   stop(): void;
 };
@@ -12,9 +12,9 @@ export type Watchdog = {
 const checksUntilStalled = 10;
 
 export function startWatchdog(options: {
-  /** Time without progress after which `onStalled` is called, and again after each further such time. */
+  /** Time without progress after which `onStalled` is called, and called again after the same time. */
   stalledAfterMs: number;
-  /** Returns whether progress is expected at the time of a check; by default always. */
+  /** Returns whether progress is expected at the time of a check. By default it always is. */
   isExpected?: () => boolean;
   onStalled: () => void;
 }): Watchdog {

@@ -2,16 +2,16 @@ import { JetStreamApiCodes, JetStreamApiError, type JetStreamManager } from "@na
 import { findStream } from "./streams.ts";
 
 /**
- * The state of a work queue's subject. After a crash of nats-server 2.9 a stream can still hold messages
- * that its consumer has acknowledged, up to thousands of them. Therefore the consumer decides what waits.
- * The stream alone decides only until the consumer exists. The messages stay in the stream and cost space.
+ * A work queue. After a crash of nats-server 2.9, its stream can still contain thousands of messages that the consumer
+ * has acknowledged, and they stay there. The number of waiting messages is therefore read from the consumer, and from
+ * the stream only until the consumer exists.
  */
 export type WorkQueue = { stream: string; subject: string; consumer: string };
 
 export type Backlog = {
-  /** Messages that are not delivered yet, or not acknowledged. */
+  /** Number of messages that are not delivered or not acknowledged yet. */
   waiting: number;
-  /** Every message of the subject up to this sequence is acknowledged. */
+  /** Sequence up to which every message of the subject is acknowledged. */
   ackFloor: number;
 };
 
@@ -37,7 +37,7 @@ const missing: readonly number[] = [
   JetStreamApiCodes.StreamNotFound,
 ];
 
-/** Returns how many messages wait; 0 when the stream does not exist. */
+/** Returns the number of waiting messages; 0 if the stream does not exist. */
 export async function countWaiting(manager: JetStreamManager, queue: WorkQueue): Promise<number> {
   return (await findBacklog(manager, queue))?.waiting ?? (await countStored(manager, queue));
 }

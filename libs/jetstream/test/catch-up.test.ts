@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { createCatchUp } from "../src/catch-up.ts";
 
-/** A bucket with a history of one, its reader, and writes between any two steps of the reader. */
+/** A step of the simulation of a bucket with a history of one, its reader, and concurrent writes. */
 type Step = { writeTo: number } | "deliver" | "answer";
 
 const subjects = 4;
@@ -22,7 +22,7 @@ function simulate(before: readonly number[], steps: readonly Step[]) {
   let position = 0;
   let looked: number | undefined;
 
-  /** The subjects that the reader lacks, if it says that it has caught up. */
+  /** Returns the subjects that the reader lacks, if its state is "caught up". */
   function lacking(): number[] | undefined {
     if (catchUp.state === "caught up")
       return [...newest.keys()].filter(
@@ -49,7 +49,7 @@ function simulate(before: readonly number[], steps: readonly Step[]) {
   for (const each of steps) {
     if (each === "deliver") deliver();
     else if (each === "answer") {
-      // The broker looks, and its answer arrives one step of this kind later.
+      // The broker reads the last sequence in one step, and its response arrives in the next step of this kind.
       if (looked !== undefined) catchUp.found(looked);
       looked = looked === undefined ? lastSequence : undefined;
     } else write(each.writeTo);
@@ -73,13 +73,13 @@ describe("catching up", () => {
     );
   });
 
-  it("does not end at the last sequence of the start if a message was replaced before its turn", () => {
+  it("does not end at the initial last sequence if a message was replaced before its delivery", () => {
     const replaced: Step[] = [{ writeTo: 0 }, "deliver"];
     expect(simulate([0, 1], replaced)).toBeUndefined();
     expect(simulate([0, 1], [...replaced, "answer", "answer", "deliver"])).toEqual([]);
   });
 
-  it("ends although another message arrives before each answer", () => {
+  it("ends even if another message arrives before each response", () => {
     const contended: Step[] = [{ writeTo: 0 }, "deliver"];
     const arriving: Step[] = [
       { writeTo: 2 },
@@ -92,7 +92,7 @@ describe("catching up", () => {
     expect(simulate([0, 1], [...contended, ...arriving])).toEqual([]);
   });
 
-  it("needs no delivery in an empty stream and after the end of a stream", () => {
+  it("needs no delivery for an empty stream or after the end of a stream", () => {
     expect(createCatchUp({ from: 1, lastSequence: 0 }).state).toBe("caught up");
     expect(createCatchUp({ from: 8, lastSequence: 7 }).state).toBe("caught up");
     expect(createCatchUp({ from: 7, lastSequence: 7 }).state).toBe("behind");

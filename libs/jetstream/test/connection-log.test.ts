@@ -42,7 +42,7 @@ async function startServer(password: string, port?: number): Promise<LocalNats> 
   });
 }
 
-/** Connects as that user, and counts the failed attempts. */
+/** Connects with a password, and records the reported problems. */
 function connectWith(password: string) {
   const log = createLog();
   const problems: (string | undefined)[] = [];
@@ -57,7 +57,7 @@ function connectWith(password: string) {
 }
 
 describe("given a password that NATS rejects", () => {
-  it("logs the reason once, reports it at each attempt, and connects when it is accepted", async () => {
+  it("logs the reason once, reports it after each attempt, and connects when NATS accepts it", async () => {
     server = await startServer("another");
     const { port } = server;
     const { connecting, problems, linesOf } = connectWith("right");
@@ -72,7 +72,7 @@ describe("given a password that NATS rejects", () => {
     expect(problems.at(-1)).toBeUndefined();
   });
 
-  it("does the same when the password was changed after it had connected", async () => {
+  it("does the same if the password is changed while it is connected", async () => {
     server = await startServer("right");
     const { port } = server;
     const { connecting, problems, linesOf } = connectWith("right");

@@ -3,7 +3,7 @@ import { watchConnection } from "@halyard/jetstream";
 import { describe, expect, it } from "@jest/globals";
 import type { NatsConnection } from "@nats-io/transport-node";
 
-/** The watch of a connection, over the events that the client emits. */
+/** Events that the client emits. */
 type Event = "disconnect" | "reconnect";
 
 /** A connection whose events the test emits. */
@@ -26,7 +26,7 @@ function fakeConnection() {
   };
 }
 
-/** All sequences of up to so many events. */
+/** Returns all sequences of events up to a length. */
 function sequences(length: number): Event[][] {
   if (length === 0) return [[]];
   const shorter = sequences(length - 1);
@@ -35,7 +35,7 @@ function sequences(length: number): Event[][] {
   return [...shorter, ...events.flatMap((event) => longest.map((rest) => [event, ...rest]))];
 }
 
-/** Lets the watch process what was emitted. */
+/** Waits until the watch has processed the emitted events. */
 const processed = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("given any order of events", () => {
@@ -48,7 +48,7 @@ describe("given any order of events", () => {
     }
   });
 
-  it("ends all waiting with the next reconnect", async () => {
+  it("ends all waits with the next reconnect", async () => {
     const { signal } = new AbortController();
     for (const events of sequences(5)) {
       const { watch, emit } = fakeConnection();
@@ -65,7 +65,7 @@ describe("given any order of events", () => {
 });
 
 describe("given a disconnected connection", () => {
-  it("ends the waiting when the connection is closed or the signal is aborted", async () => {
+  it("ends waits when the connection is closed or the signal is aborted", async () => {
     const { watch, emit, close } = fakeConnection();
     emit("disconnect");
     await processed();

@@ -26,15 +26,15 @@ afterEach(async () => {
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `message ${index}`);
 
-/** Consumes until nothing waits, and stops. */
+/** Consumes until no message waits, and stops. */
 async function consumeAll(queue: Queue): Promise<void> {
   const { consumption } = await bench.consume(queue);
   await eventually(async () => (await queue.waiting()) === 0);
   await consumption.stop();
 }
 
-describe("given a stream that still holds what its consumer has acknowledged", () => {
-  it("delivers none of it again, and delivers new messages", async () => {
+describe("given a stream that still contains acknowledged messages", () => {
+  it("delivers none of them again, and delivers new messages", async () => {
     const queue = await bench.openQueue();
     await queue.publish(names(5));
     await restoreMessagesAfter(nats, queue.stream, () => consumeAll(queue));
@@ -48,7 +48,7 @@ describe("given a stream that still holds what its consumer has acknowledged", (
     expect(handled).toEqual(["new"]);
   });
 
-  it("does not count it as waiting when a service reports when keys were last used", async () => {
+  it("does not count them as waiting when a service sends times of last use", async () => {
     const { name: stream, lastSeen } = usageStream;
     await ensureUsage(bench.manager, 1);
     await bench.manager.consumers.add(stream, {
@@ -72,7 +72,7 @@ describe("given a stream that still holds what its consumer has acknowledged", (
 });
 
 describe("given a stream that ends before the position of its consumer", () => {
-  it("delivers what is published from then on", async () => {
+  it("delivers messages that are published later", async () => {
     const queue = await bench.openQueue();
     await queue.publish(names(1));
     const { handled } = await bench.consume(queue);

@@ -8,7 +8,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { createQueueBench, type QueueBench } from "./queue-bench.ts";
 
-/** Consuming a work queue while its broker is killed, away, back, silent, or back without memory. */
+/** Consumption of a work queue while its broker is killed, unavailable, restarted or silent. */
 let nats: RestartableNats;
 let bench: QueueBench;
 
@@ -23,7 +23,7 @@ afterEach(async () => {
 
 const names = Array.from({ length: 40 }, (_, index) => `message ${index}`);
 
-describe("given NATS that is killed in the middle of the work and comes back", () => {
+describe("given NATS that is killed while messages are in progress, and restarted", () => {
   it("loses no message", async () => {
     const queue = await bench.openQueue();
     await queue.publish(names);
@@ -39,20 +39,20 @@ describe("given NATS that is killed in the middle of the work and comes back", (
     await nats.kill();
     await eventually(() => !replica.consumption.isRunning());
     await nats.start();
-    // Some come twice: a killed server forgets acknowledgements that it had not written yet. Others are
-    // acknowledged and still stored (nats-server 2.9).
+    // Some are delivered twice, because a killed server loses acknowledgements that it has not written yet. Others are
+    // acknowledged but still stored (nats-server 2.9).
     await eventually(() => new Set(replica.handled).size === names.length);
     await eventually(async () => (await queue.waiting()) === 0);
     expect(new Set(replica.handled)).toEqual(new Set(names));
   });
 });
 
-describe("given a message whose work ends while NATS is away", () => {
-  it("is removed when NATS is back", async () => {
+describe("given a message whose processing ends while NATS is unavailable", () => {
+  it("is removed when NATS is available again", async () => {
     const queue = await bench.openQueue();
-    await queue.publish(["away"]);
+    await queue.publish(["once"]);
     const release = Promise.withResolvers<"done">();
-    // It cannot come a second time as long as this test takes.
+    // Longer than this test, so that the message is not delivered again.
     const bounds = { ackWaitMs: 120_000 };
     const replica = await bench.consume(queue, { ...bounds, handle: () => release.promise });
     await eventually(() => replica.handled.length === 1);
@@ -61,27 +61,27 @@ describe("given a message whose work ends while NATS is away", () => {
     release.resolve("done");
     await nats.start();
     await eventually(async () => (await queue.left()) === 0);
-    expect(replica.handled).toEqual(["away"]);
+    expect(replica.handled).toEqual(["once"]);
   });
 });
 
-describe("given NATS that is away as the consuming begins", () => {
-  it("begins when it comes, and stops in the meantime if it is told to", async () => {
+describe("given NATS that is unavailable when consumption starts", () => {
+  it("consumes when NATS is available, and can be stopped before", async () => {
     const queue = await bench.openQueue();
     await queue.publish(["waiting"]);
     await nats.kill();
     await eventually(() => bench.isUnavailable());
-    const impatient = bench.consumeOver(bench.connection, queue);
-    await impatient.consumption.stop();
+    const stopped = bench.consumeOver(bench.connection, queue);
+    await stopped.consumption.stop();
     const { handled } = bench.consumeOver(bench.connection, queue);
     await nats.start();
     await eventually(() => handled.length === 1);
-    expect(impatient.handled).toEqual([]);
+    expect(stopped.handled).toEqual([]);
   });
 });
 
-describe("given NATS that falls silent with its connections open", () => {
-  it("notices, and goes on when it speaks again", async () => {
+describe("given NATS that is silent while its connections stay open", () => {
+  it("detects the silence, and continues when NATS responds again", async () => {
     const queue = await bench.openQueue();
     const replica = await bench.consume(queue);
     nats.signal("SIGSTOP");

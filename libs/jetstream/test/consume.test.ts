@@ -6,7 +6,7 @@ import { publishDeadLetter } from "../src/dead-letter.ts";
 import { ensureDeadLetters } from "../src/streams.ts";
 import { createQueueBench, Outage, type QueueBench } from "./queue-bench.ts";
 
-/** Consuming a work queue on a real server, by replicas that share one durable consumer. */
+/** Consumption of a work queue on a real server, by replicas that share one durable consumer. */
 let nats: TestNats;
 let bench: QueueBench;
 
@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 describe("given messages that are handled", () => {
-  it("removes each one after its work", async () => {
+  it("removes each message after it was processed", async () => {
     const queue = await bench.openQueue();
     await queue.publish(["one", "two"]);
     const { handled, count } = await bench.consume(queue);
@@ -29,7 +29,7 @@ describe("given messages that are handled", () => {
     expect(await count("halyard_queue_messages_processed_total", { outcome: "done" })).toBe(2);
   });
 
-  it("shares them among replicas, each once", async () => {
+  it("delivers each message to only one replica", async () => {
     const queue = await bench.openQueue();
     const bothAreBusy = Promise.withResolvers<"done">();
     const behaviour = { handle: () => bothAreBusy.promise, concurrency: 4 };
@@ -43,7 +43,7 @@ describe("given messages that are handled", () => {
     expect([...one.handled, ...two.handled].sort()).toEqual(names.sort());
   });
 
-  it("begins with no more than it may at once, and leaves the others to other replicas", async () => {
+  it("processes at most the configured number at a time, and leaves the rest to other replicas", async () => {
     const queue = await bench.openQueue();
     await queue.publish(["1", "2", "3", "4", "5"]);
     const release = Promise.withResolvers<"done">();
@@ -58,8 +58,8 @@ describe("given messages that are handled", () => {
   });
 });
 
-describe("given a handler that takes longer than a message may stay unacknowledged", () => {
-  /** Whether only the replica that works on it gets the message. */
+describe("given a handler that takes longer than the time-out for acknowledgements", () => {
+  /** Returns whether only the replica that processes the message receives it. */
   async function isKept(): Promise<boolean> {
     const queue = await bench.openQueue();
     await queue.publish(["long"]);
@@ -76,15 +76,15 @@ describe("given a handler that takes longer than a message may stay unacknowledg
   }
 
   it("keeps the message from the other replicas", async () => {
-    // A machine that stops this process for so long has the message go to another, as it should; once.
+    // If the machine suspends this process for the time-out, another replica correctly receives the message.
     let kept = false;
     for (let tries = 0; tries < 5 && !kept; tries += 1) kept = await isKept();
     expect(kept).toBe(true);
   });
 });
 
-describe("given a replica that dies in the middle of its work", () => {
-  it("has its messages go to another after the time for acknowledging", async () => {
+describe("given a replica that crashes while it processes a message", () => {
+  it("delivers its messages to another replica after the time-out for acknowledgements", async () => {
     const queue = await bench.openQueue();
     await queue.publish(["orphan"]);
     const bounds = { ackWaitMs: 1_000 };
@@ -106,7 +106,7 @@ describe("given a replica that dies in the middle of its work", () => {
 });
 
 describe("given a message that cannot be processed yet", () => {
-  it("delivers it again, however often, and never holds it in the process", async () => {
+  it("delivers it again without a limit, and does not keep it in the process", async () => {
     const queue = await bench.openQueue();
     await queue.publish(["early"]);
     const verdicts = Array.from({ length: 7 }, () => "later" as const);
@@ -119,36 +119,36 @@ describe("given a message that cannot be processed yet", () => {
   });
 });
 
-describe("given a message whose handling fails", () => {
-  it("waits for an outage to end, however often it strikes, and does not count it", async () => {
+describe("given a message whose handler fails", () => {
+  it("waits for the end of outages without a limit, and does not count them as faults", async () => {
     const queue = await bench.openQueue();
-    await queue.publish(["patient"]);
-    // Six outages and four faults: with a fifth fault it would be given up.
+    await queue.publish(["waiting"]);
+    // Six outages and four faults. A fifth fault would exhaust the retries.
     const errors = ["outage", "outage", "outage", "fault", "fault", "fault", "fault"]
       .concat(["outage", "outage", "outage"])
       .map((kind) => (kind === "outage" ? new Outage() : new Error("fault")));
-    const givenUp: unknown[] = [];
+    const exhausted: unknown[] = [];
     const { handled, count } = await bench.consume(queue, {
       handle: async () => {
         const error = errors.shift();
         if (error !== undefined) throw error;
         return "done";
       },
-      onRetriesExhausted: async (message) => void givenUp.push(message),
+      onRetriesExhausted: async (message) => void exhausted.push(message),
     });
     await eventually(async () => (await queue.left()) === 0);
     expect(handled).toHaveLength(11);
-    expect(givenUp).toEqual([]);
+    expect(exhausted).toEqual([]);
     expect(await count("halyard_queue_retries_total", { cause: "outage" })).toBe(6);
     expect(await count("halyard_queue_retries_total", { cause: "fault" })).toBe(4);
   });
 
-  it("gives it up after five faults, sets it aside, and goes on with those behind meanwhile", async () => {
+  it("dead-letters it after five faults, and processes later messages in the meantime", async () => {
     const queue = await bench.openQueue();
     const beforeMs = Date.now();
     await queue.publish(["broken", "behind it"]);
     const afterMs = Date.now();
-    const givenUp: unknown[] = [];
+    const exhausted: unknown[] = [];
     const { handled, count } = await bench.consume(queue, {
       concurrency: 2,
       handle: async ({ payload }) => {
@@ -156,14 +156,14 @@ describe("given a message whose handling fails", () => {
         throw new TypeError("no such flag");
       },
       onRetriesExhausted: async ({ sequence }, error) => {
-        if (givenUp.push({ sequence, error }) === 1) throw new Outage();
+        if (exhausted.push({ sequence, error }) === 1) throw new Outage();
       },
     });
     await eventually(async () => (await queue.left()) === 0);
     expect(handled.slice(0, 2).sort()).toEqual(["behind it", "broken"]);
     expect(handled.filter((name) => name === "broken")).toHaveLength(5);
-    // The first telling met an outage.
-    expect(givenUp).toEqual([
+    // The first call failed because of an outage.
+    expect(exhausted).toEqual([
       { sequence: 1, error: new TypeError("no such flag") },
       { sequence: 1, error: new TypeError("no such flag") },
     ]);
@@ -185,7 +185,7 @@ describe("given a message whose handling fails", () => {
     expect(await count("halyard_queue_messages_processed_total", { outcome: "set_aside" })).toBe(1);
   });
 
-  it("sets it aside although nobody can be told that it was given up", async () => {
+  it("dead-letters it even if its failure cannot be reported", async () => {
     const queue = await bench.openQueue();
     await queue.publish(["broken"]);
     await bench.consume(queue, {
@@ -197,8 +197,8 @@ describe("given a message whose handling fails", () => {
   });
 });
 
-describe("given a message that its handler says is impossible", () => {
-  it("sets it aside at once, with the handler's reason", async () => {
+describe("given a message that its handler rejects permanently", () => {
+  it("dead-letters it immediately, with the handler's reason", async () => {
     const queue = await bench.openQueue();
     await queue.publish(["not JSON"]);
     const { handled } = await bench.consume(queue, {
@@ -228,7 +228,7 @@ describe("given a message that its handler says is impossible", () => {
     expect(await bench.deadLetter(queue)).toMatchObject([{ payload: "impossible" }]);
   });
 
-  it("copies it once, also when it has to do so again", async () => {
+  it("stores one copy, even if it is copied again", async () => {
     const queue = await bench.openQueue();
     await queue.publish(["twice"]);
     const copyTwice = await bench.nextDelivery(queue);
@@ -241,7 +241,7 @@ describe("given a message that its handler says is impossible", () => {
     ]);
   });
 
-  it("cuts one that would not fit with its headers", async () => {
+  it("truncates a message that would not fit with its headers", async () => {
     const queue = await bench.openQueue();
     const largest = bench.connection.info?.max_payload ?? 0;
     await queue.publish(["x".repeat(largest)]);
@@ -252,7 +252,7 @@ describe("given a message that its handler says is impossible", () => {
     expect(copy?.payload.length).toBeGreaterThan(largest / 2);
   });
 
-  it("keeps such a message until the stream for it exists again", async () => {
+  it("keeps it in the queue until the dead-letter stream exists again", async () => {
     const queue = await bench.openQueue();
     const { count } = await bench.consume(queue, {
       handle: async () => ({ deadLetter: "impossible" }),
@@ -269,7 +269,7 @@ describe("given a message that its handler says is impossible", () => {
 });
 
 describe("given a stream or a consumer that disappears", () => {
-  it("makes the consumer anew and goes on", async () => {
+  it("creates the consumer again and continues", async () => {
     const queue = await bench.openQueue();
     const { handled } = await bench.consume(queue);
     await queue.publish(["before"]);
@@ -281,7 +281,7 @@ describe("given a stream or a consumer that disappears", () => {
     expect(handled).toEqual(["before", "after"]);
   });
 
-  it("does not begin a second time with what is in work and comes again", async () => {
+  it("does not process a message a second time if it is delivered again while it is in progress", async () => {
     const queue = await bench.openQueue();
     await queue.publish(["once"]);
     const release = Promise.withResolvers<"done">();
@@ -291,7 +291,7 @@ describe("given a stream or a consumer that disappears", () => {
     });
     await eventually(() => handled.length === 1);
     await bench.manager.consumers.delete(queue.stream, queue.consumer);
-    // The consumer that is made anew knows of no delivery before its own.
+    // The new consumer does not count earlier deliveries.
     await eventually(async () => (await queue.delivered()) === 1);
     await connection.flush();
     release.resolve("done");
@@ -299,7 +299,7 @@ describe("given a stream or a consumer that disappears", () => {
     expect(handled).toEqual(["once"]);
   });
 
-  it("continues with a stream that was created again, whose first message is no other's", async () => {
+  it("continues with a stream that was created again, and distinguishes messages of the same sequence", async () => {
     const queue = await bench.openQueue();
     await queue.publish(["old"]);
     const releases = new Map(["old", "new"].map((name) => [name, Promise.withResolvers<"done">()]));
@@ -311,14 +311,14 @@ describe("given a stream or a consumer that disappears", () => {
     await eventually(() => consumed.handled.length === 1);
     await bench.manager.streams.delete(queue.stream);
     await queue.create();
-    // It is shown a moment before anybody listens to its subject; what nobody took is asked for again.
+    // The stream is listed shortly before it accepts messages, so publishing is retried.
     await eventually(async () => {
       await queue.publish(["new"]);
       return true;
     });
     await eventually(() => consumed.handled.length === 2);
     releases.get("old")?.resolve("done");
-    // Whatever was said about the old message has been heard when this is answered.
+    // When the flush returns, the broker has received any acknowledgement of the old message.
     await consumed.connection.flush();
     expect(await queue.left()).toBe(1);
     releases.get("new")?.resolve("done");
@@ -327,11 +327,11 @@ describe("given a stream or a consumer that disappears", () => {
   });
 });
 
-describe("given a replica that is told to stop", () => {
-  it("lets what it works on finish and gives back what waits", async () => {
+describe("given a replica that stops", () => {
+  it("completes messages in progress and releases those that wait for a retry", async () => {
     const queue = await bench.openQueue();
     await queue.publish(["finishes", "waits"]);
-    // With a slot that is free it would ask for what it gives back.
+    // With the free slot, a replica that still requests messages would receive the released one again.
     const bounds = { ackWaitMs: 60_000, concurrency: 3 };
     const finishing = Promise.withResolvers<"done">();
     const stopping = await bench.consume(queue, {

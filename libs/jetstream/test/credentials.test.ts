@@ -30,7 +30,7 @@ describe("given a NATS server with TLS and a user", () => {
   const connect = (nats: object) =>
     connectOnce({ nats: { url: server.url, ...nats }, name: "test" });
 
-  it("connects by TLS as that user", async () => {
+  it("connects with TLS as that user", async () => {
     const connection = await connect({ ...edge, tlsCaFile: caFile });
     expect(connection.info?.tls_required).toBe(true);
     await connection.close();
@@ -52,7 +52,7 @@ describe("given a NATS server with TLS and a user", () => {
 });
 
 describe("given a NATS server without TLS", () => {
-  it("sends no password to it when an authority is configured", async () => {
+  it("receives no password if an authority is configured", async () => {
     const directory = mkdtempSync(join(tmpdir(), "halyard-nats-plain-"));
     const { caFile } = makeCertificates(directory);
     const server = await startLocalNats({
@@ -97,7 +97,7 @@ describe("given a NATS server with an nkey", () => {
   it.each([
     { file: "no seed", content: "secret" },
     { file: "the seed of an account", content: "an account's" },
-  ])("names the file when it contains $file", async ({ content }) => {
+  ])("rejects a file with $file, with the name of the file", async ({ content }) => {
     const wrong = join(directory, "wrong.nk");
     const account = Buffer.from(nkeys.createAccount().getSeed()).toString();
     writeFileSync(wrong, content === "secret" ? content : account);
@@ -164,7 +164,7 @@ describe("given a NATS server with accounts", () => {
     await connection.close();
   });
 
-  it("names a file that contains no credentials", async () => {
+  it("rejects a file without credentials, with the name of the file", async () => {
     const empty = join(directory, "empty.creds");
     writeFileSync(empty, "");
     const nats = { url: server.url, credentialsFile: empty };
@@ -174,7 +174,7 @@ describe("given a NATS server with accounts", () => {
 
 type KeyPair = ReturnType<typeof nkeys.createUser>;
 
-/** Signs claims as nsc does. */
+/** Signs claims like nsc. */
 function jwt(issuer: KeyPair, subject: string, nats: object): string {
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const claims = {
@@ -190,7 +190,7 @@ function jwt(issuer: KeyPair, subject: string, nats: object): string {
 }
 
 describe("given a NATS server that verifies client certificates", () => {
-  it("connects with a certificate and its key, and not without", async () => {
+  it("accepts a connection with a certificate and its key, and rejects one without", async () => {
     const directory = mkdtempSync(join(tmpdir(), "halyard-nats-mutual-"));
     const { caFile, certFile, keyFile } = makeCertificates(directory);
     const server = await startLocalNats({

@@ -44,7 +44,7 @@ function readWhole(...entries: SnapshotEntry[]): void {
 }
 
 describe("the rows of a deleted project", () => {
-  it("are removed when its deletion arrives, and once more a minute later", async () => {
+  it("are removed when its deletion arrives, and again a minute later", async () => {
     scopes.apply(deletion("one"));
     await pass(0);
     expect(removed).toEqual([["one"]]);
@@ -52,7 +52,7 @@ describe("the rows of a deleted project", () => {
     expect(removed).toEqual([["one"], ["one"]]);
   });
 
-  it("stay while no leader runs, and are removed after its first write if the next read finds the deletion too", async () => {
+  it("stay without a leader, and are removed after its first write if a read finds the deletion again", async () => {
     readWhole(deletion("restored"), deletion("gone"));
     await pass(3_600);
     expect(removed).toEqual([]);
@@ -68,7 +68,7 @@ describe("the rows of a deleted project", () => {
     expect(removed).toEqual([["gone"]]);
   });
 
-  it("stay while the snapshot is being rebuilt", async () => {
+  it("stay while the snapshot is rebuilt", async () => {
     revision = undefined;
     scopes.apply(deletion("one"));
     await pass(10);
@@ -92,7 +92,7 @@ describe("the rows of a deleted project", () => {
     expect(removed).toEqual([["one"]]);
   });
 
-  it("are nothing of an entry that is no deletion, or of another kind", async () => {
+  it("are not removed because of the deletion of another kind", async () => {
     scopes.apply({
       address: { kind: "environment", organizationId: "o", environmentId: "e" },
       value: { deleted: true, version: 2, committed_at: new Date().toISOString() },

@@ -7,7 +7,7 @@ const flag = (version: number) => ({ version, project_id: "project" }) as FlagEn
 const deletion = (version: number): Tombstone => ({ deleted: true, version, committed_at: "" });
 
 describe("the index of flags", () => {
-  it("contains the flags that exist, and the project of their environment", () => {
+  it("contains the existing flags, and the project of their environment", () => {
     const index = createFlagIndex();
     expect(index.statusOf(address)).toBe("unknown");
     expect(index.apply(address, flag(1))).toBe(true);
@@ -17,7 +17,7 @@ describe("the index of flags", () => {
     expect(index.hasFlag("flag")).toBe(true);
   });
 
-  it("keeps a deletion when an older entry arrives late", () => {
+  it("keeps a deletion when an older entry arrives", () => {
     const index = createFlagIndex();
     expect(index.apply(address, deletion(2))).toBe(true);
     expect(index.apply(address, flag(1))).toBe(false);

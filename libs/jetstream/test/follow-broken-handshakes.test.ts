@@ -8,7 +8,7 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { type HandshakeProxy, startHandshakeProxy } from "./handshake-proxy.ts";
 
-/** Following the snapshot over a connection whose handshakes fail. */
+/** A follower of the snapshot whose connection has failing handshakes. */
 let nats: TestNats;
 let proxy: HandshakeProxy;
 let direct: NatsConnection;
@@ -39,7 +39,7 @@ async function writeSnapshot(): Promise<string> {
 }
 
 describe("given handshakes that fail between INFO and PONG", () => {
-  it("follows the snapshot again after the first handshake that succeeds", async () => {
+  it("follows the snapshot again after the first successful handshake", async () => {
     const epochs: string[] = [];
     const first = await writeSnapshot();
     const followed = followSnapshot({
@@ -56,7 +56,7 @@ describe("given handshakes that fail between INFO and PONG", () => {
     });
     await followed.ready;
     proxy.breakHandshakes();
-    // The client gives up the first broken handshake after its time-out.
+    // The client abandons the first broken handshake after its time-out.
     await eventually(() => proxy.broken() >= 2);
     expect(followed.isCurrent()).toBe(false);
     const second = await writeSnapshot();

@@ -7,7 +7,7 @@ import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jet
 import { type NatsConnection, TimeoutError } from "@nats-io/transport-node";
 import { pino } from "pino";
 
-/** Following a bucket on a real server, whose answers to single questions fail when a test wants it. */
+/** A follower of a bucket on a real server. Tests can make single requests fail. */
 let nats: TestNats;
 let connection: NatsConnection;
 let manager: JetStreamManager;
@@ -33,15 +33,15 @@ async function put(key: string): Promise<void> {
   await jetstream(connection).publish(quotaBucket.subjectPrefix + key, "value");
 }
 
-/** The connection, with a say in what is asked over it: a failure, or else the real broker answers. */
-function withQuestions(onQuestion: (subject: string) => Error | undefined): NatsConnection {
+/** Returns a connection whose requests fail with the result of `onRequest`. Without a result, they reach the broker. */
+function withRequests(onRequest: (subject: string) => Error | undefined): NatsConnection {
   return new Proxy(connection, {
     get(target, name) {
       const member = Reflect.get(target, name);
       if (typeof member !== "function") return member;
       if (name !== "request") return member.bind(target);
       return (subject: string, ...rest: []) => {
-        const failure = onQuestion(subject);
+        const failure = onRequest(subject);
         return failure ? Promise.reject(failure) : member.call(target, subject, ...rest);
       };
     },
@@ -81,19 +81,19 @@ function follow(over: NatsConnection) {
   return { seen, isCurrent: followed.isCurrent };
 }
 
-describe("given a broker that for a while does not answer what the bucket is", () => {
-  it("goes on with the same reading, and still notices later that the bucket was made anew", async () => {
-    const silence = { isOn: false, questions: 0 };
+describe("given a broker that temporarily does not return the identity of the bucket", () => {
+  it("continues the same read, and later still detects that the bucket was created again", async () => {
+    const silence = { isOn: false, requests: 0 };
     const { seen, isCurrent } = follow(
-      withQuestions((subject) => {
+      withRequests((subject) => {
         if (!silence.isOn || !subject.includes("STREAM.INFO")) return undefined;
-        silence.questions += 1;
+        silence.requests += 1;
         return new TimeoutError();
       }),
     );
     await eventually(isCurrent);
     silence.isOn = true;
-    await eventually(() => silence.questions >= 2);
+    await eventually(() => silence.requests >= 2);
     expect(isCurrent()).toBe(true);
     const key = randomUUID();
     await put(key);
@@ -117,7 +117,7 @@ describe("given a broker that creates a consumer after the time-out", () => {
 });
 
 describe("given a bucket", () => {
-  it("hands over what it holds and then what comes, each once", async () => {
+  it("delivers its existing entries and then each new one, each once", async () => {
     await put("first");
     const { seen, isCurrent } = follow(connection);
     await eventually(isCurrent);
@@ -126,10 +126,10 @@ describe("given a bucket", () => {
     expect(seen.keys).toEqual(["first", "second"]);
   });
 
-  it("can be stopped while it begins", async () => {
+  it("can be stopped while the read starts", async () => {
     let stopped: Promise<void> | undefined;
     follow(
-      withQuestions((subject) => {
+      withRequests((subject) => {
         if (subject.includes("CONSUMER.CREATE")) stopped ??= followed?.stop();
         return undefined;
       }),

@@ -26,10 +26,10 @@ import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jet
 import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
 
-/** Following the snapshot on a real server, over everything that can happen to the bucket. */
+/** A follower of the snapshot on a real server, and changes of the bucket. */
 let nats: TestNats;
 let connection: NatsConnection;
-/** The writer's own connection, because a message that is published during a reconnect is lost. */
+/** A separate connection of the writer, because a message that is published during a reconnect is lost. */
 let writer: NatsConnection;
 let manager: JetStreamManager;
 let lastSequence = 0;
@@ -121,18 +121,18 @@ function follow(
 }
 
 describe("given a snapshot whose entry `complete` is not genuine", () => {
-  it("waits, and reads the snapshot under a genuine one", async () => {
+  it("waits, and reads the snapshot when the entry is genuine", async () => {
     await openBucket();
     await putFlag(flag(1));
     await complete();
-    const asked: (string | undefined)[] = [];
+    const signers: (string | undefined)[] = [];
     const { reads, followed } = follow(everythingFilter, undefined, ({ signed_by }) => {
-      asked.push(signed_by);
+      signers.push(signed_by);
       return signed_by === "known";
     });
-    await eventually(() => asked.length > 1);
-    await put(completeKey, { epoch: randomUUID(), signed_by: "strange" });
-    await eventually(() => asked.at(-1) === "strange");
+    await eventually(() => signers.length > 1);
+    await put(completeKey, { epoch: randomUUID(), signed_by: "unknown" });
+    await eventually(() => signers.at(-1) === "unknown");
     expect(reads).toEqual([]);
     const epoch = randomUUID();
     await put(completeKey, { epoch, signed_by: "known" });
@@ -149,7 +149,7 @@ describe("given a snapshot whose entry `complete` is not genuine", () => {
       ({ signed_by }) => signed_by === "known",
     );
     await followed.ready;
-    await put(completeKey, { epoch: randomUUID(), signed_by: "strange" });
+    await put(completeKey, { epoch: randomUUID(), signed_by: "unknown" });
     await eventually(() => !followed.isCurrent());
     await putFlag(flag(1));
     await put(completeKey, { epoch: randomUUID(), signed_by: "known" });
@@ -160,7 +160,7 @@ describe("given a snapshot whose entry `complete` is not genuine", () => {
 });
 
 describe("given a complete snapshot", () => {
-  it("hands over all entries as one whole, then each change", async () => {
+  it("delivers all entries together, then each change", async () => {
     await openBucket();
     const [one, two] = [flag(1), flag(1)];
     await putFlag(one);
@@ -176,7 +176,7 @@ describe("given a complete snapshot", () => {
     expect(applied[0]?.value).toMatchObject({ flag_id: one.flag_id, version: 2 });
   });
 
-  it("names the revision after the full read, and after each message, also an invalid one", async () => {
+  it("reports the revision after the full read, and after each message, even an invalid one", async () => {
     await openBucket();
     await putFlag(flag(1));
     const epoch = randomUUID();
@@ -191,7 +191,7 @@ describe("given a complete snapshot", () => {
     expect(reached.map((each) => each.revision - revision)).toEqual([0, 1, 2]);
   });
 
-  it("does not require the broker to look at every subject", async () => {
+  it("does not make the broker examine every subject", async () => {
     await openBucket();
     await complete();
     const { followed } = follow();
@@ -201,7 +201,7 @@ describe("given a complete snapshot", () => {
     expect(consumer?.config).not.toHaveProperty("filter_subject");
   });
 
-  it("reads only what its filter asks for", async () => {
+  it("reads only the entries of its filter", async () => {
     await openBucket();
     await putFlag(flag(1));
     await complete();
@@ -210,7 +210,7 @@ describe("given a complete snapshot", () => {
     expect(reads).toMatchObject([{ entries: [] }]);
   });
 
-  it("leaves out what does not fit its schema and goes on with the rest", async () => {
+  it("ignores entries that do not fit their schema", async () => {
     await openBucket();
     const good = flag(1);
     const bad = `${organizationId}.flag.${environmentId}.${randomUUID()}`;
@@ -225,10 +225,10 @@ describe("given a complete snapshot", () => {
   });
 });
 
-describe("given a snapshot that is written to all the time", () => {
-  it("is current all the same, at every start, and has every entry", async () => {
+describe("given a snapshot with continuous writes", () => {
+  it("becomes current at every start, and has every entry", async () => {
     await openBucket();
-    // More than the broker sends without a confirmation, so that entries are replaced before their turn.
+    // More than the broker sends without flow control, so that entries are replaced before their delivery.
     const flags = Array.from({ length: 2_000 }, () => ({ ...flag(1), key: "k".repeat(3_000) }));
     for (const each of flags) await putFlag(each);
     await complete();
@@ -251,13 +251,13 @@ describe("given a snapshot that is written to all the time", () => {
     }
     isWriting = false;
     await writing;
-    // Each start met further writes.
+    // There were more writes at each start.
     expect(new Set(revisions).size).toBe(revisions.length);
   });
 });
 
 describe("given a reader that was current before an interruption", () => {
-  /** More than a resumed reading repeats. */
+  /** More entries than a resumed read repeats. */
   const manyFlags = Array.from({ length: 2 * snapshotBatchEntries }, () => flag(1));
   const epoch = randomUUID();
 
@@ -283,7 +283,7 @@ describe("given a reader that was current before an interruption", () => {
     await eventually(() => followed.isCurrent());
   }
 
-  it("reads what it missed, and repeats no more than the relay's last batch", async () => {
+  it("reads the missed entries, and repeats at most the relay's last batch", async () => {
     await openFullBucket();
     const { reads, applied, reached, followed } = follow();
     await followed.ready;
@@ -295,7 +295,7 @@ describe("given a reader that was current before an interruption", () => {
     expect(reached.at(-1)).toEqual({ epoch, revision: lastSequence });
   });
 
-  it("reads everything under a new epoch in the same bucket", async () => {
+  it("reads everything if the same bucket has a new epoch", async () => {
     await openFullBucket();
     const { reads, followed } = follow();
     await followed.ready;
@@ -319,7 +319,7 @@ describe("given a reader that was current before an interruption", () => {
     expect(applied.at(-1)?.value).toEqual(missed);
   });
 
-  it("reads everything when the stream has lost messages that the state contains", async () => {
+  it("reads everything if the stream has lost messages that the state contains", async () => {
     await openFullBucket();
     const held = { epoch, revision: lastSequence + 1, currentAtMs: Date.now() };
     const { reads, followed } = follow(everythingFilter, held);
@@ -329,7 +329,7 @@ describe("given a reader that was current before an interruption", () => {
 });
 
 describe("given a replica that has not applied the purge of a rebuild", () => {
-  it("leaves out entries before the first sequence of the epoch", async () => {
+  it("ignores entries before the first sequence of the epoch", async () => {
     await openBucket();
     const [removed, kept] = [flag(1), flag(1)];
     await putFlag(removed);
@@ -341,7 +341,7 @@ describe("given a replica that has not applied the purge of a rebuild", () => {
     expect(reached[0]?.revision).toBe(lastSequence);
   });
 
-  it("leaves them out of a resumed reading too", async () => {
+  it("ignores them in a resumed read too", async () => {
     await openBucket();
     const [removed, kept] = [flag(1), flag(1)];
     await putFlag(removed);
@@ -382,8 +382,8 @@ describe("given entries that are written while the identity of the stream is rea
   });
 });
 
-describe("given a snapshot that is not complete", () => {
-  it("hands over nothing until it is", async () => {
+describe("given an incomplete snapshot", () => {
+  it("delivers nothing until it is complete", async () => {
     await openBucket();
     await putFlag(flag(1));
     const { reads, followed } = follow();
@@ -397,7 +397,7 @@ describe("given a snapshot that is not complete", () => {
 });
 
 describe("given a snapshot whose epoch changes while it is read", () => {
-  it("discards the read, and reads everything under the new epoch", async () => {
+  it("discards the read, and reads everything of the new epoch", async () => {
     await openBucket();
     await putFlag(flag(1));
     await complete();
@@ -411,7 +411,7 @@ describe("given a snapshot whose epoch changes while it is read", () => {
   });
 });
 
-/** Delays the second read of the entry `complete` until something was done. */
+/** Delays the second read of the entry `complete` until `act` has completed. */
 function beforeSecondDirectGet(act: () => Promise<void>) {
   const request = connection.request.bind(connection);
   let directGets = 0;
@@ -423,8 +423,8 @@ function beforeSecondDirectGet(act: () => Promise<void>) {
   return { isSent: () => directGets >= 2, restore: () => spy.mockRestore() };
 }
 
-describe("given a snapshot that is deleted and written anew", () => {
-  it("hands over the new one as a whole", async () => {
+describe("given a snapshot that is deleted and written again", () => {
+  it("delivers all entries of the new one together", async () => {
     await openBucket();
     await putFlag(flag(1));
     await complete();
@@ -439,7 +439,7 @@ describe("given a snapshot that is deleted and written anew", () => {
     expect(reads[1]).toMatchObject({ epoch, entries: [{ value: survivor }] });
   });
 
-  it("is not current while it is gone", async () => {
+  it("is not current while the snapshot does not exist", async () => {
     await openBucket();
     await complete();
     const { followed } = follow();
@@ -450,7 +450,7 @@ describe("given a snapshot that is deleted and written anew", () => {
 });
 
 describe("given writers that do not know the end of the stream", () => {
-  it("refuses the whole batch of the one who comes second", async () => {
+  it("rejects the whole batch of the second writer", async () => {
     await openBucket();
     const client = jetstream(writer);
     const batch = (name: string) =>

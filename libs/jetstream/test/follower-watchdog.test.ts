@@ -7,7 +7,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 
-/** The watchdog of a follower that waits for an answer that never arrives. */
+/** The watchdog of a follower that waits for a response that never arrives. */
 let nats: TestNats;
 let connection: NatsConnection;
 let followed: FollowedStream | undefined;
@@ -27,7 +27,7 @@ afterAll(async () => {
   await nats?.stop();
 });
 
-/** Follows with a source whose first answers never arrive. */
+/** Follows a source whose first responses never arrive. */
 function follow({ unanswered }: { unanswered: number }) {
   const asked = { times: 0, reads: 0 };
   followed = followStream({
@@ -72,7 +72,7 @@ describe("given a follower that makes no progress while NATS is connected", () =
     expect(asked.reads).toBe(1);
   });
 
-  it("stops without waiting for the answer", async () => {
+  it("stops without waiting for the response", async () => {
     const { asked, stop } = follow({ unanswered: Number.POSITIVE_INFINITY });
     await eventually(() => asked.times === 1);
     await stop();
@@ -81,7 +81,7 @@ describe("given a follower that makes no progress while NATS is connected", () =
 });
 
 describe("given a follower that is current", () => {
-  it("leaves it alone", async () => {
+  it("does not restart it", async () => {
     const { isCurrent, asked } = follow({ unanswered: 0 });
     await eventually(isCurrent);
     const restarts = await metric("halyard_follower_restarts_total");

@@ -23,8 +23,8 @@ import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
 import { ensureSnapshot, ensureStreams, readStream } from "../src/index.ts";
 
 /**
- * Attacks by a process that has the password of one NATS user. The users that may do something are listed
- * here a second time, so that a wider right is noticed.
+ * Attacks by a process with the password of one NATS user. The rights are listed here a second time, so that an
+ * extended right makes a test fail.
  */
 const services = natsUsers.filter((user) => user !== "operator");
 type Service = (typeof services)[number];
@@ -52,7 +52,7 @@ afterAll(async () => {
 
 const as = (service: Service) => connections.get(service) as NatsConnection;
 
-/** The server reports a denied operation before it answers the flush. */
+/** Returns the denied subjects. The server reports a denied operation before it responds to the flush. */
 async function denials(
   connection: NatsConnection,
   work: () => void | Promise<void>,
@@ -71,7 +71,7 @@ async function denials(
   return denied;
 }
 
-/** The services that may publish to a subject. */
+/** Returns the services that may publish to a subject. */
 async function publishersTo(subject: string): Promise<Service[]> {
   const allowed: Service[] = [];
   for (const service of services) {
@@ -153,7 +153,7 @@ describe("a NATS user", () => {
   });
 
   it.each(services.map((service) => `_INBOX.${service}.1`))(
-    "sends no forged reply to %s",
+    "cannot send a forged reply to %s",
     async (subject) => {
       expect(await publishersTo(subject)).toEqual([]);
     },
@@ -204,7 +204,7 @@ describe("a NATS user", () => {
     ["ACCOUNT.INFO", []],
     ["SERVER.REMOVE", []],
   ])("sends the request %s only as %j", async (request, requesters) => {
-    // An empty request is invalid, so it changes nothing where it is allowed.
+    // The request is invalid, so an allowed request changes nothing.
     const allowed: Service[] = [];
     for (const service of services) {
       const subject = `$JS.API.${request}`;
@@ -240,11 +240,11 @@ describe("an edge", () => {
   });
 });
 
-describe("what rights cannot prevent", () => {
+describe("an attack that rights cannot prevent", () => {
   const complete = `${snapshotBucket.subjectPrefix}complete`;
   const target = `${snapshotBucket.subjectPrefix}organization.key.id`;
 
-  it("has JetStream store a reply to an edge under a foreign subject", async () => {
+  it("makes JetStream store a reply to an edge under another subject", async () => {
     const manager = await jetstreamManager(operator);
     const entry = JSON.stringify({ epoch: "any" });
     await jetstream(operator).publish(complete, entry);

@@ -23,7 +23,6 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 
-/** Queues of a test's own, and replicas that consume them, each with a connection of its own. */
 export class Outage extends Error {
   override name = "Outage";
 }
@@ -34,11 +33,11 @@ export type Queue = {
   consumer: string;
   create(): Promise<void>;
   publish(payloads: readonly string[]): Promise<void>;
-  /** How many messages are in the queue. */
+  /** Returns the number of messages in the stream. */
   left(): Promise<number>;
-  /** How many deliveries there were, repeated ones too. */
+  /** Returns the number of deliveries, including repeated ones. */
   delivered(): Promise<number>;
-  /** How many messages somebody has still to take care of, as far as the consumer knows. */
+  /** Returns the number of unacknowledged messages, according to the consumer. */
   waiting(): Promise<number>;
 };
 
@@ -59,9 +58,10 @@ export type QueueBench = Awaited<ReturnType<typeof createQueueBench>>;
 
 const logger = pino({ level: "silent" });
 
+/** Creates a bench with separate queues for each test, and replicas that consume them, each with its own connection. */
 export async function createQueueBench(url: string) {
   const connection = await connectNats({ nats: { url }, name: "test", logger });
-  // What is asked of a server that is just coming back gets no answer, and is asked again.
+  // A server that is starting does not respond. The time-out is short, because tests retry.
   const manager = await jetstreamManager(connection, { timeout: 2_000 });
   const client = jetstream(connection);
   const replicas: Replica[] = [];
@@ -87,7 +87,7 @@ export async function createQueueBench(url: string) {
     return replica;
   }
 
-  /** Starts a replica with a connection of its own; resolves when it consumes. */
+  /** Starts a replica with its own connection, and resolves when it consumes. */
   async function consume(queue: Queue, behaviour: Behaviour = {}): Promise<Replica> {
     const own = await connectNats({ nats: { url }, name: "replica", logger });
     const replica = consumeOver(own, queue, behaviour);
@@ -169,7 +169,7 @@ function startReplica(connection: NatsConnection, queue: Queue, behaviour: Behav
   return { consumption, connection, handled, messages, count };
 }
 
-/** What was set aside of a queue. */
+/** Returns the dead letters of a queue. */
 async function readDeadLetters(client: JetStreamClient, queue: Queue) {
   const manager = await client.jetstreamManager(false);
   const info = await manager.consumers.add(deadLetterStream.name, {
@@ -191,7 +191,7 @@ async function readDeadLetters(client: JetStreamClient, queue: Queue) {
   return copies;
 }
 
-/** Takes the next message of a queue and says nothing about it. */
+/** Returns the next message of a queue without acknowledging it. */
 async function nextDelivery(
   client: JetStreamClient,
   manager: JetStreamManager,

@@ -19,8 +19,8 @@ afterEach(async () => {
   await nats.stop();
 });
 
-describe("given a broker that falls silent with its connections open", () => {
-  it("ends the reading because heartbeats are missing", async () => {
+describe("given a broker that is silent while its connections stay open", () => {
+  it("ends the read because heartbeats are missing", async () => {
     const manager = await jetstreamManager(connection);
     await ensureQuota(manager, 1);
     const reading = await readStream({

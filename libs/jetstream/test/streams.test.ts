@@ -36,8 +36,8 @@ afterAll(async () => {
   await nats.stop();
 });
 
-describe("given a stream that several processes make at the same moment", () => {
-  it("is there for all of them, and one and the same", async () => {
+describe("given a stream that several processes create at the same time", () => {
+  it("is created once, without an error in any process", async () => {
     for (let round = 0; round < rounds; round += 1) {
       await Promise.all(managers.map((manager) => ensureLeases(manager, 1)));
       expect(await managers[0]?.streams.delete(leasesBucket.streamName)).toBe(true);
@@ -54,7 +54,7 @@ describe("given a stream that an earlier release created with fewer subjects", (
     await deleteStream(manager(), name);
   });
 
-  it("takes events with the new subjects, and keeps its messages and its other settings", async () => {
+  it("accepts events with the new subjects, and keeps its messages and other settings", async () => {
     const [first, ...added] = flagEventsStream.subjects;
     const changed = { max_bytes: 1_000_000, max_age: 3_600_000_000_000, description: "ours" };
     await manager().streams.add({ name, subjects: [first, "flag.imported"], ...changed });
@@ -78,13 +78,13 @@ describe("given a stream that an earlier release created with fewer subjects", (
     [["*.*"], ["*.*"]],
     [["flag.>"], ["flag.>", "flag_state.updated"]],
     [["flag.*.>"], ["flag.*.>", ...flagEventsStream.subjects]],
-  ])("with %j has %j", async (subjects, expected) => {
+  ])("with the subjects %j gets the subjects %j", async (subjects, expected) => {
     await manager().streams.add({ name, subjects });
     await ensureFlagEvents(manager(), 1);
     expect(await subjectsOf()).toEqual(expected);
   });
 
-  it("has all subjects when several processes add them at the same moment", async () => {
+  it("has all subjects after several processes added them at the same time", async () => {
     await manager().streams.add({ name, subjects: ["flag.created"] });
     await Promise.all(managers.map((each) => ensureFlagEvents(each, 1)));
     expect(new Set(await subjectsOf())).toEqual(new Set(flagEventsStream.subjects));

@@ -7,18 +7,18 @@ export type ExitStatus = { code: number | null; signal: NodeJS.Signals | null };
 export type BackgroundProcess = {
   pid: number;
   logFile: string;
-  /** Settles when the process has ended, for whatever reason; never rejects. */
+  /** Resolves when the process has ended, for any reason; never rejects. */
   exited: Promise<ExitStatus>;
   hasExited(): boolean;
-  /** Sends the signals one after another, each given its time, and waits until the process has ended. */
+  /** Sends the signals one after another, with a time-out for each, and waits until the process has ended. */
   stop(): Promise<ExitStatus>;
 };
 
 export type StopStep = { signal: NodeJS.Signals; timeoutMs: number };
 
 /**
- * Starts a server whose output goes to a log file. It gets a process group of its own, so that a
- * Ctrl-C in the terminal reaches only the launcher, which then stops everything in its order.
+ * Starts a server whose output goes to a log file. The server has its own process group, so that Ctrl-C in the terminal
+ * reaches only the launcher, which then stops all processes in order.
  */
 export async function startBackgroundProcess(options: {
   command: string;
@@ -28,7 +28,7 @@ export async function startBackgroundProcess(options: {
   environment: NodeJS.ProcessEnv;
   stopSteps: StopStep[];
   user?: { uid: number; gid: number } | undefined;
-  /** Opens a channel to the process and hears what it sends; it closes when the launcher ends. */
+  /** Opens a channel to the process and receives its messages. The channel closes when the launcher ends. */
   onMessage?: (message: unknown) => void;
 }): Promise<BackgroundProcess> {
   keepPreviousLog(options.logFile);
@@ -50,7 +50,7 @@ export async function startBackgroundProcess(options: {
   }
 }
 
-/** One earlier log is kept: the one that tells why the last run ended. */
+/** Keeps the log of the previous run, which may contain the reason for its end. */
 function keepPreviousLog(logFile: string): void {
   try {
     renameSync(logFile, `${logFile}.1`);
@@ -59,12 +59,12 @@ function keepPreviousLog(logFile: string): void {
   }
 }
 
-/** How a process ended; never rejects. */
+/** Returns a promise of a process's exit status, which never rejects. */
 export function exitOf(child: ChildProcess): Promise<ExitStatus> {
   return new Promise((resolve) => {
     child.once("exit", (code, signal) => resolve({ code, signal }));
     child.once("error", () => {
-      // Without a process id it never ran, and "exit" will not come.
+      // A process without an id never ran, and emits no "exit".
       if (child.pid === undefined) resolve({ code: null, signal: null });
     });
   });
@@ -100,7 +100,7 @@ function describe(
   };
 }
 
-/** Waits for the promise, but not longer than the time given. */
+/** Waits for the promise, at most for the given time. */
 export async function settledWithin(promise: Promise<unknown>, timeoutMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => {

@@ -1,12 +1,12 @@
-/** Directories of programs that Debian keeps off an ordinary user's path, though everyone may run them. */
+/** Directories of programs that all users may run, but that are not on the default PATH of ordinary users. */
 const SYSTEM_PROGRAM_DIRECTORIES = "/usr/local/sbin:/usr/sbin:/opt/homebrew/bin";
 
-/** Where programs are looked for when a caller names no search path of its own. */
+/** Returns the default search path for programs. */
 export function programSearchPath(): string {
   return `${process.env.PATH ?? "/usr/local/bin:/usr/bin:/bin"}:${SYSTEM_PROGRAM_DIRECTORIES}`;
 }
 
-/** The environment that apt-get gets: a proxy set for the user counts, the language does not. */
+/** Returns the environment for apt-get, with the user's proxy settings but without the user's language. */
 export function packageToolEnvironment(): NodeJS.ProcessEnv {
   return { ...process.env, LC_ALL: "C", DEBIAN_FRONTEND: "noninteractive" };
 }

@@ -7,7 +7,7 @@ import { hasCode, lastErrorLine } from "./files.ts";
 import { locateProgram } from "./programs.ts";
 import { runsAsRoot } from "./system-user.ts";
 
-/** A slow mirror may take a while for its lists, but a hanging one must not hang the start. */
+/** Time-out of apt-get. A slow mirror needs minutes for its lists, but a mirror that hangs must not block the start. */
 const FETCH_TIMEOUT_MS = 180_000;
 const TOOL_OUTPUT_BYTES = 4 * 1024 * 1024;
 
@@ -18,20 +18,20 @@ type Fetch = {
   onStep?: (text: string) => void;
 };
 
-/** apt-get is missing, or it and dpkg-deb could not get the package. */
+/** apt-get or dpkg-deb is missing or failed. */
 export class DebianPackageError extends Error {
   override name = "DebianPackageError";
 }
 
 /**
- * Fetches a package of Debian or Ubuntu and unpacks it into `directory`. Everything that apt-get
- * writes is led to a private directory, so neither root nor a change to the system is needed. Each
- * of several starts at once works in a directory of its own, and the first to finish is renamed.
+ * Fetches a package of Debian or Ubuntu and unpacks it into `directory`. apt-get writes only to a private directory, so
+ * it needs no root rights and changes nothing in the system. Concurrent starts work in separate directories, and the
+ * first to finish renames its own to `directory`.
  */
 export async function fetchDebianPackage(name: string, fetch: Fetch): Promise<void> {
   const tools = locateDebianTools(fetch.searchPath);
   if (tools === undefined) {
-    throw new DebianPackageError("there is no apt-get or no dpkg-deb on this machine");
+    throw new DebianPackageError("apt-get or dpkg-deb is not installed");
   }
   mkdirSync(fetch.cacheDir, { recursive: true });
   const workshop = mkdtempSync(join(fetch.cacheDir, `${name}-`));
@@ -39,7 +39,8 @@ export async function fetchDebianPackage(name: string, fetch: Fetch): Promise<vo
     fetch.onStep?.(`fetching ${name} with apt-get, into ${fetch.cacheDir} only`);
     await download(name, { tools, workshop, onStep: fetch.onStep });
     const archive = readdirSync(workshop).find((file) => file.endsWith(".deb"));
-    if (archive === undefined) throw new DebianPackageError(`apt-get brought no package ${name}`);
+    if (archive === undefined)
+      throw new DebianPackageError(`apt-get downloaded no package ${name}`);
     const unpacked = join(workshop, "unpacked");
     await run(tools.dpkgDeb, ["-x", join(workshop, archive), unpacked], workshop);
     putInPlace(unpacked, fetch.directory);
@@ -50,7 +51,7 @@ export async function fetchDebianPackage(name: string, fetch: Fetch): Promise<vo
 
 type Tools = { aptGet: string; dpkgDeb: string };
 
-/** Returns the tools that fetch and unpack packages of Debian, or undefined where one is missing. */
+/** Returns the tools that fetch and unpack packages of Debian; undefined if one is missing. */
 export function locateDebianTools(searchPath: string): Tools | undefined {
   const aptGet = locateProgram("apt-get", searchPath);
   const dpkgDeb = locateProgram("dpkg-deb", searchPath);
@@ -67,7 +68,7 @@ async function download(
   const settings = [
     `Dir::Cache=${join(workshop, "cache")}`,
     "Debug::NoLocking=true",
-    // apt's own unprivileged user could not write into the private directory.
+    // The unprivileged user of apt could not write to the private directory.
     ...(runsAsRoot() ? ["APT::Sandbox::User=root"] : []),
   ];
   const privateLists = [`Dir::State::Lists=${join(workshop, "lists")}`, "Acquire::Languages=none"];
@@ -75,7 +76,7 @@ async function download(
     await run(tools.aptGet, ["download", name, ...asOptions(settings)], workshop);
   } catch (error) {
     if (!(error instanceof DebianPackageError)) throw error;
-    // The system's package lists are missing or too old, so private ones are fetched first.
+    // The system's package lists may be missing or too old, so private ones are fetched.
     job.onStep?.("fetching the package lists");
     const all = asOptions([...settings, ...privateLists]);
     await run(tools.aptGet, ["update", ...all], workshop);
@@ -104,7 +105,7 @@ function putInPlace(unpacked: string, directory: string): void {
   try {
     renameSync(unpacked, directory);
   } catch (error) {
-    // Another start has put the same package there first.
+    // Another start has installed the same package first.
     if (!hasCode(error, "ENOTEMPTY", "EEXIST")) throw error;
   }
 }

@@ -1,19 +1,19 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { StartError } from "./start-error.ts";
 
-/** How long an earlier server may take to end, for instance after its launcher was killed. */
+/** Time for an earlier server to end, for example after its launcher was killed. */
 const timeoutMs = 15_000;
 const pollIntervalMs = 50;
 
 /**
- * Waits until no process of an earlier start works on the data.
+ * Waits until no process of an earlier start uses the data.
  *
- * @throws StartError if one still does after 15 seconds; the message contains the command that stops it
+ * @throws StartError if a process still uses it after 15 seconds; the message contains the command that stops it
  */
 export async function awaitEarlierServer(options: {
   name: string;
   dataDir: string;
-  /** Returns the ids of the processes that work on the data. */
+  /** Returns the ids of the processes that use the data. */
   find: () => number[];
   stopCommand: string;
   onStep: (text: string) => void;
@@ -28,7 +28,7 @@ export async function awaitEarlierServer(options: {
   while (pids.length > 0) {
     if (Date.now() > deadline) {
       throw new StartError(
-        `Another ${name} (process ${pids[0]}) works on ${dataDir}. ` +
+        `Another ${name} (process ${pids[0]}) uses ${dataDir}. ` +
           `Stop it with \`${options.stopCommand} ${pids[0]}\`, or choose another directory in HALYARD_HOME.`,
       );
     }

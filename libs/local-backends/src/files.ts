@@ -1,9 +1,9 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 
-/** Enough for the last few lines of any log, however long the log has become. */
+/** Number of bytes that are read for the last few lines of a log. */
 const tailBytes = 16 * 1024;
 
-/** Looks at the code alone, since an error may come from another realm, as Node's do under jest. */
+/** Returns whether an error has one of these codes. Avoids `instanceof`, because jest runs tests in another realm. */
 export function hasCode(error: unknown, ...codes: string[]): boolean {
   if (typeof error !== "object" || error === null || !("code" in error)) return false;
   return codes.includes(String(error.code));
@@ -13,7 +13,7 @@ export function readIfPresent(path: string): string | undefined {
   return unlessAbsent(() => readFileSync(path, "utf8"));
 }
 
-/** Returns what the work returns, or undefined if a file or directory that it reads does not exist. */
+/** Returns the result of the work; undefined if a file or directory that it reads does not exist. */
 export function unlessAbsent<T>(work: () => T): T | undefined {
   try {
     return work();
@@ -23,7 +23,7 @@ export function unlessAbsent<T>(work: () => T): T | undefined {
   }
 }
 
-/** Returns the last lines of a log file that are not empty; none when there is no such file. */
+/** Returns the last non-empty lines of a log file; none if the file does not exist. */
 export function readLogTail(logFile: string, lineCount: number): string[] {
   const file = unlessAbsent(() => openSync(logFile, "r"));
   if (file === undefined) return [];

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { hasCode } from "./files.ts";
 
-/** A port that was free a moment ago. Who starts a server on it must be ready to try another one. */
+/** Returns a free port. Another process may take it before the caller listens on it. Callers must be able to retry. */
 export async function findFreePort(host: string): Promise<number> {
   const server = createServer();
   server.listen({ port: 0, host, exclusive: true });
@@ -16,7 +16,7 @@ export async function findFreePort(host: string): Promise<number> {
 
 export type PortState = "free" | "taken" | "forbidden";
 
-/** Tells whether a server could listen on the port right now, and if not, why. */
+/** Returns whether a server could listen on the port now, or the reason why not. */
 export async function portState(options: { host: string; port: number }): Promise<PortState> {
   const server = createServer();
   return new Promise((resolve, reject) => {

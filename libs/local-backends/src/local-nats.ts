@@ -17,10 +17,10 @@ import { StartError } from "./start-error.ts";
 
 const HOST = "127.0.0.1";
 
-/** The largest message: a snapshot entry holds at most what one HTTP body of 1 MiB brought. */
+/** Maximum size of a message. A snapshot entry contains at most the content of one HTTP body of 1 MiB. */
 const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
 
-/** Reading back large streams takes a while; a healthy start takes a fraction of a second. */
+/** Time-out of a start, which usually takes a fraction of a second. Recovering large streams takes longer. */
 const START_TIMEOUT_MS = 60_000;
 const POLL_INTERVAL_MS = 20;
 
@@ -28,9 +28,9 @@ const STOP_STEPS: StopStep[] = [{ signal: "SIGTERM", timeoutMs: 15_000 }];
 
 export type LocalNatsOptions = {
   binary: string;
-  /** Holds the streams, the log and the configuration that the server was started with. */
+  /** Directory of the streams, the log and the configuration of the server. */
   storeDir: string;
-  /** A fixed port, for a restart that must come back on the same address; default: a free one. */
+  /** A fixed port, for a restart on the same address. By default, a free port is used. */
   port?: number;
   /** Further lines of the server's configuration, such as users or TLS. */
   settings?: string;
@@ -48,7 +48,7 @@ export type LocalNats = {
   stop(): Promise<ExitStatus>;
 };
 
-/** Starts a NATS server with JetStream on 127.0.0.1 and answers when it takes connections. */
+/** Starts a NATS server with JetStream on 127.0.0.1, and resolves when it accepts connections. */
 export async function startLocalNats(options: LocalNatsOptions): Promise<LocalNats> {
   mkdirSync(options.storeDir, { recursive: true, mode: 0o700 });
   await awaitEarlierServer({
@@ -82,7 +82,7 @@ export async function startLocalNats(options: LocalNatsOptions): Promise<LocalNa
   };
 }
 
-/** JSON strings are valid strings in the server's configuration language, too. */
+/** Returns the server's configuration. JSON strings are valid strings in its language. */
 function configuration({ storeDir, port, settings = "" }: LocalNatsOptions): string {
   const directory = JSON.stringify(storeDir);
   return [
@@ -95,7 +95,7 @@ function configuration({ storeDir, port, settings = "" }: LocalNatsOptions): str
   ].join("\n");
 }
 
-/** The server writes its addresses into a file named after its process id once it listens. */
+/** Reads the URL from the ports file, which the server writes when it listens. */
 async function readUrlWhenReady(
   server: BackgroundProcess,
   options: LocalNatsOptions,
@@ -121,7 +121,7 @@ async function readUrlWhenReady(
 
 function readPortsFile(file: string): string | undefined {
   const text = readIfPresent(file);
-  // The file is not written at once, so a first look may meet a part of it.
+  // The file is not written atomically, so it may be incomplete.
   if (text === undefined || !text.trimEnd().endsWith("}")) return undefined;
   return (JSON.parse(text) as { nats?: string[] }).nats?.[0];
 }
@@ -142,8 +142,8 @@ async function cannotStart(server: BackgroundProcess, options: LocalNatsOptions)
 }
 
 /**
- * nats-server does not notice when a second one is started on its store, and the two would destroy
- * each other's streams. So the store keeps a note of the process that works on it.
+ * Records the process that uses the store. nats-server does not detect a second server on its store, and the two would
+ * destroy each other's streams.
  */
 function recordOwner(storeDir: string, pid: number): void {
   const identity = identifyProcess(pid);
@@ -157,7 +157,7 @@ function findOwner(storeDir: string): number[] {
     );
     return owner !== null && isSameProcessRunning(owner) ? [owner.pid] : [];
   } catch (error) {
-    // A note that was cut off by a power failure names a process of before that failure.
+    // A record that a power failure truncated belongs to a process before that failure.
     if (error instanceof SyntaxError) return [];
     throw error;
   }

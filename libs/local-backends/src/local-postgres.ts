@@ -15,7 +15,7 @@ import {
   type PostgresBinaries,
   provideBinariesTo,
 } from "./postgres-binaries.ts";
-import { prepareCluster, SUPERUSER, wayOut } from "./postgres-cluster.ts";
+import { prepareCluster, restoreAdvice, SUPERUSER } from "./postgres-cluster.ts";
 import { type PostgresHome, settlePostgresHome } from "./postgres-home.ts";
 import { findPostgresOn, postmasterFileIn, readPostmasterFile } from "./postgres-processes.ts";
 import type { Reaper } from "./reaper.ts";
@@ -23,29 +23,29 @@ import { StartError } from "./start-error.ts";
 
 const HOST = "127.0.0.1";
 
-/** Where root keeps what PostgreSQL's user must reach, when the project lies in a closed directory. */
+/** Directory for files that PostgreSQL's user must reach, if root starts it and the user cannot reach the project. */
 const REACHABLE_DIRECTORY = "/var/lib/halyard";
 
-/** A found port can be taken by another process before PostgreSQL listens; that is rare. */
+/** Maximum number of ports to try. Another process can take a free port before PostgreSQL listens on it. */
 const PORT_ATTEMPTS = 5;
 
-/** Recovery after a crash may replay a lot; a healthy start takes a fraction of a second. */
+/** Time-out of a start, which usually takes a fraction of a second. Recovery after a crash takes longer. */
 const START_TIMEOUT_MS = 120_000;
 const POLL_INTERVAL_MS = 20;
 
-/** SIGINT ends sessions and writes a checkpoint, SIGQUIT gives up at once and recovers next time. */
+/** SIGINT ends sessions and writes a checkpoint. SIGQUIT exits immediately, and the next start recovers. */
 const STOP_STEPS: StopStep[] = [
   { signal: "SIGINT", timeoutMs: 15_000 },
   { signal: "SIGQUIT", timeoutMs: 5_000 },
 ];
 
 export type LocalPostgresOptions = {
-  /** Holds the password, the log and, unless PostgreSQL's user cannot reach it, the data. */
+  /** Directory of the password and the log, and of the data if PostgreSQL's user can reach it. */
   dataDir: string;
-  /** A fixed port, for a restart that must come back on the same address; default: a free one. */
+  /** A fixed port, for a restart on the same address. By default, a free port is used. */
   port?: number;
   maxConnections?: number;
-  /** False gives up safety against power loss for speed: only for data that nobody will miss. */
+  /** False trades safety against power loss for speed. Only for throwaway data. */
   durable?: boolean;
   reachableDirectory?: string;
   reaper?: Reaper;
@@ -68,7 +68,7 @@ export type LocalPostgres = {
 
 type Launch = { home: PostgresHome; binaries: PostgresBinaries; options: LocalPostgresOptions };
 
-/** Starts a PostgreSQL server of our own on 127.0.0.1 and answers when it takes connections. */
+/** Starts a PostgreSQL server on 127.0.0.1, and resolves when it accepts connections. */
 export async function startLocalPostgres(options: LocalPostgresOptions): Promise<LocalPostgres> {
   const onStep = options.onStep ?? (() => {});
   const location = options.reachableDirectory ?? REACHABLE_DIRECTORY;
@@ -86,7 +86,7 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
     stopCommand: "kill -INT",
     onStep,
   });
-  // PostgreSQL does not start while this file names a living process, even if that is another program by now.
+  // PostgreSQL does not start if this file contains the id of a running process, even of another program.
   rmSync(postmasterFileIn(home.clusterDir), { force: true });
   const { server, port } = await launchOnSomePort({ home, binaries, options });
   return {
@@ -151,7 +151,7 @@ async function launchServer(
   return server;
 }
 
-/** PostgreSQL says in its own file when it is ready; false when it ended instead. */
+/** Waits until PostgreSQL reports in `postmaster.pid` that it is ready. Returns false if it ended instead. */
 async function becomesReady(server: BackgroundProcess, clusterDir: string): Promise<boolean> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   while (!server.hasExited()) {
@@ -178,6 +178,6 @@ function cannotStart(home: PostgresHome): StartError {
   const lines = readLogTail(home.logFile, 5).map((line) => `\n  ${line}`);
   return new StartError(
     `PostgreSQL cannot start on the data in ${home.clusterDir}. ` +
-      `The end of its log (${home.logFile}):${lines.join("")}\nIf the data are damaged: ${wayOut(home)}`,
+      `The end of its log (${home.logFile}):${lines.join("")}\nIf the data are damaged: ${restoreAdvice(home)}`,
   );
 }

@@ -8,24 +8,24 @@ import { hasCode } from "./files.ts";
 import { natsServerAdvice } from "./programs.ts";
 import { StartError } from "./start-error.ts";
 
-/** Brought direct reads of streams and consumers with a name, which following the snapshot needs. */
+/** First version with direct gets and named consumers, which followers of the snapshot need. */
 const OLDEST_VERSION = { major: 2, minor: 9 };
 
-/** A healthy binary answers its version in milliseconds. */
+/** Time-out of `--version`, which usually takes milliseconds. */
 const VERSION_TIMEOUT_MS = 10_000;
 
 export type FindNatsServerOptions = {
-  /** A fetched server is unpacked here and found again by the next start. */
+  /** Directory into which a fetched server is unpacked. Later starts find it there. */
   cacheDir: string;
-  /** Directories to look in, separated as in PATH; default: PATH and the system's own. */
+  /** Directories to search, in the form of PATH. By default, PATH and the system directories. */
   searchPath?: string;
   onStep?: (text: string) => void;
 };
 
 /**
- * Finds a nats-server on the path or in the cache, or fetches it into the cache without root.
+ * Finds a nats-server on the path or in the cache, or fetches it into the cache without root rights.
  *
- * @throws StartError that names the servers which cannot be used and the ways to get one
+ * @throws StartError with the servers that cannot be used and the ways to install one
  */
 export async function findNatsServer(options: FindNatsServerOptions): Promise<string> {
   const searchPath = options.searchPath ?? programSearchPath();
@@ -45,19 +45,19 @@ export async function findNatsServer(options: FindNatsServerOptions): Promise<st
   throw missing({ searchPath, ...fetched });
 }
 
-/** The version that the binary names; undefined when it does not run. */
+/** Returns the version of a binary; undefined if it does not run. */
 export async function natsServerVersion(binary: string): Promise<string | undefined> {
   try {
     const options = { timeout: VERSION_TIMEOUT_MS, env: {} };
     const { stdout } = await promisify(execFile)(binary, ["--version"], options);
     return /v(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
   } catch {
-    // A binary that does not run, say one for another processor, is as good as none.
+    // For example a binary for another processor.
     return undefined;
   }
 }
 
-/** Returns the first server that can be used; `problems` says about each one before it why it cannot. */
+/** Returns the first usable server, or the reason for each server why it cannot be used. */
 async function lookIn(
   directories: string[],
 ): Promise<{ usable: string | undefined; problems: string[] }> {

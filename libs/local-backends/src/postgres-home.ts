@@ -14,7 +14,7 @@ import { hasCode, readIfPresent, unlessAbsent } from "./files.ts";
 import { StartError } from "./start-error.ts";
 import { findUnprivilegedUser, runsAsRoot, type SystemUser, userCan } from "./system-user.ts";
 
-/** Where the files of a server are, and as whom it runs: undefined means as the present user. */
+/** The files of a server, and the user that it runs as; undefined for the current user. */
 export type PostgresHome = {
   clusterDir: string;
   logFile: string;
@@ -25,11 +25,11 @@ export type PostgresHome = {
 type HomeOptions = { dataDir: string; location: string; onStep: (text: string) => void };
 
 /**
- * Decides where the data are and who may use them. `dataDir` contains the log, the superuser's password and
- * the data, in `cluster`. When root starts PostgreSQL, the data belong to another user. If that user cannot
- * reach `dataDir`, the data are in `location`, and `cluster` is a symbolic link to them.
+ * Selects the directory of the data and their owner. `dataDir` contains the log, the superuser's password and the data,
+ * in `cluster`. If root starts PostgreSQL, the data belong to another user. If that user cannot reach `dataDir`, the
+ * data are in `location`, and `cluster` is a symbolic link to them.
  *
- * @throws StartError if the data belong to somebody else or cannot be reached
+ * @throws StartError if the data belong to another user or cannot be reached
  */
 export function settlePostgresHome(options: HomeOptions): PostgresHome {
   const { dataDir } = options;
@@ -40,7 +40,7 @@ export function settlePostgresHome(options: HomeOptions): PostgresHome {
   if (user === undefined && owner !== undefined && owner.uid !== process.getuid?.()) {
     throw new StartError(
       `The data in ${clusterDir} belong to another user. ` +
-        "Start as the user that started it before (or as root), or choose another directory in HALYARD_HOME.",
+        "Start as that user or as root, or choose another directory in HALYARD_HOME.",
     );
   }
   return {
@@ -64,7 +64,7 @@ function linkedCluster(dataDir: string): string | undefined {
   }
 }
 
-/** Returns the user that PostgreSQL runs as, and makes the way to its data. */
+/** Returns the user that PostgreSQL runs as, and makes its data reachable for that user. */
 function userForRoot(options: HomeOptions): SystemUser {
   const { dataDir, location } = options;
   adoptDataOfOlderHome(dataDir, location);
@@ -76,7 +76,7 @@ function userForRoot(options: HomeOptions): SystemUser {
   const owner = ownerOf(clusterOf(dataDir));
   if (owner !== undefined) return checkedOwner(owner, clusterOf(dataDir));
   const user = findUnprivilegedUser();
-  // Others may pass through to the cluster, which is closed in turn, but not look around.
+  // Other users may pass through to the cluster, which has its own permissions, but may not list the directory.
   chmodSync(dataDir, 0o711);
   if (linked === undefined && !userCan(user, "-x", dataDir)) linkToOpenDirectory(options, user);
   return user;
@@ -85,14 +85,14 @@ function userForRoot(options: HomeOptions): SystemUser {
 function checkedOwner(owner: SystemUser, clusterDir: string): SystemUser {
   if (owner.uid === 0) {
     throw new StartError(
-      `PostgreSQL's data in ${clusterDir} belong to root, as whom it does not run. ` +
-        `Give them to its own user: chown -R ${findUnprivilegedUser().name} '${clusterDir}'`,
+      `PostgreSQL's data in ${clusterDir} belong to root, but PostgreSQL does not run as root. ` +
+        `Change their owner: chown -R ${findUnprivilegedUser().name} '${clusterDir}'`,
     );
   }
   if (userCan(owner, "-w", clusterDir)) return owner;
   throw new StartError(
     `PostgreSQL's data in ${clusterDir} belong to the ${owner.name}, who cannot reach them there. ` +
-      "Open the directories above for passing through (chmod o+x), or choose another directory in HALYARD_HOME.",
+      "Make the parent directories searchable (chmod o+x), or choose another directory in HALYARD_HOME.",
   );
 }
 
@@ -110,12 +110,12 @@ function linkToOpenDirectory({ dataDir, location, onStep }: HomeOptions, user: S
   onStep(`keeping the data in ${directory}, where the user ${user.name} can reach them`);
 }
 
-/** The directory in the open place says whose it is, so that a copy of a home is noticed. */
+/** Returns the file with the path of the home that a data directory belongs to. A copy of a home is detected by it. */
 function homeFileIn(directory: string): string {
   return join(directory, "home");
 }
 
-/** A copied home has the link of the original. Two homes must not write to the same data. */
+/** Throws for a copied home, which has the link of the original. Two homes must not write to the same data. */
 function rejectCopyOfHome(dataDir: string, clusterDir: string): void {
   const homeFile = homeFileIn(dirname(clusterDir));
   const recorded = readIfPresent(homeFile);
@@ -124,14 +124,14 @@ function rejectCopyOfHome(dataDir: string, clusterDir: string): void {
   if (recorded !== undefined && linkedCluster(recorded) === clusterDir) {
     throw new StartError(
       `${home} is a copy of ${recorded}, whose data are in ${clusterDir}. ` +
-        `To begin with empty data: rm '${join(home, "cluster")}'`,
+        `To start with empty data: rm '${join(home, "cluster")}'`,
     );
   }
   // The home was renamed.
   writeFileSync(homeFile, home, { mode: 0o600 });
 }
 
-/** Homes of release 0.1.0 name their data in the open place by an id instead of a link. */
+/** Adds the link to a home of release 0.1.0, which refers to its data in `location` by an id. */
 function adoptDataOfOlderHome(dataDir: string, location: string): void {
   const id = readIfPresent(join(dataDir, "instance-id"))?.trim();
   const clusterDir = join(location, `data-${id}`, "cluster");
@@ -149,7 +149,7 @@ function unreachable(problem: {
   return new StartError(
     `PostgreSQL does not run as root, and its user ${problem.user.name} can reach neither ` +
       `${problem.dataDir} nor ${problem.location}. Start as an ordinary user, choose a directory that is ` +
-      "open to others in HALYARD_HOME, or name a PostgreSQL server of your own in POSTGRES_URL.",
+      "open to others in HALYARD_HOME, or set POSTGRES_URL to your own PostgreSQL server.",
     { cause: problem.cause },
   );
 }

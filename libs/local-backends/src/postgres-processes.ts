@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { hasCode, readIfPresent, unlessAbsent } from "./files.ts";
 import { commandLine } from "./process-identity.ts";
 
-/** What PostgreSQL writes into `postmaster.pid`, as far as it matters here. */
+/** The used part of `postmaster.pid`. */
 export type PostmasterFile = { pid: number; status: string };
 
 export function postmasterFileIn(clusterDir: string): string {
@@ -17,9 +17,9 @@ export function readPostmasterFile(clusterDir: string): PostmasterFile | undefin
 }
 
 /**
- * Returns the PostgreSQL processes that work inside the directory, the server itself first. A backend of a
- * killed server counts, because it still holds the shared memory. The number in `postmaster.pid` alone does
- * not count: it may belong to another program by now.
+ * Returns the PostgreSQL processes whose working directory this is, the server itself first. It includes backends of a
+ * killed server, because they still hold the shared memory. The id in `postmaster.pid` alone does not suffice, because
+ * it may belong to another program now.
  */
 export function findPostgresOn(clusterDir: string): number[] {
   const postmaster = readPostmasterFile(clusterDir)?.pid;
@@ -40,7 +40,7 @@ function worksIn(pid: number, directory: string): boolean {
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === directory;
   } catch (error) {
-    // A process of another user hides its directory, but then it does not use ours either.
+    // The directory of another user's process is not readable. Such a process does not use this cluster.
     if (hasCode(error, "ENOENT", "ESRCH", "EACCES")) return false;
     throw error;
   }

@@ -3,13 +3,12 @@ import { readFileSync } from "node:fs";
 import { hasCode } from "./files.ts";
 
 /**
- * A process id alone names a process only while that process lives: afterwards the system gives the
- * number to another one. Together with the time at which the process started it is unique, so this
- * pair is what gets written down and compared before anything is stopped.
+ * Identifies a process. The system reuses process ids, so an id is unique only together with the start time of the
+ * process. Both are recorded, and compared before a process is stopped.
  */
 export type ProcessIdentity = { pid: number; startedAt: string };
 
-/** Undefined when no such process runs; one that has ended and waits to be collected does not count. */
+/** Returns the identity of a process; undefined if it does not run. A zombie process does not count. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   const startedAt = process.platform === "linux" ? startTimeOnLinux(pid) : startTimeFromPs(pid);
   return startedAt === undefined ? undefined : { pid, startedAt };
@@ -19,11 +18,11 @@ export function isSameProcessRunning(identity: ProcessIdentity): boolean {
   return identifyProcess(identity.pid)?.startedAt === identity.startedAt;
 }
 
-/** Field 22 of /proc/<pid>/stat, in clock ticks since the machine started; field 3 is the state. */
+/** Reads field 22 of /proc/<pid>/stat: the start time in clock ticks since boot. Field 3 is the state. */
 function startTimeOnLinux(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The second field is the program's name in parentheses, which may hold spaces of its own.
+    // The second field is the program's name in parentheses, which may contain spaces.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const [state, startTicks] = [fields[0], fields[19]];
     return state === "Z" || state === "X" ? undefined : startTicks;
@@ -49,7 +48,7 @@ function processField(pid: number, format: string): string {
       stdio: ["ignore", "pipe", "ignore"],
     }).trim();
   } catch {
-    // This is how ps answers that there is no such process.
+    // `ps` fails if there is no such process.
     return "";
   }
 }

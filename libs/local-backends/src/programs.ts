@@ -7,7 +7,7 @@ export function locateProgram(name: string, searchPath: string): string | undefi
   return candidates.find((location) => existsSync(location));
 }
 
-/** Package managers whose repositories have a nats-server that Halyard runs with. */
+/** Package managers with a nats-server that works with Halyard. */
 const packageManagers = [
   { program: "brew", command: "brew install nats-server" },
   { program: "apt-get", command: "sudo apt-get install nats-server" },
@@ -17,7 +17,7 @@ const packageManagers = [
 
 const releases = "https://github.com/nats-io/nats-server/releases";
 
-/** Returns the ways to get a nats-server on this machine, its own package manager first, and the way without. */
+/** Returns the ways to install a nats-server on this machine, and the ways to run Halyard without installing it. */
 export function natsServerAdvice(options: {
   searchPath: string;
   platform: NodeJS.Platform;

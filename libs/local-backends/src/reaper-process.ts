@@ -5,16 +5,15 @@ import { hasCode } from "./files.ts";
 import { isSameProcessRunning } from "./process-identity.ts";
 import type { ReaperNote } from "./reaper.ts";
 
-/** Longer than the 20 s within which every service drains after SIGTERM. */
+/** Time for processes to stop: longer than the 20 s within which every service stops after SIGTERM. */
 const TIMEOUT_MS = 25_000;
 const POLL_INTERVAL_MS = 50;
 
 type ProcessNote = Extract<ReaperNote, { kind: "process" }>;
 
 /**
- * Reads notes until the launcher is gone, then stops what was named. All processes get their signal
- * at once: each of them is built to survive the loss of any other, and a user who killed the
- * launcher wants the ports back soon.
+ * Reads notes until the launcher ends, then stops the processes in them. All processes receive their signals at the
+ * same time, so that their ports are free soon. Each process tolerates the loss of any other.
  */
 async function main(): Promise<void> {
   const notes: ReaperNote[] = [];
@@ -46,11 +45,11 @@ function send(note: ProcessNote, signal: NodeJS.Signals): void {
   try {
     process.kill(note.identity.pid, signal);
   } catch (error) {
-    // It may end, or lose our right to signal it, between the look and the signal.
+    // The process may end, or change its user, between the check and the signal.
     if (!hasCode(error, "ESRCH", "EPERM")) throw error;
   }
 }
 
-// Signals meant for the launcher's session must not take its safety net along.
+// Signals for the launcher's session must not end the reaper.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 await main();

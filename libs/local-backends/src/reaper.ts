@@ -4,27 +4,26 @@ import { type ExitStatus, exitOf } from "./background-process.ts";
 import { identifyProcess, type ProcessIdentity } from "./process-identity.ts";
 
 /**
- * A launcher that is killed with SIGKILL cannot stop what it started. The reaper can: it is a small
- * process in a session of its own that holds one end of a pipe to the launcher. While the launcher
- * lives it writes down there what it starts; when the launcher is gone, however it went, the system
- * closes the pipe, and the reaper stops those of the named processes that still run.
+ * Stops the processes of a launcher that was killed with SIGKILL. The reaper is a small process in its own session,
+ * with a pipe from the launcher. The launcher writes a note to the pipe for each process that it starts. When the
+ * launcher ends for any reason, the system closes the pipe, and the reaper stops the processes that still run.
  */
 export type Reaper = {
-  /** Its process: while it runs, something that an ended launcher had started may still run. */
+  /** Id of the reaper's process. While it runs, processes of an ended launcher may still run. */
   pid: number;
-  /** Settles when the reaper has ended. Before `close` nobody asked for that, and nothing is guarded. */
+  /** Resolves when the reaper has ended. If that happens before `close`, nothing is guarded any more. */
   exited: Promise<ExitStatus>;
-  /** Has the process stopped when the launcher is gone. Call it right after the process was started. */
+  /** Stops the process when the launcher ends. Call it immediately after the start of the process. */
   guard(pid: number, options: { stopSignal: NodeJS.Signals }): void;
-  /** Has a file removed as soon as the launcher is gone, for what is true only while that runs. */
+  /** Removes a file as soon as the launcher ends, for information that is valid only while it runs. */
   removeAtOnce(file: string): void;
-  /** Has a directory of throwaway data removed when the launcher is gone and everything has stopped. */
+  /** Removes a directory of throwaway data when the launcher has ended and all processes have stopped. */
   removeAfterwards(directory: string): void;
-  /** Lets the reaper go through its list now and waits for it; call it after the orderly stop. */
+  /** Makes the reaper process its notes now, and waits for it. Call it after the orderly stop. */
   close(): Promise<void>;
 };
 
-/** What goes through the pipe, one JSON value a line. */
+/** A message in the pipe: one line of JSON. */
 export type ReaperNote =
   | { kind: "process"; identity: ProcessIdentity; stopSignal: NodeJS.Signals }
   | { kind: "file"; path: string }
@@ -40,7 +39,7 @@ export function startReaper(): Reaper {
   });
   const exited = exitOf(child);
   child.stdin.on("error", () => {
-    // The reaper was killed. `exited` says so, and the launcher's orderly stop does without it.
+    // The reaper was killed. `exited` reports it, and the orderly stop of the launcher does not need the reaper.
   });
   child.unref();
   const write = (note: ReaperNote) => child.stdin.write(`${JSON.stringify(note)}\n`);

@@ -1,4 +1,4 @@
-/** Something that a user can set right. The message says what is wrong and what to do. */
+/** A problem that the user can fix. The message says what is wrong and what to do. */
 export class StartError extends Error {
   override name = "StartError";
 }

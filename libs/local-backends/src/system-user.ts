@@ -7,8 +7,8 @@ export function runsAsRoot(): boolean {
 }
 
 /**
- * Returns the user that PostgreSQL runs as when root starts it, because PostgreSQL refuses to run as root:
- * `postgres` if the system has it, otherwise `nobody`. No user is created.
+ * Returns the user that PostgreSQL runs as if root starts it, because PostgreSQL does not run as root: `postgres` if it
+ * exists, otherwise `nobody`. No user is created.
  */
 export function findUnprivilegedUser(): SystemUser {
   for (const name of ["postgres", "nobody"]) {
@@ -24,9 +24,9 @@ function idOf(kind: "-u" | "-g", name: string): number | undefined {
 }
 
 /**
- * Asks the system itself, in a process of that user, so that closed parents, access lists and mount
- * options all count. The tests are those of the shell: `-x` for a program to run or a directory to pass
- * through, `-w` for a directory to write in.
+ * Tests access in a process of that user, so that the permissions of parent directories, access lists and mount options
+ * all count. The tests are those of the shell: `-x` to run a program or pass through a directory, `-w` to write to a
+ * directory.
  */
 export function userCan(user: SystemUser, test: "-x" | "-w" | "-r", path: string): boolean {
   const { uid, gid } = user;

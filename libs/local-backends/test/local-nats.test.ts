@@ -42,7 +42,7 @@ async function lastMessages(url: string): Promise<number> {
 }
 
 describe("given a new directory", () => {
-  it("starts a server with JetStream on loopback, on a port that is not the usual one", async () => {
+  it("starts a server with JetStream on loopback", async () => {
     const server = await start({ storeDir: newStoreDir() });
 
     expect(new URL(server.url).hostname).toBe("127.0.0.1");
@@ -60,7 +60,7 @@ describe("given a new directory", () => {
 });
 
 describe("given a directory of an earlier run", () => {
-  it("keeps the streams, and comes back on the same port when asked to", async () => {
+  it("keeps the streams, and uses the same port if requested", async () => {
     const storeDir = newStoreDir();
     const first = await start({ storeDir });
     const connection = await connect({ servers: first.url });
@@ -77,7 +77,7 @@ describe("given a directory of an earlier run", () => {
   });
 });
 
-describe("given a directory that another server works on", () => {
+describe("given a directory that another server uses", () => {
   it("waits until that server has ended", async () => {
     const storeDir = newStoreDir();
     const first = await start({ storeDir });
@@ -92,7 +92,7 @@ describe("given a directory that another server works on", () => {
 });
 
 describe("given a start that cannot succeed", () => {
-  it("names the port that is taken", async () => {
+  it("reports the port if it is in use", async () => {
     const occupant = createServer().listen(0, "127.0.0.1");
     await once(occupant, "listening");
     const address = occupant.address();
@@ -104,7 +104,7 @@ describe("given a start that cannot succeed", () => {
     occupant.close();
   });
 
-  it("quotes the log when the store cannot be used", async () => {
+  it("reports the end of the log if the store cannot be used", async () => {
     const storeDir = newStoreDir();
     await (await start({ storeDir })).stop();
     rmSync(join(storeDir, "jetstream"), { recursive: true });

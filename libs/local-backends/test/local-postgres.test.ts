@@ -12,7 +12,7 @@ import { eventually, isRunning } from "./gone.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
 const parent = throwawayDirectory();
-const reachableDirectory = join(parent, "place");
+const reachableDirectory = join(parent, "reachable");
 let count = 0;
 const running: LocalPostgres[] = [];
 
@@ -21,7 +21,7 @@ function newDataDir(): string {
   return join(parent, `data-${count}`);
 }
 
-/** Making a cluster takes most of a second, so tests that need one of an earlier run copy this one. */
+/** A cluster of an earlier run, which tests copy, because creating a cluster takes most of a second. */
 const earlierRun = join(parent, "earlier-run");
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ afterEach(async () => {
 });
 
 describe("given a new data directory", () => {
-  it("starts a server that takes connections with its password and with no other", async () => {
+  it("starts a server that accepts connections only with its password", async () => {
     const dataDir = newDataDir();
     const server = await start({ dataDir });
 
@@ -66,7 +66,7 @@ describe("given a new data directory", () => {
     await expect(query(wrong, (sql) => sql`select 1`)).rejects.toMatchObject({ code: "28P01" });
   });
 
-  it("listens on loopback only, without a unix socket, in UTF-8", async () => {
+  it("listens only on loopback, without a Unix socket, with the encoding UTF-8", async () => {
     const server = await start({ dataDir: usedDataDir() });
 
     const settings = await query(
@@ -114,7 +114,7 @@ describe("given a data directory of an earlier run", () => {
     await expect(query(second.adminUrl, (sql) => sql`select 1`)).resolves.toHaveLength(1);
   });
 
-  it("starts though postmaster.pid names a process that is another program's by now", async () => {
+  it("starts even if postmaster.pid contains the id of another program's process", async () => {
     const dataDir = usedDataDir();
     const clusterDir = join(dataDir, "cluster");
     const stale = [process.pid, clusterDir, 1, 5432, "", "127.0.0.1", "", "ready"];
@@ -126,8 +126,8 @@ describe("given a data directory of an earlier run", () => {
   });
 });
 
-describe("given a data directory that another server works on", () => {
-  it("names that server's process and the command that stops it", async () => {
+describe("given a data directory that another server uses", () => {
+  it("reports the process of that server and the command that stops it", async () => {
     const server = await start({ dataDir: usedDataDir() });
 
     const waiting = awaitEarlierServer({
@@ -142,7 +142,7 @@ describe("given a data directory that another server works on", () => {
     await expect(waiting).rejects.toThrow(`Stop it with \`kill -INT ${server.pid}\``);
   });
 
-  it("starts when that server ends in time", async () => {
+  it("starts if that server ends in time", async () => {
     const dataDir = usedDataDir();
     const first = await start({ dataDir });
     const steps: string[] = [];
@@ -161,7 +161,7 @@ describe("given a data directory that another server works on", () => {
 });
 
 describe("given damaged data", () => {
-  it("says so, quotes the log and names the command that moves the data away", async () => {
+  it("reports the end of the log and the command that moves the data away", async () => {
     const dataDir = usedDataDir();
     const clusterDir = join(dataDir, "cluster");
     rmSync(join(clusterDir, "global/pg_control"));
@@ -174,13 +174,13 @@ describe("given damaged data", () => {
 
   it.each([
     [
-      "the directory holds something else",
+      "the directory contains other files",
       "PG_VERSION",
       undefined,
       "is not a PostgreSQL data directory",
     ],
-    ["another version made the data", "PG_VERSION", "9.6\n", "was made by PostgreSQL 9.6"],
-  ])("says so when %s", async (_case, file, content, message) => {
+    ["another version created the data", "PG_VERSION", "9.6\n", "was created by PostgreSQL 9.6"],
+  ])("reports that %s", async (_case, file, content, message) => {
     const dataDir = usedDataDir();
     const clusterDir = join(dataDir, "cluster");
     if (content === undefined) rmSync(join(clusterDir, file));
@@ -189,19 +189,19 @@ describe("given damaged data", () => {
     await expect(start({ dataDir })).rejects.toThrow(message);
   });
 
-  it("says so when the password is lost", async () => {
+  it("reports a missing password", async () => {
     const dataDir = usedDataDir();
     rmSync(join(dataDir, "superuser-password"));
 
-    await expect(start({ dataDir })).rejects.toThrow("superuser-password is lost");
+    await expect(start({ dataDir })).rejects.toThrow(/is missing in .*superuser-password\./);
   });
 });
 
-describe("given a port that another process holds", () => {
+describe("given a port that another process uses", () => {
   const occupant = createServer();
   afterAll(() => void occupant.close());
 
-  it("names the port", async () => {
+  it("reports the port", async () => {
     occupant.listen(0, "127.0.0.1");
     await once(occupant, "listening");
     const address = occupant.address();

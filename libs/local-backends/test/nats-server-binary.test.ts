@@ -13,8 +13,8 @@ import { natsServerAdvice } from "../src/programs.ts";
 import { throwawayDirectory } from "./throwaway.ts";
 
 /**
- * apt-get and dpkg-deb are small scripts here, so the tests need no network: `apt-get download`
- * leaves a file, and `dpkg-deb -x` unpacks a program that names a version, as the real ones do.
+ * Scripts replace apt-get and dpkg-deb, so the tests need no network. `apt-get download` creates a file, and
+ * `dpkg-deb -x` unpacks a program that prints a version.
  */
 const FAKE_SERVER = "#!/bin/sh\necho 'nats-server: v2.9.10'\n";
 const UNPACK = `#!/bin/sh
@@ -37,7 +37,7 @@ function machine(programs: Record<string, string>) {
 }
 
 describe("given a nats-server on the path", () => {
-  it.each(["2.9.0", "2.9.10", "2.15.2", "3.0.0"])("takes version %s", async (version) => {
+  it.each(["2.9.0", "2.9.10", "2.15.2", "3.0.0"])("accepts version %s", async (version) => {
     const options = machine({ "nats-server": `#!/bin/sh\necho 'nats-server: v${version}'\n` });
 
     expect(await findNatsServer(options)).toBe(join(options.searchPath, "nats-server"));
@@ -47,7 +47,7 @@ describe("given a nats-server on the path", () => {
   it.each([
     ["too old", "#!/bin/sh\necho 'nats-server: v2.8.4'\n"],
     ["broken", "#!/bin/sh\nexit 1\n"],
-  ])("passes over one that is %s", async (_case, script) => {
+  ])("skips one that is %s", async (_case, script) => {
     const options = machine({ "nats-server": script, "apt-get": DOWNLOAD, "dpkg-deb": UNPACK });
 
     expect(await findNatsServer(options)).toBe(
@@ -69,7 +69,7 @@ describe("given a Debian machine without a nats-server", () => {
     expect(readdirSync(options.cacheDir)).toEqual(["nats-server"]);
   });
 
-  it("fetches package lists into the cache when the system has none", async () => {
+  it("fetches package lists into the cache if the system has none", async () => {
     const options = machine({
       "apt-get": `#!/bin/sh
 echo "$@" >> "$0.log"
@@ -91,7 +91,7 @@ esac
       expect(call).toContain(`Dir::State::Lists=${options.cacheDir}`);
   });
 
-  it("unpacks one whole server when several start at once", async () => {
+  it("unpacks one complete server for concurrent starts", async () => {
     const options = machine({ "apt-get": DOWNLOAD, "dpkg-deb": UNPACK });
 
     const found = await Promise.all([1, 2, 3].map(() => findNatsServer(options)));
@@ -101,14 +101,14 @@ esac
   });
 });
 
-describe("given a machine where no nats-server can be had", () => {
+describe("given a machine without a nats-server and without a way to fetch one", () => {
   const nothing = "#!/bin/sh\n";
 
   it.each([
     ["macOS", { brew: nothing }, "  brew install nats-server"],
     ["Fedora", { dnf: nothing }, "  sudo dnf install nats-server"],
     ["Alpine", { apk: nothing }, "  apk add nats-server"],
-  ])("names the command of %s, and the way without it", async (_system, programs, command) => {
+  ])("reports the command of %s, and alternatives", async (_system, programs, command) => {
     const finding = findNatsServer(machine(programs));
 
     await expect(finding).rejects.toThrow("Halyard needs nats-server 2.9 or later");
@@ -118,19 +118,19 @@ describe("given a machine where no nats-server can be had", () => {
     await expect(finding).rejects.not.toThrow("apt-get");
   });
 
-  it("names brew on macOS also where it is not installed", () => {
+  it("reports brew on macOS even if it is not installed", () => {
     const { searchPath } = machine({});
     expect(natsServerAdvice({ searchPath, platform: "darwin" })).toContain("brew install");
   });
 
-  it("names the releases without a known package manager", async () => {
+  it("reports the page of releases without a known package manager", async () => {
     const finding = findNatsServer(machine({}));
 
     await expect(finding).rejects.toThrow("Unpack a release onto your PATH: https://github.com/");
     await expect(finding).rejects.toThrow("docker compose up");
   });
 
-  it("gives the reason why it could not be fetched on Debian, Ubuntu and WSL", async () => {
+  it("reports why fetching failed on Debian, Ubuntu and WSL", async () => {
     const finding = findNatsServer(
       machine({ "apt-get": "#!/bin/sh\necho 'E: no network' >&2\nexit 100\n", "dpkg-deb": UNPACK }),
     );
@@ -139,7 +139,7 @@ describe("given a machine where no nats-server can be had", () => {
     await expect(finding).rejects.toThrow("  sudo apt-get install nats-server");
   });
 
-  it("names an installed one that is too old", async () => {
+  it("reports an installed server that is too old", async () => {
     const options = machine({
       "nats-server": "#!/bin/sh\necho 'nats-server: v2.8.4'\n",
       dnf: nothing,

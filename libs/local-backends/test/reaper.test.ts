@@ -20,14 +20,14 @@ async function rejectsConnections(url: string): Promise<boolean> {
   }
 }
 
-describe("given a launcher that is killed without a chance to clean up", () => {
-  it("stops what it had started and frees the ports", async () => {
+describe("given a launcher that is killed with SIGKILL", () => {
+  it("stops the launcher's processes and frees their ports", async () => {
     const open = throwawayDirectory();
     mkdirSync(join(open, "home"));
     const launched = await launch({
       directory: join(open, "home"),
       cacheDir: join(open, "cache"),
-      reachableDirectory: join(open, "place"),
+      reachableDirectory: join(open, "reachable"),
       project: thisProject,
     });
     const pids = [launched.postgresPid, launched.natsPid];
@@ -35,7 +35,7 @@ describe("given a launcher that is killed without a chance to clean up", () => {
 
     launched.child.kill("SIGKILL");
 
-    await eventually("both servers are gone", () => !pids.some(isRunning));
+    await eventually("both servers have ended", () => !pids.some(isRunning));
     expect(await rejectsConnections(launched.natsUrl)).toBe(true);
     expect(await rejectsConnections(launched.adminUrl)).toBe(true);
   });

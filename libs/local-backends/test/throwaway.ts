@@ -9,7 +9,7 @@ afterAll(() => {
   for (const directory of directories) rmSync(directory, { recursive: true, force: true });
 });
 
-/** A directory that is removed after the tests of the file. */
+/** Creates a directory that is removed after the tests of the file. */
 export function throwawayDirectory(mode: 0o700 | 0o755 | 0o777 = 0o755): string {
   const directory = mkdtempSync(join(tmpdir(), "halyard-test-"));
   chmodSync(directory, mode);

@@ -26,8 +26,8 @@ import {
 import { throwawayDirectory } from "./throwaway.ts";
 
 /**
- * PostgreSQL refuses to run as root. When these tests run as root they try both kinds of user;
- * otherwise they try the user that they have.
+ * PostgreSQL does not run as root. If these tests run as root, they test root and an ordinary user; otherwise, they
+ * test the current user.
  */
 const isThorough = process.env.HALYARD_THOROUGH_TESTS === "true";
 
@@ -67,12 +67,12 @@ describe("given an ordinary user", () => {
 
 if (runsAsRoot()) {
   describe("given root", () => {
-    it("starts PostgreSQL in place where its user can reach the directory", async () => {
+    it("keeps the data in the directory if PostgreSQL's user can reach it", async () => {
       const open = throwawayDirectory();
       const server = await launch({
         directory: open,
         cacheDir: join(open, "cache"),
-        reachableDirectory: join(open, "place"),
+        reachableDirectory: join(open, "reachable"),
         project: thisProject,
       });
 
@@ -82,10 +82,10 @@ if (runsAsRoot()) {
     });
   });
 
-  describe("given root, and a project and data below a directory that is closed to others", () => {
+  describe("given root, and a project and data in a directory that is closed to other users", () => {
     const closed = throwawayDirectory(0o700);
     const open = throwawayDirectory();
-    const location = join(open, "place");
+    const location = join(open, "reachable");
     const project = copyProject(closed, 0o700);
     const launchIn = (home: string) => {
       mkdirSync(home, { recursive: true });
@@ -111,10 +111,10 @@ if (runsAsRoot()) {
       await again.stop();
     });
 
-    // Every start makes a cluster, so `npm run chaos` alone tests the others.
+    // Every start creates a cluster, so the following tests run only in `npm run chaos`.
     if (!isThorough) return;
 
-    it("keeps the data of a home that was renamed", async () => {
+    it("keeps the data of a renamed home", async () => {
       const before = await launchIn(join(closed, "old-name"));
       await nameOfTable(before);
       await before.stop();
@@ -127,7 +127,7 @@ if (runsAsRoot()) {
       await renamed.stop();
     });
 
-    it("starts empty in a new home at the path of a deleted one, whose data stay", async () => {
+    it("starts empty in a new home at the path of a deleted one, and keeps the old data", async () => {
       const home = join(closed, "second");
       const before = await launchIn(home);
       await nameOfTable(before);
@@ -141,7 +141,7 @@ if (runsAsRoot()) {
       await after.stop();
     });
 
-    it("refuses a copy of a home, and names the command that begins with empty data", async () => {
+    it("rejects a copy of a home, and reports the command to start with empty data", async () => {
       const home = join(closed, "original");
       await (await launchIn(home)).stop();
       const copy = join(closed, "copy");
@@ -154,12 +154,12 @@ if (runsAsRoot()) {
       await (await launchIn(home)).stop();
     });
 
-    it("keeps the data of a home that release 0.1.0 made", async () => {
+    it("keeps the data of a home of release 0.1.0", async () => {
       const home = join(closed, "of-0.1.0");
       const before = await launchIn(home);
       await nameOfTable(before);
       await before.stop();
-      // That release noted an id where this one has a link.
+      // That release stored an id instead of a link.
       rmSync(join(home, "postgres/cluster"));
       const id = dirname(before.clusterDir).replace(/^.*\/data-/, "");
       writeFileSync(join(home, "postgres/instance-id"), `${id}\n`);
@@ -171,7 +171,7 @@ if (runsAsRoot()) {
       await after.stop();
     });
 
-    it("makes one whole copy of the binaries when two start at once", async () => {
+    it("creates one complete copy of the binaries for concurrent starts", async () => {
       rmSync(location, { recursive: true, force: true });
 
       const both = await Promise.all([
@@ -184,13 +184,13 @@ if (runsAsRoot()) {
     });
   });
 
-  describe("given data of root, and then an ordinary user", () => {
-    it("says whose the data are", async () => {
+  describe("given data from a start as root, and an ordinary user", () => {
+    it("reports that the data belong to another user", async () => {
       const open = throwawayDirectory(0o777);
       const options = {
         directory: open,
         cacheDir: join(open, "cache"),
-        reachableDirectory: join(open, "place"),
+        reachableDirectory: join(open, "reachable"),
         project: projectFor(ORDINARY_USER, throwawayDirectory()),
       };
       await (await launch(options)).stop();
@@ -202,8 +202,8 @@ if (runsAsRoot()) {
     });
   });
 
-  describe("given data that were given to root", () => {
-    it("names the command that gives them back to PostgreSQL's user", async () => {
+  describe("given data that belong to root", () => {
+    it("reports the command that changes the owner to PostgreSQL's user", async () => {
       const dataDir = join(throwawayDirectory(), "postgres");
       mkdirSync(join(dataDir, "cluster"), { recursive: true });
 

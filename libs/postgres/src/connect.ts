@@ -10,8 +10,8 @@ import { splitAddress } from "./tls.ts";
 import { run, type Transaction, transaction } from "./transaction.ts";
 
 /**
- * A pool of connections to PostgreSQL. Timestamps are JavaScript dates, 64-bit integers are numbers: none of ours
- * exceeds 2^53.
+ * A pool of connections to PostgreSQL. Timestamps become JavaScript dates. 64-bit integers become numbers, because no
+ * stored one exceeds 2^53.
  */
 export type Sql = Statements & {
   /** Runs the work in a transaction. */
@@ -24,13 +24,13 @@ export type Sql = Statements & {
 };
 
 const connectTimeoutMs = 5_000;
-/** No statement of ours takes longer than milliseconds; one that hangs must not hold its locks. */
+/** Time-out of statements, which usually take milliseconds. A statement that hangs must not keep its locks. */
 const statementTimeoutMs = 15_000;
-/** A transaction whose process was stopped in the middle must not block the others for long. */
+/** Time-out of idle transactions, so that a process that is suspended in a transaction does not block others. */
 const idleTransactionTimeoutMs = 10_000;
 /**
- * Time without an answer after which a connection counts as lost: above the time after which the server itself ends
- * a statement. The system would wait a quarter of an hour for a machine that lost power.
+ * Time without a response after which a connection counts as lost. It is longer than the server's time-out of
+ * statements. The operating system would wait a quarter of an hour for a machine that lost power.
  */
 const maxSilenceMs = 20_000;
 const keepAliveAfterMs = 60_000;
@@ -42,7 +42,7 @@ export type ConnectOptions = {
   name: string;
   maxConnections: number;
   logger: Logger;
-  /** Overrides the bound on a silent server, for tests. */
+  /** Overrides the time after which a silent connection counts as lost, for tests. */
   maxSilenceMs?: number;
 };
 
@@ -64,11 +64,11 @@ export function connectPostgres(given: ConnectOptions): Sql {
     query_timeout: given.maxSilenceMs ?? maxSilenceMs,
     statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: idleTransactionTimeoutMs,
-    // Dates inside JSON are text in the session's time zone.
+    // PostgreSQL writes timestamps in JSON in the time zone of the session.
     options: `${options} -c TimeZone=UTC`,
     types: { getTypeParser },
   };
-  // The types lack that the pool takes a class of clients with other settings.
+  // The type declarations do not contain the option `Client`.
   const poolSettings = { ...settings, Client: BoundedClient, max: maxConnections } as pg.PoolConfig;
   const pool = new Pool(poolSettings, logger);
   const statements = createStatements(async (form) => {
@@ -103,7 +103,7 @@ async function withTimeout(closed: Promise<void>): Promise<void> {
   timeout.abort();
 }
 
-/** The address and TLS settings of a connection, for services, migrations and setup. */
+/** Returns the address and TLS settings of a connection, for services, migrations and setup. */
 export function clientSettings(address: string): pg.ClientConfig {
   const { url, options, tls } = splitAddress(address);
   const ssl = tls.mode !== "off" && {
@@ -113,7 +113,7 @@ export function clientSettings(address: string): pg.ClientConfig {
   return { connectionString: url, ssl, ...(options === undefined ? {} : { options }) };
 }
 
-/** As a setting of the pool, the time-out would also bound the wait for a free connection. */
+/** A client with a time-out for connecting. As a setting of the pool, it would also limit the wait for a connection. */
 class BoundedClient extends pg.Client {
   constructor(settings?: pg.ClientConfig) {
     super({ ...settings, connectionTimeoutMillis: connectTimeoutMs });

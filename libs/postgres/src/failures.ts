@@ -1,11 +1,11 @@
 import pg from "pg";
 
 /**
- * Classes of PostgreSQL's error codes (its manual, appendix A) that mean "try again later": connection
- * trouble, resources, shutdown, and transactions that were broken off for another's sake.
+ * Classes of PostgreSQL's error codes (its manual, appendix A) after which a retry may succeed: connection errors,
+ * insufficient resources, operator intervention, and transaction rollbacks such as deadlocks.
  */
 const outageClasses = ["08", "40", "53", "57"];
-/** A server that takes no writes for now, as during a failover; and one that ended our session after a time-out. */
+/** Codes of a read-only server, as during a failover, and of a session that the server ended after a time-out. */
 const outageStates = new Set(["25006", "25P03", "25P04"]);
 const queryCanceled = "57014";
 const connectionLost = "CONNECTION_LOST";
@@ -27,7 +27,7 @@ const connectionCodes = new Set([
   "EAI_AGAIN",
 ]);
 
-/** Returns whether PostgreSQL is unavailable or rejects a statement for now, so that the same may succeed later. */
+/** Returns whether PostgreSQL is unavailable or rejects a statement temporarily, so that a retry may succeed. */
 export function isOutage(error: unknown): boolean {
   const code = codeOf(error);
   if (code === undefined) return false;
@@ -40,8 +40,8 @@ export function isOutage(error: unknown): boolean {
 }
 
 /**
- * Returns whether the connection cannot be used after this error. After a deadlock or a statement time-out it can, when
- * the transaction was rolled back. One to a server that takes no writes is replaced, because a failover may have made
+ * Returns whether the connection cannot be used after this error. After a deadlock or a statement time-out it can, once
+ * the transaction was rolled back. A connection to a read-only server is replaced, because a failover may have made
  * another server the primary.
  */
 export function isConnectionOver(error: unknown): boolean {
@@ -52,9 +52,9 @@ export function isConnectionOver(error: unknown): boolean {
 
 /**
  * Returns whether the result columns of a prepared statement have changed, as after a migration. The statement had no
- * effect. The client does not prepare it again on the same connection, so the connection is discarded. Only the caller
- * can repeat the statement, because the transaction around it is aborted. The error counts as an outage: clients
- * receive 503 and retry, and queues keep their message.
+ * effect. The client would not prepare it again on this connection, so the connection is discarded. Only the caller can
+ * repeat the statement, because its transaction is aborted. The error counts as an outage: clients receive 503 and
+ * retry, and queues keep their message.
  */
 function isStalePlan(error: unknown): boolean {
   return (
@@ -73,7 +73,7 @@ function isOfClass(code: string, classes: readonly string[]): boolean {
   return /^[0-9A-Z]{5}$/.test(code) && classes.includes(code.slice(0, 2));
 }
 
-/** The pool was closed before the statement got a connection. */
+/** The pool was closed before the statement received a connection. */
 export class PoolClosedError extends Error {
   override name = "PoolClosedError";
   readonly hasSafeMessage = true;
@@ -84,7 +84,7 @@ export class PoolClosedError extends Error {
   }
 }
 
-/** An error of the client library without a code. Each of these is about the connection. */
+/** An error of the client library without a code. All such errors concern the connection. */
 export class ConnectionLostError extends Error {
   override name = "ConnectionLostError";
   readonly hasSafeMessage = true;

@@ -4,6 +4,7 @@ export type { Listening } from "./listen.ts";
 export * from "./migrate.ts";
 export * from "./open-database.ts";
 export * from "./provision.ts";
+export { rollBackOnProblem } from "./roll-back-on-problem.ts";
 export {
   createStatements,
   type Fragment,
@@ -15,4 +16,3 @@ export {
   type Value,
 } from "./statements.ts";
 export type { Transaction } from "./transaction.ts";
-export { rollBackOnProblem } from "./unless-refused.ts";

@@ -7,8 +7,8 @@ export type Listening = {
   /** The handler of each channel's notifications. */
   channels: Readonly<Record<string, (payload: string) => void>>;
   /**
-   * Called each time listening begins, also after a lost connection. Earlier notifications may be lost, so it reads
-   * what they announced.
+   * Called each time listening begins, including after a lost connection. Notifications may have been lost before, so
+   * it must read what they announced.
    */
   onListening: () => void;
   signal: AbortSignal;
@@ -28,7 +28,7 @@ export async function listen(
     const client = createClient();
     client.on("error", () => undefined);
     client.on("notification", ({ channel, payload }) => channels[channel]?.(payload ?? ""));
-    // A silent server would hold up a shutdown for as long as the time-outs of the connection.
+    // Otherwise a silent server would delay a shutdown by the time-outs of the connection.
     const destroy = () => client.connection.stream.destroy();
     signal.addEventListener("abort", destroy, { once: true });
     let heartbeat: NodeJS.Timeout | undefined;
@@ -44,7 +44,7 @@ export async function listen(
       }, heartbeatMs);
       await ended;
     } catch (err) {
-      if (!signal.aborted) logger.warn({ err }, "not listening to PostgreSQL; trying again");
+      if (!signal.aborted) logger.warn({ err }, "not listening to PostgreSQL; retrying");
     }
     clearInterval(heartbeat);
     signal.removeEventListener("abort", destroy);

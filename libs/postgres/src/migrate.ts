@@ -2,16 +2,16 @@ import { runner } from "node-pg-migrate";
 import { withClient } from "./with-client.ts";
 
 /**
- * Brings a service's schema up to date with the numbered SQL files in a folder. Each file runs in a
- * transaction of its own, as the owner role; a lock lets only one process migrate at a time. Files
- * only ever expand what is there, so that the version before keeps working until it is gone.
+ * Migrates the schema of a service with the numbered SQL files in a directory. Each file runs in its own transaction,
+ * as the owner role. A lock lets only one process migrate at a time. Migrations only add to the schema, so that the
+ * previous release works during a rolling upgrade.
  */
 export async function migrate(options: {
   ownerUrl: string;
   schema: string;
   directory: string;
 }): Promise<readonly string[]> {
-  // Given an address, the library would not wait for the end of its connection, and would crash if that was lost.
+  // With a URL, the library would not wait until its connection is closed, and would crash if it was lost.
   const applied = await withClient(options.ownerUrl, (dbClient) =>
     runner({
       dbClient,

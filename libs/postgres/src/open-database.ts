@@ -1,15 +1,15 @@
 import { type ConnectOptions, connectPostgres, type Sql } from "./connect.ts";
 
-/** The database of a service, for as long as the service runs. */
+/** The database of a service. */
 export type Database = {
   sql: Sql;
-  /** Returns the result of a query that runs every second, not at each probe. */
+  /** Returns the result of a health check that runs every second, independently of probes. */
   isUp(): boolean;
   close(): Promise<void>;
 };
 
 const healthCheckIntervalMs = 1_000;
-/** Time without an answer after which PostgreSQL counts as unavailable. */
+/** Time without a response after which PostgreSQL counts as unavailable. */
 const timeoutMs = 2_000;
 
 export function openDatabase(options: ConnectOptions): Database {
@@ -27,12 +27,12 @@ export function openDatabase(options: ConnectOptions): Database {
 
 function watchHealth(sql: Sql) {
   let up = false;
-  let asking = false;
+  let isChecking = false;
 
-  async function ask(): Promise<void> {
-    if (asking) return;
-    asking = true;
-    // Other queries report the cause.
+  async function check(): Promise<void> {
+    if (isChecking) return;
+    isChecking = true;
+    // The cause is not logged here, because other queries report it.
     const answered = sql`select 1`.then(
       () => true,
       () => false,
@@ -42,11 +42,11 @@ function watchHealth(sql: Sql) {
     }, timeoutMs);
     up = await answered;
     clearTimeout(late);
-    asking = false;
+    isChecking = false;
   }
 
-  void ask();
-  const timer = setInterval(() => void ask(), healthCheckIntervalMs);
+  void check();
+  const timer = setInterval(() => void check(), healthCheckIntervalMs);
   return {
     isUp: () => up,
     stop: () => clearInterval(timer),

@@ -2,16 +2,16 @@ import pg from "pg";
 import type { Logger } from "pino";
 import { failureOf, PoolClosedError } from "./failures.ts";
 
-/** A pool of connections. Closing it rejects the callers that wait for a connection, which `pg` alone never settles. */
+/** A pool of connections. Closing it rejects callers that wait for a connection; the pool of `pg` would never do so. */
 export class Pool {
   readonly #pool: pg.Pool;
-  /** Rejects the callers that wait. */
+  /** Functions that reject waiting callers. */
   readonly #waiting = new Set<(error: unknown) => void>();
   #closed: Promise<void> | undefined;
 
   constructor(settings: pg.PoolConfig, logger: Logger) {
     this.#pool = new pg.Pool({ ...settings, idleTimeoutMillis: 0 });
-    // Otherwise the loss of a connection would end the process. The statements on it reject.
+    // Without a listener, the loss of a connection would end the process. Statements on it reject anyway.
     this.#pool.on("error", (err) =>
       logger.debug({ err }, "an idle connection to PostgreSQL was lost"),
     );
@@ -38,7 +38,7 @@ export class Pool {
     return promise;
   }
 
-  /** Resolves when every connection was released and is closed. */
+  /** Closes the pool. Resolves when every connection is released and closed. */
   close(): Promise<void> {
     this.#closed ??= this.#pool.end();
     for (const reject of this.#waiting) reject(new PoolClosedError());

@@ -3,19 +3,21 @@ import { scramVerifier } from "./scram-verifier.ts";
 import { withClient } from "./with-client.ts";
 
 /**
- * Prepares a database for a service: one schema, owned by a role that migrates, and a runtime role
- * that gets only what the migrations grant it. Neither role sees another service's schema. Running
- * it again changes nothing but the passwords. It takes a superuser's address, or that of a role that
- * may create roles and databases; no service ever holds that address.
+ * Database URLs of a provisioned service. Each service has one schema, owned by a role that migrates it, and a runtime
+ * role with only the rights that the migrations grant. Neither role can access the schema of another service.
  */
 export type ProvisionedService = { ownerUrl: string; runtimeUrl: string };
 
 const duplicateDatabase = "42P04";
 
+/**
+ * Prepares a database for a service. Running it again changes only the passwords. It needs the URL of a superuser, or
+ * of a role that may create roles and databases. Services never receive this URL.
+ */
 export async function provisionService(options: {
   adminUrl: string;
   database: string;
-  /** In `snake_case` or plain: it becomes the schema's and the roles' name. */
+  /** Name of the service in `snake_case`, which is also the name of the schema and the prefix of the roles. */
   service: string;
   ownerPassword: string;
   runtimePassword: string;
@@ -48,7 +50,7 @@ export async function provisionService(options: {
   };
 }
 
-/** The address of the same server for another database and role. */
+/** Returns the URL of the same server for another database and role. */
 export function urlFor(adminUrl: string, database: string, role: string, password: string): string {
   const url = new URL(adminUrl);
   url.username = role;
@@ -67,7 +69,7 @@ function inDatabase(
   return withClient(url.href, work);
 }
 
-/** The statement takes no parameters, so PostgreSQL itself quotes the verifier of the password. */
+/** Creates or alters a role. The statement accepts no parameters, so PostgreSQL itself quotes the password verifier. */
 async function ensureRole(client: pg.Client, role: string, password: string): Promise<void> {
   const existing = await client.query("select 1 from pg_roles where rolname = $1", [role]);
   const verb = existing.rows.length === 0 ? "create" : "alter";
@@ -78,7 +80,7 @@ async function ensureRole(client: pg.Client, role: string, password: string): Pr
   for (const { statement } of quoted.rows) await client.query(statement);
 }
 
-/** A role that is no superuser can make a schema only for a role that it is a member of. */
+/** Makes the current user a member of a role. Only a superuser can create a schema for a role without membership. */
 async function joinRole(client: pg.Client, role: string): Promise<void> {
   const self = await client.query<{ rolsuper: boolean }>(
     "select rolsuper from pg_roles where rolname = current_user",
@@ -93,7 +95,7 @@ async function ensureDatabase(client: pg.Client, database: string): Promise<void
   try {
     await client.query(`create database ${pg.escapeIdentifier(database)}`);
   } catch (error) {
-    // Another process created it a moment before.
+    // Another process created it concurrently.
     if (!(error instanceof pg.DatabaseError) || error.code !== duplicateDatabase) throw error;
   }
 }

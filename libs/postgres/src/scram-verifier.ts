@@ -1,13 +1,13 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 
-/** PostgreSQL's own default, of `scram_iterations`. */
+/** PostgreSQL's default of `scram_iterations`. */
 const iterations = 4096;
 const saltBytes = 16;
 const keyBytes = 32;
 
 /**
- * Returns what PostgreSQL stores instead of a password (its manual, "pg_authid"; RFC 5803). A statement
- * that sets a password can appear in the server's log, so it contains the verifier and not the password.
+ * Returns the SCRAM verifier that PostgreSQL stores instead of a password (its manual, "pg_authid"; RFC 5803). A
+ * statement that sets a password can appear in the server's log, so it must contain the verifier and not the password.
  */
 export function scramVerifier(password: string, salt: Buffer = randomBytes(saltBytes)): string {
   const salted = pbkdf2Sync(password, salt, iterations, keyBytes, "sha256");

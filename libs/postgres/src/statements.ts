@@ -1,6 +1,6 @@
 /**
- * Runs statements as tagged templates: `` sql<Row[]>`select … where id = ${id}` `` resolves to the rows. The statement
- * is sent immediately. Each value becomes a parameter; a `fragment` becomes part of the text.
+ * Runs statements as tagged templates: `` sql<Row[]>`select … where id = ${id}` `` resolves with the rows. The
+ * statement is sent immediately. Each value becomes a parameter. A `fragment` becomes part of the text.
  */
 export type Statements = {
   <T extends readonly object[] = AnyRow[]>(
@@ -8,8 +8,9 @@ export type Statements = {
     ...values: readonly (Value | Fragment)[]
   ): Promise<Rows<T>>;
   /**
-   * Runs a statement that PostgreSQL plans each time, for these values. A statement from a template is prepared: from
-   * its sixth execution on, it may keep a plan that suits other values, or tables that were empty.
+   * Runs a statement that PostgreSQL plans each time, for these values. A statement from a template is prepared. From
+   * its sixth execution on, PostgreSQL may use a generic plan, which may be bad for these values or for tables that
+   * have grown since.
    */
   unprepared<T extends readonly object[] = AnyRow[]>(
     text: string,
@@ -17,7 +18,7 @@ export type Statements = {
   ): Promise<Rows<T>>;
 };
 
-/** Lists are parameters of an array type: `any(${ids}::uuid[])`. Use `json` for objects. */
+/** A parameter. Lists are parameters of an array type: `any(${ids}::uuid[])`. Use `json` for objects. */
 export type Value = Scalar | readonly Scalar[];
 type Scalar = string | number | bigint | boolean | Date | Uint8Array | null;
 
@@ -26,7 +27,7 @@ export type Rows<T extends readonly object[]> = T & { readonly count: number };
 // biome-ignore lint/suspicious/noExplicitAny: a statement without a row type has columns of any type.
 type AnyRow = Record<string, any>;
 
-/** Part of a statement's text, with its values. */
+/** A part of a statement's text, with its values. */
 export class Fragment {
   readonly strings: TemplateStringsArray;
   readonly values: readonly (Value | Fragment)[];
@@ -49,10 +50,10 @@ export function json(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** A statement in the form of the protocol. Without a name it is planned each time. */
+/** A statement in the form of the protocol. Without a name, it is not prepared. */
 export type Statement = { name?: string; text: string; values?: Value[] };
 
-/** `run` gets a function, because a statement with an undefined parameter cannot be formed: it throws. */
+/** `run` receives a function that returns the statement, because an invalid parameter makes it throw. */
 export function createStatements(
   run: (form: () => Statement) => Promise<Rows<AnyRow[]>>,
 ): Statements {
@@ -65,7 +66,7 @@ export function createStatements(
 
 /** Text and name of the templates without fragments. */
 const templates = new WeakMap<TemplateStringsArray, { name: string; text: string }>();
-/** Names of prepared statements. Texts come from templates alone, so their number is bounded. */
+/** Names of prepared statements by text. Texts come only from templates, so their number is bounded. */
 const names = new Map<string, string>();
 
 function preparedStatement(
@@ -96,7 +97,7 @@ function textOf(part: Pick<Fragment, "strings" | "values">, values: Value[]): st
 function parameter(value: unknown): Value {
   if (value === undefined) throw new TypeError("A parameter of a statement is undefined.");
   if (value instanceof Date) return value.toISOString();
-  // The client would convert it when it sends the statement, behind which a COMMIT may already be on its way.
+  // The client would convert an object, and might fail, when it sends the statement. A COMMIT may then follow already.
   if (
     typeof value === "object" &&
     value !== null &&

@@ -6,9 +6,9 @@ export type Tls = { mode: TlsMode; ca?: string };
 export type TlsMode = "off" | "unverified" | "verified";
 
 /**
- * Separates the parameters `sslmode`, `sslrootcert` and `options`, as libpq names them, from a PostgreSQL URL: the
- * client library gives `sslmode` another meaning, and `options` in a URL would replace ours. Throws a
- * `ConfigurationError` when the file that `sslrootcert` names cannot be read.
+ * Separates the parameters `sslmode`, `sslrootcert` and `options` of libpq from a PostgreSQL URL. The client library
+ * gives `sslmode` another meaning, and `options` in the URL would replace the options of this module. Throws a
+ * `ConfigurationError` if the file in `sslrootcert` cannot be read.
  */
 export function splitAddress(address: string): {
   url: string;
@@ -34,7 +34,7 @@ function readCertificate(file: string): string {
     return readFileSync(file, "utf8");
   } catch {
     throw new ConfigurationError([
-      `The address of the database names the file ${file} in sslrootcert, which this process cannot read.`,
+      `The file ${file}, which is sslrootcert in the database URL, cannot be read by this process.`,
     ]);
   }
 }

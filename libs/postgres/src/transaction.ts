@@ -3,12 +3,12 @@ import { failureOf, isConnectionOver } from "./failures.ts";
 import type { Pool } from "./pool.ts";
 import { createStatements, type Rows, type Statement, type Statements } from "./statements.ts";
 
-/** Statements of a transaction. Each is sent immediately, before the answers to earlier ones. */
+/** Statements of a transaction. Each one is sent immediately, without waiting for the results of earlier ones. */
 export type Transaction = Statements & { readonly isTransaction: true };
 
 /**
  * Runs the work in a transaction on its own connection, then commits. Statements that the work does not await are
- * pipelined with the commit. If the work rejects or any statement fails, also one whose error the work ignores, the
+ * pipelined with the commit. If the work rejects or any statement fails, even if the work ignores its error, the
  * transaction rolls back and rejects. If the connection is lost during the commit, it rejects, and the outcome is
  * unknown.
  */
@@ -22,7 +22,8 @@ export async function transaction<Result>(
   let lastSettled = Promise.resolve();
   const watched = <Answer>(sent: Promise<Answer>): Promise<Answer> => {
     const answered = sent.catch((error: unknown) => {
-      // PostgreSQL rejects the statements after a failed one because the transaction is aborted. That hides the cause.
+      // After a failed statement, PostgreSQL rejects the others because the transaction is aborted. The first error is
+      // the cause.
       firstFailure ??= error;
       throw firstFailure;
     });
@@ -34,7 +35,7 @@ export async function transaction<Result>(
   };
   const send = async (form: () => Statement) => {
     if (isOver) throw new Error("The transaction is over.");
-    // Behind a failed BEGIN, PostgreSQL would commit each statement by itself.
+    // After a failed BEGIN, PostgreSQL would commit each statement separately.
     if (firstFailure !== undefined) throw firstFailure;
     return run(client, form());
   };
@@ -67,7 +68,7 @@ export async function run(
   statement: Statement,
 ): Promise<Rows<Record<string, unknown>[]>> {
   const { rows, rowCount } = await query(client, statement);
-  // Not enumerable: rows are compared and serialized as a list.
+  // The property is not enumerable, because rows are compared and serialized as a list.
   return Object.defineProperty(rows, "count", { value: rowCount ?? 0 }) as typeof rows & {
     count: number;
   };
@@ -83,8 +84,8 @@ async function query(client: pg.Client, statement: Statement): Promise<pg.QueryR
 }
 
 /**
- * Sends the statements of one turn of the event loop together, so that pipelined statements cost one system call. Node
- * removes an own `write` of a socket when it connects, so the stream is corked.
+ * Sends the statements of one turn of the event loop together, so that pipelined statements cost one system call. It
+ * corks the stream, because Node removes a replaced `write` of a socket when the socket connects.
  */
 function sendTogether({ connection: { stream } }: pg.Client): void {
   if (stream.writableCorked > 0) return;

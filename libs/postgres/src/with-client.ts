@@ -1,13 +1,13 @@
 import pg from "pg";
 import { clientSettings } from "./connect.ts";
 
-/** Connects, does the work, and waits until the connection is closed. */
+/** Connects, runs the work, and waits until the connection is closed. */
 export async function withClient<Result>(
   url: string,
   work: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> {
   const client = new pg.Client(clientSettings(url));
-  // A lost connection rejects the statement.
+  // Without a listener, the loss of the connection would end the process. The statement rejects anyway.
   client.on("error", () => undefined);
   await client.connect();
   try {

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** One connection, so that a statement follows the failed one on it. */
+/** Opens a pool with one connection, so that the next statement uses the connection of the failed one. */
 function connectOnce(url: string): Sql {
   return connectPostgres({ url, name: "failed-results", maxConnections: 1, logger });
 }
@@ -40,24 +40,24 @@ describe("given a statement that fails after its first rows", () => {
   const fine = () => sql<{ n: number }[]>`select n from generate_series(1, 2) as n`;
   const rows = [{ n: 1 }, { n: 2 }];
 
-  it("gives the next statement all of its rows and nothing else", async () => {
+  it("returns exactly the rows of the next statement", async () => {
     expect((await failure(failing()))?.code).toBe("22012");
     expect([...(await fine())]).toEqual(rows);
   });
 
-  it("gives statements that were sent together their own rows", async () => {
+  it("returns the correct rows of pipelined statements", async () => {
     const [failed, ...results] = await Promise.all([failure(failing()), fine(), fine()]);
     expect(failed?.code).toBe("22012");
     expect(results.map((result) => [...result])).toEqual([rows, rows]);
   });
 
-  it("keeps the connection", async () => {
+  it("reuses the connection", async () => {
     const [before] = await sql`select pg_backend_pid() as pid`;
     await failure(failing());
     expect(await sql`select pg_backend_pid() as pid`).toEqual([before]);
   });
 
-  it("leaves the transaction with the error, and the next one with its rows", async () => {
+  it("rejects the transaction with the error, and returns the rows of the next one", async () => {
     const failed = sql.begin(async (tx) => {
       await tx`select 1 / (3 - n) from generate_series(1, 5) as n`;
     });
@@ -73,7 +73,7 @@ describe("given a connection that is lost after the first rows of a result", () 
     for (const close of closing) await close();
   });
 
-  it("gives the next statement all of its rows and nothing else", async () => {
+  it("returns exactly the rows of the next statement", async () => {
     const address = new URL(database.runtimeUrls.management);
     let passedBytes = 0;
     const proxy = await startNatsProxy(address.href, (client, server) => {

@@ -3,7 +3,7 @@ import { createTestDatabase, type TestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 
-/** What management's runtime role may do in a database that was provisioned and migrated. */
+/** The rights of management's runtime role in a provisioned and migrated database. */
 let database: TestDatabase;
 let runtime: Sql;
 
@@ -29,7 +29,7 @@ describe("given the runtime role", () => {
   });
 
   it.each([
-    ["change what the history says", "update history set enabled = true"],
+    ["change the history", "update history set enabled = true"],
     ["delete from the history", "delete from history"],
     ["change the audit log", "update changes set actor_email = 'x'"],
     ["delete from the audit log", "delete from changes"],
@@ -39,7 +39,7 @@ describe("given the runtime role", () => {
     ["create a table in the public schema", "create table public.x (y integer)"],
     ["change a flag's key", "update flags set key = 'x'"],
     ["change a key's secret", "update api_keys set secret_sha256 = ''"],
-    ["read the migrations' record", "select * from migrations"],
+    ["read the table of migrations", "select * from migrations"],
   ])("may not %s", async (_what, statement) => {
     await expect(runtime.unprepared(statement)).rejects.toMatchObject(insufficientPrivilege);
   });

@@ -5,12 +5,12 @@ import postgres from "postgres";
 import { connectPostgres, type Sql } from "../src/connect.ts";
 import { isOutage } from "../src/failures.ts";
 
-/** Connections that PostgreSQL closes while they are in use, as it does when it restarts. */
+/** Connections that PostgreSQL closes while they are in use, as during a restart. */
 const logger = pino({ level: "silent" });
 const maxConnections = 4;
 const callers = 12;
 
-describe("given connections that are ended again and again", () => {
+describe("given connections that are terminated repeatedly", () => {
   let database: TestDatabase;
   let admin: postgres.Sql;
   let sql: Sql;
@@ -33,10 +33,10 @@ describe("given connections that are ended again and again", () => {
   const endAll = () => admin`
     select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'lost'`;
 
-  /** Whether the statement came back with its own answer; a lost connection is no answer. */
-  async function askInTransaction(number: number): Promise<boolean> {
+  /** Checks the results of a transaction. Returns false for an outage. */
+  async function queryInTransaction(number: number): Promise<boolean> {
     try {
-      const answers = await sql.begin(async (tx) => {
+      const results = await sql.begin(async (tx) => {
         const [first] = await tx`select ${number}::integer as number`;
         const [[second], [third]] = await Promise.all([
           tx`select ${number}::integer + 1 as number, pg_sleep(0.002)`,
@@ -44,7 +44,7 @@ describe("given connections that are ended again and again", () => {
         ]);
         return [first?.number, second?.number, third?.number];
       });
-      expect(answers).toEqual([number, number + 1, number + 2]);
+      expect(results).toEqual([number, number + 1, number + 2]);
       return true;
     } catch (error) {
       if (isOutage(error)) return false;
@@ -52,7 +52,7 @@ describe("given connections that are ended again and again", () => {
     }
   }
 
-  async function askAlone(number: number): Promise<boolean> {
+  async function queryAlone(number: number): Promise<boolean> {
     try {
       const [row] = await sql`select ${number}::integer as number`;
       expect(row?.number).toBe(number);
@@ -63,38 +63,38 @@ describe("given connections that are ended again and again", () => {
     }
   }
 
-  it("gives every statement its own answer or an outage, and goes on with all of them", async () => {
-    let going = true;
-    let answered = 0;
+  it("returns the correct result of every statement or an outage, and keeps working", async () => {
+    let isRunning = true;
+    let succeeded = 0;
     let lost = 0;
     const work = async (caller: number) => {
-      for (let turn = 0; going; turn += 1) {
+      for (let turn = 0; isRunning; turn += 1) {
         const number = caller * 1_000_000 + turn * 10;
-        const ask = turn % 3 === 0 ? askAlone : askInTransaction;
-        if (await ask(number)) answered += 1;
+        const query = turn % 3 === 0 ? queryAlone : queryInTransaction;
+        if (await query(number)) succeeded += 1;
         else lost += 1;
       }
     };
     const working = Promise.all(Array.from({ length: callers }, (_, caller) => work(caller)));
     try {
       for (let round = 0; round < 25; round += 1) {
-        const before = answered;
+        const before = succeeded;
         await Promise.race([
-          eventually(() => answered > before + callers, { because: "the pool answers again" }),
+          eventually(() => succeeded > before + callers, { because: "the pool works again" }),
           working,
         ]);
         await endAll();
       }
     } finally {
-      going = false;
+      isRunning = false;
     }
     await working;
     expect(lost).toBeGreaterThan(0);
-    const all = await Promise.all(Array.from({ length: 50 }, (_, number) => askAlone(number)));
+    const all = await Promise.all(Array.from({ length: 50 }, (_, number) => queryAlone(number)));
     expect(all).toEqual(all.map(() => true));
   });
 
-  it("ends a transaction that was waiting for something else, and goes on with the others", async () => {
+  it("rejects a transaction that was idle, and keeps working", async () => {
     const nextStatements: Promise<unknown>[] = [];
     const over = Promise.withResolvers<void>();
     const lost = Array.from({ length: maxConnections }, () =>
@@ -107,7 +107,7 @@ describe("given connections that are ended again and again", () => {
       }),
     );
     const ended = Promise.allSettled(lost);
-    // Between `begin` and its first statement a transaction is idle, too.
+    // The query distinguishes this state from that between `begin` and the first statement.
     await eventually(async () => {
       const idle = await admin`
         select from pg_stat_activity
@@ -123,13 +123,13 @@ describe("given connections that are ended again and again", () => {
     over.resolve();
     for (const outcome of await ended)
       expect(outcome.status === "rejected" && isOutage(outcome.reason)).toBe(true);
-    expect(await askAlone(1)).toBe(true);
+    expect(await queryAlone(1)).toBe(true);
     await eventually(() => nextStatements.length === maxConnections);
     for (const next of nextStatements) expect(isOutage(await next)).toBe(true);
-    expect(await askInTransaction(1)).toBe(true);
+    expect(await queryInTransaction(1)).toBe(true);
   });
 
-  it("receives notifications again, and reads again, when the listening connection was lost", async () => {
+  it("listens again after the loss of the listening connection, and reports it", async () => {
     const received: string[] = [];
     let scans = 0;
     const stopping = new AbortController();
@@ -150,7 +150,7 @@ describe("given connections that are ended again and again", () => {
     await listening;
   });
 
-  it("says that PostgreSQL is away while nothing listens there", async () => {
+  it("reports an outage if no server listens at the address", async () => {
     const url = new URL(database.runtimeUrls.management);
     url.port = "1";
     const nowhere = connectPostgres({ url: url.href, name: "nowhere", maxConnections: 1, logger });

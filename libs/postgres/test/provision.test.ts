@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
 import { migrate, provisionService, urlFor } from "../src/index.ts";
 
-/** Roles and databases belong to the whole server, so these have names that nobody else uses. */
+/** Unique names, because roles and databases belong to the whole server. */
 const suffix = randomUUID().slice(0, 8);
 const service = `provision_${suffix}`;
 const creator = `creator_${suffix}`;
@@ -20,16 +20,16 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  // Not by force: the migrations' connection may still be ending, and would report that it was cut.
-  // PostgreSQL waits for it by itself.
+  // Not with force, because the connection of the migrations may still be closing, and would report an error.
+  // PostgreSQL waits until it is closed.
   await admin`drop database if exists ${admin(database)}`;
   for (const role of [`${service}_runtime`, `${service}_owner`, creator])
     await admin`drop role if exists ${admin(role)}`;
   await admin.end();
 });
 
-describe("given a role that may create roles and databases, but is no superuser", () => {
-  it("prepares a database that the owner can migrate, and again without a difference", async () => {
+describe("given a role that may create roles and databases, but is not a superuser", () => {
+  it("prepares a database that the owner can migrate, and can be repeated", async () => {
     const adminUrl = urlFor(testBackends().postgresAdminUrl, "postgres", creator, "creator");
     const options = {
       adminUrl,

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
 
 /**
- * A database runs each migration once. So a released file never changes: a correction is another migration.
+ * A database runs each migration once, so a released file never changes, and a correction is another migration.
  * `npm run release` records the SHA-256 of each file.
  */
 const root = fileURLToPath(new URL("../../..", import.meta.url));
@@ -15,7 +15,7 @@ describe.each(globSync("libs/contracts/released/*/migrations.json", { cwd: root 
   (list) => {
     const recorded: Record<string, string> = JSON.parse(readFileSync(join(root, list), "utf8"));
 
-    it("are of every service that has a schema", () => {
+    it("belong to all services with a schema", () => {
       const services = Object.keys(recorded).map((path) => path.split("/")[1]);
       expect(new Set(services)).toEqual(
         new Set(["management", "scheduler", "usage-metering", "webhook-dispatcher"]),

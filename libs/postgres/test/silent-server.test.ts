@@ -18,7 +18,7 @@ const maxSilenceMs = 500;
 let database: TestDatabase;
 let sql: Sql;
 let isSilent = false;
-/** The proxy falls silent when a client sends this text. */
+/** Text of a client after which the proxy is silent. */
 let silentFrom: string | undefined;
 /** Data that clients have sent while the proxy was silent. */
 let dropped = "";
@@ -52,25 +52,25 @@ afterAll(async () => {
   await database?.drop();
 });
 
-const failure = (asked: Promise<unknown>) =>
-  asked.then(
+const failure = (statement: Promise<unknown>) =>
+  statement.then(
     () => undefined,
     (error: unknown) => error,
   );
 
-const askAll = () => Array.from({ length: maxConnections }, () => sql`select 1 as one`);
+const useAll = () => Array.from({ length: maxConnections }, () => sql`select 1 as one`);
 
-describe("a connection to a server that has fallen silent", () => {
+describe("a connection to a silent server", () => {
   it("is lost, which counts as an outage, and the pool works again", async () => {
-    await Promise.all(askAll());
+    await Promise.all(useAll());
     isSilent = true;
     const inTransaction = sql.begin(async (tx) => {
       await tx`select 1`;
     });
-    const outcomes = await Promise.all([...askAll(), inTransaction].map(failure));
+    const outcomes = await Promise.all([...useAll(), inTransaction].map(failure));
     expect(outcomes.map(isOutage)).toEqual(outcomes.map(() => true));
     isSilent = false;
-    await eventually(async () => (await failure(Promise.all(askAll()))) === undefined);
+    await eventually(async () => (await failure(Promise.all(useAll()))) === undefined);
   });
 
   it("keeps an idle connection open", async () => {
@@ -82,7 +82,7 @@ describe("a connection to a server that has fallen silent", () => {
   });
 });
 
-describe("a listener on a server that has fallen silent", () => {
+describe("a listener on a silent server", () => {
   const options = { maxConnections: 1, logger: pino({ level: "silent" }) };
   let listener: Sql;
   let control: Sql;
@@ -109,7 +109,7 @@ describe("a listener on a server that has fallen silent", () => {
 
   it("stops without delay during its connection attempt", async () => {
     isSilent = true;
-    // The time-out of this connection began before that of the listener.
+    // The time-out of this connection ends before that of the listener.
     const timedOut = failure(control`select 1`);
     startListening();
     await eventually(() => dropped.includes("listener"));
@@ -121,20 +121,20 @@ describe("a listener on a server that has fallen silent", () => {
     silentFrom = "listen ";
     startListening();
     await eventually(() => isSilent);
-    // A connection is given up earlier than a statement.
+    // The time-out of connecting is shorter than that of a statement.
     const timedOut = failure(control`select 1`);
     stopping.abort();
     expect(await Promise.race([listening, timedOut])).toBe("stopped");
   });
 });
 
-describe("what counts as an outage", () => {
+describe("the error code", () => {
   it.each(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "57P01", "40P01", "25006", "08006"])(
-    "%s does",
+    "%s is an outage",
     (code) => expect(isOutage({ code })).toBe(true),
   );
 
-  it.each(["23505", "42601", "22001", "ENOENT", "EACCES"])("%s does not", (code) =>
+  it.each(["23505", "42601", "22001", "ENOENT", "EACCES"])("%s is not an outage", (code) =>
     expect(isOutage({ code })).toBe(false),
   );
 });

@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 describe("values", () => {
-  it("keeps dates, 64-bit integers, booleans, bytes and JSON", async () => {
+  it("keep dates, 64-bit integers, booleans, bytes and JSON", async () => {
     const values = {
       at: new Date("2026-01-02T03:04:05.678Z"),
       day: new Date("2026-01-02T00:00:00Z"),
@@ -40,7 +40,7 @@ describe("values", () => {
     expect(row).toEqual(values);
   });
 
-  it("sends each element of a list unchanged", async () => {
+  it("keep each element of a list unchanged", async () => {
     const texts = ["plain", 'with "quotes"', "back\\slash", "a,b", "{}", "", "NULL", "ünïcode 🚢"];
     const rows = await sql`
       select text, number
@@ -50,12 +50,12 @@ describe("values", () => {
     );
   });
 
-  it("has dates inside JSON in UTC", async () => {
+  it("have dates inside JSON in UTC", async () => {
     const [row] = await sql`select to_jsonb(timestamptz '2026-01-02T03:04:05Z') as at`;
     expect(row?.at).toBe("2026-01-02T03:04:05+00:00");
   });
 
-  it("rejects undefined, and sends nothing", async () => {
+  it("cannot be undefined, and then nothing is sent", async () => {
     const missing = undefined as unknown as string;
     await expect(sql`select ${missing}::text`).rejects.toThrow("is undefined");
     await expect(sql.unprepared("select $1::text", [missing])).rejects.toThrow("is undefined");
@@ -63,12 +63,12 @@ describe("values", () => {
 });
 
 describe("statements", () => {
-  it("has the number of returned or changed rows", async () => {
+  it("return the number of returned or changed rows", async () => {
     expect((await sql`select from generate_series(1, 3)`).count).toBe(3);
     expect((await sql`update flags set updated_at = now() where false`).count).toBe(0);
   });
 
-  it("composes fragments, with the parameters in their order", async () => {
+  it("are composed of fragments, with the parameters in their order", async () => {
     const upTo = (max: number) => fragment`n <= ${max}`;
     const rows = await sql<{ n: number; label: string }[]>`
       select n, ${"label"}::text as label from generate_series(1, 9) as n
@@ -79,7 +79,7 @@ describe("statements", () => {
     ]);
   });
 
-  it("prepares each text once", async () => {
+  it("are prepared once for each text", async () => {
     const read = (limit: number, only: boolean) =>
       sql`select name from pg_prepared_statements
         where ${only ? fragment`name is not null` : fragment`true`} limit ${limit}`;
@@ -89,7 +89,7 @@ describe("statements", () => {
     expect((await read(999, true)).length).toBe(before.length);
   });
 
-  it("plans a statement without a name each time", async () => {
+  it("are planned each time without a name", async () => {
     const prepared = async () => (await sql`select from pg_prepared_statements`).length;
     const before = await prepared();
     await sql.unprepared("select $1::integer", [1]);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { type Database, openDatabase } from "../src/index.ts";
 
-/** The time-outs of the connections that a service opens. */
+/** Time-outs of the connections of a service. */
 let store: TestDatabase;
 let database: Database;
 

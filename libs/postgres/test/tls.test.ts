@@ -17,14 +17,14 @@ import { splitAddress } from "../src/tls.ts";
 
 const logger = pino({ level: "silent" });
 
-describe("given an address whose sslrootcert cannot be read", () => {
-  it("ends the start with a problem that names the file and the setting", () => {
+describe("given a URL whose sslrootcert cannot be read", () => {
+  it("fails with a problem that contains the file and the parameter", () => {
     const address = "postgres://host/db?sslmode=verify-full&sslrootcert=/missing/ca.crt";
     expect(() => splitAddress(address)).toThrow(
       expect.objectContaining({
         name: "ConfigurationError",
         problems: [
-          "The address of the database names the file /missing/ca.crt in sslrootcert, which this process cannot read.",
+          "The file /missing/ca.crt, which is sslrootcert in the database URL, cannot be read by this process.",
         ],
       }),
     );
@@ -38,7 +38,7 @@ describe("given a PostgreSQL server with TLS", () => {
   let server: RestartablePostgres;
   beforeAll(async () => {
     server = await startRestartablePostgres();
-    await turnTlsOn(server, certificates);
+    await enableTls(server, certificates);
   });
   afterAll(async () => {
     await server?.stop();
@@ -51,7 +51,7 @@ describe("given a PostgreSQL server with TLS", () => {
     return url.href;
   }
 
-  async function connectAndAsk(url: string): Promise<unknown> {
+  async function usesTls(url: string): Promise<unknown> {
     const sql = connectPostgres({ url, name: "test", maxConnections: 1, logger });
     try {
       const [row] = await sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
@@ -63,18 +63,18 @@ describe("given a PostgreSQL server with TLS", () => {
 
   it("connects with sslmode=verify-full and the authority's certificate in sslrootcert", async () => {
     const url = addressWith({ sslmode: "verify-full", sslrootcert: certificates.caFile });
-    expect(await connectAndAsk(url)).toBe(true);
+    expect(await usesTls(url)).toBe(true);
   });
 
   it("connects with sslmode=require without checking the certificate", async () => {
-    expect(await connectAndAsk(addressWith({ sslmode: "require" }))).toBe(true);
+    expect(await usesTls(addressWith({ sslmode: "require" }))).toBe(true);
   });
 
   it.each(["verify-full", "require"])(
     "rejects a server that another authority signed, with sslmode=%s",
     async (sslmode) => {
       const url = addressWith({ sslmode, sslrootcert: otherAuthority });
-      await expect(connectAndAsk(url)).rejects.toThrow(/certificate|signature/);
+      await expect(usesTls(url)).rejects.toThrow(/certificate|signature/);
     },
   );
 
@@ -89,15 +89,15 @@ describe("given a PostgreSQL server with TLS", () => {
       ownerPassword: "owner-password",
       runtimePassword: "runtime-password",
     });
-    expect(await connectAndAsk(runtimeUrl)).toBe(true);
+    expect(await usesTls(runtimeUrl)).toBe(true);
     const directory = fileURLToPath(new URL("provision-migrations", import.meta.url));
     const applied = await migrate({ ownerUrl, schema: "over_tls", directory });
     expect(applied).not.toEqual([]);
   });
 });
 
-/** Turns TLS on, and waits until new connections can use it. */
-async function turnTlsOn(
+/** Enables TLS, and waits until new connections can use it. */
+async function enableTls(
   { adminUrl, clusterDir }: RestartablePostgres,
   { certFile, keyFile }: Certificates,
 ): Promise<void> {
@@ -114,12 +114,12 @@ async function turnTlsOn(
   await sql`select pg_reload_conf()`;
   await sql.end();
   await eventually(async () => {
-    const look = postgres(adminUrl, { max: 1, ssl: { rejectUnauthorized: false } });
-    const answers = await look`select 1`.then(
+    const probe = postgres(adminUrl, { max: 1, ssl: { rejectUnauthorized: false } });
+    const isReady = await probe`select 1`.then(
       () => true,
       () => false,
     );
-    await look.end();
-    return answers;
+    await probe.end();
+    return isReady;
   });
 }

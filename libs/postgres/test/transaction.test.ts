@@ -17,9 +17,9 @@ const logger = pino({ level: "silent" });
 
 let database: TestDatabase;
 let proxy: NatsProxy;
-/** When a client sends this text, the connection to it is lost before the server's answer arrives. */
+/** Text of a client after which its connection is lost, before the server's response arrives. */
 let lostAfter: string | undefined;
-/** Whether the server receives a misspelt `begin`. */
+/** If true, the server receives a misspelt `begin`. */
 let isBeginMisspelt = false;
 let sql: Sql;
 let observer: ReturnType<typeof connectAsSuperuser>;
@@ -59,7 +59,7 @@ const isStored = async (name: string) =>
 const backend = async () => (await sql`select pg_backend_pid() as pid`)[0]?.pid;
 
 describe("a transaction", () => {
-  it("commits after its work, with the statements that the work did not wait for", async () => {
+  it("commits after its work, including statements that the work did not await", async () => {
     const result = await sql.begin(async (tx) => {
       void insert(tx, "first");
       void insert(tx, "second");
@@ -69,7 +69,7 @@ describe("a transaction", () => {
     expect([await isStored("first"), await isStored("second")]).toEqual([true, true]);
   });
 
-  it("sends the statements that it does not wait for in one write", async () => {
+  it("sends statements that it does not await in one write", async () => {
     await backend();
     const writes = [
       jest.spyOn(Socket.prototype, "_write"),
@@ -99,7 +99,7 @@ describe("a transaction", () => {
     expect(await isStored("swallowed")).toBe(false);
   });
 
-  it("rejects with the error of a failed statement that the work did not wait for", async () => {
+  it("rejects with the error of a failed statement that the work did not await", async () => {
     const unawaited = sql.begin(async (tx) => {
       void insert(tx, "unawaited");
       void insert(tx, "unawaited");
@@ -108,7 +108,7 @@ describe("a transaction", () => {
     expect(await isStored("unawaited")).toBe(false);
   });
 
-  it("rejects with the cause of a failure that the work did not wait for, also if it waits for a later statement", async () => {
+  it("rejects with the first error, even if the work awaits only a later statement", async () => {
     const later = sql.begin(async (tx) => {
       await insert(tx, "cause");
       void insert(tx, "cause").catch(() => undefined);
@@ -128,7 +128,7 @@ describe("a transaction", () => {
     expect(await isStored("without a transaction")).toBe(false);
   });
 
-  it("rejects when the work ignored that a statement has an undefined parameter", async () => {
+  it("rejects if the work ignores the error of an undefined parameter", async () => {
     const missing = undefined as unknown as string;
     const ignoring = sql.begin(async (tx) => {
       await insert(tx, "incomplete");
@@ -160,7 +160,7 @@ describe("a transaction", () => {
     },
   );
 
-  it("rolls back when its work rejects, and its connection is used again", async () => {
+  it("rolls back if its work rejects, and reuses the connection", async () => {
     const before = await backend();
     const failing = sql.begin(async (tx) => {
       await insert(tx, "rejected");
@@ -176,7 +176,7 @@ describe("a transaction", () => {
     await expect(ended()).rejects.toThrow("The transaction is over.");
   });
 
-  it("rejects with an outage when the connection is lost during the commit, and its connection is not used again", async () => {
+  it("rejects with an outage and discards the connection if it is lost during the commit", async () => {
     const before = await backend();
     lostAfter = "commit";
     const lost = sql.begin((tx) => insert(tx, "lost"));

@@ -1,9 +1,9 @@
 import { isIPv6 } from "node:net";
 
 /**
- * Whom an address is counted as. A network hands out IPv6 addresses by the /64 (RFC 6177), so whoever has
- * one has 2^64 of them; such a block counts as one. An IPv4 address counts for itself, also where it is
- * written as an IPv6 address, as a listener on both tells of it.
+ * Returns the block of addresses that rate limits count together. Networks assign IPv6 addresses in blocks of /64
+ * (RFC 6177), so one client has 2^64 of them. An IPv4 address is its own block, even if a dual-stack listener reports
+ * it as an IPv6 address.
  */
 export function addressBlock(address: string): string {
   if (!isIPv6(address)) return address;
@@ -16,10 +16,10 @@ const groupCount = 8;
 const groupsOfBlock = 4;
 const ipv4At = 6;
 
-/** All eight, in hexadecimal without leading zeros. */
+/** Returns all eight groups of an IPv6 address, in hexadecimal without leading zeros. */
 function groupsOf(address: string): string[] {
   const [withoutZone = ""] = address.split("%");
-  // A URL's host is written in the one short form, without an IPv4 address in it.
+  // The host of a URL is normalized to the shortest form, without an embedded IPv4 address.
   const short = new URL(`http://[${withoutZone}]`).hostname.slice(1, -1);
   const [before = [], after = []] = short
     .split("::")

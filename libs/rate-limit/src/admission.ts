@@ -2,19 +2,19 @@ import { createProblem, type Problem } from "@halyard/service";
 import type { RateLimit } from "./rate-limit.ts";
 import { retryAfter } from "./retry-after.ts";
 
-/** Refuses whoever asks too often; undefined: it may go on. */
-export type Admission = (asker: { id: string }, nowMs: number) => Problem | undefined;
+/** Returns the problem of a request beyond the rate limit; undefined for an admitted request. */
+export type Admission = (caller: { id: string }, nowMs: number) => Problem | undefined;
 
 /**
- * Refuses what is over a limit, with the header fields that tell the caller when to come back
+ * Creates an admission check whose problems have the header fields for the time of the next request
  * (draft-ietf-httpapi-ratelimit-headers).
  */
 export function createAdmission(limit: RateLimit, message: string): Admission {
   const policy = policyOf(limit);
-  return (asker, nowMs) => {
-    const taken = limit.take(asker.id, nowMs);
+  return (caller, nowMs) => {
+    const taken = limit.take(caller.id, nowMs);
     if (taken.admitted) return undefined;
-    // Whole seconds, and never zero: clients take that for "no limit".
+    // Whole seconds, and never zero, which clients would treat as "no limit".
     const seconds = Math.max(1, Math.ceil(taken.retryAfterMs / 1_000));
     return createProblem("RATE_001", message, {
       "retry-after": retryAfter(seconds),
@@ -27,7 +27,7 @@ export function createAdmission(limit: RateLimit, message: string): Admission {
 /** The members of the fields `RateLimit-Policy` and `RateLimit` for one limit. Both fields are lists. */
 export type LimitMember = { readonly policy: string; readonly limit: string };
 
-/** The limit as a member of `RateLimit-Policy`. */
+/** Returns the limit as a member of `RateLimit-Policy`. */
 export function policyOf({ burst, windowSeconds }: RateLimit): string {
   return `"requests";q=${burst};w=${windowSeconds}`;
 }

@@ -1,25 +1,24 @@
 /**
- * A limit on how often each may ask, as the generic cell rate algorithm does it: for each one who asks,
- * be it a key or an address, one instant is remembered, the one at which it would have its whole burst
- * again. A request moves that instant on by one interval; a request that would move it further ahead than
- * the burst reaches is refused and moves nothing. So nothing is counted in windows, at whose edges twice
- * as much would pass.
+ * A rate limit per caller, such as a key or an address, with the generic cell rate algorithm. For each caller it stores
+ * the time at which the full burst is available again. A request moves that time forward by one interval. A request
+ * that would move it further than the burst allows is rejected and changes nothing. Counting in fixed windows instead
+ * would admit twice the burst around the end of a window.
  *
- * It is synchronous and in memory, because an edge checks it for each request. The limit therefore holds for each
- * process; a limit for all processes would cost a round trip per request.
+ * It is synchronous and in memory, because an edge checks it for each request. The limit therefore applies to each
+ * process. A limit for all processes would cost a round trip per request.
  *
- * When there are many instants, those of whoever has not asked for the longest time are dropped; as a
- * rule they have passed long ago, and say the same as none.
+ * The number of stored callers is limited. Those without a request for the longest time are removed first. Their time
+ * has usually passed, so their removal changes nothing.
  */
 export type RateLimit = {
-  /** Takes one request into account, or says how long it must wait. */
-  take(askerId: string, nowMs: number): Taken;
-  /** How many requests may come at once now, and how long it takes until it is the whole burst again. */
-  left(askerId: string, nowMs: number): { requests: number; fullInMs: number };
+  /** Counts one request, or returns the time that it must wait. */
+  take(callerId: string, nowMs: number): Taken;
+  /** Returns the number of requests that are available now, and the time until the full burst is. */
+  left(callerId: string, nowMs: number): { requests: number; fullInMs: number };
   readonly requestsPerSecond: number;
-  /** How many requests may come at once after a pause. */
+  /** Maximum number of requests at the same time. */
   readonly burst: number;
-  /** In how many seconds a used burst is there again. */
+  /** Number of seconds in which a used burst becomes available again. */
   readonly windowSeconds: number;
 };
 
@@ -38,60 +37,59 @@ export function describeRate({ requestsPerSecond, burst }: Rate): string {
   return `${grouped.format(requestsPerSecond)} requests a second, with bursts of ${grouped.format(burst)}`;
 }
 
-/** A few megabytes. Who is forgotten while it asks may ask a little more. */
-const defaultMaxKeys = 50_000;
+/** Bounds the memory to a few megabytes. A caller that is removed too early can send a few more requests. */
+const defaultMaxCallers = 50_000;
 
-/** This part of all is forgotten at once, so that room is made for thousands of new ones in one go. */
-const forgottenShare = 1 / 16;
+/** Share of callers that are removed at the same time, so that removals are rare. */
+const removedShare = 1 / 16;
 
 const admitted: Taken = { admitted: true };
 
 export function createRateLimit(
   { requestsPerSecond, burst }: Rate,
-  { maxBuckets = defaultMaxKeys }: { maxBuckets?: number } = {},
+  { maxBuckets = defaultMaxCallers }: { maxBuckets?: number } = {},
 ): RateLimit {
   const intervalMs = 1_000 / requestsPerSecond;
   const reachMs = burst * intervalMs;
-  /** In the order in which they asked last. */
+  /** Time at which the full burst is available again, by caller, in the order of their last requests. */
   const fullAgainAtMs = new Map<string, number>();
 
-  /** When the burst of somebody is whole again, not before now. */
-  function fullAtMs(askerId: string, nowMs: number): number {
-    const known = fullAgainAtMs.get(askerId) ?? nowMs;
-    // Nothing that was admitted reaches further: the clock was set back, and nobody is to wait until it
-    // has come there again.
+  /** Returns the time at which a caller's full burst is available again, but not before now. */
+  function fullAtMs(callerId: string, nowMs: number): number {
+    const known = fullAgainAtMs.get(callerId) ?? nowMs;
+    // Admitted requests never reach further. The clock was set back, and callers must not wait until it catches up.
     const wasSetBack = known > nowMs + reachMs + minWaitMs;
     return wasSetBack ? nowMs : Math.max(known, nowMs);
   }
 
   function makeRoom(): void {
-    const fewEnough = Math.floor(maxBuckets * (1 - forgottenShare));
-    for (const askerId of fullAgainAtMs.keys()) {
+    const fewEnough = Math.floor(maxBuckets * (1 - removedShare));
+    for (const callerId of fullAgainAtMs.keys()) {
       if (fullAgainAtMs.size <= fewEnough) return;
-      fullAgainAtMs.delete(askerId);
+      fullAgainAtMs.delete(callerId);
     }
   }
 
-  /** At the end, behind all that asked before: who is refused asks too, and is not to be forgotten for it. */
-  function remember(askerId: string, atMs: number): void {
-    if (!fullAgainAtMs.delete(askerId) && fullAgainAtMs.size >= maxBuckets) makeRoom();
-    fullAgainAtMs.set(askerId, atMs);
+  /** Stores a time at the end of the order. A rejected request counts too, otherwise its caller could be removed. */
+  function store(callerId: string, atMs: number): void {
+    if (!fullAgainAtMs.delete(callerId) && fullAgainAtMs.size >= maxBuckets) makeRoom();
+    fullAgainAtMs.set(callerId, atMs);
   }
 
   return {
     requestsPerSecond,
     burst,
     windowSeconds: Math.max(1, Math.ceil(reachMs / 1_000)),
-    take(askerId, nowMs) {
-      const fullAt = fullAtMs(askerId, nowMs);
+    take(callerId, nowMs) {
+      const fullAt = fullAtMs(callerId, nowMs);
       const waitMs = fullAt + intervalMs - reachMs - nowMs;
-      // Sums of fractions of a millisecond are not exact; what is left over is no wait.
+      // Sums of fractions of a millisecond are not exact, so a tiny remainder is no wait.
       const isAdmitted = waitMs <= minWaitMs;
-      remember(askerId, isAdmitted ? fullAt + intervalMs : fullAt);
+      store(callerId, isAdmitted ? fullAt + intervalMs : fullAt);
       return isAdmitted ? admitted : { admitted: false, retryAfterMs: waitMs };
     },
-    left(askerId, nowMs) {
-      const fullInMs = fullAtMs(askerId, nowMs) - nowMs;
+    left(callerId, nowMs) {
+      const fullInMs = fullAtMs(callerId, nowMs) - nowMs;
       const requests = Math.floor((reachMs - fullInMs + minWaitMs) / intervalMs);
       return { requests, fullInMs };
     },

@@ -1,14 +1,14 @@
 import { createAdmission, createRateLimit, type RateLimit } from "@halyard/rate-limit";
 import { describe, expect, it } from "@jest/globals";
 
-/** A limit whose burst is what a second brings. */
+/** Creates a limit with a burst of one second. */
 const limitOf = (requestsPerSecond: number, options?: { maxBuckets: number }) =>
   createRateLimit(
     { requestsPerSecond, burst: Math.max(1, Math.floor(requestsPerSecond)) },
     options,
   );
 
-/** How many of so many requests at one moment pass. */
+/** Returns the number of admitted requests out of a number of simultaneous ones. */
 function passing(limit: RateLimit, keyId: string, nowMs: number, requests = 1_000): number {
   let passed = 0;
   for (let index = 0; index < requests; index += 1)
@@ -17,7 +17,7 @@ function passing(limit: RateLimit, keyId: string, nowMs: number, requests = 1_00
 }
 
 describe("given a limit of ten requests a second", () => {
-  it("lets ten pass at once, and then one each tenth of a second", () => {
+  it("admits ten simultaneous requests, and then one each tenth of a second", () => {
     const limit = limitOf(10);
     expect(passing(limit, "a", 0)).toBe(10);
     expect(passing(limit, "a", 99)).toBe(0);
@@ -25,14 +25,14 @@ describe("given a limit of ten requests a second", () => {
     expect(passing(limit, "a", 350)).toBe(2);
   });
 
-  it("lets ten pass again after a second without requests, and no more after a day", () => {
+  it("admits ten again after a second without requests, and not more after a day", () => {
     const limit = limitOf(10);
     passing(limit, "a", 0);
     expect(passing(limit, "a", 1_000)).toBe(10);
     expect(passing(limit, "a", 86_400_000)).toBe(10);
   });
 
-  it("says how long to wait, and who waits so long passes", () => {
+  it("returns the time after which a request is admitted", () => {
     const limit = limitOf(10);
     passing(limit, "a", 0);
     const rejected = limit.take("a", 30);
@@ -40,19 +40,19 @@ describe("given a limit of ten requests a second", () => {
     expect(limit.take("a", 100).admitted).toBe(true);
   });
 
-  it("does not make those who ask too often wait longer for it", () => {
+  it("does not extend the wait because of rejected requests", () => {
     const limit = limitOf(10);
     for (let nowMs = 0; nowMs < 1_000; nowMs += 1) passing(limit, "a", nowMs, 5);
     expect(passing(limit, "a", 1_100)).toBeGreaterThan(0);
   });
 
-  it("counts each key for itself", () => {
+  it("counts each key separately", () => {
     const limit = limitOf(10);
     expect(passing(limit, "a", 0)).toBe(10);
     expect(passing(limit, "b", 0)).toBe(10);
   });
 
-  it("lets as many pass as it says over a long time, at any rate", () => {
+  it("admits its rate over a long time, at any rate", () => {
     for (const rate of [1, 3, 7, 100, 333]) {
       const limit = limitOf(rate);
       let passed = 0;
@@ -65,8 +65,8 @@ describe("given a limit of ten requests a second", () => {
   });
 });
 
-describe("given somebody who wants to know what is left", () => {
-  it("says how many may come at once, and when it is the whole burst again", () => {
+describe("the remaining requests", () => {
+  it("are reported with the time until the full burst is available", () => {
     const limit = limitOf(10);
     expect(limit.left("a", 0)).toEqual({ requests: 10, fullInMs: 0 });
     passing(limit, "a", 0, 4);
@@ -75,24 +75,27 @@ describe("given somebody who wants to know what is left", () => {
     expect(limit.left("a", 1_000)).toEqual({ requests: 10, fullInMs: 0 });
   });
 
-  it("takes nothing by saying it", () => {
+  it("are not reduced by reading them", () => {
     const limit = limitOf(10);
     for (let time = 0; time < 20; time += 1) limit.left("a", 0);
     expect(passing(limit, "a", 0)).toBe(10);
   });
 
-  it.each([1, 3, 7, 333, 0.5])("says as many as then pass, at a rate of %d", (rate) => {
-    const limit = limitOf(rate);
-    for (let nowMs = 0; nowMs < 5_000; nowMs += 37) {
-      limit.take("a", nowMs);
-      const { requests } = limit.left("a", nowMs);
-      if (nowMs % 5 === 0) expect(passing(limit, "a", nowMs)).toBe(requests);
-    }
-  });
+  it.each([1, 3, 7, 333, 0.5])(
+    "are the number of requests then admitted, at a rate of %d",
+    (rate) => {
+      const limit = limitOf(rate);
+      for (let nowMs = 0; nowMs < 5_000; nowMs += 37) {
+        limit.take("a", nowMs);
+        const { requests } = limit.left("a", nowMs);
+        if (nowMs % 5 === 0) expect(passing(limit, "a", nowMs)).toBe(requests);
+      }
+    },
+  );
 });
 
 describe("given a limit of less than one request a second", () => {
-  it("lets one pass, and the next when its time has come", () => {
+  it("admits one request, and the next after the interval", () => {
     const limit = limitOf(0.5);
     expect(limit).toMatchObject({ burst: 1, windowSeconds: 2 });
     expect(passing(limit, "a", 0)).toBe(1);
@@ -102,7 +105,7 @@ describe("given a limit of less than one request a second", () => {
 });
 
 describe("given a clock that is set back", () => {
-  it("begins anew, and nobody waits until the clock is where it was", () => {
+  it("starts again, so that no caller waits until the clock catches up", () => {
     const limit = limitOf(10);
     expect(passing(limit, "a", 3_600_000)).toBe(10);
     expect(passing(limit, "a", 0)).toBe(10);
@@ -110,8 +113,8 @@ describe("given a clock that is set back", () => {
   });
 });
 
-describe("given a burst that is larger than what a second brings", () => {
-  it("lets the whole burst pass at once, and then as many as each second brings", () => {
+describe("given a burst that is larger than the rate per second", () => {
+  it("admits the full burst at the same time, and then the rate", () => {
     const limit = createRateLimit({ requestsPerSecond: 10, burst: 50 });
     expect(limit).toMatchObject({ burst: 50, windowSeconds: 5 });
     expect(passing(limit, "a", 0)).toBe(50);
@@ -120,8 +123,8 @@ describe("given a burst that is larger than what a second brings", () => {
   });
 });
 
-describe("given a burst that is smaller than what a second brings", () => {
-  it("lets no more than that pass at once, and the rate over time", () => {
+describe("given a burst that is smaller than the rate per second", () => {
+  it("admits the burst at the same time, and the rate over time", () => {
     const limit = createRateLimit({ requestsPerSecond: 100, burst: 5 });
     expect(passing(limit, "a", 0)).toBe(5);
     expect(passing(limit, "a", 10)).toBe(1);
@@ -129,8 +132,8 @@ describe("given a burst that is smaller than what a second brings", () => {
   });
 });
 
-describe("given more keys than are remembered", () => {
-  it("forgets those that have their whole burst again, without giving anything away", () => {
+describe("given more keys than are stored", () => {
+  it("removes keys with a full burst, which admits no additional requests", () => {
     const limit = limitOf(10, { maxBuckets: 2 });
     passing(limit, "a", 0);
     passing(limit, "b", 900);
@@ -138,7 +141,7 @@ describe("given more keys than are remembered", () => {
     expect(passing(limit, "b", 1_001)).toBe(1);
   });
 
-  it("forgets the oldest when all are in use", () => {
+  it("removes the least recently used key if all are in use", () => {
     const limit = limitOf(10, { maxBuckets: 2 });
     for (const keyId of ["a", "b", "c"]) passing(limit, keyId, 0);
     expect(passing(limit, "c", 0)).toBe(0);
@@ -146,7 +149,7 @@ describe("given more keys than are remembered", () => {
     expect(passing(limit, "a", 0)).toBe(10);
   });
 
-  it("does not forget one that goes on asking while it is refused", () => {
+  it("does not remove a key that still sends requests while they are rejected", () => {
     const limit = limitOf(10, { maxBuckets: 3 });
     passing(limit, "flooding", 0);
     for (const keyId of ["a", "b", "c", "d", "e"]) {
@@ -156,10 +159,10 @@ describe("given more keys than are remembered", () => {
   });
 });
 
-describe("given many more keys than are remembered", () => {
+describe("given many more keys than are stored", () => {
   const limit = limitOf(2, { maxBuckets: 1_000 });
 
-  it("remembers those that asked last, in whatever order they came first", () => {
+  it("keeps the most recently used keys, independently of their first use", () => {
     for (let index = 0; index < 1_000; index += 1) limit.take(`k${index}`, 0);
     expect(passing(limit, "k0", 0)).toBe(1);
     for (let index = 1_000; index < 1_900; index += 1) limit.take(`k${index}`, 0);
@@ -167,7 +170,7 @@ describe("given many more keys than are remembered", () => {
     expect(passing(limit, "k1", 0)).toBe(2);
   });
 
-  it("makes room for new keys without going through all of them each time", () => {
+  it("makes room for new keys without reading all keys each time", () => {
     const large = limitOf(2);
     const begun = performance.now();
     for (let index = 0; index < 200_000; index += 1) large.take(`k${index}`, 0);
@@ -175,8 +178,8 @@ describe("given many more keys than are remembered", () => {
   });
 });
 
-describe("given a key that asks too often", () => {
-  it("is refused with the fields that say when to come back, in whole seconds", () => {
+describe("given a key beyond its limit", () => {
+  it("is rejected with the fields for the time of the next request, in whole seconds", () => {
     const admit = createAdmission(limitOf(2), "Later.");
     expect(admit({ id: "a" }, 0)).toBeUndefined();
     expect(admit({ id: "a" }, 0)).toBeUndefined();
@@ -191,7 +194,7 @@ describe("given a key that asks too often", () => {
     });
   });
 
-  it("asks the client to retry after at most 10 minutes, and tells the real reset", () => {
+  it("is rejected with Retry-After of at most 10 minutes, and the real time of the reset", () => {
     const admit = createAdmission(createRateLimit({ requestsPerSecond: 1 / 3_600, burst: 1 }), "");
     admit({ id: "a" }, 0);
     expect(admit({ id: "a" }, 0)?.headers).toMatchObject({

@@ -1,13 +1,13 @@
 import { compileCheck, type ErrorCode, type RouteContract } from "@halyard/contracts";
 import { type Answer, isProblem, type Problem } from "./answer.ts";
 
-/** A handler answered what its route's contract does not say: a fault of the program. */
+/** A handler returned a response that the contract of its route does not allow: a bug. */
 export class AnswerMismatchError extends Error {
   override readonly name = "AnswerMismatchError";
   readonly hasSafeMessage = true;
 }
 
-/** Error codes that a route may answer: those that it names, and those that its kind brings along. */
+/** Returns the error codes that a route may return: its own, and those of its kind. */
 export function answerableErrors(contract: RouteContract): ErrorCode[] {
   const codes = new Set<ErrorCode>(["AUTH_001"]);
   if (contract.access !== "stream_token") codes.add("AUTH_002");
@@ -19,7 +19,7 @@ export function answerableErrors(contract: RouteContract): ErrorCode[] {
   return [...codes.add("RATE_001").add("SERVER_001").add("SERVER_002")];
 }
 
-/** Compiles, once per route, what its contract says about answers. */
+/** Compiles the check of a route's responses against its contract. */
 export function compileAnswerCheck(contract: RouteContract): (given: Answer | Problem) => void {
   const { success, operationId } = contract;
   const checkBody = success.body === undefined ? undefined : compileCheck(success.body);
@@ -27,23 +27,23 @@ export function compileAnswerCheck(contract: RouteContract): (given: Answer | Pr
   return (given) => {
     if (isProblem(given)) {
       if (errors.has(given.rejected)) return;
-      throw new AnswerMismatchError(`${operationId} must not refuse with ${given.rejected}`);
+      throw new AnswerMismatchError(`${operationId} must not return the error ${given.rejected}`);
     }
     if (given.status === 304 && contract.revalidated === true) {
       if (bodyAsSeen(given) === undefined) return;
-      throw new AnswerMismatchError(`${operationId} must not answer 304 with a body`);
+      throw new AnswerMismatchError(`${operationId} must not return 304 with a body`);
     }
     if (given.status !== success.status)
-      throw new AnswerMismatchError(`${operationId} must not answer ${given.status}`);
-    // A body in parts is not held as a whole, not even to check it.
+      throw new AnswerMismatchError(`${operationId} must not return ${given.status}`);
+    // A body in parts is never in memory as a whole, so it is not checked.
     if (given.parts !== undefined) return;
     const checked = checkBody?.(bodyAsSeen(given));
     if (checked !== undefined && !checked.ok)
-      throw new AnswerMismatchError(`the answer of ${operationId}: ${checked.problem}`);
+      throw new AnswerMismatchError(`the response of ${operationId}: ${checked.problem}`);
   };
 }
 
-/** The body as the caller will see it, after `toJSON` and without undefined fields. */
+/** Returns the body as the client receives it, after `toJSON` and without undefined fields. */
 function bodyAsSeen({ body, json }: Answer): unknown {
   if (json !== undefined) return JSON.parse(json.toString());
   return body === undefined ? undefined : JSON.parse(JSON.stringify(body));

@@ -1,17 +1,17 @@
 import type { ErrorCode } from "@halyard/contracts";
 
 /**
- * What a handler answers, as plain data: an `Answer`, or a `Problem` with one of the API's error
- * codes. Refusals are expected outcomes and therefore values; only what should not happen is thrown.
+ * The response of a handler, as plain data: an `Answer`, or a `Problem` with an error code of the API. Problems are
+ * expected outcomes and therefore values. Handlers throw only for outages and bugs.
  */
 export type Answer = {
   status: number;
-  /** Written as JSON; absent for an answer without a body. */
+  /** The body, sent as JSON. Absent for a response without a body. */
   body?: unknown;
-  /** JSON that is written already, in place of `body`. */
+  /** The body as serialized JSON, instead of `body`. */
   json?: Buffer;
   /**
-   * The JSON text in parts, in place of `body`, each produced when the caller has received the previous one.
+   * The JSON text in parts, instead of `body`. Each part is produced after the client has received the previous one.
    * A failure between parts closes the connection, because a body that ends early would look complete.
    */
   parts?: AsyncIterable<string>;
@@ -32,7 +32,7 @@ export const answer = {
     return etag === undefined ? { status: 200, body } : { status: 200, body, headers: { etag } };
   },
 
-  /** A body that is written while it is produced, without `Content-Length`. */
+  /** A body that is sent while it is produced, without `Content-Length`. */
   inParts(parts: AsyncIterable<string>): Answer {
     return { status: 200, parts };
   },
@@ -42,12 +42,12 @@ export const answer = {
     return { status: 201, body, headers };
   },
 
-  /** Taken over, to be done in a moment. */
+  /** The request is accepted and will be processed shortly. */
   accepted(body: unknown): Answer {
     return { status: 202, body };
   },
 
-  /** The caller has the current representation, which `etag` names. */
+  /** The client already has the current representation, identified by `etag`. */
   notModified(etag: string): Answer {
     return { status: 304, headers: { etag } };
   },

@@ -1,6 +1,6 @@
 /**
- * Paths whose answers web pages of any origin may read. A page must set the API key itself, so a foreign page without a
- * key gains nothing.
+ * Paths whose responses web pages of any origin may read. A page must set the API key itself, so a page of another site
+ * without a key gains nothing.
  */
 export const openPrefixes = ["/api/v1/sdk/", "/ofrep/"];
 
@@ -8,7 +8,7 @@ export function isOpenToAllOrigins(target: string): boolean {
   return openPrefixes.some((prefix) => target.startsWith(prefix));
 }
 
-/** Headers of every answer below these paths. Errors have them too, otherwise a page cannot tell them apart. */
+/** Headers of every response below these paths. Errors have them too; otherwise a page could not read them. */
 export const anyOriginHeaders: Readonly<Record<string, string>> = {
   "Access-Control-Allow-Origin": "*",
   "Access-Control-Expose-Headers": "ETag, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id",

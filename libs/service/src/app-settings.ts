@@ -1,11 +1,11 @@
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 
-/** What the parts of one app share, reached from the app itself. */
+/** Settings that the parts of one app share. */
 export type AppSettings = {
   readonly checkAnswers: boolean;
   readonly logger: Logger;
-  /** The service is about to stop: each answer closes its connection. */
+  /** The service is stopping: each response closes its connection. */
   draining: boolean;
 };
 

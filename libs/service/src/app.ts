@@ -29,7 +29,7 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** `false` keeps a route out of the histogram and the request log, and saves their cost. */
     measured?: boolean;
-    /** The route calls `rejectMalformed` and writes its answers itself, without the headers of every other answer. */
+    /** The route calls `rejectMalformed` and writes its responses itself, without the common headers. */
     hijacked?: boolean;
   }
 }
@@ -44,43 +44,43 @@ export type AppOptions = {
   trustedProxies: readonly string[];
   metrics: Registry;
   /**
-   * One log line per request, on by default. Failures are logged in any case, except what only the framework notices,
-   * such as a connection that breaks during an answer.
+   * One log line per request, on by default. Failures are always logged, except those that only the framework detects,
+   * such as a connection that breaks during a response.
    */
   requestLog?: boolean;
   /**
-   * Checks each answer against its route's contract and fails loudly. On by default, for tests and
-   * development; production switches it off, because a check costs as much as an answer.
+   * Checks each response against the contract of its route, and throws if they differ. On by default, for tests and
+   * development. Production switches it off, because a check costs as much as a response.
    */
   checkAnswers?: boolean;
   /** Changes the path and query of a request before it is routed. */
   rewriteTarget?: (target: string) => string;
   /**
-   * Tells the failures of a part that is away from faults of the program: they are answered with 503,
-   * so that the caller comes back.
+   * Returns whether an error is an outage of a dependency instead of a bug. Outages return 503, so that the client
+   * retries.
    */
   isOutage?: IsOutage;
 };
 
-/** A user context of 16 KiB in a header must fit, beside what a browser and proxies add. */
+/** Room for a user context of 16 KiB in a header, beside the headers of browsers and proxies. */
 const defaultMaxHeaderBytes = 32 * 1024;
 
-/** A caller that needs longer to send one request is stuck, or holds connections on purpose. */
+/** Time to receive one request. A slower client is stuck, or holds connections on purpose. */
 const requestTimeoutMs = 60_000;
 
-/** A client that has not sent its headers by then holds connections on purpose, or is gone. */
+/** Time to receive the headers. A slower client is gone, or holds connections on purpose. */
 const defaultHeadersTimeoutMs = 20_000;
 
-/** Node looks for requests that exceeded their time in intervals: at most a quarter later. */
+/** Node checks for timed-out requests at intervals, so a time-out is at most a quarter late. */
 const checksPerHeadersTimeout = 4;
 
-/** Longer than the 60 s after which common load balancers drop an idle connection themselves. */
+/** Longer than the 60 s after which common load balancers close an idle connection. */
 const keepAliveTimeoutMs = 72_000;
 
 /**
- * The HTTP application that every service starts from. It answers every failure in the one error
- * shape, takes JSON only, and knows nothing of flags. Per request it does as little as that needs:
- * no logger is made until something is logged, and a hook only where it has an effect.
+ * Creates the HTTP application that every service extends. It returns every failure in the same error shape and accepts
+ * only JSON. It keeps the cost of a request low: a request has no logger until something is logged, and only the hooks
+ * that affect its route.
  */
 export function createApp(options: AppOptions): App {
   const requestIds = createRequestIds();
@@ -88,11 +88,11 @@ export function createApp(options: AppOptions): App {
   const headersTimeout = options.headersTimeoutMs ?? defaultHeadersTimeoutMs;
   const app: App = fastify({
     bodyLimit: options.bodyLimitBytes,
-    // `HEAD` answers what `GET` would, without the body. Routes with a contract register it themselves.
+    // Adds `HEAD` to each `GET` route. Routes with a contract register it themselves.
     exposeHeadRoutes: true,
     http: {
       maxHeaderSize: options.maxHeaderBytes ?? defaultMaxHeaderBytes,
-      // Node would answer a missing Host by itself and without a body; `onRequest` does it instead.
+      // Otherwise Node itself rejects a request without Host, without a body. `onRequest` rejects it instead.
       requireHostHeader: false,
       headersTimeout,
       connectionsCheckingInterval: headersTimeout / checksPerHeadersTimeout,
@@ -100,7 +100,7 @@ export function createApp(options: AppOptions): App {
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     forceCloseConnections: "idle",
-    // While it drains, the app goes on answering; each answer closes its connection.
+    // While it drains, the app still serves requests, and each response closes its connection.
     return503OnClosing: false,
     trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
     logController: new LogController({
@@ -109,12 +109,12 @@ export function createApp(options: AppOptions): App {
     }),
     genReqId: requestIds,
     rewriteUrl: ({ url = "" }) => rewriteTarget(pathAndQueryOf(url)),
-    // The framework checks each logger from a factory, which costs an edge 1 % of an answer.
+    // The framework checks each logger from a factory, which costs an edge 1 % of a response.
     ...(requestLog && {
       childLoggerFactory: (_none, bindings) => createRequestLogger(options.logger, bindings),
     }),
     clientErrorHandler: (error, socket) => answerClientError(error, socket, requestIds),
-    // A path that cannot be decoded, or with a part that is too long, names nothing.
+    // A path that cannot be decoded, or has a parameter that is too long, matches no route.
     frameworkErrors: (_error, request, reply) => {
       setCommonHeaders(request, reply);
       sendProblem(reply, noSuchRoute);
@@ -137,7 +137,7 @@ export function createApp(options: AppOptions): App {
     answerError(error, request, reply, options.isOutage);
   });
   app.register((unknown, _options, done) => {
-    // The framework does not announce this handler by `onRoute`.
+    // The framework does not call `onRoute` for this handler.
     unknown.addHook("onRequest", beginAnswer);
     unknown.setNotFoundHandler((request, reply) => {
       recordUnmatched(recording, request, reply);
@@ -148,7 +148,7 @@ export function createApp(options: AppOptions): App {
   return app;
 }
 
-/** Rejects malformed requests, and sets the headers of every other answer. */
+/** Rejects malformed requests, and sets the common headers of all other responses. */
 function beginAnswer(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
   if (rejectMalformed(request, reply)) return;
   setCommonHeaders(request, reply);

@@ -1,4 +1,4 @@
-/** The environment does not say what the service needs to know. Each problem is a sentence. */
+/** Invalid or missing environment variables. Each problem is a sentence. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
   readonly hasSafeMessage = true;

@@ -1,9 +1,9 @@
 /**
- * Errors as logs show them: without any text that could contain a value.
+ * The form of errors in logs, without any text that could contain a value.
  *
- * Messages of PostgreSQL, of HTTP clients and of parsers repeat rows, addresses with credentials, and input. The logged
- * parts identify the fault without them: kind, code, names of database objects, and stack frames. A message is logged only
- * if its class declares that it contains no values of callers, with `hasSafeMessage = true`.
+ * Messages of PostgreSQL, HTTP clients and parsers repeat rows, URLs with credentials, and input. Logs identify an
+ * error without them: by type, code, names of database objects, and stack frames. They contain a message only if its
+ * class sets `hasSafeMessage = true`, which declares that the message contains no values of callers.
  */
 export type DescribedError = {
   type: string;
@@ -18,7 +18,7 @@ const identifiers = [
   ...(["schema", "table", "column", "constraint"] as const),
 ];
 
-/** Number of causes of an error that are logged; a chain can be a ring. */
+/** Maximum number of logged causes of an error. A chain of causes can be cyclic. */
 const deepestLoggedCause = 5;
 
 export function describeError(error: unknown, depth = 0): DescribedError {
@@ -50,7 +50,7 @@ function hasSafeMessage(error: Error): boolean {
   return "hasSafeMessage" in error && error.hasSafeMessage === true;
 }
 
-/** Text with spaces or quotes is a message, and long text may be a value. */
+/** Matches identifiers. Text with spaces or quotes is a message, and long text may be a value. */
 const identifier = /^[\w$.:-]{1,63}$/;
 
 function identifierIn<T>(value: T): (T & (string | number)) | undefined {
@@ -58,7 +58,7 @@ function identifierIn<T>(value: T): (T & (string | number)) | undefined {
   return typeof value === "string" && identifier.test(value) ? value : undefined;
 }
 
-/** A frame ends with the position in a file. Other lines of the stack belong to the message. */
+/** Matches a stack frame, which ends with a position in a file. Other lines of the stack belong to the message. */
 const frame = /^ {4}at (?<place>(?:.* \()?(?:file:\/\/|node:|\/)[^\s()]+:\d+:\d+\)?)$/;
 
 function framesOf({ stack = "", message }: Error): string[] {

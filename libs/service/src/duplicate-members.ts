@@ -1,6 +1,6 @@
 /**
- * Returns whether an object in a JSON text has two members of the same name. `JSON.parse` keeps only the
- * last of them, so its value then has fewer members than the text. `value` is the parsed text.
+ * Returns whether an object in a JSON text has two members with the same name. `JSON.parse` keeps only the last one, so
+ * the parsed `value` then has fewer members than the text.
  */
 export function hasDuplicateMembers(text: string, value: unknown): boolean {
   return countMembers(value) < countColons(text);
@@ -10,7 +10,7 @@ const quote = 0x22;
 const colon = 0x3a;
 const backslash = 0x5c;
 
-/** Each member of an object has one colon outside of strings. */
+/** Returns the number of members in a JSON text: each has one colon outside of strings. */
 function countColons(text: string): number {
   let count = 0;
   for (let at = 0; at < text.length; at++) {

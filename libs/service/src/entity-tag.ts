@@ -1,18 +1,17 @@
 import { createProblem, type Problem } from "./answer.ts";
 
 /**
- * Whether `If-None-Match` names a tag: the client has these values already. The comparison is weak, so
- * a tag that a proxy has marked with `W/` on the way counts.
+ * Returns whether `If-None-Match` contains a tag. The comparison is weak, so it ignores a `W/` that a proxy has added.
  *
- * No tag of a valid list holds a quote between its own, and neither do ours. So where our tag stands in
- * a valid list with its quotes, it is a member. A list that is not valid may match although it has no
- * such member; that does no harm, because only who was given our present tag can send it.
+ * A search for the quoted tag suffices: tags contain no quotes, so a match in a valid list is a member of the list. An
+ * invalid list may match without such a member. That does no harm, because only a client that received the current tag
+ * can send it.
  */
 export function namesTag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch.includes(etag) || ifNoneMatch.trim() === "*";
 }
 
-/** Elements of a list, which commas separate unless they are between quotes. */
+/** Elements of a list. Commas separate them, except between quotes. */
 const listElements = /(?:[^",]|"[^"]*"?)+/g;
 
 /** RFC 9110, section 8.8.3. Node decodes header fields as Latin-1. */
@@ -23,7 +22,7 @@ const notEntityTags = createProblem(
   'If-Match must be * or entity tags in double quotes, such as "7" or "6", "7".',
 );
 
-/** Reads the entity tags of `If-Match`; `*` stands alone. */
+/** Parses the entity tags of `If-Match`. `*` must be the only element. */
 export function readIfMatch(header: string): readonly string[] | Problem {
   const elements = header.match(listElements) ?? [];
   const tags = elements.map((element) => element.trim()).filter((element) => element !== "");

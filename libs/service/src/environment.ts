@@ -1,26 +1,26 @@
 import type { z } from "zod";
 import { ConfigurationError } from "./configuration-error.ts";
 
-/** What the documentation and the error messages say about an environment variable. */
+/** Texts about an environment variable, for the documentation and for error messages. */
 export type VariableNotes = {
   description: string;
-  /** Ends the sentence "NAME must be …". */
+  /** Completes the sentence "NAME must be …". */
   expects: string;
-  /** For a default that is computed, or that reads badly as JSON. */
+  /** Text for a default that is computed, or that is not readable as JSON. */
   documentedDefault?: string;
-  /** Marks what must never be shown. Values of other variables are not shown either. */
+  /** The value is a secret. Error messages contain no values of other variables either. */
   secret?: boolean;
 };
 
-/** Attaches the notes to a variable's schema. It goes last: zod's metadata belongs to one schema object. */
+/** Attaches the notes to a variable's schema. Call it last, because zod's metadata belongs to one schema object. */
 export function variable<S extends z.ZodType>(schema: S, notes: VariableNotes): S {
   return schema.meta(notes) as S;
 }
 
 /**
- * Parses the environment by a schema whose fields are named as the variables are. It reports every
- * problem at once, so that nobody restarts a service once per mistake, and repeats no value, because
- * any of them may be a secret. An empty variable counts as one that is not set.
+ * Parses the environment with a schema whose fields have the names of the variables. The error lists all problems, so
+ * that an operator can fix them in one restart. It contains no values, because any of them may be a secret. An empty
+ * variable counts as not set.
  */
 export function readEnvironment<S extends z.ZodObject>(
   schema: S,
@@ -37,13 +37,13 @@ export function readEnvironment<S extends z.ZodObject>(
   throw new ConfigurationError([...new Set(problems)]);
 }
 
-/** An issue with the parameter `isSentenceEnd` has a message that continues a sentence after the variable's name. */
+/** Returns an issue as a sentence. With the parameter `isSentenceEnd`, its message follows the variable's name. */
 function sentenceOf(
   schema: z.ZodObject,
   given: Record<string, string>,
   issue: z.core.$ZodIssue,
 ): string {
-  // A rule over several variables has no path; its message is a sentence that names them.
+  // A rule for several variables has no path. Its message is a complete sentence.
   if (issue.path.length === 0) return issue.message;
   const name = String(issue.path[0]);
   const expects = notesOf(schema.shape[name])?.expects;
@@ -62,12 +62,12 @@ export type DocumentedVariable = {
   name: string;
   description: string;
   expects: string;
-  /** Undefined: it must be set. */
+  /** Undefined if the variable is required. */
   defaultText: string | undefined;
   secret: boolean;
 };
 
-/** The rows of a configuration table, from the schema that also parses. */
+/** Returns the rows of the configuration table for a schema. */
 export function documentVariables(schema: z.ZodObject): DocumentedVariable[] {
   return Object.entries(schema.shape).map(([name, field]) => {
     const notes = notesOf(field);
@@ -81,7 +81,7 @@ export function documentVariables(schema: z.ZodObject): DocumentedVariable[] {
   });
 }
 
-/** A schema that takes `undefined` has a default; what it then answers is that default. */
+/** Returns the default of a variable: the result of parsing `undefined`. */
 function defaultOf(field: z.ZodType): string | undefined {
   const parsed = field.safeParse(undefined);
   if (!parsed.success) return undefined;

@@ -7,12 +7,11 @@ import { appSettings } from "./app-settings.ts";
 import { BodyEncodingError, BodySyntaxError, bodyTooLarge, notJson } from "./json-body.ts";
 import { defaultRetryAfterSeconds, retryAfterOf } from "./unavailable-error.ts";
 
-/** Turns everything that can go wrong with a request into an error body of the shape that its path has. */
 export const jsonType = "application/json; charset=utf-8";
 
-export const noSuchRoute = createProblem("NOT_FOUND_001", "There is nothing at this address");
+export const noSuchRoute = createProblem("NOT_FOUND_001", "No such route.");
 
-/** Headers that a refusal of a request for this target always has, and its own. */
+/** Returns the headers of an error response: those of every one for this target, and its own. */
 function headersOf(problem: Problem, target = ""): Record<string, string> {
   const headers: Record<string, string> = { "content-type": jsonType };
   if (isOpenToAllOrigins(target)) Object.assign(headers, anyOriginHeaders);
@@ -21,14 +20,15 @@ function headersOf(problem: Problem, target = ""): Record<string, string> {
   return { ...headers, ...problem.headers };
 }
 
-/** Sets the headers that every answer of the framework has. */
+/** Sets the common headers of responses. */
 export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header("x-request-id", request.id);
-  // Keeps a browser from reading an answer as another type than its `Content-Type`.
+  // Keeps a browser from interpreting a response as another type than its `Content-Type`.
   reply.header("x-content-type-options", "nosniff");
   if (appSettings(request.server).draining) reply.header("connection", "close");
 }
 
+/** Sends a problem as an error response, in the shape of the request's path. */
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   const { url } = reply.request.raw;
   return reply
@@ -37,7 +37,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
     .send(bodyOf(problem, url));
 }
 
-/** The same for code that writes to the response itself. */
+/** Like `sendProblem`, for code that writes to the response itself. */
 export function writeProblem(
   response: ServerResponse,
   problem: Problem,
@@ -57,24 +57,24 @@ function bodyOf({ rejected, message }: Problem, target = ""): string {
   return JSON.stringify(errorBodyFor(target, rejected, message));
 }
 
-/** Errors of the framework that are the caller's doing. */
+/** Errors of the framework that the client causes. */
 const clientErrors: Readonly<Record<string, Problem>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: bodyTooLarge,
   FST_ERR_CTP_INVALID_MEDIA_TYPE: notJson,
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: createProblem(
     "VALIDATION_001",
-    "The body is not as long as Content-Length says",
+    "The length of the body differs from Content-Length",
   ),
 };
 
-const bodyBrokenOff = createProblem("VALIDATION_001", "The body did not arrive completely");
+const bodyBrokenOff = createProblem("VALIDATION_001", "The body is incomplete");
 
-/** Tells the failures of a part that is away from faults of the program. */
+/** Returns whether an error is an outage of a dependency instead of a bug. */
 export type IsOutage = (error: unknown) => boolean;
 
 /**
- * What an error that was thrown on the way is answered with. Undefined: it is our fault. The caller's
- * own errors come first: a connection that the caller breaks off looks like one that a part broke off.
+ * Returns the problem for an error that was thrown during a request; undefined for a bug. It checks for errors of the
+ * client first, because a connection that the client closes looks like an outage of a dependency.
  */
 function problemOf(
   error: unknown,
@@ -88,9 +88,12 @@ function problemOf(
   if (known !== undefined) return known;
   const retryAfterSeconds = isOutage(error) ? defaultRetryAfterSeconds : retryAfterOf(error);
   if (retryAfterSeconds === undefined) return undefined;
-  return createProblem("SERVER_002", "A part that this call needs is away; try again", {
-    "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))),
-  });
+  const seconds = Math.max(1, Math.ceil(retryAfterSeconds));
+  return createProblem(
+    "SERVER_002",
+    `A dependency of this request is unavailable; retry after ${seconds} s.`,
+    { "retry-after": String(seconds) },
+  );
 }
 
 export function answerError(
@@ -99,14 +102,14 @@ export function answerError(
   reply: FastifyReply,
   isOutage: IsOutage = () => false,
 ): void {
-  // An unknown route is unknown, whatever is wrong with the body that was sent there.
+  // An unknown route is reported as such, even if the body is invalid too.
   if (request.is404) {
     sendProblem(reply, noSuchRoute);
     return;
   }
-  // The framework would close the connection after a body that it did not read to its end. Closing
-  // over unread bytes resets the connection, and the caller, or a gateway, might never see the
-  // answer; Node drops the rest of the body instead, for as long as a request may take to arrive.
+  // The framework would close the connection if it did not read the body to its end. Closing it with unread bytes
+  // resets the connection, and the client or a gateway might lose the response. Node discards the rest of the body
+  // instead, within the time limit of a request.
   const { draining, logger } = appSettings(request.server);
   if (reply.getHeader("connection") === "close" && !draining) reply.removeHeader("connection");
   const problem = problemOf(error, request, isOutage);

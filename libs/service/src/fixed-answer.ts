@@ -3,9 +3,9 @@ import type { Answer } from "./answer.ts";
 import { namesTag } from "./entity-tag.ts";
 
 /**
- * An answer that is the same as long as the program runs: it is written once, and its tag is a hash
- * of those bytes, so that every process of a release gives the same. What comes back answers 304 to
- * those whose `If-None-Match` names the tag. `headers` go with both.
+ * Prepares a response that never changes while the process runs. Its ETag is a hash of the body, so that all processes
+ * of a release return the same one. The returned function returns 304 if `If-None-Match` contains the ETag. Both
+ * responses have the given `headers`.
  */
 export function fixedAnswer(
   body: unknown,

@@ -1,4 +1,4 @@
-/** Names of metrics until release 0.1.0, by their present names. They are exposed for one more release. */
+/** Names of metrics in release 0.1.0, by their current names. They are exposed for one more release. */
 export const formerMetricNames: Readonly<Record<string, string>> = {
   halyard_relay_leader: "halyard_relay_leading",
   halyard_relay_messages_published_total: "halyard_relay_published_total",

@@ -1,10 +1,10 @@
 import type { App } from "./app.ts";
 
-/** Whether the service can do its job, with details for people that look. */
+/** Readiness of the service, with details for operators. */
 export type Readiness = { ready: boolean; [detail: string]: unknown };
 export type ReadReadiness = () => Readiness;
 
-/** The answers of `/healthz` and `/readyz`, which two servers give alike. */
+/** Body of `/healthz`. The port of the API and the metrics port both serve `/healthz` and `/readyz`. */
 export const alive = JSON.stringify({ status: "ok" });
 
 export function readinessAnswer(readiness: ReadReadiness): { status: number; body: string } {
@@ -13,7 +13,7 @@ export function readinessAnswer(readiness: ReadReadiness): { status: number; bod
 }
 
 export function registerHealth(app: App, readiness: ReadReadiness): void {
-  // Probes come every few seconds, for ever: they are neither logged nor measured.
+  // Probes arrive every few seconds, so they are neither logged nor measured.
   const options = { config: { measured: false } };
   app.get("/healthz", options, (_request, reply) => {
     reply.type("application/json; charset=utf-8").send(alive);

@@ -1,19 +1,20 @@
 import { compileCheck, type RouteContract, wholeDocument } from "@halyard/contracts";
 import { z } from "zod";
 import { createProblem, type Problem } from "./answer.ts";
-import { noSuchRoute } from "./error-answers.ts";
 import { createQueryReader } from "./query-values.ts";
 
 type Checked<T> = { value: T } | Problem;
 
 export type InputChecks<C extends RouteContract<z.ZodObject, z.ZodObject, z.ZodType>> = {
   params(params: unknown): Checked<z.infer<C["params"]>>;
-  /** `target` is the request's URL as it came, to see whether it was encoded well. */
+  /** `target` is the unchanged URL of the request, to check its encoding. */
   query(query: Readonly<Record<string, unknown>>, target: string): Checked<z.infer<C["query"]>>;
   body(body: unknown): Checked<z.infer<NonNullable<C["body"]>>>;
 };
 
-/** Compiles, once per route, what its contract says about path, query and body. */
+const noSuchResource = createProblem("NOT_FOUND_001", "No such resource.");
+
+/** Compiles the checks of a route's path, query and body against its contract. */
 export function compileInputChecks<
   P extends z.ZodObject,
   Q extends z.ZodObject,
@@ -26,8 +27,8 @@ export function compileInputChecks<
   return {
     params(params) {
       const checked = checkParams(params);
-      // An id that cannot be one is answered like an id that nothing has.
-      return checked.ok ? { value: checked.value } : noSuchRoute;
+      // A malformed id has the same status as an unknown one.
+      return checked.ok ? { value: checked.value } : noSuchResource;
     },
 
     query(query, target) {
@@ -57,8 +58,8 @@ export function compileInputChecks<
 const checkEmpty = compileCheck(z.strictObject({}));
 
 /**
- * A body where the route takes none. An empty object says nothing and will do, as clients send it;
- * whatever says something was meant for something else, and must not be ignored.
+ * Checks the body of a request to a route that takes none. An empty object is accepted, because clients send it. Any
+ * other body is rejected, because ignoring it would hide a mistake.
  */
 function checkNothingSaid(body: unknown): Problem | undefined {
   const checked = checkEmpty(body === undefined ? {} : body);

@@ -4,17 +4,17 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { createProblem } from "./answer.ts";
 import { hasDuplicateMembers } from "./duplicate-members.ts";
 
-/** The body is not JSON in UTF-8. The message is for the caller and repeats nothing of the body. */
+/** The body is not JSON in UTF-8. The message is for the client and contains nothing of the body. */
 export class BodySyntaxError extends Error {
   override readonly name = "BodySyntaxError";
 }
 
-/** The body is encoded in a way that is not read here. */
+/** The body has an unsupported encoding. */
 export class BodyEncodingError extends Error {
   override readonly name = "BodyEncodingError";
 }
 
-/** JSON is UTF-8 (RFC 8259); another charset, or compression, is refused rather than misread. */
+/** Throws for a charset other than UTF-8, which JSON requires (RFC 8259), and for a compressed body. */
 export function checkEncoding(headers: IncomingHttpHeaders): void {
   const encoding = headers["content-encoding"] ?? "identity";
   if (encoding.toLowerCase() !== "identity")
@@ -28,7 +28,7 @@ function charsetOf(contentType: string): string | undefined {
   return /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1]?.toLowerCase();
 }
 
-/** `toString` would turn bytes that are not UTF-8 into replacement characters. */
+/** Decodes UTF-8. `toString` alone would replace invalid bytes by replacement characters. */
 function decode(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw new BodySyntaxError("The body is not valid UTF-8");
   return bytes.toString();
@@ -48,7 +48,7 @@ function parseSyntax(text: string): unknown {
   }
 }
 
-/** The value that bytes of JSON in UTF-8 say; throws a `BodySyntaxError` for other bytes. */
+/** Parses bytes of JSON in UTF-8. Throws a `BodySyntaxError` for other bytes. */
 export function parseJsonBytes(bytes: Buffer): unknown {
   return parse(decode(bytes));
 }
@@ -61,15 +61,14 @@ export const bodyTooLarge = createProblem("VALIDATION_002", "The body is too lar
 
 const plainJson = /^application\/json\s*(?:$|;)/i;
 
-/** Whether a content type says that the body is JSON. */
+/** Returns whether a content type is a JSON type. */
 export function isJsonType(contentType: string): boolean {
   return plainJson.test(contentType) || structuredSuffix.test(contentType);
 }
 
 /**
- * JSON is the only kind of body. `JSON.parse` makes a field named `__proto__` an own property like
- * any other, so that validation sees it; it is never copied by assignment. An empty body counts as
- * none at all: whether that will do is the route's business.
+ * Accepts only JSON bodies. `JSON.parse` makes a member named `__proto__` an own property, so that validation rejects
+ * it like any other unknown member. An empty body counts as no body, which some routes accept.
  */
 export function acceptJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
@@ -78,8 +77,8 @@ export function acceptJsonBodies(app: FastifyInstance): void {
 }
 
 /**
- * Media types that are JSON under another name, such as `application/merge-patch+json`, which has the
- * meaning of our `PATCH`. A JSON Patch is a list of operations, which no route takes.
+ * Media types with the suffix `+json`, such as `application/merge-patch+json`, which `PATCH` implements. A JSON Patch
+ * is a list of operations, which no route accepts.
  */
 const structuredSuffix = /^application\/(?!json-patch\+json)[\w.-]+\+json\s*(?:$|;)/i;
 

@@ -4,7 +4,7 @@ import type { LogLevel } from "./shared-variables.ts";
 
 export type { Logger } from "pino";
 
-/** Headers that tell who a caller or its user is. They are hidden where headers are logged. */
+/** Headers that identify a caller or its user. Logs contain them without their values. */
 const secretHeaders = new Set([
   "authorization",
   "x-api-key",
@@ -23,13 +23,13 @@ const errorSerializers = {
 export type LoggerOptions = {
   service: string;
   level: LogLevel;
-  /** Standard output unless given. */
+  /** Standard output by default. */
   destination?: DestinationStream;
 };
 
 /**
- * A logger that writes JSON lines to standard output, at once, so that nothing is lost when the
- * process dies. It writes no query string, no credential and no message of a foreign error.
+ * Creates a logger that writes JSON lines to standard output synchronously, so that no line is lost when the process
+ * ends. It writes no query strings, no credentials, and messages only of errors that declare them as safe.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const settings = {
@@ -38,8 +38,8 @@ export function createLogger(options: LoggerOptions): Logger {
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }), log: withDescribedErrors },
     hooks: { logMethod: logWithMessage },
-    // Serializers instead of pino's redaction by path: searching each line for headers below any
-    // field would cost more than the rest of the line.
+    // Serializers are used instead of pino's redaction by path, because searching each line for headers below any field
+    // would cost more than the rest of the line.
     serializers: {
       ...errorSerializers,
       req: describeRequest,
@@ -47,11 +47,11 @@ export function createLogger(options: LoggerOptions): Logger {
       headers: withoutSecrets,
     },
   };
-  // Without `sync`, lines written just before the end would come out of order, or not at all.
+  // Without `sync`, lines written just before the end could be reordered or lost.
   return pino(settings, options.destination ?? pino.destination({ dest: 1, sync: true }));
 }
 
-/** pino writes all members of an error under any other name. */
+/** Describes errors under names other than `err` and `error`. Otherwise pino would write all of their members. */
 function withDescribedErrors(line: Record<string, unknown>): Record<string, unknown> {
   let described: Record<string, unknown> | undefined;
   for (const [name, value] of Object.entries(line)) {
@@ -62,7 +62,7 @@ function withDescribedErrors(line: Record<string, unknown>): Record<string, unkn
   return described ?? line;
 }
 
-/** Adds a message to a line with an error. Otherwise pino uses the message of the error. */
+/** Adds a message to a line with an error. Otherwise pino would use the message of the error. */
 function logWithMessage(this: Logger, line: Parameters<LogFn>, log: LogFn): void {
   const [first, ...rest] = line as unknown[];
   const error = first instanceof Error ? { err: first } : first;
@@ -82,10 +82,10 @@ function describeRequest(request: { id?: unknown; method?: string; url?: string 
   return { id: request.id, method: request.method, path: pathOf(request.url ?? "") };
 }
 
-/** The longest path that is logged; a longer one is noise, or an attack on the log. */
+/** Maximum length of a logged path. A longer one may be an attack on the log. */
 const maxLoggedPathLength = 500;
 
-/** The path of a request target, without its query string. */
+/** Returns the path of a request target without its query string, cut to the maximum length. */
 export function pathOf(url: string): string {
   const end = url.indexOf("?");
   return (end === -1 ? url : url.slice(0, end)).slice(0, maxLoggedPathLength);

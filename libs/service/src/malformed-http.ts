@@ -8,11 +8,11 @@ import { noSuchRoute, sendProblem, setCommonHeaders, writeProblem } from "./erro
 import { pathAndQueryOf } from "./request-target.ts";
 
 /**
- * What the HTTP parser refuses never becomes a request, so the answer is written to the socket
- * itself; it has the same shape as any other error.
+ * Input that the HTTP parser rejects never becomes a request, so the error response is written to the socket directly.
+ * It has the same shape as any other error.
  */
 type SocketWithAnswer = Socket & {
-  /** Node's own mark of the answer that is being written to this connection. */
+  /** Internal member of Node: the response that is being written to this connection. */
   _httpMessage?: { headersSent: boolean; req: IncomingMessage } | null;
 };
 
@@ -29,14 +29,14 @@ function problemOf(code: string): Problem {
   }
 }
 
-/** An error of Node's parser. `rawPacket` is the part of the connection's bytes that contains the fault. */
+/** An error of Node's parser. `rawPacket` contains the bytes with the error. */
 type ParserError = Error & { code?: string; rawPacket?: unknown };
 
 const requestLine = /^[A-Z]+ (\S+) HTTP\/1\.[01]\r\n/;
 
 /**
- * Returns the target of the request that an error is about. It is undefined when the request line arrived in an earlier
- * packet than the fault, because Node does not keep that packet.
+ * Returns the target of the request with the error. It is undefined if the request line arrived in an earlier packet
+ * than the error, because Node does not keep that packet.
  */
 function targetOf({ rawPacket }: ParserError, socket: SocketWithAnswer): string | undefined {
   const packet = Buffer.isBuffer(rawPacket) ? rawPacket.toString("latin1") : "";
@@ -48,9 +48,9 @@ type SocketAnswer = { problem: Problem; requestId: string; target: string | unde
 
 function writeToSocket(socket: SocketWithAnswer, answer: SocketAnswer): void {
   const { problem, requestId, target } = answer;
-  // What comes after the first error is refused as well, while the answer is on its way.
+  // While the response is sent, the parser also rejects all later input.
   if (socket.writableEnded) return;
-  // In the middle of an answer, another one would be taken for a part of it.
+  // In the middle of another response, the client would read this one as a part of it.
   if (!socket.writable || socket._httpMessage?.headersSent === true) {
     socket.destroy();
     return;
@@ -68,8 +68,8 @@ function writeToSocket(socket: SocketWithAnswer, answer: SocketAnswer): void {
     "Connection: close",
   ].join("\r\n");
   socket.end(`${head}\r\n\r\n${body}`);
-  // The rest of what was sent is read and dropped: closing over unread bytes would reset the
-  // connection, and the caller might never see the answer.
+  // The rest of the input is read and discarded. Closing the connection with unread bytes would reset it, and the
+  // client might lose the response.
   socket.resume();
   const linger = setTimeout(() => socket.destroy(), maxLingerMs);
   socket.once("close", () => clearTimeout(linger));
@@ -77,10 +77,10 @@ function writeToSocket(socket: SocketWithAnswer, answer: SocketAnswer): void {
 
 const anyOriginLines = Object.entries(anyOriginHeaders).map(([name, value]) => `${name}: ${value}`);
 
-/** How long a caller that keeps sending after its error may hold the connection. */
+/** Maximum time that a client can hold the connection after an error by sending more data. */
 const maxLingerMs = 1_000;
 
-/** Ids for requests whose own could not be read. */
+/** Creates an id for a request whose own id could not be read. */
 type MakeRequestId = (request: Pick<IncomingMessage, "headers">) => string;
 
 export function answerClientError(
@@ -88,7 +88,7 @@ export function answerClientError(
   socket: Socket,
   requestId: MakeRequestId,
 ): void {
-  // The client is not late while this side does not read, as when its next request waits for an answer.
+  // A paused socket is not read, for example while a pipelined request waits. Then the client is not late.
   if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.isPaused()) return;
   if (error.code === "ECONNRESET" || socket.destroyed) socket.destroy();
   else
@@ -105,7 +105,7 @@ const onlyChunked = createProblem("VALIDATION_001", "Transfer-Encoding must be c
   connection: "close",
 });
 
-/** Headers that Node accepts and HTTP does not, or that no service implements. */
+/** Returns the problem of headers that Node accepts but HTTP forbids or no service implements. */
 function problemOfHeaders({ headers, httpVersion }: IncomingMessage): Problem | undefined {
   if (headers.host === undefined && httpVersion === "1.1") return hostMissing;
   const coding = headers["transfer-encoding"];
@@ -113,7 +113,7 @@ function problemOfHeaders({ headers, httpVersion }: IncomingMessage): Problem | 
   return coding === undefined || coding.toLowerCase() === "chunked" ? undefined : onlyChunked;
 }
 
-/** Answers a request whose headers Node accepts and HTTP does not. Returns whether it did. */
+/** Rejects a request whose headers Node accepts but HTTP forbids. Returns whether it did. */
 export function rejectMalformed(request: FastifyRequest, reply: FastifyReply): boolean {
   const problem = problemOfHeaders(request.raw);
   if (problem === undefined) return false;
@@ -122,7 +122,7 @@ export function rejectMalformed(request: FastifyRequest, reply: FastifyReply): b
   return true;
 }
 
-/** Requests that Node would otherwise answer by itself, without a body or not at all. */
+/** Handles requests that Node would otherwise reject without a body or without a response. */
 export function answerOddRequests(server: Server, requestId: MakeRequestId): void {
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     const problem = createProblem("VALIDATION_001", "The header Expect must be 100-continue");

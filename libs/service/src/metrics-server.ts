@@ -13,8 +13,8 @@ export type MetricsServer = { url: string; close: () => Promise<void> };
 type Parts = { registry: Registry; readiness: ReadReadiness };
 
 /**
- * Metrics and probes have a port of their own, which need not be open to callers, and a server of
- * their own, which goes on answering while the API drains.
+ * Starts the server of metrics and probes. It has its own port, which need not be open to clients of the API, and it
+ * still serves requests while the API drains.
  */
 export async function startMetricsServer(options: ListenAddress & Parts): Promise<MetricsServer> {
   const server = createServer((request, response) => {
@@ -36,7 +36,7 @@ export async function startMetricsServer(options: ListenAddress & Parts): Promis
     close: async () => {
       const closed = once(server, "close");
       server.close();
-      // A scraper keeps its connection; it opens another one elsewhere.
+      // A scraper keeps its connection open, so waiting for it would never end.
       server.closeAllConnections();
       await closed;
     },

@@ -1,9 +1,9 @@
 import { collectDefaultMetrics, Histogram, Registry } from "prom-client";
 
-/** The figures of one process, as Prometheus reads them. */
+/** The metrics of one process, in the form of Prometheus. */
 export type Metrics = Registry;
 
-/** A registry with the figures of the process itself; every series is labelled with the service. */
+/** Creates a registry with the default metrics of the process. Every series has the label `service`. */
 export function createMetrics(options: { service: string }): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ service: options.service });
@@ -11,7 +11,7 @@ export function createMetrics(options: { service: string }): Metrics {
   return registry;
 }
 
-/** From well below a millisecond, where the edge answers, to beyond what a caller waits for. */
+/** From below a millisecond, the usual duration on an edge, to longer than a client waits. */
 const durationBucketsSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
@@ -23,7 +23,7 @@ export function requestDurations(registry: Registry): RequestDurations {
   if (present !== undefined) return present as RequestDurations;
   return new Histogram({
     name: "halyard_http_request_duration_seconds",
-    help: "How long answers took, from the request's headers to the last byte handed to the system.",
+    help: "Duration of requests, from the request's headers to the last byte of the response handed to the system.",
     labelNames: ["method", "route", "status"],
     buckets: durationBucketsSeconds,
     registers: [registry],

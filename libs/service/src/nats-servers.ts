@@ -13,8 +13,8 @@ type NatsConfig = {
 };
 
 /**
- * Returns the NATS servers of a configuration, as `connectNats` takes them. Throws a `ConfigurationError` when
- * variables contradict one another or a file cannot be read.
+ * Returns the NATS servers of a configuration, in the form for `connectNats`. Throws a `ConfigurationError` if
+ * variables contradict each other or a file cannot be read.
  */
 export function natsServers(config: NatsConfig) {
   const problems = [...contradictions(config), ...unreadableFiles(config)];

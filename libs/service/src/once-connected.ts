@@ -3,9 +3,9 @@ import { releaseAll } from "./release.ts";
 type Release = () => Promise<void>;
 
 /**
- * The part of a service that begins when a connection stands, which may be long after the start, and
- * ends before the connection does. `begin` answers what there is to release then, in the order in which
- * it was acquired. What it throws is beyond mending and ends the process.
+ * Starts a part of a service when its connection is established, which may be long after the start of the process. The
+ * part ends before the connection is closed. `begin` returns the functions that release its resources, in the order in
+ * which it acquired them. An error in `begin` ends the process.
  */
 export function onceConnected<Connection extends { close: Release }>(
   connecting: Promise<Connection>,
@@ -24,7 +24,7 @@ export function onceConnected<Connection extends { close: Release }>(
   return {
     async stop() {
       stopping = true;
-      // A connection that does not stand yet is not waited for: trying it ends with the process.
+      // A connection that is not established yet is not awaited. The attempts end with the process.
       if (releases.length > 0) await started;
       await releaseAll(releases);
     },

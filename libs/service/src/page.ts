@@ -1,14 +1,14 @@
 import { createProblem } from "./answer.ts";
 
 /**
- * Lists that are answered page by page. A cursor says what the last item of a page is found by, such as
- * its id; base64url keeps callers from building their own.
+ * Returns the cursor for a position in a paginated list, such as the id of the last item of a page. It is opaque
+ * (base64url), so that clients do not build their own.
  */
 export function cursorOf(position: string): string {
   return Buffer.from(position).toString("base64url");
 }
 
-/** What a cursor says; undefined where that is no position, or said otherwise than we say it. */
+/** Returns the position in a cursor; undefined if it contains no position, or is not encoded like `cursorOf` does. */
 export function readCursor(
   cursor: string,
   isPosition: (text: string) => boolean,
@@ -17,7 +17,7 @@ export function readCursor(
   return cursorOf(position) === cursor && isPosition(position) ? position : undefined;
 }
 
-/** The id that a cursor says, where items are found by theirs. */
+/** Returns the id in a cursor, for lists whose positions are ids. */
 export function idOfCursor(cursor: string): string | undefined {
   return readCursor(cursor, isId);
 }
@@ -31,7 +31,7 @@ export const noSuchCursor = createProblem(
   "/cursor must be the `next_cursor` of an earlier answer.",
 );
 
-/** A page of what was found. One more than its limit was looked for: that tells whether there is another. */
+/** Returns a page of the found items. The caller queries one item more than the limit, to detect another page. */
 export function pageOf<Item>(
   found: readonly Item[],
   limit: number,

@@ -1,10 +1,6 @@
 import { type JsonSchema, toJsonSchema } from "@halyard/contracts";
 import type { z } from "zod";
 
-/**
- * A query string holds text only. What the route's schema calls a number or a boolean is turned into
- * one where the text is exactly that; any other text stays, for the schema to refuse.
- */
 export type QueryProblem = { problem: string };
 
 type Convert = (text: string) => unknown;
@@ -18,6 +14,10 @@ const conversions: Readonly<Record<string, Convert>> = {
   boolean: (text) => (text === "true" ? true : text === "false" ? false : text),
 };
 
+/**
+ * Returns a function that converts query parameters to the numbers and booleans of the route's schema. A text that is
+ * not exactly such a value stays a text, which the schema then rejects.
+ */
 export function createQueryReader(
   schema: z.ZodObject,
 ): (query: Readonly<Record<string, unknown>>, target: string) => QueryProblem | { value: object } {
@@ -37,14 +37,13 @@ export function createQueryReader(
   };
 }
 
-/** Percent-encoded bytes that are no UTF-8 would pass as they stand, as text that nobody meant. */
+/** Returns whether percent-encoded bytes are valid UTF-8. Otherwise the framework leaves them encoded. */
 export function isWellEncoded(target: string): boolean {
   if (!target.includes("%")) return true;
   try {
     decodeURIComponent(target);
     return true;
   } catch {
-    // The thrown URIError says no more than that it is not.
     return false;
   }
 }

@@ -10,15 +10,15 @@ import {
   parseJsonBytes,
 } from "./json-body.ts";
 
-/** What a body held; undefined for an empty one, or none at all. */
+/** The value in a body; undefined for an empty or missing body. */
 export type BodyReading = { body: unknown } | Problem;
 
 /**
- * Reads a JSON body for a route of an edge, in place of the framework, whose parser costs a tenth of an answer to a
- * POST (`npm run bench -- targeting`). It accepts and rejects the same bodies, also on GET.
+ * Reads a JSON body for a route of an edge. The framework's parser would cost a tenth of the response to a POST
+ * (`npm run bench -- targeting`). This one accepts and rejects the same bodies, also for GET.
  *
- * `done` is called once, or never when the request breaks off, because there is no client left. Node drops the bytes
- * that are not read once the answer is sent.
+ * It calls `done` once, or never if the client aborts the request. Node discards unread bytes after the response is
+ * sent.
  */
 export function readJsonBody(
   request: IncomingMessage,
@@ -33,7 +33,7 @@ export function readJsonBody(
   const length = headers["content-length"];
   const isJson = isJsonType(headers["content-type"] ?? "");
   if (!isJson && length !== undefined) done(notJson);
-  // Only the end of chunks shows whether they are empty.
+  // Only the end of a chunked body shows whether it is empty.
   else if (!isJson)
     collect(request, 0, (bytes) => done(bytes === undefined ? notJson : { body: undefined }));
   else if (length !== undefined && Number(length) > limitBytes) done(bodyTooLarge);
@@ -49,7 +49,7 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
   return (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined;
 }
 
-/** Calls `done` with all bytes, or with undefined for more bytes than the limit. */
+/** Calls `done` with all bytes, or with undefined if they exceed the limit. */
 function collect(
   request: IncomingMessage,
   limitBytes: number,
@@ -69,7 +69,7 @@ function collect(
   request.on("end", () => {
     if (!isOver) done(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, received));
   });
-  // A request that breaks off fails its stream; the server has noticed already.
+  // An aborted request also fails its stream. The server has handled it already.
   request.on("error", () => undefined);
 }
 

@@ -1,4 +1,4 @@
-/** Runs every release in reverse order of the list, whatever fails, and keeps the first error. */
+/** Runs all release functions in reverse order, even if some fail, and then throws the first error. */
 export async function releaseAll(releases: readonly (() => Promise<void>)[]): Promise<void> {
   let first: { error: unknown } | undefined;
   for (const release of releases.toReversed()) {

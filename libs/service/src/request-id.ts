@@ -4,8 +4,8 @@ import type { IncomingMessage } from "node:http";
 const acceptable = /^[\x21-\x7e]{1,128}$/;
 
 /**
- * Takes over the caller's request id, or makes one. An id need not be a secret, only be unique, so a
- * random part per process and a counter do, at next to no cost per request.
+ * Returns a function that returns the client's request id, or a new one. Ids must be unique but not secret, so a random
+ * prefix for the process and a counter suffice, at almost no cost per request.
  */
 export function createRequestIds(): (request: Pick<IncomingMessage, "headers">) => string {
   const prefix = `${randomBytes(9).toString("base64url")}-`;

@@ -4,8 +4,8 @@ import type { Logger } from "pino";
 type Write = (...line: never[]) => void;
 
 /**
- * The logger of one request: each line carries the request's id. Most requests log nothing, so the
- * real child logger is made at the first line, not with the request.
+ * The logger of one request, with the request's id in each line. It creates the child logger of pino at the first line,
+ * because most requests log nothing.
  */
 export class RequestLogger {
   readonly #parent: Logger;

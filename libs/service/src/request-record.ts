@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { pathOf } from "./logger.ts";
 import type { RequestDurations } from "./metrics.ts";
 
-/** The label of requests that no route took: paths are the caller's choice, so they are no label. */
+/** Label of requests that match no route. Their paths are no labels, because clients choose them. */
 const unmatchedRoute = "unmatched";
 
 const millisecondsPerSecond = 1_000;
@@ -29,8 +29,8 @@ function record(
 }
 
 /**
- * Measures and logs what was answered. The hook is made once for each route, with the route's pattern
- * at hand, so that a request costs one call and makes no closure, and a route can do without it.
+ * Measures and logs each response. Each route has its own hook with the route's pattern, so that a request costs one
+ * call without a closure, and a route can do without the hook.
  */
 export function recordRequests(app: FastifyInstance, options: RecordOptions): void {
   app.addHook("onRoute", (route) => {
@@ -46,7 +46,7 @@ export function recordRequests(app: FastifyInstance, options: RecordOptions): vo
   });
 }
 
-/** The same for a request that no route took. */
+/** Measures and logs a response to a request that matches no route. */
 export function recordUnmatched(
   options: RecordOptions,
   request: FastifyRequest,

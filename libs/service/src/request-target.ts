@@ -1,6 +1,6 @@
 /**
- * Returns the path and query of a request target. The target is absolute when the client takes the server for a proxy
- * (RFC 9112, section 3.2.2), and begins with several slashes when the client's base address ends in one.
+ * Returns the path and query of a request target. The target is an absolute URL if the client treats the server as a
+ * proxy (RFC 9112, section 3.2.2). It begins with several slashes if the client's base URL ends with one.
  */
 export function pathAndQueryOf(target: string): string {
   const isPath = target.charCodeAt(0) === slash;

@@ -11,12 +11,12 @@ import { readIfMatch } from "./entity-tag.ts";
 import { jsonType, sendProblem } from "./error-answers.ts";
 import { compileInputChecks } from "./input-checks.ts";
 
-/** What a handler may know of a request beside its validated input. */
+/** The parts of a request, beside its validated input, that a handler can use. */
 export type RequestFacts = {
   id: string;
   ip: string;
   headers: IncomingHttpHeaders;
-  /** The entity tags of `If-Match`, or `*` alone, where the route honours it. */
+  /** The entity tags of `If-Match`, or only `*`, if the route honours it. */
   ifMatch?: readonly string[];
   /** The value of `Idempotency-Key` as it was sent. */
   idempotencyKey?: string;
@@ -25,7 +25,7 @@ export type RequestFacts = {
 export type RouteInput<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
   params: z.infer<P>;
   query: z.infer<Q>;
-  /** Where the body is optional and was left out: an empty object. */
+  /** An empty object if an optional body is missing. */
   body: z.infer<B>;
   request: RequestFacts;
 };
@@ -38,21 +38,20 @@ export type RouteOptions<
   B extends z.ZodType,
   Principal extends object,
 > = {
-  /** Says who is asking, before the body is read. */
+  /** Authenticates the caller before the body is read. */
   authenticate: (request: RequestFacts) => Awaitable<Principal | Problem>;
   handle: (input: RouteInput<P, Q, B>, principal: Principal) => Awaitable<Answer | Problem>;
 };
 
-/** What `onRequest` found out for the handler. */
+/** Results of `onRequest` for the handler. */
 type Admission = { principal: object; params: unknown; facts: RequestFacts };
 const admissionKey = Symbol("halyard.admission");
 type AdmittedRequest = FastifyRequest & { [admissionKey]: Admission };
 
 /**
- * Registers a route as its contract describes it. In this order: who is asking (401, 403), whether
- * the path can name anything (404), whether the body can be read (413, 415, 400), whether `If-Match`,
- * query and body fit (400), and then the handler, which gets typed input and answers with data.
- * A `GET` route also takes `HEAD`: Node sends the same headers without the body.
+ * Registers a route by its contract. A request passes these steps: authentication (401, 403), the parameters of the
+ * path (404), parsing of the body (413, 415, 400), validation of `If-Match`, query and body (400), and the handler,
+ * which receives typed input. A `GET` route also accepts `HEAD`: Node sends the same headers without the body.
  */
 export function registerRoute<
   P extends z.ZodObject,
@@ -68,7 +67,7 @@ export function registerRoute<
   const methods: HTTPMethods[] = [contract.method];
   if (contract.alsoMethod !== undefined) methods.push(contract.alsoMethod);
   if (contract.method === "GET") methods.push("HEAD");
-  // An answer's own headers take precedence.
+  // The headers of a response take precedence.
   const cacheHeaders = { ...defaultCacheHeadersOf(contract as unknown as RouteContract) };
 
   async function admit(request: FastifyRequest, reply: FastifyReply) {
@@ -116,7 +115,7 @@ function factsOf(request: FastifyRequest): RequestFacts {
   return facts;
 }
 
-/** A caller that takes no byte of a body in parts for this long is gone. The gateway waits as long. */
+/** Time-out for a client that reads nothing of a body in parts. The gateway has the same time-out. */
 const maxStallMs = 60_000;
 
 function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
@@ -124,7 +123,7 @@ function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
   if (given.headers !== undefined) reply.headers(given.headers);
   if (given.parts !== undefined) {
     reply.header("content-type", jsonType);
-    // The parts would be read from the database for nothing.
+    // Without a body, the parts need not be read from the database.
     if (reply.request.method === "HEAD") return reply.send();
     // Without a callback the time-out destroys the connection.
     reply.raw.setTimeout(maxStallMs);

@@ -10,34 +10,33 @@ import { type ListenConfig, listenHost } from "./shared-variables.ts";
 import { faultEvents } from "./start-or-exit.ts";
 
 /**
- * A service's life. It listens, says where, and serves until it is told to stop: by SIGTERM or SIGINT,
- * or by the end of the channel to the process that started it, so that it never outlives its launcher.
+ * The life cycle of a service. It listens, reports its URL, and serves until SIGTERM or SIGINT arrives or the channel
+ * to its launcher closes. It therefore never outlives its launcher.
  *
- * Stopping goes in this order: not ready any more; `drain`, which ends what would go on for ever, such
- * as open streams; no new connections, while open requests finish; the resources in `close`, the last
- * one first; exit 0. A second signal does not hurry it. What takes longer than the bound is cut off
- * with exit 1.
+ * It stops in this order: it is no longer ready; `drain` ends unbounded work, such as open streams; it accepts no new
+ * connections and finishes open requests; it releases the resources in `close`, the last one first; it exits with 0. A
+ * second signal has no effect. If this takes longer than the time-out, it exits with 1.
  */
 export type ServiceOptions = {
-  /** Says where to listen. */
+  /** Contains the address to listen on. */
   config: ListenConfig;
   logger: Logger;
   app: App;
   metrics: Registry;
   readiness: ReadReadiness;
-  /** Where `/readyz` contains the details of the readiness. The API's port may be open to anyone. */
+  /** The ports on which `/readyz` returns details. The port of the API may be public. */
   readinessDetails?: "everywhere" | "metrics-port-only";
   drain?: () => Promise<void>;
-  /** What to release at the end; in the order in which it was acquired. */
+  /** Functions that release resources, in the order in which these were acquired. */
   close: readonly (() => Promise<void>)[];
 };
 
 export type RunningService = { url: string; metricsUrl: string; stop: () => Promise<void> };
 
-/** Below the 20 s in which a service promises to be gone, with time left to say so. */
+/** Below the 20 s within which a service promises to exit, with time left to log the reason. */
 const maxStopMs = 18_000;
 
-/** A connection whose answer has just ended is idle only now; how often such ones are looked for. */
+/** Interval of closing idle connections. A connection becomes idle when its last response ends. */
 const idleSweepIntervalMs = 50;
 
 export async function runService(options: ServiceOptions): Promise<RunningService> {
@@ -87,7 +86,7 @@ export async function runService(options: ServiceOptions): Promise<RunningServic
   return { url, metricsUrl, stop };
 }
 
-/** Waits for open requests, never for connections that only wait for another one. */
+/** Waits for open requests, but not for idle connections. */
 async function closeApp(app: App): Promise<void> {
   const sweep = setInterval(() => app.server.closeIdleConnections(), idleSweepIntervalMs);
   try {
@@ -120,14 +119,14 @@ function exitOnSignal(logger: Logger, stop: () => Promise<void>): void {
     );
   };
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    // A container has handlers that end the process during its start.
+    // In a container, earlier handlers end the process during its start.
     process.removeAllListeners(signal);
     process.on(signal, () => onSignal(signal));
   }
   if (process.send !== undefined) process.once("disconnect", () => onSignal("launcher gone"));
 }
 
-/** After a fault that nobody expected the state is unknown; a fresh process is the way out. */
+/** Exits after an uncaught error. The state of the process is unknown then, so only a restart is safe. */
 function exitOnFaults(logger: Logger): void {
   for (const event of faultEvents) {
     // Replaces the listeners of `startOrExit`, which have no logger.

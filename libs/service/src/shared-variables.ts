@@ -3,14 +3,14 @@ import { flagEventsStream } from "@halyard/contracts";
 import { z } from "zod";
 import { readEnvironment, variable } from "./environment.ts";
 
-/** Environment variables that every service has, to be spread into its own schema. */
+/** Environment variables of every service, to be spread into its schema. */
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 const modes = ["development", "production"] as const;
 type Mode = (typeof modes)[number];
 
-/** Whole numbers only: `Number` would take "1e3", " 80" and "0x50" as well. */
+/** A port in decimal digits. `Number` alone would also accept "1e3", " 80" and "0x50". */
 const port = z
   .string()
   .regex(/^\d{1,5}$/)
@@ -25,7 +25,7 @@ function isAddressOrRange(text: string): boolean {
   return family !== 0 && (prefix === undefined || Number(prefix) <= (family === 4 ? 32 : 128));
 }
 
-/** A list that is written with commas, without blanks around its items and without empty ones. */
+/** A comma-separated list. Spaces around items and empty items are removed. */
 export const commaSeparated = z.string().transform((text) =>
   text
     .split(",")
@@ -33,7 +33,7 @@ export const commaSeparated = z.string().transform((text) =>
     .filter((item) => item !== ""),
 );
 
-/** A URL of one of the schemes given, such as `http:`. */
+/** A URL with one of the given schemes, such as `http:`. */
 export function urlOf(...schemes: string[]) {
   return z.string().refine((text) => schemes.includes(URL.parse(text)?.protocol ?? ""));
 }
@@ -124,7 +124,7 @@ export function portVariable(defaultPort: number) {
   });
 }
 
-/** `POSTGRES_URL` of a service whose schema is called so. */
+/** `POSTGRES_URL` of a service with this schema. */
 export function postgresUrlVariable(schema: string) {
   return variable(urlOf("postgres:", "postgresql:"), {
     description: `Database URL with the role \`${schema}_runtime\`.`,
@@ -173,7 +173,7 @@ export const jetstreamReplicasVariable = variable(
   },
 );
 
-/** Days after which rows are removed; not set: never. */
+/** Days after which rows are removed. If not set, they are never removed. */
 export function retentionDaysVariable(atLeast: number, description: string) {
   return variable(
     z
@@ -190,7 +190,7 @@ export function retentionDaysVariable(atLeast: number, description: string) {
   );
 }
 
-/** The smallest bound has room for the largest events. */
+/** Minimum size limit. It has room for the largest events. */
 const minFlagEventsBytes = 16 * 1024 * 1024;
 
 export const flagEventsMaxBytesVariable = variable(
@@ -207,7 +207,7 @@ export const flagEventsMaxBytesVariable = variable(
   },
 );
 
-/** For services that take API keys and do not know the operator's token. */
+/** For services that accept API keys and do not have the operator's token. */
 export const operatorTokenDigestVariable = variable(
   z
     .string()
@@ -222,7 +222,7 @@ export const operatorTokenDigestVariable = variable(
   },
 );
 
-/** A number of requests a second, on average. */
+/** Average number of requests per second. */
 export function perSecondVariable(description: string) {
   return variable(
     z
@@ -249,7 +249,7 @@ export const burstVariable = variable(
   },
 );
 
-/** A limit that belongs to the product: a whole number from 1. */
+/** A configurable limit: a whole number from 1. */
 export function limitVariable(limit: { default: number; max: number; description: string }) {
   return variable(
     z
@@ -262,7 +262,7 @@ export function limitVariable(limit: { default: number; max: number; description
   );
 }
 
-/** For services that API keys manage something with. */
+/** Rate limit of API keys, for the services of the management API. */
 export const keyRateVariables = {
   KEY_REQUESTS_PER_SECOND: perSecondVariable(
     "Rate limit of this process in requests per second: for each API key, and for each address that sends invalid keys. Further requests get 429.",
@@ -296,7 +296,7 @@ export type ListenConfig = {
   METRICS_PORT: number;
 };
 
-/** Everywhere in production, on this machine alone in development, unless told. */
+/** Returns the listening address: by default all addresses in production, only the loopback one in development. */
 export function listenHost(config: Pick<ListenConfig, "HALYARD_MODE" | "HOST">): string {
   return config.HOST ?? (config.HALYARD_MODE === "production" ? "0.0.0.0" : "127.0.0.1");
 }

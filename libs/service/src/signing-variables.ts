@@ -4,8 +4,8 @@ import { variable } from "./environment.ts";
 import { commaSeparated } from "./shared-variables.ts";
 
 /**
- * The key pair that signs the entries of API keys in the snapshot. Management has the private key. Every service
- * that reads API keys has the public key, during a rotation two.
+ * The key pair that signs the entries of API keys in the snapshot. Management has the private key. Every service that
+ * reads API keys has the public key, or two during a rotation.
  */
 const privateKey = z
   .string()
@@ -26,7 +26,7 @@ const publicKeys = commaSeparated
       return key ?? [];
     }),
   )
-  // A list of blanks would turn verification off.
+  // A list of empty items would switch verification off.
   .refine((keys) => keys.length > 0)
   .optional();
 

@@ -2,15 +2,15 @@ import { ConfigurationError } from "./configuration-error.ts";
 import { printError } from "./describe-error.ts";
 import { ListenError } from "./listen.ts";
 
-/** Exit codes: the configuration is wrong, so that a restart will not help; or starting failed. */
+/** Exit codes for an invalid configuration, which a restart does not fix, and for any other failure. */
 const configurationExitCode = 2;
 const failedExitCode = 1;
 
 export const faultEvents = ["uncaughtException", "unhandledRejection"] as const;
 
 /**
- * The frame of every `main.ts`. Problems that a person can solve are printed as sentences, and every other error as logs
- * show it: what a service prints goes into its log.
+ * Runs the start function of a `main.ts`, and exits if it fails. Problems that an operator can fix are printed as
+ * sentences. All other errors are printed in their log form, because the output of a service goes into its log.
  */
 export async function startOrExit(start: () => Promise<unknown>): Promise<void> {
   const exit = exitAfter(printError);
@@ -19,7 +19,7 @@ export async function startOrExit(start: () => Promise<unknown>): Promise<void> 
   await start().catch(exit);
 }
 
-/** Runs a command and prints errors with their messages, because a person reads them at a terminal. */
+/** Runs a command. It prints errors with their messages, because a person reads them at a terminal. */
 export async function runCommand(command: () => Promise<unknown>): Promise<void> {
   await command().catch(exitAfter(printWithMessage));
 }

@@ -1,4 +1,4 @@
-/** A part that a call needs is away. The caller is asked to come back: 503 with `Retry-After`. */
+/** A dependency of a request is unavailable. The response is 503 with `Retry-After`. */
 export class UnavailableError extends Error {
   override readonly name: string = "UnavailableError";
   readonly hasSafeMessage = true;
@@ -10,12 +10,12 @@ export class UnavailableError extends Error {
   }
 }
 
-/** Most outages of a part are a restart; sooner would only add load to it. */
+/** Default of `Retry-After`. Most outages are restarts, and earlier retries would only add load. */
 export const defaultRetryAfterSeconds = 1;
 
 /**
- * How long the caller should wait, for an error that says so; undefined for any other. Errors of
- * libraries that know nothing about HTTP count as well, by carrying `retryAfterSeconds`.
+ * Returns the time after which the client should retry; undefined for an error without `retryAfterSeconds`. Libraries
+ * without knowledge of HTTP can set this member on their errors too.
  */
 export function retryAfterOf(error: unknown): number | undefined {
   if (typeof error !== "object" || error === null || !("retryAfterSeconds" in error))

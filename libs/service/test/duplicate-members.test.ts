@@ -5,7 +5,7 @@ import { hasDuplicateMembers } from "../src/index.ts";
 const isFound = (text: string) => hasDuplicateMembers(text, JSON.parse(text));
 
 describe("given a JSON text", () => {
-  it("finds no duplicate in any text that is written from a value", () => {
+  it("finds no duplicate in any serialized value", () => {
     fc.assert(
       fc.property(fc.json({ noUnicodeString: false }), fc.constantFrom(0, 2), (text, space) => {
         expect(isFound(JSON.stringify(JSON.parse(text), undefined, space))).toBe(false);
@@ -30,7 +30,7 @@ describe("given a JSON text", () => {
     ["the same name in two objects", '[{"a":1},{"a":2}]', false],
     ["a string", '"{\\"a\\":1,\\"a\\":2}"', false],
     ["null", "null", false],
-  ])("decides about %s", (_what, text, expected) => {
+  ])("checks %s", (_what, text, expected) => {
     expect(isFound(text)).toBe(expected);
   });
 

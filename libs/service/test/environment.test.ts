@@ -32,7 +32,7 @@ function problemsOf(env: Record<string, string>): readonly string[] {
 }
 
 describe("given an environment", () => {
-  it("fills in the defaults of what is not set or empty", () => {
+  it("uses the defaults of variables that are not set or empty", () => {
     expect(readEnvironment(schema, { ...good, PORT: "", LOG_LEVEL: "" })).toEqual({
       ...good,
       HALYARD_MODE: "production",
@@ -44,7 +44,7 @@ describe("given an environment", () => {
     });
   });
 
-  it("reads what is set", () => {
+  it("reads the set variables", () => {
     const env = {
       ...good,
       HALYARD_MODE: "development",
@@ -61,7 +61,7 @@ describe("given an environment", () => {
     });
   });
 
-  it("reports every problem together, by name, with what is expected", () => {
+  it("reports all problems together, with the name and the expected value", () => {
     expect(problemsOf({ PORT: "80x", LOG_LEVEL: "loud", TRUSTED_PROXIES: "10.0.0.0/64" })).toEqual([
       "PORT must be a port from 0 to 65535.",
       "LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent.",
@@ -70,7 +70,7 @@ describe("given an environment", () => {
     ]);
   });
 
-  it("reports the specific message of a check instead of what is expected", () => {
+  it("reports the specific message of a check instead of the expected value", () => {
     const even = z.string().refine((text) => Number(text) % 2 === 0, {
       error: "must be even",
       params: { isSentenceEnd: true },
@@ -81,12 +81,9 @@ describe("given an environment", () => {
     );
   });
 
-  it.each(["65536", "-1", "1e3", "0x50", " 80", "8080.5"])(
-    "does not take %s for a port",
-    (PORT) => {
-      expect(problemsOf({ ...good, PORT })).toEqual(["PORT must be a port from 0 to 65535."]);
-    },
-  );
+  it.each(["65536", "-1", "1e3", "0x50", " 80", "8080.5"])("rejects %s as a port", (PORT) => {
+    expect(problemsOf({ ...good, PORT })).toEqual(["PORT must be a port from 0 to 65535."]);
+  });
 
   it("never repeats a value", () => {
     const problems = problemsOf({ POSTGRES_URL: "mysql://me:hunter2@localhost", PORT: "hunter2" });
@@ -94,7 +91,7 @@ describe("given an environment", () => {
     expect(problems.join()).not.toContain("hunter2");
   });
 
-  it("listens everywhere in production and on this machine alone in development", () => {
+  it("listens on all addresses in production and only on loopback in development", () => {
     expect(listenHost({ HALYARD_MODE: "production" })).toBe("0.0.0.0");
     expect(listenHost({ HALYARD_MODE: "development" })).toBe("127.0.0.1");
     expect(listenHost({ HALYARD_MODE: "development", HOST: "10.0.0.1" })).toBe("10.0.0.1");
@@ -102,7 +99,7 @@ describe("given an environment", () => {
 });
 
 describe("given a schema of variables", () => {
-  it("documents each with its default and says which are secrets", () => {
+  it("documents each variable with its default, and marks secrets", () => {
     const documented = documentVariables(schema);
     expect(documented.find(({ name }) => name === "POSTGRES_URL")).toEqual({
       name: "POSTGRES_URL",

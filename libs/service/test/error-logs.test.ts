@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { UnavailableError } from "../src/index.ts";
 import { createLogger, type Logger } from "../src/logger.ts";
 
-/** Errors whose texts all contain a mark, as a row, an address or an input would be in them. */
+/** A mark in all texts of an error, in place of a row, a URL or an input. */
 const mark = "s3cret-mark";
 
 function logged(log: (logger: Logger) => void): { text: string; line: Record<string, never> } {
@@ -16,7 +16,7 @@ function logged(log: (logger: Logger) => void): { text: string; line: Record<str
   return { text, line: JSON.parse(text) };
 }
 
-/** An error as libraries make them: everything that they know is a member. */
+/** An error like those of libraries, with all details as members. */
 function fullError(): Error {
   const cause = Object.assign(new TypeError(`cause ${mark}`), { input: mark });
   const error = new Error(`first line ${mark}\n    at ${mark} (file:///${mark}:1:1)`, { cause });
@@ -64,7 +64,7 @@ describe.each([
 });
 
 describe("given an error", () => {
-  it("logs what identifies it: kind, code, database objects, frames and cause", () => {
+  it("logs its type, code, database objects, stack frames and cause", () => {
     const { line } = logged((logger) => logger.error({ err: fullError() }, "failed"));
     expect(line.err).toEqual({
       type: "Error",
@@ -78,24 +78,24 @@ describe("given an error", () => {
     });
   });
 
-  it("logs the message of an error of our own, which contains no values", () => {
+  it("logs the message of an error that declares its message as safe", () => {
     const error = new UnavailableError("the directory is not read yet");
     const { line } = logged((logger) => logger.error({ err: error }, "failed"));
     expect(line.err).toMatchObject({ message: "the directory is not read yet" });
   });
 
-  it("logs the kind of anything else that was thrown", () => {
+  it("logs the type of another thrown value", () => {
     const { line } = logged((logger) => logger.error({ err: mark }, "failed"));
     expect(line.err).toEqual({ type: "string" });
   });
 
-  it("ends a ring of causes", () => {
-    const error = new Error("ring");
+  it("ends a cyclic chain of causes", () => {
+    const error = new Error("cycle");
     error.cause = error;
     expect(logged((logger) => logger.error({ err: error }, "failed")).text).toContain("failed");
   });
 
-  it("leaves other fields and messages as they are", () => {
+  it("does not change other fields and messages", () => {
     const { line } = logged((logger) => logger.info({ count: 3 }, "counted"));
     expect(line).toMatchObject({ count: 3, msg: "counted", level: "info" });
   });

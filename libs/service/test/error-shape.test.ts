@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { answer, createProblem, registerRoute, UnavailableError } from "../src/index.ts";
 import { type ErrorAnswer, fourFields, type GivenApp, givenApp, sendRaw } from "./given-app.ts";
 
-/** Everything that can go wrong with a request that is valid HTTP, over real connections. */
+/** Error responses to requests that are valid HTTP, over real connections. */
 const id = "018f0000-0000-7000-8000-000000000001";
 const key = { authorization: "Bearer good" };
 const json = { ...key, "content-type": "application/json" };
 
-/** An error of a library that knows nothing of HTTP. */
+/** An error of a library without knowledge of HTTP. */
 class BrokerUnavailableError extends Error {
   readonly retryAfterSeconds = 2.2;
 }
@@ -38,16 +38,16 @@ beforeAll(async () => {
         handle: ({ request }) => {
           switch (request.headers["x-fail"] as string) {
             case "unavailable":
-              throw new UnavailableError("the database is away", { retryAfterSeconds: 3 });
+              throw new UnavailableError("the database is unavailable", { retryAfterSeconds: 3 });
             case "library":
-              throw new BrokerUnavailableError("broker 10.1.2.3 is away");
+              throw new BrokerUnavailableError("broker 10.1.2.3 is unavailable");
             default:
               throw new Error("password=hunter2");
           }
         },
       });
     },
-    // As with a database, whose lost connections look like a caller's.
+    // As with a database, whose lost connections have the same code as those of clients.
     { isOutage: (error) => (error as { code?: string }).code === "ECONNRESET" },
   );
 });
@@ -88,21 +88,16 @@ describe("given a request that cannot be served", () => {
       "/api/v1/flags",
       { headers: json, body: "{}" },
     ],
-    ["a method that HTTP has and we do not", "PROPFIND", "/api/v1/flags", {}],
+    ["an unsupported method", "PROPFIND", "/api/v1/flags", {}],
     ["a path that is not valid UTF-8", "GET", "/api/v1/flags/%ff", {}],
-    ["a path with a part that is too long", "GET", `/api/v1/flags/${"a".repeat(300)}`, {}],
-    ["an id that cannot be one", "GET", "/api/v1/flags/1", { headers: key }],
-    [
-      "an id that cannot be one, and a body",
-      "DELETE",
-      "/api/v1/flags/1",
-      { headers: json, body: "{" },
-    ],
-  ])("answers 404 to %s", async (_what, method, path, init) => {
+    ["a path with a parameter that is too long", "GET", `/api/v1/flags/${"a".repeat(300)}`, {}],
+    ["a malformed id", "GET", "/api/v1/flags/1", { headers: key }],
+    ["a malformed id, and a body", "DELETE", "/api/v1/flags/1", { headers: json, body: "{" }],
+  ])("returns 404 for %s", async (_what, method, path, init) => {
     expect(await errorOf(method, path, init)).toMatchObject({ code: "NOT_FOUND_001", status: 404 });
   });
 
-  it("answers 401 before it reads the body, and says how to authenticate", async () => {
+  it("returns 401 with the authentication scheme before it reads the body", async () => {
     const error = await errorOf("POST", "/api/v1/flags", {
       body: "{",
       headers: { "content-type": "application/json" },
@@ -111,7 +106,7 @@ describe("given a request that cannot be served", () => {
     expect(error.headers.get("www-authenticate")).toBe("Bearer");
   });
 
-  it("answers 401 before 404 where an id cannot be one", async () => {
+  it("returns 401 before 404 for a malformed id", async () => {
     expect(await errorOf("GET", "/api/v1/flags/1")).toMatchObject({ code: "AUTH_001" });
   });
 
@@ -121,9 +116,9 @@ describe("given a request that cannot be served", () => {
     ["no body", "", '"" (the whole document) is required: the request needs a JSON body'],
     ["an array", "[]", '"" (the whole document) must be object'],
     ["null", "null", '"" (the whole document) must be object'],
-    ["a field twice", '{"key":"a","name":"b","key":"c"}', twice],
-    ["a field twice, once with an escape", '{"key":"a","name":"b","\\u006bey":"c"}', twice],
-    ["a field of a nested object twice", '{"key":"a","name":[{"a:":1,"a:":1}]}', twice],
+    ["a duplicate field", '{"key":"a","name":"b","key":"c"}', twice],
+    ["a duplicate field with an escape", '{"key":"a","name":"b","\\u006bey":"c"}', twice],
+    ["a duplicate field of a nested object", '{"key":"a","name":[{"a:":1,"a:":1}]}', twice],
     ["a missing field", '{"key":"a"}', "/name is required"],
     ["an unknown field", '{"key":"a","name":"b","nmae":"c"}', "/nmae is not a known field"],
     [
@@ -141,7 +136,7 @@ describe("given a request that cannot be served", () => {
       '{"key":"a","name":"b\\u0000"}',
       "/name must be one line of text, not blank, without control characters",
     ],
-  ])("answers 400 to %s in a body", async (_what, body, message) => {
+  ])("returns 400 for %s in a body", async (_what, body, message) => {
     const error = await errorOf("POST", "/api/v1/flags", { headers: json, body });
     expect(error).toMatchObject({ code: "VALIDATION_001", status: 400, message });
   });
@@ -155,7 +150,7 @@ describe("given a request that cannot be served", () => {
     ["lmit=1", "query parameter /lmit is not a known field"],
     ["__proto__=1", "query parameter /__proto__ is not a known field"],
     ["cursor=%ff", "the query string is not valid UTF-8"],
-  ])("answers 400 to the query %s", async (query, message) => {
+  ])("returns 400 for the query %s", async (query, message) => {
     const error = await errorOf("GET", `/api/v1/flags?${query}`, { headers: key });
     expect(error).toMatchObject({ code: "VALIDATION_001", status: 400, message });
   });
@@ -168,19 +163,19 @@ describe("given a request that cannot be served", () => {
     ["application/json-patch+json", '[{"op":"add","path":"/key","value":"a"}]'],
     ["Application/JSON-Patch+JSON; charset=utf-8", "{}"],
     ["application/json; charset=iso-8859-1", '{"key":"a","name":"b"}'],
-  ])("answers 415 to a body of the type %s", async (type, body) => {
+  ])("returns 415 for a body of the type %s", async (type, body) => {
     const headers = { ...key, "content-type": type };
     const error = await errorOf("POST", "/api/v1/flags", { headers, body });
     expect(error).toMatchObject({ code: "VALIDATION_003", status: 415 });
   });
 
-  it("answers 415 to a body that is compressed", async () => {
+  it("returns 415 for a compressed body", async () => {
     const headers = { ...json, "content-encoding": "gzip" };
     const error = await errorOf("POST", "/api/v1/flags", { headers, body: "{}" });
     expect(error).toMatchObject({ code: "VALIDATION_003", status: 415 });
   });
 
-  it("takes no caller who breaks off for a part that is away", async () => {
+  it("does not report an aborted request as an outage", async () => {
     const socket = connect(given.port, "127.0.0.1");
     const head = `Host: x\r\nAuthorization: ${key.authorization}\r\nX-Request-Id: broken-off\r\n`;
     const type = "Content-Type: application/json\r\nContent-Length: 100\r\n";
@@ -189,13 +184,13 @@ describe("given a request that cannot be served", () => {
     const brokenOff = new Promise((resolve) => incoming.once("close", resolve));
     socket.resetAndDestroy();
     await brokenOff;
-    // The framework hears of it, and would log it, before another request is answered.
+    // The framework handles the abort, and would log it, before it responds to another request.
     expect((await fetch(`${given.url}/api/v1/flags`, { headers: key })).status).toBe(200);
     expect(given.lines().filter((line) => line.level === "warn")).toEqual([]);
   });
 
   it.each(["7", "", " , ", '*, "7"', '"7', '"7" "8"', 'w/"7"', '"a b"'])(
-    "answers 400 to If-Match: %s",
+    "returns 400 for If-Match: %s",
     async (ifMatch) => {
       const headers = { ...key, "if-match": ifMatch };
       const error = await errorOf("DELETE", `/api/v1/flags/${id}`, { headers });
@@ -212,7 +207,7 @@ describe("given a request that cannot be served", () => {
     expect(answered.status).toBe(204);
   });
 
-  it("answers 413 to a body over the limit, also to one that goes on for megabytes", async () => {
+  it("returns 413 for a body over the limit, even if it has megabytes", async () => {
     for (const length of [1025, 20_000_000]) {
       const body = Buffer.alloc(length, " ");
       const error = await errorOf("POST", "/api/v1/flags", { headers: json, body });
@@ -220,7 +215,7 @@ describe("given a request that cannot be served", () => {
     }
   });
 
-  it("answers 413 to a body without a length that grows over the limit", async () => {
+  it("returns 413 for a chunked body that exceeds the limit", async () => {
     const pieces = new ReadableStream({
       start(controller) {
         for (let piece = 0; piece < 100; piece++) controller.enqueue(Buffer.alloc(1000, " "));
@@ -238,7 +233,7 @@ describe("given a request that cannot be served", () => {
       `Transfer-Encoding: chunked\r\n\r\n2328\r\n${" ".repeat(9000)}\r\n0\r\n\r\n`,
     ],
     ["not JSON", "Content-Length: 1\r\n\r\n{"],
-  ])("reads a body that is %s to its end, and goes on with the connection", async (_what, rest) => {
+  ])("reads a body that is %s to its end, and keeps the connection", async (_what, rest) => {
     const head = "Host: x\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\n";
     const first = `POST /api/v1/flags HTTP/1.1\r\n${head}${rest}`;
     const second = "GET /second HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -246,7 +241,7 @@ describe("given a request that cannot be served", () => {
     expect(received.match(/HTTP\/1\.1 4\d\d/g)).toHaveLength(2);
   });
 
-  it("answers 500 to a fault of its own, which it logs with the request's id but does not reveal", async () => {
+  it("returns 500 for a bug, and logs it with the request id without revealing it", async () => {
     const headers = { ...key, "x-request-id": "find-me" };
     const error = await errorOf("GET", `/api/v1/flags/${id}`, { headers });
     expect(error).toMatchObject({ code: "SERVER_001", status: 500 });
@@ -263,26 +258,29 @@ describe("given a request that cannot be served", () => {
   it.each([
     ["unavailable", "3"],
     ["library", "3"],
-  ])("answers 503 and when to come back where a part is away (%s)", async (kind, seconds) => {
-    const headers = { ...key, "x-fail": kind };
-    const error = await errorOf("GET", `/api/v1/flags/${id}`, { headers });
-    expect(error).toMatchObject({ code: "SERVER_002", status: 503 });
-    expect(error.headers.get("retry-after")).toBe(seconds);
-    expect(error.message).not.toContain("10.1.2.3");
-  });
+  ])(
+    "returns 503 with Retry-After when a dependency is unavailable (%s)",
+    async (kind, seconds) => {
+      const headers = { ...key, "x-fail": kind };
+      const error = await errorOf("GET", `/api/v1/flags/${id}`, { headers });
+      expect(error).toMatchObject({ code: "SERVER_002", status: 503 });
+      expect(error.headers.get("retry-after")).toBe(seconds);
+      expect(error.message).not.toContain("10.1.2.3");
+    },
+  );
 
-  it("goes on serving after all of that", async () => {
+  it("still serves requests after all of that", async () => {
     expect((await fetch(`${given.url}/api/v1/flags`, { headers: key })).status).toBe(200);
   });
 });
 
 describe("given a route that reads", () => {
   it.each([
-    ["an answer", "/api/v1/flags", key, 200],
+    ["a success", "/api/v1/flags", key, 200],
     ["an error", "/api/v1/flags?limit=x", key, 400],
     ["an unknown caller", "/api/v1/flags", {}, 401],
     ["an unknown route", "/api/v1/nothing", key, 404],
-  ])("answers HEAD as GET, without the body: %s", async (_what, path, headers, status) => {
+  ])("responds to HEAD like GET, without the body: %s", async (_what, path, headers, status) => {
     const [get, head] = await Promise.all(
       ["GET", "HEAD"].map((method) => fetch(given.url + path, { method, headers })),
     );
@@ -295,12 +293,12 @@ describe("given a route that reads", () => {
     expect(await head?.text()).toBe("");
   });
 
-  it("answers 404 to HEAD where the path has no GET", async () => {
+  it("returns 404 for HEAD if the path has no GET", async () => {
     const path = `${given.url}/api/v1/projects/${id}/environments/${id}/keys/${"a".repeat(16)}/rotate`;
     expect((await fetch(path, { method: "HEAD", headers: key })).status).toBe(404);
   });
 
-  it("allows only private caches to store an answer, and no cache to store a key", async () => {
+  it("allows only private caches to store a response, and no cache to store an API key", async () => {
     const read = await fetch(`${given.url}/api/v1/flags`, { headers: key });
     expect(read.headers.get("cache-control")).toBe("private, no-cache");
     expect(read.headers.get("vary")).toBe("Authorization");
@@ -316,12 +314,12 @@ describe("given a route that reads", () => {
     ["a success", "/api/v1/flags", key],
     ["an unknown route", "/api/v1/nothing", {}],
     ["a path that cannot be decoded", "/api/v1/%ff", {}],
-  ])("forbids browsers to guess the type of %s", async (_what, path, headers) => {
+  ])("forbids content sniffing of %s", async (_what, path, headers) => {
     const answered = await fetch(given.url + path, { headers });
     expect(answered.headers.get("x-content-type-options")).toBe("nosniff");
   });
 
-  it("forbids the same for a request that is not HTTP", async () => {
+  it("forbids content sniffing of the response to a request that is not HTTP", async () => {
     expect(await sendRaw(given.port, "NONSENSE\r\n\r\n")).toContain(
       "\r\nX-Content-Type-Options: nosniff\r\n",
     );
@@ -329,7 +327,7 @@ describe("given a route that reads", () => {
 });
 
 describe("given a route without a body, or with an optional one", () => {
-  it("takes none, an empty one and an empty object where the route takes no body", async () => {
+  it("accepts no body, an empty body and an empty object if the route takes no body", async () => {
     const path = `${given.url}/api/v1/flags/${id}`;
     for (const init of [
       { headers: key },
@@ -349,12 +347,12 @@ describe("given a route without a body, or with an optional one", () => {
     ["[]", '"" (the whole document) must be empty: this request takes no body'],
     ['"x"', '"" (the whole document) must be empty: this request takes no body'],
     ["0", '"" (the whole document) must be empty: this request takes no body'],
-  ])("does not ignore %s where the route takes no body", async (body, message) => {
+  ])("rejects %s if the route takes no body", async (body, message) => {
     const error = await errorOf("DELETE", `/api/v1/flags/${id}`, { headers: json, body });
     expect(error).toMatchObject({ code: "VALIDATION_001", status: 400, message });
   });
 
-  it("takes a body that was left out for an empty object, and refuses one that is none", async () => {
+  it("treats a missing body as an empty object, and rejects a body that is not an object", async () => {
     const path = `/api/v1/projects/${id}/environments/${id}/keys/${"a".repeat(16)}/rotate`;
     expect(await errorOf("POST", path, { headers: key })).toMatchObject({ message: "{}" });
     expect(await errorOf("POST", path, { headers: json, body: "" })).toMatchObject({
@@ -366,7 +364,7 @@ describe("given a route without a body, or with an optional one", () => {
       });
   });
 
-  it("reads JSON under a name of its own", async () => {
+  it("accepts a JSON type with a suffix", async () => {
     const headers = { ...key, "content-type": "application/Merge-Patch+json ; charset=utf-8" };
     const body = '{"key":"a","name":"b"}';
     expect(await errorOf("POST", "/api/v1/flags", { headers, body })).toMatchObject({

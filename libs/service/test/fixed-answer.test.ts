@@ -10,10 +10,10 @@ const url = sdkGetFlags.path;
 let given: GivenApp;
 afterEach(() => given.close());
 
-describe("given an answer that is always the same", () => {
+describe("given a fixed response", () => {
   let etag: string;
 
-  async function ask(ifNoneMatch?: string) {
+  async function request(ifNoneMatch?: string) {
     given = await givenApp((app) => {
       const fixed = fixedAnswer(body, { "cache-control": "max-age=5" });
       etag = String(fixed(undefined).headers?.etag);
@@ -27,8 +27,8 @@ describe("given an answer that is always the same", () => {
     return { answered, text: await answered.text() };
   }
 
-  it.each([undefined, '"another"', "nonsense"])("answers all of it to %s", async (sent) => {
-    const { answered, text } = await ask(sent);
+  it.each([undefined, '"another"', "nonsense"])("returns the whole body for %s", async (sent) => {
+    const { answered, text } = await request(sent);
     expect(answered.status).toBe(200);
     expect(JSON.parse(text)).toEqual(body);
     expect(Object.fromEntries(answered.headers)).toMatchObject({
@@ -39,11 +39,11 @@ describe("given an answer that is always the same", () => {
     });
   });
 
-  it("answers 304 without a body to who has it, with the same headers", async () => {
-    await ask();
+  it("returns 304 without a body, with the same headers, if the tag matches", async () => {
+    await request();
     await given.close();
     for (const sent of [etag, `W/${etag}`, `"a", ${etag}`, "*"]) {
-      const { answered, text } = await ask(sent);
+      const { answered, text } = await request(sent);
       expect([answered.status, text]).toEqual([304, ""]);
       expect(answered.headers.get("etag")).toBe(etag);
       expect(answered.headers.get("cache-control")).toBe("max-age=5");
@@ -53,7 +53,7 @@ describe("given an answer that is always the same", () => {
     }
   });
 
-  it("writes its bytes once, and has a tag of its own for each body", () => {
+  it("serializes its body once, and has a different tag for each body", () => {
     const fixed = fixedAnswer(body, {});
     expect(fixed(undefined).json).toBe(fixed('"another"').json);
     expect(fixedAnswer({}, {})(undefined).headers).not.toEqual(fixed(undefined).headers);
@@ -64,8 +64,8 @@ describe("given a route that can be revalidated", () => {
   it.each([
     ["304 with a body", { status: 304, body }],
     ["204", answer.noContent()],
-    ["bytes that do not fit its contract", { status: 200, json: Buffer.from("{}") }],
-  ])("fails loudly on an answer of %s", async (_what, wrong) => {
+    ["bytes that violate its contract", { status: 200, json: Buffer.from("{}") }],
+  ])("fails for a response of %s", async (_what, wrong) => {
     given = await givenApp((app) =>
       registerRoute(app, sdkGetFlags, { authenticate, handle: () => wrong }),
     );

@@ -29,7 +29,7 @@ describe("metrics under their former names", () => {
     expect(text).toContain(await registry.metrics());
   });
 
-  it("are different from all present names", () => {
+  it("are different from all current names", () => {
     const former = Object.values(formerMetricNames);
     expect(new Set(former).size).toBe(former.length);
     expect(former.filter((name) => name in formerMetricNames)).toEqual([]);

@@ -9,7 +9,7 @@ import {
   type Metrics,
 } from "../src/index.ts";
 
-/** An app on a free port, with what it logged at hand. */
+/** An app on a free port, and its log. */
 export type GivenApp = {
   app: App;
   url: string;
@@ -52,7 +52,7 @@ export async function givenApp(
   };
 }
 
-/** Writes bytes to a connection and answers all that comes back until the other side closes it. */
+/** Writes bytes to a connection, and returns everything received until the server closes it. */
 export async function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   socket.write(bytes);
@@ -63,5 +63,5 @@ export async function sendRaw(port: number, bytes: string | Buffer): Promise<str
 
 export type ErrorAnswer = { error: Record<string, unknown> };
 
-/** An error answer must be JSON with these four fields and no other. */
+/** Members of an error response. It must have no others. */
 export const fourFields = ["category", "code", "message", "status"];

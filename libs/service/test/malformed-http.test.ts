@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ErrorAnswer, fourFields, type GivenApp, givenApp, sendRaw } from "./given-app.ts";
 
-/** What Node's parser refuses, or would answer by itself, is answered in the one error shape too. */
+/** Error responses to requests that Node's parser rejects, or to which Node would respond itself. */
 let given: GivenApp;
 
 beforeAll(async () => {
@@ -37,10 +37,10 @@ const close = "Connection: close\r\n";
 describe("given bytes that are not a request", () => {
   it.each([
     ["no HTTP at all", "HELLO\r\n\r\n"],
-    ["a TLS greeting", Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03])],
-    ["a method of its own", `FLY / HTTP/1.1\r\n${host}\r\n`],
+    ["a TLS handshake", Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03])],
+    ["an unknown method", `FLY / HTTP/1.1\r\n${host}\r\n`],
     ["a header without a name", `GET / HTTP/1.1\r\n${host}: x\r\n\r\n`],
-    ["a blank before a header's colon", `GET / HTTP/1.1\r\n${host}A : x\r\n\r\n`],
+    ["a space before a header's colon", `GET / HTTP/1.1\r\n${host}A : x\r\n\r\n`],
     ["a control character in a header", `GET / HTTP/1.1\r\n${host}A: \u0001\r\n\r\n`],
     ["two lengths", `POST / HTTP/1.1\r\n${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`],
     [
@@ -61,41 +61,38 @@ describe("given bytes that are not a request", () => {
       `POST / HTTP/1.1\r\n${host}Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
     ["no Host", `GET / HTTP/1.1\r\n${close}\r\n`],
-    [
-      "an expectation that nobody knows",
-      `GET / HTTP/1.1\r\n${host}${close}Expect: miracles\r\n\r\n`,
-    ],
-  ])("answers 400 to %s", async (_what, bytes) => {
+    ["an unknown expectation", `GET / HTTP/1.1\r\n${host}${close}Expect: miracles\r\n\r\n`],
+  ])("returns 400 for %s", async (_what, bytes) => {
     expect(await errorOf(bytes)).toMatchObject({ code: "VALIDATION_001", status: 400 });
   });
 
-  it("answers 413 to headers over the limit", async () => {
+  it("returns 413 for headers over the limit", async () => {
     const bytes = `GET / HTTP/1.1\r\n${host}X-User-Context: ${"a".repeat(40_000)}\r\n\r\n`;
     expect(await errorOf(bytes)).toMatchObject({ code: "VALIDATION_002", status: 413 });
   });
 
-  it("answers 413 to headers of megabytes that are still being sent", async () => {
+  it("returns 413 for megabytes of headers while they are still sent", async () => {
     const bytes = `GET / HTTP/1.1\r\n${host}X-User-Context: ${"a".repeat(4_000_000)}\r\n\r\n`;
     expect(await errorOf(bytes)).toMatchObject({ code: "VALIDATION_002", status: 413 });
   });
 
-  it("takes headers of 30 KiB", async () => {
+  it("accepts headers of 30 KiB", async () => {
     const headers = { "x-user-context": "a".repeat(30 * 1024) };
     expect((await fetch(`${given.url}/`, { method: "POST", headers })).status).toBe(200);
   });
 
-  it("is no proxy", async () => {
+  it("does not act as a proxy", async () => {
     const error = await errorOf(`CONNECT example.com:443 HTTP/1.1\r\n${host}\r\n`);
     expect(error).toMatchObject({ code: "NOT_FOUND_001", status: 404 });
   });
 
-  it("never writes an error into the middle of an answer", async () => {
+  it("never writes an error into the middle of a response", async () => {
     const bytes = `GET /slow-stream HTTP/1.1\r\n${host}\r\nGARBAGE\r\n\r\n`;
     const received = await sendRaw(given.port, bytes);
     expect(received).not.toContain("VALIDATION_001");
   });
 
-  it("goes on serving after all of that", async () => {
+  it("still serves requests after all of that", async () => {
     expect((await fetch(`${given.url}/`, { method: "POST" })).status).toBe(200);
   });
 });
@@ -122,20 +119,23 @@ describe("given a malformed request below /ofrep/v1/", () => {
       `POST ${flag} HTTP/1.1\r\n${host}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
     ],
     ["an undecodable path", 404, `POST ${flag}%zz HTTP/1.1\r\n${host}${close}\r\n`],
-  ])("answers %s in OFREP's shape, to a page of any origin", async (_what, status, bytes) => {
-    const own = await givenApp(() => undefined, { maxHeaderBytes: 1_024 });
-    const [head = "", body = ""] = (await sendRaw(own.port, bytes)).split("\r\n\r\n");
-    await own.close();
-    expect(head).toContain(`HTTP/1.1 ${status} `);
-    expect(head.match(/^access-control-allow-origin: \*\r?$/gim)).toHaveLength(1);
-    expect(head).toMatch(/^access-control-expose-headers: .*X-Request-Id\r?$/im);
-    expect(JSON.parse(body)).toMatchObject({
-      key: expect.stringMatching(/^a/),
-      errorCode: expect.any(String),
-    });
-  });
+  ])(
+    "returns an error in OFREP's shape, to pages of any origin, for %s",
+    async (_what, status, bytes) => {
+      const own = await givenApp(() => undefined, { maxHeaderBytes: 1_024 });
+      const [head = "", body = ""] = (await sendRaw(own.port, bytes)).split("\r\n\r\n");
+      await own.close();
+      expect(head).toContain(`HTTP/1.1 ${status} `);
+      expect(head.match(/^access-control-allow-origin: \*\r?$/gim)).toHaveLength(1);
+      expect(head).toMatch(/^access-control-expose-headers: .*X-Request-Id\r?$/im);
+      expect(JSON.parse(body)).toMatchObject({
+        key: expect.stringMatching(/^a/),
+        errorCode: expect.any(String),
+      });
+    },
+  );
 
-  it("lets no foreign page read the same errors of management", async () => {
+  it("does not let pages of other origins read the same errors of management", async () => {
     const own = await givenApp(() => undefined, { maxHeaderBytes: 1_024 });
     for (const bytes of [
       `GET /api/v1/flags HTTP/1.1\r\n${host}A: ${"a".repeat(2_000)}\r\n\r\n`,
@@ -148,14 +148,14 @@ describe("given a malformed request below /ofrep/v1/", () => {
 });
 
 describe("given a client that never completes its headers", () => {
-  it("answers 400 when the time for headers is over", async () => {
+  it("returns 400 after the time-out for headers", async () => {
     const own = await givenApp(() => undefined, { headersTimeoutMs: 100 });
     for (const bytes of ["", `GET / HTTP/1.1\r\n${host}`])
       expect(await sendRaw(own.port, bytes)).toContain("HTTP/1.1 400 ");
     await own.close();
   });
 
-  it("excludes the time during which the server does not read", async () => {
+  it("does not count the time during which the server does not read", async () => {
     const held = Promise.withResolvers<() => void>();
     const own = await givenApp(
       (app) => {
@@ -177,7 +177,7 @@ describe("given a client that never completes its headers", () => {
     const client = connect(own.port, "127.0.0.1");
     client.write(`GET /held HTTP/1.1\r\n${host}\r\nGET /next HTTP/1.1\r\n`);
     const release = await held.promise;
-    // Connections that are later than this one have been timed out by then.
+    // Later connections have timed out by then.
     for (let time = 0; time < 2; time++) await sendRaw(own.port, "");
     client.end(`${host}${close}\r\n`);
     release();
@@ -187,13 +187,13 @@ describe("given a client that never completes its headers", () => {
     await own.close();
   });
 
-  it("gives headers less than 30 seconds", () => {
+  it("has a time-out for headers of less than 30 seconds", () => {
     expect(given.app.server.headersTimeout * 1.25).toBeLessThan(30_000);
   });
 });
 
 describe("given an idle connection", () => {
-  it("keeps it for longer than common load balancers do", () => {
+  it("keeps it open for longer than common load balancers do", () => {
     expect(given.app.server.keepAliveTimeout).toBeGreaterThan(60_000);
   });
 });

@@ -51,7 +51,7 @@ describe("the login for NATS", () => {
     expect(problemsOf(config)).toEqual([problem]);
   });
 
-  it("never has its secret in a message", () => {
+  it("never appears in a message with its secret", () => {
     expect(problemsOf({ NATS_PASSWORD: "the secret" }).join()).not.toContain("the secret");
   });
 });

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import { onceConnected } from "../src/index.ts";
 
-/** A part that needs a connection, and what happens to it, in that order. */
+/** A part that needs a connection, and its recorded events. */
 function givenPart() {
   const happened: string[] = [];
   const closing = (name: string) => async () => void happened.push(`${name} ended`);
@@ -17,8 +17,8 @@ function givenPart() {
   return { happened, part, connect, finishBeginning: begun.resolve };
 }
 
-describe("given a part that begins when a connection stands", () => {
-  it("ends what was begun, the last first, and then the connection", async () => {
+describe("given a part that starts when a connection is established", () => {
+  it("releases its resources in reverse order, and then the connection", async () => {
     const { happened, part, connect, finishBeginning } = givenPart();
     connect();
     await nextTurn();
@@ -28,7 +28,7 @@ describe("given a part that begins when a connection stands", () => {
     expect(happened).toEqual(["begun", "second ended", "first ended", "connection ended"]);
   });
 
-  it("does not wait for the connection when it is stopped, and begins nothing after that", async () => {
+  it("does not wait for the connection when it is stopped, and does not start afterwards", async () => {
     const { happened, part, connect } = givenPart();
     await part.stop();
     connect();

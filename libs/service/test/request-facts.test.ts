@@ -3,15 +3,15 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import { answer, registerRoute } from "../src/index.ts";
 import { type GivenApp, givenApp } from "./given-app.ts";
 
-/** What a handler gets, what is returned and logged beside the answer, and what is measured. */
+/** The input of handlers, the headers and log lines of responses, and the metrics. */
 const id = "018f0000-0000-7000-8000-000000000001";
 const authenticate = () => ({ name: "caller" });
 
 let given: GivenApp;
 afterEach(() => given.close());
 
-describe("given a route made from its contract", () => {
-  it("hands typed params, query and facts to the handler", async () => {
+describe("given a route registered by its contract", () => {
+  it("passes typed parameters, query and facts to the handler", async () => {
     const seen: unknown[] = [];
     given = await givenApp((app) =>
       registerRoute(app, listFlags, {
@@ -30,7 +30,7 @@ describe("given a route made from its contract", () => {
     ]);
   });
 
-  it("answers the second method of the contract alike", async () => {
+  it("responds equally to the additional method of the contract", async () => {
     const state = {
       flag_id: id,
       environment_id: id,
@@ -54,9 +54,9 @@ describe("given a route made from its contract", () => {
   });
 
   it.each([
-    ["a field too many", { flags: [], extra: 1 }],
-    ["a field that is missing", {}],
-  ])("fails loudly on an answer with %s, unless that check is off", async (_what, body) => {
+    ["an additional field", { flags: [], extra: 1 }],
+    ["a missing field", {}],
+  ])("fails for a response with %s, unless the check is off", async (_what, body) => {
     for (const [checkAnswers, status] of [
       [true, 500],
       [false, 200],
@@ -78,7 +78,7 @@ describe("given a request id", () => {
   it.each([
     ["a short one", "abc-123"],
     ["one of 128 characters", "x".repeat(128)],
-  ])("takes over %s and logs it", async (_what, requestId) => {
+  ])("returns %s and logs it", async (_what, requestId) => {
     given = await givenApp(() => undefined);
     const answered = await fetch(`${given.url}/x`, { headers: { "x-request-id": requestId } });
     expect(answered.headers.get("x-request-id")).toBe(requestId);
@@ -90,9 +90,9 @@ describe("given a request id", () => {
     ["none", undefined],
     ["an empty one", ""],
     ["one that is too long", "x".repeat(129)],
-    ["one with a blank in it", "a b"],
+    ["one with a space", "a b"],
     ["one that is not ASCII", "\u00e4"],
-  ])("makes one instead of %s, never the same twice", async (_what, requestId) => {
+  ])("creates a unique one instead of %s", async (_what, requestId) => {
     given = await givenApp(() => undefined);
     const headers: Record<string, string> =
       requestId === undefined ? {} : { "x-request-id": requestId };
@@ -107,8 +107,8 @@ describe("given a request id", () => {
   });
 });
 
-describe("given a request with things to keep quiet about", () => {
-  it("logs neither the query, nor the body, nor what identifies a caller or a user", async () => {
+describe("given a request with private data", () => {
+  it("logs neither the query, nor the body, nor headers that identify a caller or a user", async () => {
     given = await givenApp((app) => {
       app.post("/*", (request) => {
         request.log.warn({ req: request.raw, headers: request.headers }, "looked at");
@@ -147,8 +147,8 @@ describe("given a request with things to keep quiet about", () => {
   });
 });
 
-describe("given answers", () => {
-  it("measures them by the route's pattern, never by the path", async () => {
+describe("given responses", () => {
+  it("measures them by the pattern of the route, never by the path", async () => {
     given = await givenApp(
       (app) => {
         registerRoute(app, getFlag, { authenticate, handle: () => answer.noContent() });
@@ -178,7 +178,7 @@ describe("given answers", () => {
 });
 
 describe("given a proxy in front", () => {
-  it("believes a forwarded address from a trusted proxy only", async () => {
+  it("accepts a forwarded address only from a trusted proxy", async () => {
     const addresses: string[] = [];
     for (const trustedProxies of [[], ["127.0.0.0/8"]]) {
       given = await givenApp(

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { type ErrorAnswer, fourFields } from "./given-app.ts";
 
-/** Starting and stopping, with real processes. */
+/** Tests of starting and stopping, with real processes. */
 const program = fileURLToPath(new URL("service-under-test.ts", import.meta.url));
 
 type Line = Record<string, unknown>;
@@ -66,13 +66,13 @@ async function startService(...args: string[]): Promise<Started> {
     lines,
     logged,
     errors,
-    // What was written last may still be on its way when the process is gone.
+    // The last lines may still be in the pipe when the process has ended.
     exited: Promise.all([exited, allRead]).then(([code]) => code),
   };
 }
 
 describe("given a running service", () => {
-  it("shows its figures and its state on a port of their own, its state on the other too", async () => {
+  it("serves metrics and probes on a separate port, and probes also on the API's port", async () => {
     const { url, metricsUrl } = await startService("ready");
     for (const path of ["/", "/metrics"]) {
       const answered = await fetch(metricsUrl + path);
@@ -92,7 +92,7 @@ describe("given a running service", () => {
     expect(Object.keys(((await unknown.json()) as ErrorAnswer).error).sort()).toEqual(fourFields);
   });
 
-  it("says 503 while it is not ready", async () => {
+  it("returns 503 while it is not ready", async () => {
     const { url, metricsUrl } = await startService("unready");
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
     expect((await fetch(`${metricsUrl}/readyz`)).status).toBe(503);
@@ -121,7 +121,7 @@ describe("given a running service", () => {
     },
   );
 
-  it("is not held up by connections that wait for another request", async () => {
+  it("does not wait for idle connections", async () => {
     const { child, url, exited } = await startService("ready");
     const agent = new Agent({ keepAlive: true });
     const [response] = await once(get(`${url}/fast`, { agent }), "response");
@@ -133,7 +133,7 @@ describe("given a running service", () => {
     agent.destroy();
   });
 
-  it("is not held up by a connection that becomes idle while it stops", async () => {
+  it("does not wait for a connection that becomes idle while it stops", async () => {
     const { child, url, logged, exited } = await startService("ready");
     const agent = new Agent({ keepAlive: true });
     const responded = once(get(`${url}/slow`, { agent }), "response");
@@ -145,13 +145,13 @@ describe("given a running service", () => {
     agent.destroy();
   });
 
-  it("stops when the process that started it goes away", async () => {
+  it("stops when its launcher ends", async () => {
     const { child, exited } = await startService("ready");
     child.disconnect();
     expect(await exited).toBe(0);
   });
 
-  it("exits 1 when something does not close, but tries the rest first", async () => {
+  it("exits 1 if a resource fails to close, after it has closed the others", async () => {
     const { child, lines, exited } = await startService("fails-to-close");
     child.kill("SIGTERM");
     expect(await exited).toBe(1);
@@ -165,7 +165,7 @@ describe("given a running service", () => {
     });
   });
 
-  it("exits 1 on a rejection that nobody handles, with a line that says why", async () => {
+  it("exits 1 after an unhandled rejection, and logs the reason", async () => {
     const { url, lines, exited } = await startService("ready");
     await fetch(`${url}/rejects`).catch(() => undefined);
     expect(await exited).toBe(1);
@@ -174,10 +174,10 @@ describe("given a running service", () => {
 
   it.each([
     ["a route that fails", "/throws", "request failed"],
-    ["a route that answers twice", "/sends-twice", "request"],
-    ["an error that nothing catches", "/throws-later", "uncaught exception"],
-    ["a rejection that nothing handles", "/rejects", "unhandled rejection"],
-  ])("writes nothing of the texts of an error: %s", async (_what, path, message) => {
+    ["a route that responds twice", "/sends-twice", "request"],
+    ["an uncaught error", "/throws-later", "uncaught exception"],
+    ["an unhandled rejection", "/rejects", "unhandled rejection"],
+  ])("writes none of the texts of an error: %s", async (_what, path, message) => {
     const { url, lines, logged, errors } = await startService("ready");
     await fetch(`${url}${path}?token=s3cret-mark`).catch(() => undefined);
     await logged(message);
@@ -188,7 +188,7 @@ describe("given a running service", () => {
 
 describe("given a service that cannot start", () => {
   it.each(["fails-to-start", "fails-beside-start"])(
-    "prints kind, code and place of the error, and nothing of its texts: %s",
+    "prints type, code and position of the error, and none of its texts: %s",
     async (behaviour) => {
       const { exited, errors } = spawnService(behaviour);
       expect(await exited).toBe(1);
@@ -197,7 +197,7 @@ describe("given a service that cannot start", () => {
     },
   );
 
-  it("prints every problem of its configuration as a sentence and exits 2", async () => {
+  it("prints all problems of its configuration as sentences and exits 2", async () => {
     const { exited, errors } = spawnService("misconfigured");
     expect(await exited).toBe(2);
     expect(errors()).toBe(
@@ -205,12 +205,12 @@ describe("given a service that cannot start", () => {
     );
   });
 
-  it("says what to do when its port is taken, and exits 1", async () => {
+  it("prints a solution when its port is in use, and exits 1", async () => {
     const { url } = await startService("ready");
     const { exited, errors } = spawnService("ready", new URL(url).port);
     expect(await exited).toBe(1);
     expect(errors()).toMatch(
-      /^Something else listens on 127.0.0.1:\d+ already: stop it, or set PORT to a free port/,
+      /^The address 127.0.0.1:\d+ is already in use: stop the other process, or set PORT to a free port/,
     );
   });
 });

@@ -7,12 +7,12 @@ import {
   startOrExit,
 } from "../src/index.ts";
 
-/** A whole service, run as a process of its own by the tests of stopping. Its argument says how it behaves. */
+/** A complete service, which tests run in its own process. Its argument selects the behaviour. */
 const mark = "s3cret-mark";
 const behaviour = process.argv[2];
 const port = Number(process.argv[3] ?? "0");
 
-/** A fault whose texts are marked as if they contained a value. */
+/** Returns an error whose texts contain a mark instead of a value. */
 function markedError(): Error {
   const texts = { query: mark, options: { url: mark }, code: "EFAULT" };
   return Object.assign(new Error(mark, { cause: new Error(mark) }), texts);
@@ -70,7 +70,7 @@ await startOrExit(async () => {
     readiness: () => ({ ready: behaviour !== "unready", waiting_for: "nothing" }),
     drain: async () => {
       logger.info("draining");
-      // The slow request ends only after the order to stop, so that it is open while that goes on.
+      // The slow request ends only after the stop has begun, so that it is open meanwhile.
       setTimeout(release, 100);
     },
     close: [closing("first"), closing("second")],

@@ -39,13 +39,13 @@ describe("given the variables of the signing keys", () => {
     ["SIGNING_PUBLIC_KEYS", privateKey],
     ["SIGNING_PUBLIC_KEYS", `${publicKey},no key`],
     ["SIGNING_PUBLIC_KEYS", otherKind()],
-  ])("rejects %s with anything else", (name, value) => {
+  ])("rejects %s with another value", (name, value) => {
     expect(problemsOf(schema, { [name]: value })).toEqual([
       expect.stringContaining(`${name} must be`),
     ]);
   });
 
-  it("requires them in production alone, and names the page that describes them", () => {
+  it("requires them only in production, and names the page that describes them", () => {
     expect(problemsOf(strict, { HALYARD_MODE: "production" })).toEqual([
       expect.stringMatching(/^SIGNING_PUBLIC_KEYS is not set: .*docs\/security\.md/),
     ]);

@@ -1,16 +1,15 @@
 /**
- * The real servers that tests run against. `globalSetup` starts PostgreSQL once for a whole run and
- * finds a NATS server; what it found travels to the test files in the environment.
+ * The servers that tests run against. `globalSetup` starts PostgreSQL once for a whole run and finds a NATS server. It
+ * passes them to the test files in the environment.
  *
- * PostgreSQL comes from TEST_POSTGRES_URL, else from a container (TEST_BACKENDS=containers, with a
- * Docker engine), else from the binaries that npm installed. NATS comes from TEST_NATS_URL, else from
- * a container a test file, else from a server process a test file: JetStream's streams have fixed
- * names, so test files that run at the same time cannot share a server.
+ * PostgreSQL comes from TEST_POSTGRES_URL, from a container (TEST_BACKENDS=containers), or from the binaries that npm
+ * installed, in this order. NATS comes from TEST_NATS_URL, or each test file has its own container or server process.
+ * Test files that run at the same time cannot share a server, because the JetStream streams have fixed names.
  */
 export type TestBackends = {
-  /** A superuser's address. */
+  /** URL with a superuser. */
   postgresAdminUrl: string;
-  /** A database with every service's schema, from which each test file's database is copied. */
+  /** Database with the schemas of all services, from which the database of each test file is copied. */
   templateDatabase: string;
   nats:
     | { kind: "external"; url: string }
@@ -27,6 +26,6 @@ export function publishBackends(backends: TestBackends): void {
 export function testBackends(): TestBackends {
   const text = process.env[variable];
   if (text === undefined)
-    throw new Error("The test backends are not up: run tests with `npm test`, which starts them.");
+    throw new Error("The test backends do not run: start tests with `npm test`.");
   return JSON.parse(text) as TestBackends;
 }

@@ -1,4 +1,4 @@
-/** One HTTP request as tests make it, and its answer, read to the end. */
+/** An HTTP request of a test. */
 export type CallOptions = {
   method?: string;
   /** Sent as a bearer token. */
@@ -11,8 +11,8 @@ export type CallOptions = {
 export type Called = {
   status: number;
   headers: Headers;
-  /** The JSON of the answer; undefined when it has no body. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  /** The JSON in the response; undefined for a response without a body. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape.
   body: any;
 };
 

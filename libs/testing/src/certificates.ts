@@ -5,7 +5,7 @@ import { join } from "node:path";
 /** Paths of PEM files: an authority, and a certificate that it signed for 127.0.0.1 and localhost. */
 export type Certificates = { caFile: string; certFile: string; keyFile: string };
 
-/** Makes an authority and a server certificate in `directory` with openssl. They are valid for a day. */
+/** Creates an authority and a server certificate in `directory` with openssl. They are valid for a day. */
 export function makeCertificates(directory: string): Certificates {
   const file = (name: string) => join(directory, name);
   const openssl = (command: string) =>

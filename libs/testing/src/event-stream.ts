@@ -1,14 +1,14 @@
 import { type IncomingMessage, request } from "node:http";
 
-/** A server-sent event stream as a client sees it. */
+/** An event that a client of a server-sent event stream receives. */
 export type StreamEvent = { event: string; data: unknown; id: string | undefined };
 
 export type EventStream = {
   status: number;
-  /** Everything that has come so far. */
+  /** All events received so far. */
   events: readonly StreamEvent[];
   headers: IncomingMessage["headers"];
-  /** Text received after the last event: the body of an answer that is not a stream. */
+  /** Returns the text received after the last event: the body of a response that is not a stream. */
   rest(): string;
   ended: Promise<void>;
   close(): void;
@@ -37,7 +37,7 @@ export async function openEventStream(
       onEvent(event);
     }
   });
-  // A server that dies mid-stream ends the stream as one that closes it does.
+  // The stream ends in the same way if the server crashes and if it closes the stream.
   response.on("error", () => undefined);
   const ended = new Promise<void>((resolve) => response.on("close", resolve));
   return {

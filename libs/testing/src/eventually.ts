@@ -3,22 +3,22 @@ import { inspect } from "node:util";
 
 const pollIntervalMs = 10;
 
-/** Many times what a quiet machine needs: several test files share it, with the servers of each. */
+/** Much longer than an idle machine needs, because several test files and their servers share the machine. */
 const timeoutMs = 20_000;
 
-/** Longest text of a value in the message of a time-out. */
+/** Maximum length of a value in the message of a time-out. */
 const maxShownValueLength = 2_000;
 
 /**
- * Repeats a question until its answer is accepted, and returns that answer. By default every answer but undefined
- * and false is accepted. The question may throw in the meantime.
+ * Repeats a query until its result is accepted, and returns that result. By default, every result except undefined and
+ * false is accepted. The query may throw in the meantime.
  *
- * The message of a time-out contains the last answer and the last error. A comparison inside of the question
- * reduces its answer to `false`; with `until`, the question returns the value and the message shows it:
+ * The message of a time-out contains the last result and the last error. A comparison inside the query would reduce the
+ * result to `false`. With `until`, the query returns the value and the message contains it:
  * `eventually(() => readStatus(), { until: (status) => status === 200 })`.
  */
 export async function eventually<T>(
-  question: () => T | Promise<T>,
+  query: () => T | Promise<T>,
   options: { withinMs?: number; because?: string; until?: (answer: T) => boolean } = {},
 ): Promise<Exclude<T, undefined | false>> {
   const { withinMs = timeoutMs, because, until = isGiven } = options;
@@ -27,14 +27,14 @@ export async function eventually<T>(
   for (;;) {
     seen.tries += 1;
     try {
-      const answer = await question();
+      const answer = await query();
       seen.answer = { value: answer, attempt: seen.tries };
       if (until(answer)) return answer as Exclude<T, undefined | false>;
     } catch (error) {
       seen.error = { value: error, attempt: seen.tries };
     }
     if (performance.now() > deadline) {
-      const goal = because ?? (options.until ?? question).toString();
+      const goal = because ?? (options.until ?? query).toString();
       throw new Error(`Not within ${withinMs} ms: ${goal}\n${describe(seen)}`, {
         cause: seen.error?.value,
       });
@@ -43,7 +43,7 @@ export async function eventually<T>(
   }
 }
 
-/** The last answer and the last error, each with the number of its attempt. */
+/** The last result and the last error, each with the number of its attempt. */
 type Seen = {
   tries: number;
   answer?: { value: unknown; attempt: number };

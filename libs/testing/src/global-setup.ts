@@ -8,16 +8,16 @@ import { cacheDir } from "./project-root.ts";
 import { type Release, releases, removeTemporary } from "./releases.ts";
 import { prepareTemplate } from "./template-database.ts";
 
-/** Every test file opens a few pools, and several files run at once. */
+/** Every test file opens a few pools, and several files run at the same time. */
 const maxConnections = 400;
 const postgresImage = "postgres:18";
 const natsImage = "nats:2";
 const templateDatabase = "halyard_test_template";
 
-// biome-ignore lint/style/noDefaultExport: Jest takes its global setup as a default export.
+// biome-ignore lint/style/noDefaultExport: Jest requires the global setup as a default export.
 export default async function globalSetup(): Promise<void> {
-  // Tests start services as processes by the dozen, and half of each start is compiling modules. Jest's
-  // workers, which are started after this, hand it on.
+  // Tests start dozens of service processes, and half of each start is the compilation of modules. Jest's workers,
+  // which start after this function, pass the variable on.
   process.env.NODE_COMPILE_CACHE ??= join(cacheDir, "node");
   const postgresAdminUrl = await startPostgres();
   await prepareTemplate(postgresAdminUrl, templateDatabase);

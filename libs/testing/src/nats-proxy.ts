@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect as connectSocket, createServer, type Socket } from "node:net";
 
-/** A TCP proxy before a NATS server. `forward` passes on what a client sends; the server's data passes unchanged. */
+/** A TCP proxy before a NATS server. `forward` forwards the data of clients; the server's data passes unchanged. */
 export type NatsProxy = {
   url: string;
   /** Closes all open connections. The proxy accepts new ones. */

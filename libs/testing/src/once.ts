@@ -1,4 +1,4 @@
-/** Ends something at most once: what a test has stopped is not stopped again at the end. */
+/** Returns a function that runs `end` at most once, so that clean-up does not stop again what a test has stopped. */
 export function once(end: () => Promise<void>): () => Promise<void> {
   let ended: Promise<void> | undefined;
   return () => {

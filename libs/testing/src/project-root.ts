@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Where the project lies, and what its tests need of it. */
+/** Root directory of the project. */
 export const projectRoot = fileURLToPath(new URL("../../..", import.meta.url));
-/** The project's own cache, in which a fetched NATS server is kept. */
+/** Cache directory of the project, which contains a fetched NATS server. */
 export const cacheDir = join(projectRoot, ".cache");
 
 export function migrationsDirOf(service: string): string {

@@ -10,27 +10,27 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** A customer's system over real HTTP: it records every request and answers as the test tells it to. */
+/** A webhook receiver over real HTTP. It records every request and responds as configured. */
 export type Receiver = {
-  /** `http://127.0.0.1:<port>`; every path of it is answered. */
+  /** `http://127.0.0.1:<port>`. The receiver responds on every path. */
   url: string;
-  /** What has arrived whole, in that order. */
+  /** Completely received requests, in order of arrival. */
   requests: ReceivedRequest[];
-  /** Answers so from now on, everywhere or on one path alone; a function is asked for each request. */
+  /** Sets the behaviour on all paths or on one path. A function decides for each request. */
   answer(behaviour: Behaviour | Decide, path?: string): void;
-  /** Answers 200 everywhere again, and forgets what it has recorded. */
+  /** Restores the response 200 on all paths, and removes all recorded requests. */
   reset(): void;
-  /** How many requests wait for an answer that is held back. */
+  /** Returns the number of requests without a response because of the behaviour `hang`. */
   hanging(): number;
   close(): Promise<void>;
 };
 
 export type ReceivedRequest = {
   method: string;
-  /** With the query. */
+  /** Path with the query. */
   path: string;
   headers: IncomingHttpHeaders;
-  /** The body, byte for byte. */
+  /** Bytes of the body. */
   raw: Buffer;
   receivedAt: Date;
 };
@@ -41,16 +41,16 @@ export type Behaviour =
       status: number;
       headers?: Record<string, string>;
       body?: string;
-      /** Held back for so long. */
+      /** Delay of the response. */
       delayMs?: number;
-      /** Held back until then. */
+      /** The response is sent after this promise resolves. */
       after?: Promise<void>;
     }
-  /** Nothing is ever said; the connection stays. */
+  /** Never responds and keeps the connection open. */
   | { kind: "hang" }
-  /** The connection is cut: before anything was said, or in the middle of the body. */
+  /** Closes the connection without a response, or in the middle of the body. */
   | { kind: "close"; when: "at once" | "in the body" }
-  /** 200, and a body that goes on as long as somebody reads it. */
+  /** Responds with 200 and a body that ends only when the client closes the connection. */
   | { kind: "endless body" };
 
 type Decide = (request: ReceivedRequest) => Behaviour;
@@ -82,7 +82,7 @@ export async function startReceiver(): Promise<Receiver> {
 
   const server = createServer((message, response) => {
     serve(message, response).catch((error: unknown) => {
-      // The sender has gone away in the middle, as senders do at their time-outs.
+      // The sender closed the connection before the end, for example because of a time-out.
       response.destroy(error as Error);
     });
   });

@@ -1,6 +1,6 @@
 import { createStatements, type Sql, type Statement } from "@halyard/postgres";
 
-/** Returns the statements that the work would run, which have no rows here. */
+/** Returns the statements that the work runs. Each of them returns no rows. */
 export async function recordedStatements(work: (sql: Sql) => unknown): Promise<Statement[]> {
   const recorded: Statement[] = [];
   const statements = createStatements(async (form) => {

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 
-/** What the global setup started and the global teardown ends; both run in the same process. */
+/** Function of the global teardown that ends something that the global setup started. Both run in the same process. */
 export type Release = () => Promise<void>;
 
 const holder = globalThis as { halyardTestReleases?: Release[] };

@@ -5,11 +5,11 @@ import { type LocalPostgres, startLocalPostgres, startReaper } from "@halyard/lo
 import { removeTemporary } from "./releases.ts";
 import { prepareTemplate, type RuntimeUrls } from "./template-database.ts";
 
-/** A PostgreSQL server of a test file's own, to be killed and started again on its address and data. */
+/** A PostgreSQL server of one test file, which can be killed and started again with the same address and data. */
 export type RestartablePostgres = {
   adminUrl: string;
   runtimeUrls: RuntimeUrls;
-  /** The directory of its data and the file of its log. */
+  /** Directory of the data. */
   clusterDir: string;
   logFile: string;
   kill(): Promise<void>;
@@ -17,7 +17,7 @@ export type RestartablePostgres = {
   stop(): Promise<void>;
 };
 
-/** Durable, as in production: what it has said is committed must outlive its death. */
+/** Starts a durable server, as in production, because committed data must survive a kill. */
 export async function startRestartablePostgres(): Promise<RestartablePostgres> {
   const reaper = startReaper();
   const dataDir = mkdtempSync(join(tmpdir(), "halyard-test-postgres-"));

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { RestartableNats } from "./test-nats.ts";
 
 /**
- * Does some work, and then restarts the server with the stream's messages as before the work and its
- * consumers as after it. A crash can leave files like that, because the server writes them one by one.
+ * Runs some work, then restarts the server with the messages of the stream before the work and its consumers after it.
+ * A crash can leave the files in such a state, because the server writes them one by one.
  */
 export async function restoreMessagesAfter(
   nats: RestartableNats,

@@ -1,7 +1,4 @@
-/**
- * The schemas, the service that owns each, and passwords of its roles on the test server, which nobody
- * but the tests can reach.
- */
+/** The schemas with their services, and the passwords of their roles on the test server, which only tests can reach. */
 export const roles = {
   management: {
     service: "management",

@@ -5,17 +5,17 @@ import { natsLoginVariables } from "./nats-login.ts";
 import { projectRoot } from "./project-root.ts";
 import { testSigning } from "./test-signing.ts";
 
-/** A service as a process of its own, as operators run it, to be watched, stopped and killed. */
+/** A service in its own process, as in production. */
 export type ServiceProcess = {
   url: string;
   metricsUrl: string;
   pid: number;
-  /** Everything that it has logged so far. */
+  /** Returns the whole log so far. */
   log(): string;
   signal(name: NodeJS.Signals): void;
-  /** The exit code, or the signal that ended it. */
+  /** Resolves with the exit code, or with the signal that ended the process. */
   exited: Promise<number | NodeJS.Signals>;
-  /** Ends it in order. */
+  /** Stops the process with SIGTERM. */
   stop(): Promise<number | NodeJS.Signals>;
   kill(): Promise<void>;
 };

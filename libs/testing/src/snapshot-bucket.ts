@@ -15,22 +15,22 @@ import { eventually } from "./eventually.ts";
 import { payloadOf, testSigner } from "./test-signing.ts";
 
 /**
- * The snapshot's bucket in a real NATS server, written by a test in management's place. The other streams exist
- * as long as it is open, because management creates them too.
+ * The bucket of the snapshot in a real NATS server, which a test writes instead of management. The other streams exist
+ * while it is open, because management creates them too.
  */
 export type SnapshotBucket = {
-  /** Makes the bucket anew, under a new epoch, and writes these entries. */
+  /** Creates the bucket again, with a new epoch, and writes these entries. */
   rewrite(entries: readonly SnapshotEntry[]): Promise<void>;
-  /** Makes the bucket anew and stops in the middle: nothing says that it is complete. */
+  /** Creates the bucket again and writes these entries, but not the entry `complete`. */
   rewriteWithoutEnd(entries: readonly SnapshotEntry[]): Promise<void>;
   /** Writes the entry `complete`. */
   complete(entry: CompleteEntry): Promise<void>;
   put(...entries: SnapshotEntry[]): Promise<void>;
   /** Writes this payload under the key of an entry, without a signature. */
   putPayload(entry: Pick<SnapshotEntry, "address">, payload: string): Promise<void>;
-  /** Writes something that is no entry under the key of one. */
+  /** Writes an invalid value under the key of an entry. */
   spoil(entry: SnapshotEntry, value: unknown): Promise<void>;
-  /** Removes an entry without a trace, as the broker may lose one. */
+  /** Removes an entry without a tombstone, as if the broker had lost it. */
   lose(entry: SnapshotEntry): Promise<void>;
   delete(): Promise<void>;
   close(): Promise<void>;
@@ -75,7 +75,7 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
   }
 
   async function rewriteWithoutEnd(entries: readonly SnapshotEntry[]): Promise<void> {
-    // Behind a server that a test has just started again, the connection may still be that to the one before.
+    // After a restart of the server by the test, the connection may not have detected the loss of the old one yet.
     await eventually(async () => {
       await recreateSnapshot(manager);
       return true;

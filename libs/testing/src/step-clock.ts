@@ -1,9 +1,6 @@
 import type postgres from "postgres";
 
-/**
- * Sets the one clock by which the replicas of a service go, the database's, forwards or backwards from
- * what it really is.
- */
+/** Sets the clock of the database, which all replicas of a service use, forward or back from the real time. */
 export async function stepClock(
   admin: postgres.Sql,
   schema: "scheduler" | "usage",

@@ -2,10 +2,10 @@ import { migrate, provisionService } from "@halyard/postgres";
 import { migrationsDirOf } from "./project-root.ts";
 import { roles, type Schema, schemas } from "./roles.ts";
 
-/** By schema: the address of the database for the runtime role of the service that owns it. */
+/** Database URLs with the runtime role of each schema. */
 export type RuntimeUrls = Readonly<Record<Schema, string>>;
 
-/** Makes a database with every service's roles and schema, as the migrations leave it. */
+/** Creates a database with the roles and migrated schemas of all services. */
 export async function prepareTemplate(adminUrl: string, database: string): Promise<RuntimeUrls> {
   const urls: Partial<Record<Schema, string>> = {};
   for (const schema of schemas) {

@@ -3,7 +3,7 @@ import { makeApiKey } from "@halyard/api-keys";
 import type { EntryKind, EntryOf, FlagEntry, KeyEntry, Tombstone } from "@halyard/contracts";
 import { v7 as uuidv7 } from "uuid";
 
-/** Whose keys and flags they are, and where. */
+/** Ids of the scope and the user of keys and flags. */
 export type TenantIds = {
   organizationId: string;
   projectId: string;
@@ -11,12 +11,12 @@ export type TenantIds = {
   userId: string;
 };
 
-/** An entry of something that exists. */
+/** An entry that is not a tombstone. */
 type LiveEntryOf<Kind extends EntryKind> = EntryOf<Kind> & {
   value: Exclude<EntryOf<Kind>["value"], Tombstone>;
 };
 
-/** A tenant of whom only the snapshot tells: ids, keys that work, and the entries of the keys. */
+/** Creates a tenant that exists only in the snapshot: ids, valid keys, and the entries of the keys. */
 export function tenantInSnapshot() {
   const ids = {
     organizationId: uuidv7(),
@@ -39,7 +39,7 @@ export function tenantInSnapshot() {
   };
 }
 
-/** A key that works, a server key unless told, as its text and as its entry. */
+/** Creates a valid key with its entry; a server key by default. */
 export function keyInSnapshot(
   ids: TenantIds,
   fields: Partial<KeyEntry> = {},
@@ -64,7 +64,7 @@ export function keyInSnapshot(
   return { id: made.id, text: made.key, entry: { address, value } };
 }
 
-/** The deletions of a project and its environment, as management publishes them. */
+/** Returns the deletions of a project and its environment, as management publishes them. */
 export function deletedProjectInSnapshot({ organizationId, projectId, environmentId }: TenantIds) {
   const value = { deleted: true, version: 2, committed_at: new Date().toISOString() } as const;
   return [
@@ -73,7 +73,7 @@ export function deletedProjectInSnapshot({ organizationId, projectId, environmen
   ] as const;
 }
 
-/** A flag in an environment, off unless told. */
+/** Returns the entry of a flag in an environment; disabled by default. */
 export function flagInSnapshot(
   ids: TenantIds,
   fields: Partial<FlagEntry> = {},

@@ -5,11 +5,11 @@ import { testBackends } from "./backends.ts";
 import { roles, type Schema, schemas } from "./roles.ts";
 import type { RuntimeUrls } from "./template-database.ts";
 
-/** A database of a test file's own, with every service's schema, as fresh as after the migrations. */
+/** The database of one test file, with the empty schemas of all services. */
 export type TestDatabase = {
-  /** As a superuser, to look at everything and to disturb. */
+  /** URL with a superuser. */
   adminUrl: string;
-  /** As each service's runtime role. */
+  /** URLs with the runtime roles of the services. */
   runtimeUrls: RuntimeUrls;
   drop(): Promise<void>;
 };
@@ -17,7 +17,7 @@ export type TestDatabase = {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const { postgresAdminUrl, templateDatabase } = testBackends();
   const database = `halyard_test_${randomUUID().replaceAll("-", "")}`;
-  // Copying files takes less than half of the time of the default, which writes every page to the log.
+  // Copying files takes less than half the time of the default, which writes every page to the WAL.
   await asAdmin(postgresAdminUrl, async (sql) => {
     await sql`create database ${sql(database)} template ${sql(templateDatabase)} strategy = file_copy`;
   });
@@ -38,11 +38,11 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** A superuser's connections that find a service's tables by their names alone, as the service does. */
+/** Connects as a superuser, with the search path of a service. */
 export function connectAsSuperuser(adminUrl: string, schema: Schema): postgres.Sql {
   return postgres(adminUrl, {
     max: 4,
-    // Instants inside of JSON come as text in the session's zone.
+    // PostgreSQL writes timestamps in JSON in the time zone of the session.
     connection: { search_path: schema, TimeZone: "UTC" },
     onnotice: () => undefined,
   });

@@ -14,18 +14,18 @@ import { natsTestUsers } from "./nats-login.ts";
 import { cacheDir } from "./project-root.ts";
 import { removeTemporary } from "./releases.ts";
 
-/** A NATS server with JetStream, empty at the start and a test file's own while it runs. */
+/** A NATS server with JetStream for one test file, empty at the start. */
 export type TestNats = { url: string; stop(): Promise<void> };
 
-/** One that can be ended and started again on its address and its files. */
+/** A NATS server that can be stopped and started again with the same address and files. */
 export type RestartableNats = TestNats & {
   kill(): Promise<void>;
-  /** Ends it in order, with everything written to its files. */
+  /** Stops the server in order, after it has written all files. */
   shutDown(): Promise<void>;
   start(): Promise<void>;
-  /** SIGSTOP makes it fall silent with its connections open; SIGCONT lets it go on. */
+  /** SIGSTOP makes the server silent while its connections stay open. SIGCONT continues it. */
   signal(name: NodeJS.Signals): void;
-  /** Where its streams lie. */
+  /** Directory of the streams. */
   storeDir: string;
 };
 
@@ -42,13 +42,13 @@ export async function startTestNats(): Promise<TestNats> {
   }
 }
 
-/** The NATS server's binary for tests that start one of their own, whatever the backends are. */
+/** Returns the binary of the NATS server, for tests that start their own server with any backends. */
 export async function natsServerBinary(): Promise<string> {
   const { nats } = testBackends();
   return nats.kind === "embedded" ? nats.binary : findNatsServer({ cacheDir });
 }
 
-/** For tests that kill the server; they need a process of their own, whatever the backends are. */
+/** Starts a server process for tests that kill it, with any backends. */
 export async function startRestartableNats(binary: string): Promise<RestartableNats> {
   const reaper = startReaper();
   const storeDir = mkdtempSync(join(tmpdir(), "halyard-test-nats-"));
@@ -83,7 +83,7 @@ export async function startRestartableNats(binary: string): Promise<RestartableN
 }
 
 async function startContainer(image: string): Promise<TestNats> {
-  // Every test file loads this module, few runs need containers, and loading these takes a second.
+  // Loaded on demand, because it takes a second and few test runs need containers.
   const { GenericContainer, Wait } = await import("testcontainers");
   const container = await new GenericContainer(image)
     .withCopyContentToContainer([

@@ -7,17 +7,17 @@ import {
 } from "@halyard/api-keys";
 import { entryKey, isSignedEntry, type SnapshotEntry } from "@halyard/contracts";
 
-/** An Ed25519 private key as PKCS#8 is this and its seed. */
+/** An Ed25519 private key in PKCS#8 consists of this prefix and the seed. */
 const pkcs8Head = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /** The key pair that signs the entries of API keys in tests. It protects nothing else. */
 const privateKey = privateKeyOf("k");
 export const testSigner = createEntrySigner(privateKey);
 
-/** The environment variables of management and of every other service. */
+/** Environment variables of management and of all other services. */
 export const testSigning = signingSettings(privateKey);
 
-/** Verifies as a service does that has the public key. */
+/** Returns the verification of a service with the public key. */
 export function testSignatures(): KeySignatures {
   const publicKeys = new Map([[testSigner.id, testSigner.publicKey]]);
   return {
@@ -28,7 +28,7 @@ export function testSignatures(): KeySignatures {
   };
 }
 
-/** The environment variables for a key pair that is made from a letter. */
+/** Returns the environment variables for a key pair. */
 export function signingSettings(key: ReturnType<typeof privateKeyOf>) {
   const der = (exported: Buffer) => exported.toString("base64");
   return {
@@ -41,13 +41,13 @@ export function signingSettings(key: ReturnType<typeof privateKeyOf>) {
   };
 }
 
-/** The private key whose seed repeats a letter. */
+/** Returns the private key whose seed repeats a letter. */
 export function privateKeyOf(letter: string) {
   const key = Buffer.concat([pkcs8Head, Buffer.alloc(32, letter)]);
   return createPrivateKey({ key, format: "der", type: "pkcs8" });
 }
 
-/** The payload of an entry as management publishes it. */
+/** Returns the payload of an entry as management publishes it. */
 export async function payloadOf(entry: SnapshotEntry, signer = testSigner): Promise<string> {
   const { signature: _, ...content } = entry.value as { signature?: string };
   const payload = JSON.stringify(content);

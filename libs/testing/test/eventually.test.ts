@@ -37,7 +37,7 @@ describe("eventually", () => {
       if (tries === 1) throw new RangeError("connection refused");
       return false;
     };
-    const because = "the service answers";
+    const because = "the service responds";
     const message = await messageOf(eventually(read, { withinMs: 15, because }));
     expect(message).toContain(`Not within 15 ms: ${because}`);
     expect(message).toContain(`Tries: ${tries}.`);

@@ -1,14 +1,14 @@
 import { pause } from "./pause.ts";
 
-/** Delays between attempts: `firstMs` after the first failure, twice as long after each further one. */
+/** Delays between attempts: `firstMs` after the first failure, doubled after each further one. */
 export type Backoff = {
   firstMs: number;
   maxMs: number;
-  /** Share of a delay that is random, from 0 to 1; by default none. It separates clients that failed together. */
+  /** Random share of a delay, from 0 to 1; by default 0. It separates the retries of clients that failed together. */
   jitter?: number;
 };
 
-/** Returns the delay after a number of failures in a row. `random` is from 0 to 1. */
+/** Returns the delay after a number of consecutive failures. `random` is a number from 0 to 1. */
 export function backoffMs(
   { firstMs, maxMs, jitter = 0 }: Backoff,
   failures: number,
@@ -19,13 +19,13 @@ export function backoffMs(
 
 export type RetryOptions = {
   backoff: Backoff;
-  /** Ends the pause between two attempts, never an attempt. The first attempt is always made. */
+  /** Ends the pause between two attempts, but never an attempt. The first attempt is always made. */
   signal?: AbortSignal;
-  /** Receives each error with the number of failures so far. It throws to end the attempts. */
+  /** Receives each error and the number of failures so far. It can throw to end the attempts. */
   onFailure: (error: unknown, failures: number) => void;
 };
 
-/** Repeats work until it succeeds, and returns its result. Returns undefined when the signal ended the attempts. */
+/** Repeats work until it succeeds, and returns its result. Returns undefined if the signal ends the attempts. */
 export function retry<T>(
   work: () => Promise<T>,
   options: RetryOptions & { signal?: never },

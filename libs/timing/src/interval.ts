@@ -1,17 +1,17 @@
 import { pause } from "./pause.ts";
 
-/** Repeated work. It belongs to the caller of `startInterval`, who stops it. */
+/** Repeated work, which the caller of `startInterval` must stop. */
 export type Interval = {
-  /** Aborts the signal of the work in progress and waits until that has ended. */
+  /** Aborts the signal of the work in progress, and waits until the work has ended. */
   stop(): Promise<void>;
 };
 
 export type IntervalOptions = {
   /** Maximum pause between the end of one run and the start of the next, in milliseconds. */
   intervalMs: number;
-  /** True: the first run is at the start. False: after a pause. */
+  /** If true, the first run begins immediately; otherwise after a pause. */
   beginsAtOnce?: boolean;
-  /** Returns whether the next run may succeed, as after an outage. Other errors end the process. */
+  /** Returns whether the next run may succeed after this error, such as an outage. Other errors end the process. */
   isExpected: (error: unknown) => boolean;
   /** Receives expected errors. */
   onFailure: (error: unknown) => void;
@@ -19,12 +19,12 @@ export type IntervalOptions = {
   random?: () => number;
 };
 
-/** Replicas that start together would otherwise repeat the same statements in the same moments. */
+/** Keeps replicas that start together from repeating the same statements at the same times. */
 const jitter = 0.1;
 
 /**
- * Repeats work, never twice at once. Each pause is up to a tenth shorter than `intervalMs`. Long work checks the
- * signal between its parts, so that `stop` waits for one of them at most.
+ * Repeats work, never concurrently. Each pause is up to a tenth shorter than `intervalMs`. Long work should check the
+ * signal between its parts, so that `stop` waits for one part at most.
  */
 export function startInterval(
   work: (signal: AbortSignal) => Promise<void>,

@@ -1,11 +1,11 @@
 /**
- * Does long work on the event loop in time slices. Between two slices the event loop serves everything else
- * that is ready, so no request waits for more than one slice.
+ * Runs long work on the event loop in time slices. Between two slices, the event loop handles all other ready events,
+ * so no request waits for more than one slice.
  */
 export type TimeSlicer = {
-  /** Begins to work unless it does already. `atOnce`: the first slice is done before the call returns. */
+  /** Starts the work if it is not running. With `atOnce`, the first slice runs before the call returns. */
   start(options?: { atOnce: boolean }): void;
-  /** Does no further slice. The work that is left is dropped. */
+  /** Runs no further slice. Remaining work is dropped. */
   stop(): void;
 };
 
@@ -13,7 +13,7 @@ export type TimeSlicer = {
 export type Steps = Generator<undefined, void>;
 
 export function createTimeSlicer(options: {
-  /** Works until `isOver` returns true or nothing is left. Returns whether work is left. */
+  /** Works until `isOver` returns true or no work is left. Returns whether work is left. */
   work: (isOver: () => boolean) => boolean;
   /** Length of a slice. The last step of a slice may exceed it. */
   sliceMs: number;
@@ -22,7 +22,7 @@ export function createTimeSlicer(options: {
 }): TimeSlicer {
   const { work, sliceMs, monotonicMs } = options;
   let next: NodeJS.Immediate | undefined;
-  /** From `start` until no work is left, so that a call of `start` by the work itself changes nothing. */
+  /** True from `start` until no work is left, so that a call of `start` by the work itself has no effect. */
   let isActive = false;
   let isStopped = false;
 
@@ -32,7 +32,7 @@ export function createTimeSlicer(options: {
     try {
       isLeft = work(() => monotonicMs() >= untilMs);
     } finally {
-      // After an error, `start` begins again.
+      // After an error, `start` can start the work again.
       isActive = isLeft;
     }
     if (isLeft && !isStopped) next = setImmediate(runSlice);
@@ -52,7 +52,7 @@ export function createTimeSlicer(options: {
   };
 }
 
-/** Does steps until the slice is over. Returns whether all are done. */
+/** Runs steps until the slice is over. Returns whether all steps are complete. */
 export function runSteps(steps: Steps, isOver: () => boolean): boolean {
   while (!isOver()) if (steps.next().done === true) return true;
   return false;

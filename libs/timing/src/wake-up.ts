@@ -1,8 +1,8 @@
 import { pause } from "./pause.ts";
 
 /**
- * The sleep of one loop, which ends early when there is work. A call of `wake` during the work ends the next
- * sleep, because the work may have begun before its cause. Otherwise that cause would wait for the whole sleep.
+ * The sleep of one loop, which ends early when there is work. A call of `wake` during the work ends the next sleep.
+ * Otherwise new work that the current run has missed would wait for the whole sleep.
  */
 export type WakeUp = {
   wake(): void;
@@ -10,11 +10,11 @@ export type WakeUp = {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 };
 
-/** Creates the wake-up of one loop; several loops need one each. */
+/** Creates the wake-up of one loop. Each loop needs its own. */
 export function createWakeUp(): WakeUp {
   let waking = new AbortController();
   return {
-    // Without a reason, each call would create an error with a stack trace.
+    // Without an explicit reason, each call would create an error with a stack trace.
     wake: () => waking.abort(null),
     async sleep(ms, signal) {
       const wake = () => waking.abort(null);

@@ -45,7 +45,7 @@ describe("given work that is retried", () => {
     expect(work).toHaveBeenCalledTimes(1);
   });
 
-  it("makes one attempt at least, and none after its signal was aborted", async () => {
+  it("makes at least one attempt, and no others after its signal was aborted", async () => {
     const work = jest.fn(() => Promise.reject(unavailable));
     const signal = AbortSignal.abort();
     expect(await retry(work, { backoff, signal, onFailure: () => undefined })).toBeUndefined();

@@ -12,7 +12,7 @@ const everySecond = {
 };
 
 describe("given an interval", () => {
-  it("runs after each pause, and first at the start if asked to", async () => {
+  it("runs after each pause, and with `beginsAtOnce` also at the start", async () => {
     const later = jest.fn(async () => undefined);
     const atOnce = jest.fn(async () => undefined);
     const intervals = [
@@ -36,7 +36,7 @@ describe("given an interval", () => {
     await interval.stop();
   });
 
-  it("never runs twice at once", async () => {
+  it("never runs concurrently", async () => {
     const working = Promise.withResolvers<void>();
     const work = jest.fn(() => working.promise);
     const interval = startInterval(work, everySecond);
@@ -64,7 +64,7 @@ describe("given an interval", () => {
     expect(hasEnded).toBe(true);
   });
 
-  it("reports an expected error, and runs again at its time", async () => {
+  it("reports an expected error, and runs again after the pause", async () => {
     const outage = new Error("unavailable");
     const onFailure = jest.fn();
     const work = jest.fn(async () => {}).mockRejectedValueOnce(outage);

@@ -4,7 +4,7 @@ import { createTimeSlicer, runSteps, type Steps } from "../src/index.ts";
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-/** A queue of items that take a millisecond each, served in slices of 5 ms. */
+/** A queue of items that take a millisecond each, processed in slices of 5 ms. */
 function queueOf(items: number) {
   let nowMs = 0;
   const queue = { left: items };
@@ -25,7 +25,7 @@ function queueOf(items: number) {
 const nextSlice = () => jest.advanceTimersToNextTimer();
 
 describe("given a time slicer", () => {
-  it("serves one slice each time that the event loop is free", () => {
+  it("runs one slice in each turn of the event loop", () => {
     const { queue, slicer } = queueOf(12);
     slicer.start();
     const left = [queue.left];
@@ -37,14 +37,14 @@ describe("given a time slicer", () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it("does the first slice at once if asked to, but not beside one that is scheduled", () => {
+  it("runs the first slice immediately with `atOnce`, unless a slice is scheduled", () => {
     const { queue, slicer } = queueOf(12);
     slicer.start({ atOnce: true });
     slicer.start({ atOnce: true });
     expect(queue.left).toBe(7);
   });
 
-  it("starts again after it had nothing left to do", () => {
+  it("starts again after no work was left", () => {
     const { queue, slicer } = queueOf(1);
     slicer.start({ atOnce: true });
     queue.left = 1;
@@ -69,7 +69,7 @@ describe("given a time slicer", () => {
     expect(rounds).toBe(2);
   });
 
-  it("continues with work that was added by the work itself", () => {
+  it("continues with work that the work itself adds", () => {
     let rounds = 0;
     const slicer = createTimeSlicer({
       work() {
@@ -101,7 +101,7 @@ describe("given work in steps", () => {
     for (let step = 0; step < count; step += 1) yield;
   }
 
-  it("does steps until the slice is over", () => {
+  it("runs steps until the slice is over", () => {
     const work = steps(3);
     let left = 3;
     expect(runSteps(work, () => left-- === 0)).toBe(false);

@@ -6,7 +6,7 @@ afterEach(() => void jest.useRealTimers());
 
 const forHours = 10 * 3_600_000;
 
-/** Returns whether the sleep is over once everything that is ready has run. */
+/** Returns whether the sleep is over after all ready callbacks have run. */
 async function isOver(sleeping: Promise<void>): Promise<boolean> {
   let over = false;
   void sleeping.then(() => {
@@ -25,7 +25,7 @@ describe("given a wake-up", () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it("ends a sleep at its time", async () => {
+  it("ends a sleep after its time", async () => {
     const sleeping = createWakeUp().sleep(100);
     await jest.advanceTimersByTimeAsync(99);
     expect(jest.getTimerCount()).toBe(1);

@@ -29,7 +29,7 @@ service can keep running.
 
 Heads
   The head of a chain is the hash of its newest entry. --anchor writes all heads
-  to a file (JSON lines, mode 0600) if the history is whole. --against checks that
+  to a file (JSON lines, mode 0600) if the history is intact. --against checks that
   each head of such a file is still in its chain. A missing head passes if it is
   older than 30 days and a removal from its chain is recorded.
   Keep the file where the database's administrators cannot change it. Both
@@ -46,7 +46,7 @@ With npm start, on Linux, read the address from the running service:
     npm run verify-history
 
 Exit code
-  0    all chains are whole
+  0    all chains are intact
   1    at least one chain is broken. The command prints the first break of each,
        for at most 50 chains, and writes no heads
   2    the history could not be checked: invalid settings, an unreadable file, or
@@ -88,7 +88,7 @@ async function verify(files: Files): Promise<void> {
     const against = files.against === undefined ? undefined : comparisonWith(sql, files.against);
     const { breaks, verified } = await report(sql, { anchor, against });
     const verdict =
-      breaks === 0 ? "The history is whole" : `The history is broken (${number(breaks)})`;
+      breaks === 0 ? "The history is intact" : `The history is broken (${number(breaks)})`;
     process.stdout.write(`${verdict}: ${counted(verified)}.\n`);
     if (against !== undefined)
       process.stdout.write(`Compared with ${number(against.count())} heads of ${files.against}.\n`);

@@ -149,7 +149,7 @@ describe("given an intact history", () => {
     await admin`alter role management_runtime in database ${admin(name)} set timezone = 'Asia/Kolkata'`;
     expect(await verify()).toEqual({
       code: 0,
-      stdout: "The history is whole: 8 entries, 2 states and 2 deletions checked.\n",
+      stdout: "The history is intact: 8 entries, 2 states and 2 deletions checked.\n",
       stderr: "",
     });
   });
@@ -168,7 +168,7 @@ describe("given an intact history", () => {
   it("reports no break in an empty history", async () => {
     expect(await verify()).toMatchObject({
       code: 0,
-      stdout: "The history is whole: 0 entries, 0 states and 0 deletions checked.\n",
+      stdout: "The history is intact: 0 entries, 0 states and 0 deletions checked.\n",
     });
   });
 });
@@ -591,7 +591,7 @@ describe("given flags that were deleted with their project", () => {
     await endChainsOf(flag.id);
     expect(await verify()).toEqual({
       code: 0,
-      stdout: "The history is whole: 6 entries, 0 states and 2 deletions checked.\n",
+      stdout: "The history is intact: 6 entries, 0 states and 2 deletions checked.\n",
       stderr: "",
     });
   });
@@ -692,7 +692,7 @@ describe("given a role whose search path lacks the schema", () => {
     await flagWithFiveEntries();
     expect(await verify({ POSTGRES_URL: database.adminUrl })).toEqual({
       code: 0,
-      stdout: "The history is whole: 6 entries, 2 states and 0 deletions checked.\n",
+      stdout: "The history is intact: 6 entries, 2 states and 0 deletions checked.\n",
       stderr: "",
     });
   });

@@ -11,8 +11,8 @@ export const userHeaders = [
 export type CacheHeaders = { "Cache-Control"?: string; Vary?: string };
 
 /**
- * Returns the headers that say who may store the successful answers of a route. The answers of a route with
- * `cacheControl` may be stored for longer than its errors.
+ * Returns the cache headers of the successful responses of a route. With `cacheControl`, caches may store these
+ * responses for longer than the route's errors.
  */
 export function cacheHeadersOf(contract: RouteContract): CacheHeaders {
   const { cacheControl } = contract;
@@ -21,8 +21,8 @@ export function cacheHeadersOf(contract: RouteContract): CacheHeaders {
 }
 
 /**
- * Returns the headers of the routes of a kind. No cache stores a key or a stream. Other reads depend on the caller's
- * key, so that only the caller's own cache stores them, and it revalidates them before use.
+ * Returns the cache headers for the kind of a route. No cache stores an API key or a stream. Other reads depend on the
+ * caller's key: only a private cache may store them, and it revalidates them before each use.
  */
 export function defaultCacheHeadersOf(contract: RouteContract): CacheHeaders {
   const { access, method, readsUser, service, success, carriesKey } = contract;

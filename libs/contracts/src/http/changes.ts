@@ -31,14 +31,14 @@ export const AuditedChange = z.strictObject({
       "schedule_replaced",
       "schedule_cleared",
     ])
-    .describe("`created`, `settings`, `state` and `deleted` are changes of the flag `flag_id`"),
+    .describe("`created`, `settings`, `state` and `deleted` are changes of the flag in `flag_id`"),
   change_type: ChangeType,
   flag_id: Id.nullable(),
   flag_key: z.string().nullable(),
   key_id: z.string().nullable().describe("The API key that was issued, rotated or revoked"),
   webhook_id: Id.nullable(),
   user_id: Id.nullable().describe("The user that was created, changed or deleted"),
-  environment_id: Id.nullable().describe("Null for a change that is not of one environment"),
+  environment_id: Id.nullable().describe("Null for a change that concerns no single environment"),
   actor: z
     .strictObject({ id: Id, email: z.string() })
     .describe(
@@ -48,7 +48,7 @@ export const AuditedChange = z.strictObject({
     .string()
     .nullable()
     .describe(
-      "The API key used for the change. Null for the operator, for the execution of a schedule, and for entries from before release 0.2.0",
+      "The API key used for the change. Null for the operator, for scheduled changes, and for entries from before release 0.2.0",
     ),
   before: z.record(z.string(), z.unknown()).nullable(),
   after: z.record(z.string(), z.unknown()).nullable(),
@@ -66,7 +66,7 @@ export const listChanges = defineRoute({
   params: z.strictObject({ projectId: IdParam }),
   summary: "Read the audit log of a project, the newest first",
   description:
-    "A flag's changes stay when the flag is deleted. Its deletion has an entry for each environment, with the last state there; its creation has one entry, in the environment of the key that created it. Changes of the organization's users are in the audit log of each of its projects. URLs of webhooks have no user info and no query, and `***` in place of each segment of the path. Changes of webhooks and schedules appear within seconds. An `environment_only` key sees only the changes that name its environment: no settings of flags, webhooks, users or the project, and no creation of a flag by a key of another environment. A page can be shorter than `limit` where the changes are large; `next_cursor` is null at the end.",
+    "The entries of a flag remain after its deletion. The creation of a flag has one entry, in the environment of the key that created it. The deletion has one entry for each environment, with the last state there. Changes of the organization's users are in the audit log of each of its projects. URLs of webhooks have no user info and no query, and `***` in place of each segment of the path. Changes of webhooks and schedules appear within seconds. An `environment_only` key sees only the changes that name its environment: no settings of flags, webhooks, users or the project, and no creation of a flag by a key of another environment. A page of large changes can have fewer entries than `limit`. `next_cursor` is null on the last page.",
   query: z.strictObject({
     flag_id: IdParam.optional(),
     limit: z.int().min(1).max(1000).optional(),
@@ -74,7 +74,7 @@ export const listChanges = defineRoute({
   }),
   success: {
     status: 200,
-    description: "A page of changes, 100 of them unless `limit` says otherwise",
+    description: "A page of changes: 100 entries without `limit`",
     body: z.strictObject({ changes: z.array(AuditedChange), next_cursor: z.string().nullable() }),
   },
 });

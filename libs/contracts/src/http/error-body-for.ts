@@ -1,7 +1,7 @@
 import { ErrorBody, type ErrorCode, errorBody } from "./errors.ts";
 import { OfrepError, type OfrepErrorCode, OfrepFlagError, ofrepEvaluateFlags } from "./ofrep.ts";
 
-/** Error bodies by path: below `/ofrep/v1/` OFREP's, elsewhere the API's own. */
+/** Returns the body of an error: OFREP's form for paths below `/ofrep/v1/`, the API's own form for all others. */
 export function errorBodyFor(
   target: string,
   code: ErrorCode,
@@ -23,7 +23,7 @@ export function ofrepErrorFor(target: string, error: OfrepError): OfrepError | O
   return key === undefined ? error : { key, ...error };
 }
 
-/** Returns the key of a single evaluation's path, or undefined for other paths. The key can contain slashes. */
+/** Returns the flag key in the path of a single evaluation; undefined for other paths. The key can contain slashes. */
 function ofrepFlagKey(target: string): string | undefined {
   if (!target.startsWith(flagPrefix)) return undefined;
   const [path = ""] = target.split("?", 1);
@@ -31,7 +31,7 @@ function ofrepFlagKey(target: string): string | undefined {
   try {
     return decodeURIComponent(key);
   } catch {
-    // No flag has a percent sign in its key.
+    // No flag key contains a percent sign.
     return key;
   }
 }

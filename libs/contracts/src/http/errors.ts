@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Every error that the API answers: its code, its status, and the category that the code begins with. */
+/** All error codes of the API, with their status and category. */
 export const errorCodes = {
   AUTH_001: { status: 401, category: "AUTH" },
   AUTH_002: { status: 403, category: "AUTH" },
@@ -27,7 +27,7 @@ export const ErrorBody = z.strictObject({
 });
 export type ErrorBody = z.infer<typeof ErrorBody>;
 
-/** The body of an error answer, with exactly the four fields of the specification. */
+/** Returns the body of an error response. It has exactly these four fields. */
 export function errorBody(code: ErrorCode, message: string): ErrorBody {
   const { status, category } = errorCodes[code];
   return { error: { code, category, message, status } };

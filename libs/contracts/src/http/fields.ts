@@ -2,7 +2,7 @@ import { z } from "zod";
 
 /** Fields that several resources share. Lengths are counted in Unicode code points. */
 
-/** An id in a path, where one that does not fit is answered like one that is unknown; or in a query. */
+/** An id in a path or a query. A malformed id in a path has the same response as an unknown one. */
 export const IdParam = z
   .string()
   .regex(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/)
@@ -12,7 +12,7 @@ export const KeyIdParam = z.string().regex(/^[a-z2-7]{16}$/);
 
 export const Id = z.string().meta({ format: "uuid" });
 
-/** An instant that we answer: UTC, milliseconds, `Z`. */
+/** An instant in a response: UTC, milliseconds, `Z`. */
 export const InstantOut = z.string().meta({ format: "date-time" });
 
 /**
@@ -22,11 +22,11 @@ export const InstantOut = z.string().meta({ format: "date-time" });
 export const InstantIn = z.string().meta({
   format: "date-time",
   description:
-    "An instant, `YYYY-MM-DDThh:mm[:ss[.fraction]]` with `Z` or an offset behind it, in upper case. ISO 8601 in its extended calendar format; no week dates or ordinal dates, no 24:00, no leap seconds",
+    "An instant in the extended calendar format of ISO 8601: `YYYY-MM-DDThh:mm[:ss[.fraction]]`, followed by `Z` or an offset, in upper case. Week dates, ordinal dates, 24:00 and leap seconds are not accepted",
   examples: ["2027-01-31T09:00:00Z", "2027-01-31T10:00:00+01:00"],
 });
 
-/** A name for people: one line, not blank, without control characters or broken Unicode. */
+/** A display name: one line, not blank, without control characters or broken Unicode. */
 export const Name = z
   .string()
   .min(1)
@@ -41,7 +41,7 @@ export const Description = z
   .regex(/^(?:[^\p{Cc}\p{Cs}]|[\t\n\r])*$/u)
   .describe("must be text without control characters other than tab and line breaks");
 
-/** The e-mail address of a user: one `@` with something around it, and nothing unprintable. */
+/** The e-mail address of a user: one `@` between printable characters other than white space. */
 export const Email = z
   .string()
   .min(3)

@@ -4,7 +4,7 @@ import { furtherRuleLimits, TargetingRulesInput } from "../rules-input.ts";
 import { Description, Id, IdParam, InstantOut, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
-/** Flags of a project, and what each is in an environment. */
+/** Flags of a project, and their states by environment. */
 export const FlagType = z.enum([
   "release",
   "experiment",
@@ -52,10 +52,10 @@ export type FlagState = z.infer<typeof FlagState>;
 const stateSettings = {
   enabled: z.boolean().optional(),
   rollout_percentage: RolloutPercentage.optional().describe(
-    "How many of the users get the flag: of all of them without rules, else of those of each rule that has no percentage of its own. Raising it takes nobody out",
+    "Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised",
   ),
   targeting_rules: TargetingRulesInput.optional().describe(
-    "In order: the first rule whose conditions all hold decides, and a rule without conditions is for everyone. Without `value: false` its users get the flag, within its percentage; users whom no rule matches do not. `GET /api/v1/operators` says what conditions can ask. All rules together are at most 480 KiB as JSON",
+    "Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON",
   ),
 };
 
@@ -104,7 +104,7 @@ export const createFlag = defineRoute({
   method: "POST",
   path: flags,
   summary: "Create a flag",
-  description: `It exists in every environment of the project at once: disabled, rollout 100, no rules. \`enabled\`, \`rollout_percentage\` and \`targeting_rules\` set it in the key's environment. ${furtherRuleLimits}`,
+  description: `The flag exists in every environment of the project immediately: disabled, rollout 100, no rules. \`enabled\`, \`rollout_percentage\` and \`targeting_rules\` set its state in the key's environment. ${furtherRuleLimits}`,
   body: CreateFlag,
   example: {
     key: "new-checkout",
@@ -125,12 +125,12 @@ export const listFlags = defineRoute({
   path: flags,
   summary: "List the flags of the project, in the order of their keys",
   description:
-    "Without `limit`, all flags are sent while they are read. A flag that is created, changed or deleted meanwhile is listed as it is when its part of the list is read; every other flag is listed once. A connection that closes before the end of the body means that the list is incomplete: repeat the request. With `limit`, a page can contain fewer flags where their rules are very long; `next_cursor` says whether there is another page.",
+    "Without `limit`, the response contains all flags and is sent while they are read. A flag that is created, changed or deleted meanwhile is listed as it is when its part of the list is read; every other flag is listed once. If the connection closes before the end of the body, the list is incomplete: repeat the request. With `limit`, a page can contain fewer flags if their rules are very long. `next_cursor` is null on the last page.",
   query: z.strictObject({
     key: z
       .string()
       .optional()
-      .describe("Only the flag with this key. The list is empty without one"),
+      .describe("Lists only the flag with this key. The list is empty if no flag has it"),
     limit: z.int().min(1).max(1000).optional(),
     cursor: z.string().max(400).optional(),
   }),
@@ -149,7 +149,7 @@ export const getFlag = defineRoute({
   params: FlagParams,
   summary: "Read a flag",
   description:
-    "The ETag depends on everything in the answer. `If-Match` compares its version alone, so the ETag of a read can be sent with a change.",
+    "The ETag depends on everything in the response. `If-Match` compares only the version in it, so the ETag of a read can be sent with a change.",
   revalidated: true,
   success: { status: 200, description: "The flag", body: Flag },
 });
@@ -166,7 +166,7 @@ export const updateFlag = defineRoute({
   body: UpdateFlag,
   example: { enabled: true, rollout_percentage: 25 },
   conditional: true,
-  success: { status: 200, description: "The flag as it is now", body: Flag },
+  success: { status: 200, description: "The flag after the change", body: Flag },
   errors: ["CONFLICT_003"],
 });
 
@@ -176,9 +176,9 @@ export const deleteFlag = defineRoute({
   method: "DELETE",
   path: flag,
   params: FlagParams,
-  summary: "Delete a flag, in every environment and for good",
+  summary: "Delete a flag permanently, in every environment",
   conditional: true,
-  success: { status: 204, description: "The flag is gone" },
+  success: { status: 204, description: "The flag no longer exists" },
   errors: ["CONFLICT_003"],
 });
 
@@ -204,6 +204,6 @@ export const updateFlagState = defineRoute({
   body: UpdateFlagState,
   example: { enabled: true, targeting_rules: rulesExample },
   conditional: true,
-  success: { status: 200, description: "The state as it is now", body: FlagState },
+  success: { status: 200, description: "The state after the change", body: FlagState },
   errors: ["CONFLICT_003"],
 });

@@ -3,7 +3,7 @@ import { RolloutPercentage, TargetingRules } from "../rules.ts";
 import { Id, IdParam, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
-/** What a flag's state was in an environment, change by change, and the way back. */
+/** The history of a flag's state in an environment, and its rollback. */
 export const ChangeType = z.enum(["manual", "scheduled", "rollback"]);
 
 export const HistoryEntry = z.strictObject({
@@ -21,7 +21,7 @@ export const Rollback = z.strictObject({
   message: z.string(),
   enabled: z.boolean(),
   rollout_percentage: RolloutPercentage,
-  rolled_back_to: InstantOut.describe("When the state that is back now had come into being"),
+  rolled_back_to: InstantOut.describe("When the restored state had first taken effect"),
 });
 export type Rollback = z.infer<typeof Rollback>;
 
@@ -36,9 +36,9 @@ export const getHistory = defineRoute({
   method: "GET",
   path: `${basePath}/history`,
   params: Params,
-  summary: "Read what a flag's state was in an environment, the newest first",
+  summary: "Read the history of a flag's state in an environment, newest first",
   description:
-    "The last 20 changes. Each entry is the whole state from that change on. To read further back, give `before`, the id of the last entry that you have; with `limit` or `before` the answer also has `next_before`, null at the end. A page can be shorter than `limit` where the rules are large.",
+    "Without `limit`, the last 20 changes. Each entry is the complete state after one change. To read older entries, set `before` to the id of the last entry that you have. With `limit` or `before`, the response also has `next_before`, which is null on the last page. A page can have fewer entries than `limit` if the rules are large.",
   query: z.strictObject({
     limit: z.int().min(1).max(1000).optional(),
     before: IdParam.optional(),
@@ -60,11 +60,11 @@ export const rollBack = defineRoute({
   method: "POST",
   path: `${basePath}/rollback`,
   params: Params,
-  summary: "Bring back the state that stood before the newest entry of the history",
+  summary: "Restore the state before the newest history entry",
   description:
-    "Whether it is on, its rollout and its rules come back, as a new entry; so two rollbacks in a row undo each other. Send `If-Match` with the version that you want to undo, so that a request that is repeated cannot undo twice.",
+    "Restores `enabled`, the rollout percentage and the rules, and adds a history entry. Two rollbacks in a row therefore undo each other. Send `If-Match` with the version that you want to undo, so that a repeated request cannot roll back twice.",
   conditional: true,
   idempotent: true,
-  success: { status: 200, description: "What is in effect now", body: Rollback },
+  success: { status: 200, description: "The restored state", body: Rollback },
   errors: ["CONFLICT_001", "CONFLICT_002", "CONFLICT_003"],
 });

@@ -3,7 +3,7 @@ import { exampleIds } from "./example-ids.ts";
 import { Id, IdParam, InstantIn, InstantOut, KeyIdParam, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
-/** API keys: issued once, stored as a hash, rotated with an overlap, revoked within a second. */
+/** API keys: stored as a hash, rotated with an overlap, revoked within a second. */
 const maxOverlapSeconds = 7 * 24 * 60 * 60;
 
 const keyFields = {
@@ -17,7 +17,7 @@ const keyFields = {
     .string()
     .nullable()
     .describe(
-      "The id of the key that issued it; null for the operator and for keys of release 0.1.0",
+      "The id of the key that issued this one; null for keys issued by the operator or by release 0.1.0",
     ),
   created_at: InstantOut,
   expires_at: InstantOut.nullable(),
@@ -28,7 +28,7 @@ const keyFields = {
 export const ApiKey = z.strictObject(keyFields);
 export type ApiKey = z.infer<typeof ApiKey>;
 
-/** The only answer that ever carries the key itself. */
+/** The only response that contains the key itself. */
 export const IssuedApiKey = z.strictObject({ ...keyFields, key: z.string() });
 export type IssuedApiKey = z.infer<typeof IssuedApiKey>;
 
@@ -36,7 +36,7 @@ export const IssueKey = z.strictObject({
   kind: z.enum(["client", "server"]),
   name: Name,
   user_id: Id.describe(
-    "The user to whom the key's changes are attributed. The example is the demo's user under `npm start`, and a placeholder in production",
+    "The user to whom the key's changes are attributed. Under `npm start`, the example is the user of the demo; in production, it is a placeholder",
   ),
   expires_at: InstantIn.nullable().optional(),
   environment_only: z.boolean().optional(),
@@ -66,7 +66,7 @@ export const issueKey = defineRoute({
   params: EnvironmentParams,
   summary: "Issue an API key",
   description:
-    "The answer is the only one that ever carries `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it.",
+    "Only this response contains `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it.",
   body: IssueKey,
   example: {
     kind: "server",
@@ -87,7 +87,7 @@ export const listKeys = defineRoute({
   summary: "List the API keys of an environment",
   success: {
     status: 200,
-    description: "Its keys, without their secrets",
+    description: "The keys of the environment, without their secrets",
     body: z.strictObject({ keys: z.array(ApiKey) }),
   },
 });
@@ -110,7 +110,7 @@ export const rotateKey = defineRoute({
   params: KeyParams,
   summary: "Replace an API key",
   description:
-    "The old key ends after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, restriction and expiry. A server key rotates only keys that expire no later than itself.",
+    "The old key stops working after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, restriction and expiry. A server key can rotate only keys that expire no later than itself.",
   body: RotateKey,
   example: { overlap_seconds: 3_600 },
   bodyOptional: true,
@@ -128,7 +128,7 @@ export const revokeKey = defineRoute({
   params: KeyParams,
   summary: "Revoke an API key",
   description:
-    "With `issued=true`, every key that was issued by this key or by its successors is revoked too, directly or not. A successor of such a key is one of them.",
+    "With `issued=true`, this also revokes every key that this key or one of its successors has issued, directly or indirectly, and the successors of those keys.",
   query: z.strictObject({ issued: z.boolean().optional() }),
   success: { status: 204, description: "The key no longer works" },
 });

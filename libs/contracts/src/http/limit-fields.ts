@@ -2,9 +2,9 @@ import type { ErrorCode } from "./errors.ts";
 import type { RouteContract } from "./route.ts";
 
 /**
- * Whether an answer of a route says by `RateLimit-Policy` and `RateLimit` what its caller has left, if
- * anything limits that one. Every refusal by a limit does. Beside it does what counts as a request of the
- * month, whatever is answered; but nobody knows whose a request is that comes without a valid key.
+ * Returns whether a response of a route has `RateLimit-Policy` and `RateLimit`, provided that the caller has a limit.
+ * Every rejection by a limit has them. So has every other response to a request that counts in the month. A request
+ * without a valid key has no caller whose limits could be reported.
  */
 export function reportsRemaining({ service }: RouteContract, problem?: ErrorCode): boolean {
   if (problem === "RATE_001") return true;

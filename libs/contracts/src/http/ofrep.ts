@@ -3,8 +3,8 @@ import { defineRoute } from "./route.ts";
 import { OfrepContext } from "./user-context.ts";
 
 /**
- * The OpenFeature Remote Evaluation Protocol, version 0.3: what the official OpenFeature providers
- * speak. Its paths, names and errors are OFREP's own.
+ * The OpenFeature Remote Evaluation Protocol (OFREP), version 0.3, which the official OpenFeature providers use. OFREP
+ * defines the paths, names and errors.
  */
 export const OfrepRequest = z.looseObject({
   context: OfrepContext.nullable().optional(),
@@ -20,7 +20,7 @@ export const OfrepEvaluation = z.strictObject({
 const OfrepEventStream = z.strictObject({
   type: z.literal("sse"),
   endpoint: z.strictObject({
-    requestUri: z.string().describe("Holds a credential: not for logs"),
+    requestUri: z.string().describe("Contains a credential; do not log it"),
   }),
 });
 
@@ -29,7 +29,7 @@ export const OfrepBulkEvaluation = z.strictObject({
   eventStreams: z
     .array(OfrepEventStream)
     .optional()
-    .describe("Where to hear of changes; absent where no secret for streams is configured"),
+    .describe("The stream of change events; absent if no secret for streams is configured"),
 });
 
 const errorCode = z.enum(["PARSE_ERROR", "INVALID_CONTEXT", "FLAG_NOT_FOUND", "GENERAL"]);
@@ -46,7 +46,7 @@ export type OfrepFlagError = z.infer<typeof OfrepFlagError>;
 
 const shared = { service: "sdk-edge", tag: "OpenFeature" } as const;
 
-/** Errors whose codes say more than the status does. */
+/** Errors whose codes are more specific than the status. */
 function contextErrors(body: z.ZodType, key: { key?: string }) {
   return {
     400: {
@@ -72,17 +72,17 @@ export const ofrepEvaluateFlags = defineRoute({
     flagConfigEtag: z
       .string()
       .optional()
-      .describe("The `etag` of the event that made the caller ask again"),
+      .describe("The `etag` of the event that caused this request"),
     flagConfigLastModified: z
       .string()
       .optional()
       .describe(
-        "OFREP's other name for the version of an event. Halyard's events have an `etag`, so it is ignored",
+        "OFREP's alternative to `flagConfigEtag`. Ignored, because the events of Halyard have an `etag`",
       ),
   }),
-  summary: "Evaluate all flags, by OFREP",
+  summary: "Evaluate all flags with OFREP",
   description:
-    "`eventStreams` says where to hear of changes: the address has a token in it that is good for a day and for nothing else.",
+    "`eventStreams` contains the URL of the stream of change events. Its token is valid for one day and for this stream only.",
   body: OfrepRequest,
   example: { context: { targetingKey: "user-42", country: "DE", plan: "pro" } },
   revalidated: true,
@@ -97,10 +97,10 @@ export const ofrepEvaluateFlag = defineRoute({
   method: "POST",
   path: "/ofrep/v1/evaluate/flags/:key",
   params: z.strictObject({ key: z.string() }),
-  summary: "Evaluate one flag, by OFREP",
+  summary: "Evaluate one flag with OFREP",
   body: OfrepRequest,
   example: { context: { targetingKey: "user-42", country: "DE", plan: "pro" } },
-  success: { status: 200, description: "The value, and why it is that", body: OfrepEvaluation },
+  success: { status: 200, description: "The value and its reason", body: OfrepEvaluation },
   ownErrors: {
     ...contextErrors(OfrepFlagError, { key: "checkout" }),
     404: {
@@ -121,9 +121,9 @@ export const ofrepStream = defineRoute({
   operationId: "ofrepStream",
   method: "GET",
   path: "/ofrep/v1/stream",
-  summary: "A stream that tells when to evaluate again, by OFREP",
+  summary: "Stream of change events with OFREP",
   description:
-    'Server-sent events, all of them `message` with `{"type":"refetchEvaluation","etag":"…"}`, and comments every 15 seconds that keep the connection alive. Take the address from `eventStreams` of a bulk evaluation.',
+    'Server-sent events. Each is a `message` with `{"type":"refetchEvaluation","etag":"…"}`, after which the client evaluates again. A comment every 15 seconds keeps the connection alive. The URL is in `eventStreams` of a bulk evaluation.',
   query: z.looseObject({}),
   success: {
     status: 200,

@@ -2,11 +2,11 @@ import { operatorCategories, operatorNames } from "@halyard/evaluation";
 import { z } from "zod";
 import { defineRoute } from "./route.ts";
 
-/** What a condition can ask of an attribute, for whoever writes rules or builds a page for it. */
+/** An operator of conditions, for authors of rules and for user interfaces. */
 export const Operator = z.strictObject({
   name: z.enum(operatorNames),
   description: z.string().min(1),
-  category: z.enum(operatorCategories).describe("What the condition's value is read as"),
+  category: z.enum(operatorCategories).describe("Interpretation of the condition's value"),
   example: z.string().min(1),
 });
 export type Operator = z.infer<typeof Operator>;
@@ -19,7 +19,7 @@ export const listOperators = defineRoute({
   method: "GET",
   path: "/api/v1/operators",
   summary: "List the operators that conditions of targeting rules can use",
-  description: "The list changes with releases only, so the answer may be kept for a day.",
+  description: "The list changes only with releases, so caches may store the response for a day.",
   cacheControl: `private, max-age=${24 * 60 * 60}`,
   revalidated: true,
   success: {

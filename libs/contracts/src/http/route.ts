@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * A route of the public API, told once: the service registers it, the gateway sends it there, the
- * OpenAPI document shows it, and tests walk over it.
+ * The definition of a route of the public API. The service registers it, the gateway forwards by it, the OpenAPI
+ * document contains it, and tests iterate over all of them.
  */
 export type ServiceName =
   | "management"
@@ -11,15 +11,15 @@ export type ServiceName =
   | "webhook-dispatcher"
   | "usage-metering";
 
-/** Who may call a route. What a key may see beyond that is decided by the handler. */
+/** Credentials that a route accepts. The handler decides what a key may see. */
 export type Access =
   | "operator"
   | "operator_or_server_key"
   | "server_key"
   | "any_key"
-  /** The same, in `Authorization` or in `X-API-Key`. */
+  /** Any key, in `Authorization` or in `X-API-Key`. */
   | "any_key_in_either_header"
-  /** A token in the address, for browsers' event streams. */
+  /** A token in the URL, because browsers send no headers of the caller with an `EventSource`. */
   | "stream_token";
 
 export type RouteContract<
@@ -31,7 +31,7 @@ export type RouteContract<
   operationId: string;
   service: ServiceName;
   method: "GET" | "POST" | "PATCH" | "DELETE";
-  /** Another method with the same meaning (`PUT` beside `PATCH`). */
+  /** An additional method with the same meaning. */
   alsoMethod?: "PUT";
   /** In the form `/api/v1/flags/:id`. */
   path: string;
@@ -39,14 +39,14 @@ export type RouteContract<
   tag: string;
   summary: string;
   description?: string;
-  /** All are strings in the path; one that does not fit is answered like an unknown resource. */
+  /** Parameters of the path. A value that does not match has the same response as an unknown resource. */
   params: P;
   query: Q;
-  /** Absent: the route takes no body. */
+  /** Schema of the body. Absent for a route without a body. */
   body?: B;
-  /** A body that works when it is sent, for the OpenAPI document. */
+  /** A valid body, for the OpenAPI document. */
   example?: unknown;
-  /** A body that may be left out altogether. */
+  /** The body is optional. */
   bodyOptional?: boolean;
   /** The user's context is read from the `X-User-…` headers. */
   readsUser?: boolean;
@@ -54,11 +54,11 @@ export type RouteContract<
   conditional?: boolean;
   /** `Idempotency-Key` is honoured. */
   idempotent?: boolean;
-  /** The value of `Cache-Control`, where it is not the one of the route's kind. */
+  /** Value of `Cache-Control`, if it differs from that of the route's kind. */
   cacheControl?: string;
-  /** A successful answer contains an API key, so that no cache may store it. */
+  /** A successful response contains an API key, so no cache may store it. */
   carriesKey?: boolean;
-  /** `If-None-Match` is honoured: who has the present answer gets 304 without a body. */
+  /** `If-None-Match` is honoured: a match returns 304 without a body. */
   revalidated?: boolean;
   success: {
     status: 200 | 201 | 202 | 204;
@@ -66,9 +66,9 @@ export type RouteContract<
     body?: z.ZodType;
     contentType?: string;
   };
-  /** Error codes that the route answers beside those that every route can. */
+  /** Error codes of this route, in addition to those of every route. */
   errors: readonly string[];
-  /** By status: errors that do not have the one shape, where a protocol of others says so. */
+  /** By status: errors whose form another protocol defines. */
   ownErrors?: Readonly<Record<number, OwnError>>;
 };
 
@@ -87,7 +87,7 @@ type Draft<
 
 const none = z.strictObject({});
 
-/** Completes a route's description: without `params`, `query` or `errors` it has none. */
+/** Defines a route. `params`, `query` and `errors` are empty by default. */
 export function defineRoute<
   P extends z.ZodObject = typeof none,
   Q extends z.ZodObject = typeof none,

@@ -3,7 +3,7 @@ import { ScheduleAction } from "../schedule-messages.ts";
 import { Id, IdParam, InstantIn, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
-/** Scheduled changes: a flag is switched on, off, or both, at times that are told beforehand. */
+/** Schedules: a flag is switched on, off, or both, at given times. */
 export const ScheduleState = z.enum(["pending", "applied", "cancelled", "failed"]);
 export type ScheduleState = z.infer<typeof ScheduleState>;
 
@@ -15,7 +15,7 @@ export const ScheduledChange = z.strictObject({
   lateness_ms: z
     .int()
     .nullable()
-    .describe("How long after its time the change took effect; null until it has"),
+    .describe("Delay of the change after its time; null until the change takes effect"),
 });
 
 export const Schedule = z.strictObject({
@@ -25,21 +25,21 @@ export const Schedule = z.strictObject({
   enable_at: InstantOut.nullable(),
   disable_at: InstantOut.nullable(),
   status: ScheduleState.describe(
-    "`pending` until no change of the schedule is, then the state of its last change",
+    "`pending` while any change of the schedule is pending, then the state of its last change",
   ),
   changes: z.array(ScheduledChange).describe("In the order of their times"),
   created_at: InstantOut,
   created_by: Id,
   cancelled_at: InstantOut.nullable().describe(
-    "When the schedule became `cancelled`; null unless it is",
+    "When the schedule was cancelled; null if it was not",
   ),
   cancelled_by: Id.nullable().describe(
-    "Who cleared or replaced it. Null when it is not cancelled, or its flag was deleted",
+    "The user who cleared or replaced the schedule. Null if it is not cancelled, or if its flag was deleted",
   ),
 });
 export type Schedule = z.infer<typeof Schedule>;
 
-/** Far in the future, so that the example works for as long as this release is used. */
+/** Times far in the future, so that the example stays valid. */
 const scheduleExample = {
   enable_at: "2099-01-31T09:00:00Z",
   disable_at: "2099-02-14T18:30:00+01:00",
@@ -47,7 +47,7 @@ const scheduleExample = {
 
 const needsTime = "must have enable_at, disable_at or both";
 
-/** A time that is null is none. */
+/** A time of null counts as absent. */
 const hasTime = {
   anyOf: ["enable_at", "disable_at"].map((field) => ({
     required: [field],
@@ -56,21 +56,21 @@ const hasTime = {
   description: needsTime,
 };
 
-/** That each time lies ahead is checked against the clock, and that they differ with it. */
+/** The scheduler also checks that each time is in the future and that the two differ. */
 export const SetSchedule = z
   .strictObject({
     enable_at: InstantIn.nullable()
       .optional()
       .meta({
         description:
-          "When the flag is switched on: in the future, before the year 10000, and not at `disable_at`. Null, or absent, not at all",
+          "When the flag is switched on: a time in the future, before the year 10000, and different from `disable_at`. Not switched on if null or absent",
         examples: [scheduleExample.enable_at],
       }),
     disable_at: InstantIn.nullable()
       .optional()
       .meta({
         description:
-          "When the flag is switched off, before or after `enable_at`. Null, or absent, not at all",
+          "When the flag is switched off, before or after `enable_at`. Not switched off if null or absent",
         examples: [scheduleExample.disable_at],
       }),
   })
@@ -93,7 +93,7 @@ export const setSchedule = defineRoute({
   params: Params,
   summary: "Schedule changes of a flag in an environment",
   description:
-    "Give `enable_at`, `disable_at` or both, in either order: a window on, or a window off. It replaces the pending schedule of the flag in this environment; when this has answered, nothing of the earlier one will happen any more. A change that is just being made is waited for, 5 seconds at most. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ.",
+    "Set `enable_at`, `disable_at` or both, in either order. The schedule replaces the pending schedule of the flag in this environment: after the response, no change of the replaced schedule takes effect. The request waits up to 5 seconds for a change that is being applied. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ.",
   body: SetSchedule,
   example: scheduleExample,
   idempotent: true,
@@ -107,7 +107,7 @@ export const getSchedule = defineRoute({
   method: "GET",
   path: schedule,
   params: Params,
-  summary: "Read the latest schedule of a flag in an environment, also when it is done",
+  summary: "Read the latest schedule of a flag in an environment, even if it has ended",
   success: { status: 200, description: "The schedule", body: Schedule },
 });
 
@@ -117,9 +117,9 @@ export const clearSchedule = defineRoute({
   method: "DELETE",
   path: schedule,
   params: Params,
-  summary: "Cancel what is scheduled for a flag in an environment",
+  summary: "Cancel the pending schedule of a flag in an environment",
   description:
-    "Also answered when nothing is. Afterwards nothing of the schedule will happen any more; a change that is just being made is waited for, 5 seconds at most.",
+    "Succeeds also if no schedule is pending. After the response, no change of the schedule takes effect. The request waits up to 5 seconds for a change that is being applied.",
   success: { status: 204, description: "Nothing is scheduled" },
   errors: ["SERVER_002"],
 });
@@ -129,9 +129,9 @@ export const listSchedules = defineRoute({
   operationId: "listSchedules",
   method: "GET",
   path: "/api/v1/schedules",
-  summary: "List the project's schedules, the newest first",
+  summary: "List the project's schedules, newest first",
   description:
-    "Pending ones and, for 90 days, those that are done. `status=pending` lists what is still to come.",
+    "Lists pending schedules and, for 90 days, those that have ended. `status=pending` lists only pending schedules.",
   query: z.strictObject({
     status: ScheduleState.optional(),
     flag_id: IdParam.optional(),
@@ -141,7 +141,7 @@ export const listSchedules = defineRoute({
   }),
   success: {
     status: 200,
-    description: "A page of schedules, 100 of them unless `limit` says otherwise",
+    description: "A page of schedules: 100 without `limit`",
     body: z.strictObject({ schedules: z.array(Schedule), next_cursor: z.string().nullable() }),
   },
 });

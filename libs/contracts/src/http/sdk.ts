@@ -3,11 +3,11 @@ import { RolloutPercentage } from "../rules.ts";
 import { defineRoute } from "./route.ts";
 import { UserContext } from "./user-context.ts";
 
-/** What SDKs ask the edge for. A key's environment is the one whose values it gets. */
+/** Endpoints of the edge for SDKs. They return the values in the environment of the API key. */
 export const FlagValues = z.strictObject({ flags: z.record(z.string(), z.boolean()) });
 export type FlagValues = z.infer<typeof FlagValues>;
 
-/** How a condition of a rule fared. The user's own values are never shown. */
+/** The result of a condition. It never contains the user's values. */
 export const ConditionTrace = z.strictObject({
   attribute: z.string(),
   operator: z.string(),
@@ -16,7 +16,7 @@ export const ConditionTrace = z.strictObject({
     .string()
     .optional()
     .describe(
-      "Why it did not hold, when it was not for the comparison: `attribute_missing` and such",
+      "Why the condition could not be evaluated, such as `attribute_missing`. Absent after a comparison",
     ),
 });
 
@@ -24,13 +24,15 @@ export const RuleTrace = z.strictObject({
   index: z.int(),
   id: z.string().optional(),
   name: z.string().optional(),
-  reached: z.boolean().describe("False when a rule before it has decided"),
+  reached: z.boolean().describe("False if an earlier rule decided"),
   matched: z.boolean(),
   conditions: z.array(ConditionTrace),
   inside_percentage: z
     .boolean()
     .optional()
-    .describe("On the rule that decided by a percentage: whether the user is inside"),
+    .describe(
+      "True if the user is within the percentage. Only on a rule that decided by a percentage",
+    ),
 });
 
 export const EvaluationResult = z.strictObject({
@@ -45,7 +47,7 @@ export const EvaluationResult = z.strictObject({
       rules: z.array(RuleTrace),
     })
     .optional()
-    .describe("With `explain=true`: how the flag's rules came to this"),
+    .describe("With `explain=true`: the evaluation of each rule"),
 });
 export type EvaluationResult = z.infer<typeof EvaluationResult>;
 
@@ -66,12 +68,12 @@ export const EvaluateQuery = z.looseObject({
 
 const flagsAnswer = {
   status: 200,
-  description: "The values of all flags; 304 without a body when `If-None-Match` names its ETag",
+  description: "The values of all flags. If `If-None-Match` contains their ETag, the status is 304",
   body: FlagValues,
 } as const;
 
 const bodyOnGet =
-  "A body is read as on `POST`; prefer `POST`, because proxies can drop the body of a `GET`.";
+  "A body is read as with `POST`. Prefer `POST`, because proxies can drop the body of a `GET`.";
 
 export const sdkGetFlags = defineRoute({
   ...shared,
@@ -79,7 +81,7 @@ export const sdkGetFlags = defineRoute({
   method: "GET",
   path: flagsPath,
   query: UserQuery,
-  summary: "The values of all flags",
+  summary: "Evaluate all flags",
   description: bodyOnGet,
   revalidated: true,
   success: flagsAnswer,
@@ -92,7 +94,7 @@ export const sdkPostFlags = defineRoute({
   method: "POST",
   path: flagsPath,
   query: UserQuery,
-  summary: "The values of all flags, with the user's context in the body",
+  summary: "Evaluate all flags, with the user's context in the body",
   body: UserContext,
   example: { user_id: "user-42", country: "DE", plan: "pro" },
   bodyOptional: true,
@@ -101,11 +103,11 @@ export const sdkPostFlags = defineRoute({
 });
 
 const explaining =
-  "With `explain=true`, and a server key, also how each rule and each of its conditions fared.";
+  "With `explain=true` and a server key, the response also contains the result of each rule and condition.";
 
 const evaluateAnswer = {
   status: 200,
-  description: "The value, and why it is that",
+  description: "The value and its reason",
   body: EvaluationResult,
 } as const;
 
@@ -142,9 +144,9 @@ export const sdkStream = defineRoute({
   method: "GET",
   path: "/api/v1/sdk/stream",
   query: UserQuery,
-  summary: "A stream of the flags' values as they change",
+  summary: "Stream the values of all flags as they change",
   description:
-    "Server-sent events. The first `flags` event has all values for the user, later ones those of them that changed, with `removed` naming flags that no longer exist. `heartbeat` comes at the start and every 15 seconds. `id` is the ETag of all values; a reconnect with the present one as `Last-Event-ID` gets no full event.",
+    "Server-sent events. The first `flags` event has all values for the user. Later ones have the changed values, and `removed` with the flags that no longer exist. `heartbeat` is sent at the start and every 15 seconds. `id` is the ETag of all values. After a reconnection with the current `id` as `Last-Event-ID`, no full event is sent.",
   success: {
     status: 200,
     description: "Events `flags` and `heartbeat`",

@@ -3,7 +3,7 @@ import { PlanLimits } from "../plans.ts";
 import { Email, Id, IdParam, InstantOut, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
-/** Organizations, users, projects and environments: who a flag belongs to. */
+/** Organizations, users, projects and environments. */
 const PlanName = z.string().min(1).max(50);
 
 export const Organization = z.strictObject({
@@ -143,8 +143,9 @@ export const createUser = defineRoute({
   method: "POST",
   path: `${organization}/users`,
   params: OrganizationParams,
-  summary: "Create a user, to whom changes are attributed",
-  description: "An e-mail address is unique in its organization, ignoring case.",
+  summary: "Create a user",
+  description:
+    "Changes are attributed to users. An e-mail address is unique in its organization, ignoring case.",
   body: CreateUser,
   example: { email: "grace@example.com", name: "Grace" },
   idempotent: true,
@@ -161,7 +162,7 @@ export const listUsers = defineRoute({
   summary: "List the users of an organization",
   success: {
     status: 200,
-    description: "Its users",
+    description: "The users of the organization",
     body: z.strictObject({ users: z.array(User) }),
   },
 });
@@ -199,7 +200,7 @@ export const deleteUser = defineRoute({
   query: Confirmation.extend({ erase: z.boolean().optional() }),
   summary: "Delete a user and revoke the API keys of the user",
   description:
-    "History and audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log in the background.",
+    "The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log in the background.",
   success: deleted("The user no longer exists"),
 });
 
@@ -211,7 +212,7 @@ export const createProject = defineRoute({
   params: OrganizationParams,
   summary: "Create a project with its environments",
   description:
-    "Without `environments` the project gets `development`, `staging` and `production`. The plan limits how many projects an organization has; over it the answer is 429.",
+    "Without `environments`, the project has `development`, `staging` and `production`. The plan limits the number of projects of an organization; a project beyond it is rejected with 429.",
   body: CreateProject,
   example: { name: "Web shop", environments: ["development", "production"] },
   idempotent: true,
@@ -228,7 +229,7 @@ export const listProjects = defineRoute({
   summary: "List the projects of an organization",
   success: {
     status: 200,
-    description: "Its projects",
+    description: "The projects of the organization",
     body: z.strictObject({ projects: z.array(Project) }),
   },
 });
@@ -301,7 +302,7 @@ export const listEnvironments = defineRoute({
   summary: "List the environments of a project",
   success: {
     status: 200,
-    description: "Its environments",
+    description: "The environments of the project",
     body: z.strictObject({ environments: z.array(Environment) }),
   },
 });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Id, IdParam, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
-/** What an organization uses of its plan, and which flags are still asked for. */
+/** Usage of an organization, and evaluations of its flags. */
 const Limited = z.strictObject({
   used: z.int().min(0),
   limit: z.int().min(0).nullable().describe("`null`: unlimited"),
@@ -12,16 +12,16 @@ export const Usage = z.strictObject({
   plan: z.string(),
   period: z
     .strictObject({ start: InstantOut, end: InstantOut })
-    .describe("The calendar month, UTC; `end` is the beginning of the next one"),
+    .describe("The calendar month in UTC; `end` is the start of the next one"),
   requests: Limited.describe(
-    "Requests to SDK and OFREP endpoints that were not refused by a limit",
+    "Authenticated requests to SDK and OFREP endpoints that no limit rejected",
   ),
-  sse_connections: Limited.describe("Open streams, on all edges together"),
+  sse_connections: Limited.describe("Open streams on all edges"),
   projects: Limited,
 });
 export type Usage = z.infer<typeof Usage>;
 
-/** Hours are kept so long. */
+/** Retention of hourly counts, in hours. */
 export const maxUsageHours = 30 * 24;
 export const defaultUsageHours = 24;
 
@@ -31,16 +31,16 @@ export const FlagUsage = z.strictObject({
     .int()
     .min(1)
     .max(maxUsageHours)
-    .describe("How many hours back this reaches, the present one among them"),
+    .describe("Number of hours covered, including the current one"),
   environments: z.array(
     z.strictObject({
       environment_id: Id,
       name: z.string(),
       last_evaluated_at: InstantOut.nullable(),
-      evaluations: z.int().min(0).describe("Within these hours"),
+      evaluations: z.int().min(0).describe("Evaluations within these hours"),
       by_hour: z
         .array(z.strictObject({ hour: InstantOut, evaluations: z.int().min(1) }))
-        .describe("Hours in which the flag was asked for, the oldest first"),
+        .describe("Hours with evaluations of the flag, oldest first"),
     }),
   ),
 });
@@ -53,10 +53,10 @@ export const getUsage = defineRoute({
   operationId: "getUsage",
   method: "GET",
   path: "/api/v1/usage",
-  summary: "What the organization has used of its plan",
+  summary: "Read the organization's usage and the limits of its plan",
   description:
-    "Figures are as of the last second or two. Management requests are not counted, and never blocked by the monthly limit.",
-  success: { status: 200, description: "Use and limits", body: Usage },
+    "The figures are up to two seconds old. Management requests do not count, and the monthly limit never blocks them.",
+  success: { status: 200, description: "Usage and limits", body: Usage },
 });
 
 export const getFlagUsage = defineRoute({
@@ -65,10 +65,10 @@ export const getFlagUsage = defineRoute({
   method: "GET",
   path: "/api/v1/flags/:id/usage",
   params: z.strictObject({ id: IdParam }),
-  summary: "How often a flag is asked for",
-  description: `By environment and hour, over the last \`hours\` (${defaultUsageHours} unless given). An answer about all flags counts for each of them; opening a stream of values is such an answer, what the stream tells afterwards is not counted. An \`environment_only\` key sees its own environment.`,
+  summary: "Read the evaluations of a flag",
+  description: `Counts evaluations by environment and hour, over the last \`hours\` (default ${defaultUsageHours}). A response with all flags counts as one evaluation of each flag. Opening a stream of values counts like such a response; the later events of the stream do not count. An \`environment_only\` key sees its own environment.`,
   query: z.strictObject({
     hours: z.int().min(1).max(maxUsageHours).optional().meta({ default: defaultUsageHours }),
   }),
-  success: { status: 200, description: "Its evaluations", body: FlagUsage },
+  success: { status: 200, description: "The evaluations of the flag", body: FlagUsage },
 });

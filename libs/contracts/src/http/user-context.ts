@@ -1,9 +1,9 @@
 import { z } from "zod";
 
 /**
- * Schemas of the user's context in bodies. The edge does not run them, because its readers also convert the values
- * (`services/sdk-edge/src/context`). `body-schemas.test.ts` there compares every verdict of the readers with these
- * schemas, so a change of either fails without a change of the other.
+ * Schemas of the user's context in bodies. The edge does not run them, because its parsers also convert the values
+ * (`services/sdk-edge/src/context`). `body-schemas.test.ts` there compares the parsers with these schemas, so that
+ * neither can change alone.
  */
 const Scalar = z.union([z.string(), z.number(), z.boolean()]);
 
@@ -19,7 +19,7 @@ const userId = z
 
 const ids = {
   id: userId,
-  user_id: userId.describe("The same as `id`, which wins where both are given"),
+  user_id: userId.describe("The same as `id`. If both are set, `id` wins"),
 };
 
 export const UserAttributes = z.object(ids).catchall(AttributeValue);
@@ -36,7 +36,7 @@ export const UserContext = z
       .union([ContextUser, AttributeValue])
       .optional()
       .describe(
-        "The user as an object. Its `id` wins over its `attributes`, these win over its other members, and these over the members beside `user`. Anything other than an object is an attribute named `user`",
+        "The user as an object. Its `id` overrides its `attributes`, these override its other members, and these override the members beside `user`. A value other than an object is an attribute named `user`",
       ),
   })
   .catchall(AttributeValue)
@@ -46,13 +46,13 @@ export const UserContext = z
 const ofrepId = z
   .union([z.string(), z.number(), z.null(), z.looseObject({})])
   .optional()
-  .describe("The user's id, in the absence of a `targetingKey`");
+  .describe("The user's id if there is no `targetingKey`");
 
 const contextWithTargetingKey = z.looseObject({
   targetingKey: z
     .union([z.string().min(1), z.number()])
     .describe(
-      "The user's id: the attribute `id` of rules. `id` and `user_id` beside it are ignored",
+      "The user's id, which is the attribute `id` in rules. `id` and `user_id` beside it are ignored",
     ),
 });
 

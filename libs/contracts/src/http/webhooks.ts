@@ -3,7 +3,7 @@ import { EventName, FlagEvent, StateInEvent } from "../events.ts";
 import { Id, IdParam, InstantOut, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
-/** Webhooks: customers' systems are told when flags change, and can see what they were told. */
+/** Webhooks, which deliver events about flags to a customer's URL, and their deliveries. */
 const maxUrlLength = 2_048;
 const maxOverlapSeconds = 7 * 24 * 60 * 60;
 
@@ -17,8 +17,8 @@ const Events = z
   .array(EventName)
   .min(1)
   .meta({ uniqueItems: true })
-  .describe("The kinds of events to be told of, each once");
-/** As many characters as the bytes that are allowed; the dispatcher counts the bytes. */
+  .describe("The events to deliver, each at most once in the list");
+/** In characters. The dispatcher also limits the number of bytes to this value. */
 const maxSecretLength = 256;
 const Secret = z
   .string()
@@ -26,7 +26,7 @@ const Secret = z
   .max(maxSecretLength)
   .regex(/^\P{Cs}*$/u)
   .describe(
-    "must be 1 to 256 bytes of UTF-8, with which deliveries are signed. It never comes back in an answer",
+    "must be 1 to 256 bytes of UTF-8. Deliveries are signed with it, and no response contains it",
   );
 
 export const Webhook = z.strictObject({
@@ -56,14 +56,14 @@ export const UpdateWebhook = z
     name: Name.optional(),
     url: Url.optional(),
     events: Events.optional(),
-    secret: Secret.nullable().optional().describe("Another secret, or null for none"),
+    secret: Secret.nullable().optional().describe("A new secret, or null for none"),
     secret_overlap_seconds: z
       .int()
       .min(0)
       .max(maxOverlapSeconds)
       .optional()
       .describe(
-        "How long the Standard Webhooks signatures are made with the secret before as well; only together with another `secret`",
+        "Time in seconds for which deliveries also have a Standard Webhooks signature with the previous secret. Allowed only with a new `secret`",
       ),
     enabled: z.boolean().optional(),
   })
@@ -73,7 +73,7 @@ export const UpdateWebhook = z
       properties: {
         secret_overlap_seconds: {
           not: {},
-          description: "must come together with another /secret, which it overlaps",
+          description: "must come with a new /secret",
         },
       },
     },
@@ -82,7 +82,7 @@ export type UpdateWebhook = z.infer<typeof UpdateWebhook>;
 
 export const WebhookTestResult = z.strictObject({
   success: z.boolean(),
-  status_code: z.int().describe("What the target answered; 0 when there was no answer"),
+  status_code: z.int().describe("The status of the response; 0 without a response"),
   response_time_ms: z.int(),
 });
 export type WebhookTestResult = z.infer<typeof WebhookTestResult>;
@@ -114,17 +114,17 @@ export type Delivery = z.infer<typeof Delivery>;
 
 export const DeliveryAttempt = z.strictObject({
   attempted_at: InstantOut,
-  status_code: z.int().nullable().describe("Null when there was no answer"),
+  status_code: z.int().nullable().describe("Null without a response"),
   duration_ms: z.int(),
   error: z.string().nullable(),
-  response_body: z.string().nullable().describe("The first 2 KiB of the answer"),
+  response_body: z.string().nullable().describe("The first 2 KiB of the response"),
 });
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 
 /** The body of a delivery. Later releases may add members, which receivers ignore. */
 export const WebhookPayload = z.object({
   event: EventName,
-  timestamp: InstantOut.describe("Strictly increasing per flag, by which receivers de-duplicate"),
+  timestamp: InstantOut.describe("Strictly increasing per flag; receivers can deduplicate by it"),
   flag: z.object({ id: Id, key: z.string(), name: z.string(), enabled: z.boolean() }),
   environment: z.object({ id: Id, name: z.string() }),
   triggered_by: z.object({ id: Id, email: z.string() }),
@@ -138,7 +138,7 @@ export type WebhookPayload = z.infer<typeof WebhookPayload>;
 export const DeliveryWithAttempts = z.strictObject({
   ...deliveryFields,
   payload: WebhookPayload,
-  attempts: z.array(DeliveryAttempt).describe("In the order in which they were made"),
+  attempts: z.array(DeliveryAttempt).describe("In chronological order"),
 });
 export type DeliveryWithAttempts = z.infer<typeof DeliveryWithAttempts>;
 
@@ -160,9 +160,9 @@ export const createWebhook = defineRoute({
   method: "POST",
   path: webhooks,
   params: ProjectParams,
-  summary: "Have a URL told of events",
+  summary: "Create a webhook",
   description:
-    "A webhook hears of all environments of the project; so a key made with `environment_only` cannot use it. A project can have 100 webhooks; more are refused with 429.",
+    "A webhook receives events of all environments of the project, so `environment_only` keys cannot use webhooks. A project can have 100 webhooks; more are rejected with 429.",
   body: CreateWebhook,
   example: {
     name: "Deployments channel",
@@ -184,7 +184,7 @@ export const listWebhooks = defineRoute({
   summary: "List the webhooks of the project",
   success: {
     status: 200,
-    description: "Its webhooks",
+    description: "The webhooks of the project",
     body: z.strictObject({ webhooks: z.array(Webhook) }),
   },
 });
@@ -206,12 +206,12 @@ export const updateWebhook = defineRoute({
   alsoMethod: "PUT",
   path: webhook,
   params: WebhookParams,
-  summary: "Change a webhook, switch it off or on, or give it another secret",
+  summary: "Change a webhook, disable or enable it, or replace its secret",
   description:
-    "Switching it off cancels what has not been delivered. With another `secret` and `secret_overlap_seconds` the Standard Webhooks signatures are made with both for that time. Without an overlap the one before ends at once. A request whose answer was lost can be repeated.",
+    "Disabling a webhook cancels its pending deliveries. With a new `secret` and `secret_overlap_seconds`, deliveries have Standard Webhooks signatures with both secrets for that time. Without an overlap, the previous secret ends immediately. A request whose response was lost can be repeated.",
   body: UpdateWebhook,
   example: { enabled: false },
-  success: { status: 200, description: "The webhook as it is now", body: Webhook },
+  success: { status: 200, description: "The webhook after the change", body: Webhook },
   errors: ["CONFLICT_001"],
 });
 
@@ -222,8 +222,8 @@ export const deleteWebhook = defineRoute({
   path: webhook,
   params: WebhookParams,
   summary: "Delete a webhook",
-  description: "What has not been delivered is cancelled.",
-  success: { status: 204, description: "The webhook is gone" },
+  description: "Pending deliveries are cancelled.",
+  success: { status: 204, description: "The webhook no longer exists" },
 });
 
 export const testWebhook = defineRoute({
@@ -232,10 +232,10 @@ export const testWebhook = defineRoute({
   method: "POST",
   path: `${webhook}/test`,
   params: WebhookParams,
-  summary: "Send a test payload to a webhook's URL now",
+  summary: "Send a test payload to the URL of a webhook",
   description:
-    "Answered with what happened, also when the target failed. It counts as no delivery and is not repeated. The target has 30 seconds. An organization can run 5 tests at once; more are refused with 429.",
-  success: { status: 200, description: "What the target answered", body: WebhookTestResult },
+    "The response contains the result, also if the target failed. A test is not a delivery and is not retried. The target must respond within 30 seconds. An organization can run 5 tests at the same time; more are rejected with 429.",
+  success: { status: 200, description: "The response of the target", body: WebhookTestResult },
 });
 
 export const listDeliveries = defineRoute({
@@ -244,7 +244,7 @@ export const listDeliveries = defineRoute({
   method: "GET",
   path: deliveries,
   params: WebhookParams,
-  summary: "List the deliveries of a webhook, the newest first",
+  summary: "List the deliveries of a webhook, newest first",
   query: z.strictObject({
     status: DeliveryStatus.optional(),
     limit: z.int().min(1).max(1000).optional(),
@@ -252,7 +252,7 @@ export const listDeliveries = defineRoute({
   }),
   success: {
     status: 200,
-    description: "A page of deliveries, 100 of them unless `limit` says otherwise",
+    description: "A page of deliveries: 100 without `limit`",
     body: z.strictObject({ deliveries: z.array(Delivery), next_cursor: z.string().nullable() }),
   },
 });
@@ -273,12 +273,12 @@ export const redeliver = defineRoute({
   method: "POST",
   path: `${deliveries}/:deliveryId/redeliver`,
   params: DeliveryParams,
-  summary: "Make one more attempt now, of the same payload with the same ids",
+  summary: "Make one more attempt now, with the same payload and ids",
   description:
-    "What has ended gets one attempt, without retries, also when the webhook is switched off. What waits for its next attempt gets it now, as the retry that it is: the others keep their delays, and a delivery that is asked for again and again has none left in the end. An attempt that is just being made is the one asked for.",
+    "A delivery that has ended gets one attempt without retries, even if the webhook is disabled. A delivery that waits for a retry makes this retry now. The delays of its later retries do not change, so repeated requests use up its retries. If an attempt is in progress, no other one is made.",
   success: {
     status: 202,
-    description: "The delivery, which is `pending`, or `delivering` already",
+    description: "The delivery, which is `pending` or already `delivering`",
     body: Delivery,
   },
 });

@@ -16,9 +16,9 @@ import {
  * The rights of each NATS user. Every configuration of a NATS server is generated from this table. A user may
  * publish and subscribe only to the subjects listed here.
  *
- * JetStream sends its replies with its own rights, to any subject that a request names. A user that may
- * send such a request can therefore have a message of the broker published on a foreign subject.
- * docs/security.md lists what that allows.
+ * JetStream sends its replies with its own rights, to any subject that a request names. A user that may send such a
+ * request can therefore make the broker publish on any subject, without a right to it. docs/security.md lists the
+ * consequences.
  */
 export const natsUsers = [
   "management",
@@ -27,14 +27,14 @@ export const natsUsers = [
   "webhook-dispatcher",
   "usage-metering",
   "setup",
-  /** For people with the `nats` command. No process uses it. */
+  /** For operators with the `nats` command. No process uses it. */
   "operator",
 ] as const;
 export type NatsUser = (typeof natsUsers)[number];
 
 export type NatsRights = { publish: readonly string[]; subscribe: readonly string[] };
 
-/** Replies arrive on subjects below this one. Only the service itself may subscribe to them. */
+/** Prefix of the reply subjects of a user. Only this user may subscribe to them. */
 export const inboxPrefixOf = (user: string) => `_INBOX.${user}`;
 
 type Queue = { subject: string; consumer: string };
@@ -43,13 +43,13 @@ const api = (operation: string, ...tokens: string[]) => ["$JS.API", operation, .
 
 const info = (stream: string) => api("STREAM.INFO", stream);
 
-/** Newer servers put the domain and the account before the stream. */
+/** Subjects of replies. Newer servers put the domain and the account before the stream. */
 const replies = (kind: "ACK" | "FC", ...tokens: string[]) => [
   ["$JS", kind, ...tokens, ">"].join("."),
   ["$JS", kind, "*.*", ...tokens, ">"].join("."),
 ];
 
-/** Reading with ephemeral consumers of random names; with a filter only these subjects. */
+/** Rights to read with ephemeral consumers of random names; with a filter, only those subjects. */
 const reads = (stream: string, filter?: string) => [
   info(stream),
   api("CONSUMER.CREATE", stream, "*", ...(filter === undefined ? [] : [filter])),
@@ -67,8 +67,8 @@ const readsSnapshot = (filter?: string) => [
 ];
 
 /**
- * Processing with one durable consumer, which moves what it cannot process to the stream SET_ASIDE. Without a
- * filter the consumer reads all subjects of the stream.
+ * Rights to process messages with one durable consumer, and to dead-letter those that cannot be processed. Without a
+ * filter, the consumer reads all subjects of the stream.
  */
 const consumes = (
   stream: string,
@@ -88,7 +88,7 @@ const consumes = (
 const consumesQueue = (stream: string, { subject, consumer }: Queue) =>
   consumes(stream, consumer, [subject], [subject]);
 
-/** Publishing to a queue, with the number of messages that wait. */
+/** Rights to publish to a queue and to read the number of its waiting messages. */
 const sendsAndCounts = (stream: string, { subject, consumer }: Queue) => [
   subject,
   info(stream),
@@ -184,7 +184,7 @@ const subscribes: Partial<Record<NatsUser, readonly string[]>> = {
   operator: [">"],
 };
 
-/** Returns the subjects of a user. The broker denies all others. */
+/** Returns the subjects that a user may use. The broker denies all others. */
 export function natsRightsOf(user: NatsUser): NatsRights {
   return {
     publish: [...new Set(publishes[user])].toSorted(),

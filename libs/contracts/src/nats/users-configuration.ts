@@ -1,8 +1,8 @@
 import { type NatsUser, natsRightsOf, natsUsers } from "./rights.ts";
 
 /**
- * Returns the users as a part of a NATS server's configuration. A password is a value of that language: a text
- * in quotation marks, or the name of an environment variable after a dollar sign.
+ * Returns the users as a part of a NATS server configuration. A password is a value in its syntax: a quoted string, or
+ * a dollar sign and the name of an environment variable.
  */
 export function natsUsersConfiguration(options: {
   passwordOf: (user: NatsUser) => string;

@@ -10,10 +10,10 @@ import { connectPostgres, type Sql } from "../src/connect.ts";
 import { isOutage } from "../src/failures.ts";
 import type { Statements } from "../src/statements.ts";
 
-/** Which failures discard a connection. */
+/** Failures after which a connection is reused or discarded. */
 let database: TestDatabase;
 let admin: ReturnType<typeof connectAsSuperuser>;
-/** One connection, so that the next statement uses it if it was kept. */
+/** A pool with one connection, so that the next statement uses it if it is reused. */
 let sql: Sql;
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -39,13 +39,13 @@ describe("given a statement that the server ended after a time-out", () => {
   });
   afterAll(() => sql.unprepared("set statement_timeout = '15s'"));
 
-  it("keeps the connection", async () => {
+  it("reuses the connection", async () => {
     const before = await backend();
     await expect(sql`select pg_sleep(60)`).rejects.toMatchObject({ code: "57014" });
     expect(await backend()).toBe(before);
   });
 
-  it("keeps the connection of a transaction, which is rolled back", async () => {
+  it("rolls back a transaction and reuses its connection", async () => {
     const before = await backend();
     await expect(sql.begin((tx) => tx`select pg_sleep(60)`)).rejects.toMatchObject({
       code: "57014",
@@ -59,7 +59,7 @@ describe("given a transaction that the server ended because of a deadlock", () =
   const lock = (tx: Statements, name: string) =>
     tx`select from leases where name = ${name} for update`;
 
-  it("keeps the connection", async () => {
+  it("reuses the connection", async () => {
     const before = await backend();
     for (const name of ["first", "second"])
       await sql`insert into leases (name, holder, expires_at)
@@ -68,7 +68,7 @@ describe("given a transaction that the server ended because of a deadlock", () =
     const deadlocked = sql.begin(async (tx) => {
       await lock(tx, "first");
       other = admin.begin(async (held) => {
-        // Only the product's own transaction detects the deadlock.
+        // With this setting, only the transaction under test detects the deadlock.
         await held`set local deadlock_timeout = '1h'`;
         await held`select from leases where name = 'second' for update`;
         await held`select from leases where name = 'first' for update`;
@@ -87,7 +87,7 @@ describe("given a transaction that the server ended because of a deadlock", () =
   });
 });
 
-describe("given a prepared statement whose result has other columns since a migration", () => {
+describe("given a prepared statement whose result columns a migration has changed", () => {
   beforeAll(async () => {
     await admin`create table things (first integer)`;
     await admin`grant select on things to public`;
@@ -98,7 +98,7 @@ describe("given a prepared statement whose result has other columns since a migr
     ["alone", "second", () => sql`select * from things`],
     ["in a transaction", "third", () => sql.begin((tx) => tx`select * from things`)],
   ])(
-    "fails as during an outage %s, and is prepared again on the next connection",
+    "fails with an outage %s, and is prepared again on the next connection",
     async (_where, column, read) => {
       const before = Object.keys((await read())[0] ?? {});
       await admin.unsafe(`alter table things add column ${column} integer`);
@@ -114,7 +114,7 @@ describe("given a prepared statement whose result has other columns since a migr
 });
 
 describe("given statements that wait for a connection when the pool is closed", () => {
-  it("rejects them as during an outage, and completes what runs", async () => {
+  it("rejects them with an outage, and completes running statements", async () => {
     const closing = connectPostgres({
       url: database.runtimeUrls.management,
       name: "closing",

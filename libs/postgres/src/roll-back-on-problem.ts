@@ -2,7 +2,7 @@ import { isProblem, type Problem } from "@halyard/service";
 import type { Sql } from "./connect.ts";
 import type { Transaction } from "./transaction.ts";
 
-/** Runs the work in a transaction. A refusal rolls it back, so that nothing is stored of a rejected request. */
+/** Runs the work in a transaction. A problem rolls it back, so that a rejected request stores nothing. */
 export async function rollBackOnProblem<T extends object>(
   sql: Sql,
   work: (tx: Transaction) => Promise<T | Problem>,
@@ -19,7 +19,7 @@ export async function rollBackOnProblem<T extends object>(
   }
 }
 
-/** Carries a refusal out of the transaction. */
+/** Passes a problem out of the transaction. */
 class RolledBack extends Error {
   override name = "RolledBack";
   readonly problem: Problem;
