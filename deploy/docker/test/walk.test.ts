@@ -23,7 +23,7 @@ const firstSteps = ["First organization and keys", "First flag"]
   .flatMap(shellBlocks)
   .map(({ commands }) => commands);
 const [upgrade] = shellBlocks("Upgrades").map(({ commands }) => commands);
-const [backUp, restore, verify] = shellBlocks("Backup and restore").map(({ commands }) => commands);
+const [backUp, restore, resume, verify] = shellBlocks("Backup and restore").map(({ commands }) => commands);
 
 withEngine("given a Docker engine and a fresh clone", () => {
   const directory = mkdtempSync(join(tmpdir(), "halyard-walk-"));
@@ -193,6 +193,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
         expect(await createFlag(`newer-${lose.length}`)).toBe(true);
         run(lose);
         run(restore);
+        run(resume);
         // An edge that keeps running serves the newer flag until management has rebuilt the snapshot.
         await eventually(() => isDeepStrictEqual(flagsOfEdges(), before));
         expect(run(verify)).toContain("The history is intact");

@@ -21,7 +21,9 @@ describe("the overlay in the README", () => {
   beforeAll(() => {
     const readme = readFileSync(join(folder, "README.md"), "utf8");
     const [, example = ""] = /```yaml\n(apiVersion: kustomize[^`]*)```/.exec(readme) ?? [];
-    writeFileSync(join(directory, "kustomization.yaml"), example);
+    // The example has the optional component in comments.
+    const withComponent = example.replace(/^# (components:|  - )/gm, "$1");
+    writeFileSync(join(directory, "kustomization.yaml"), withComponent);
     symlinkSync(join(folder, "../.."), join(directory, "halyard"));
     objects = build(directory);
   });
