@@ -23,7 +23,9 @@ const firstSteps = ["First organization and keys", "First flag"]
   .flatMap(shellBlocks)
   .map(({ commands }) => commands);
 const [upgrade] = shellBlocks("Upgrades").map(({ commands }) => commands);
-const [backUp, restore, resume, verify] = shellBlocks("Backup and restore").map(({ commands }) => commands);
+const [backUp, restore, resume, verify] = shellBlocks("Backup and restore").map(
+  ({ commands }) => commands,
+);
 
 withEngine("given a Docker engine and a fresh clone", () => {
   const directory = mkdtempSync(join(tmpdir(), "halyard-walk-"));

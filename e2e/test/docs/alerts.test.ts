@@ -17,8 +17,12 @@ const metrics = new Set(
   [...read("docs/metrics.md").matchAll(/^\| `(halyard_\w+)`/gm)].map(([, name]) => name),
 );
 const runbooks = read("docs/runbooks.md");
-const anchors = [...runbooks.matchAll(/^## (.*)$/gm)].map(([, heading = ""]) =>
-  `docs/runbooks.md#${heading.toLowerCase().replace(/[^\w\s-]/g, "").replaceAll(" ", "-")}`,
+const anchors = [...runbooks.matchAll(/^## (.*)$/gm)].map(
+  ([, heading = ""]) =>
+    `docs/runbooks.md#${heading
+      .toLowerCase()
+      .replace(/[^\w\s-]/g, "")
+      .replaceAll(" ", "-")}`,
 );
 
 describe("given deploy/prometheus/alerts.yml", () => {

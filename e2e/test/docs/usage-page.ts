@@ -51,9 +51,9 @@ export function describeUsage(given: () => PageSystem): void {
   });
 
   it("docs/runbooks.md has a command that changes the plan of an organization", async () => {
-    const [command = ""] = blocksOf(
-      sectionOf(pageOf("docs/runbooks.md"), "Routine tasks"),
-    ).flatMap(({ text }) => (text.startsWith("curl ") ? [text] : []));
+    const [command = ""] = blocksOf(sectionOf(pageOf("docs/runbooks.md"), "Routine tasks")).flatMap(
+      ({ text }) => (text.startsWith("curl ") ? [text] : []),
+    );
     const shell = openShell();
     await shell.run(`OPERATOR_TOKEN='${operatorToken}' BASE_URL='${given().gatewayUrl}'`);
     const answer = await shell.run(command.replace("<id>", tenant.organizationId));

@@ -22,7 +22,7 @@ describe("the overlay in the README", () => {
     const readme = readFileSync(join(folder, "README.md"), "utf8");
     const [, example = ""] = /```yaml\n(apiVersion: kustomize[^`]*)```/.exec(readme) ?? [];
     // The example has the optional component in comments.
-    const withComponent = example.replace(/^# (components:|  - )/gm, "$1");
+    const withComponent = example.replace(/^# (components:| {2}- )/gm, "$1");
     writeFileSync(join(directory, "kustomization.yaml"), withComponent);
     symlinkSync(join(folder, "../.."), join(directory, "halyard"));
     objects = build(directory);
