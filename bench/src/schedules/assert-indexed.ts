@@ -4,7 +4,9 @@ import type { Plan } from "./product-statements.ts";
 export function assertIndexed({ purpose, text, genericText, indexes }: Plan): void {
   for (const plan of [text, genericText ?? text]) {
     if (wholeTable.test(plan)) throw new Error(`${purpose} reads a whole table:\n${plan}`);
-    if (!indexes.some((index) => plan.includes(` using ${index} on `)))
+    const reads = (index: string) =>
+      plan.includes(` using ${index} on `) || plan.includes(`Bitmap Index Scan on ${index}\n`);
+    if (!indexes.some(reads))
       throw new Error(`${purpose} does not read ${indexes.join(" or ")}:\n${plan}`);
   }
 }
