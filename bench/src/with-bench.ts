@@ -2,7 +2,7 @@ import type { Bench } from "./benchmark.ts";
 import { keepToCore } from "./processes/cores.ts";
 
 /**
- * Runs a benchmark and stops everything that it started, also after an error. If this process is killed, its
+ * Runs a benchmark and stops everything that it started, even after an error. If this process is killed, its
  * children exit because their channels close, and the reaper stops the servers.
  */
 export async function withBench<T>(

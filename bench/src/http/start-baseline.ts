@@ -7,7 +7,7 @@ import type { RequestPlan } from "./load.ts";
 
 export type Baseline = { url: string; child: Child };
 
-/** Headers that Node adds, also on the bare server. */
+/** Headers that Node adds, even on the bare server. */
 const nodesOwn = ["date", "connection", "keep-alive"];
 
 /** Starts a bare server that returns the edge's response, and verifies it. */

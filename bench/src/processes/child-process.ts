@@ -6,7 +6,7 @@ import { cacheDir } from "../project-root.ts";
 
 /**
  * A process that a benchmark starts: a service, a baseline or a load generator. It sends a greeting over a
- * channel, then responds to one request at a time. The process exits when the channel closes, also if the
+ * channel, then responds to one request at a time. The process exits when the channel closes, even if the
  * benchmark is killed.
  */
 export type Child = {

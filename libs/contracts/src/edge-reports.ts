@@ -2,8 +2,9 @@ import { z } from "zod";
 import { compileCheck } from "./json-schema.ts";
 
 /**
- * A position in the snapshot: the epoch of a full write, and the sequence of a message in its stream.
- * Revisions are comparable only within one epoch, because every full write starts a new stream.
+ * A position in the snapshot: the epoch of a full write, and the sequence of a message in the stream of the bucket. The
+ * name `revision` of the sequence is part of the protocol. Revisions are comparable only within one epoch: a full write
+ * may replace newer values by those of an older database.
  */
 export const SnapshotRevision = z.object({ epoch: z.uuid(), revision: z.int().min(0) });
 export type SnapshotRevision = z.infer<typeof SnapshotRevision>;

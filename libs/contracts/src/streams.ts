@@ -32,8 +32,8 @@ export const scheduleStream = {
 } as const;
 
 /**
- * Usage from the edges to usage-metering, and times of last use from there to management. A work queue with one
- * consumer for each subject.
+ * Usage from the edges to usage-metering, and times of last use from all other services to management. A work queue
+ * with one consumer for each subject.
  */
 export const usageStream = {
   name: "USAGE",

@@ -15,7 +15,7 @@ export type BodyReading = { body: unknown } | Problem;
 
 /**
  * Reads a JSON body for a route of an edge. The framework's parser would cost a tenth of the response to a POST
- * (`npm run bench -- targeting`). This one accepts and rejects the same bodies, also for GET.
+ * (`npm run bench -- targeting`). This one accepts and rejects the same bodies, including those of GET.
  *
  * It calls `done` once, or never if the client aborts the request. Node discards unread bytes after the response is
  * sent.

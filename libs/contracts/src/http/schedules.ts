@@ -119,7 +119,7 @@ export const clearSchedule = defineRoute({
   params: Params,
   summary: "Cancel the pending schedule of a flag in an environment",
   description:
-    "Succeeds also if no schedule is pending. After the response, no change of the schedule takes effect. The request waits up to 5 seconds for a change that is being applied.",
+    "Succeeds even if no schedule is pending. After the response, no change of the schedule takes effect. The request waits up to 5 seconds for a change that is being applied.",
   success: { status: 204, description: "Nothing is scheduled" },
   errors: ["SERVER_002"],
 });

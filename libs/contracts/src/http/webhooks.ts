@@ -234,7 +234,7 @@ export const testWebhook = defineRoute({
   params: WebhookParams,
   summary: "Send a test payload to the URL of a webhook",
   description:
-    "The response contains the result, also if the target failed. A test is not a delivery and is not retried. The target must respond within 30 seconds. An organization can run 5 tests at the same time; more are rejected with 429.",
+    "The response contains the result, even if the target failed. A test is not a delivery and is not retried. The target must respond within 30 seconds. An organization can run 5 tests at the same time; more are rejected with 429.",
   success: { status: 200, description: "The response of the target", body: WebhookTestResult },
 });
 

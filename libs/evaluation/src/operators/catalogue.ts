@@ -1,7 +1,7 @@
 /**
  * The operators. To add one, describe it here, in the category of its values, and implement it in the file of that
- * category (`compileComparison` selects it). Then add cases to `conformance`. Add the name to `notYetWritten` in
- * `libs/contracts` as long as a supported release cannot read it.
+ * category (`compileComparison` selects it). Then add cases to `conformance`. Keep the name in `notYetWritten` of
+ * `libs/contracts` until all releases in `libs/contracts/released` read it.
  */
 const catalogue = {
   equals: {
