@@ -44,9 +44,9 @@ export const batch = 200;
 const pageSize = 101;
 /** Batch size of the scan at the start. */
 const walkPageSize = 1_000;
-const zeroId = "00000000-0000-0000-0000-000000000000";
+const nilId = "00000000-0000-0000-0000-000000000000";
 /** Sorts before all other ids. */
-const firstFlag = { flagId: zeroId, environmentId: zeroId };
+const firstFlag = { flagId: nilId, environmentId: nilId };
 
 export function openProductStatements(bench: Bench, adminUrl: string): ProductStatements {
   const sql = connectToSchema(adminUrl, "scheduler");
@@ -183,7 +183,7 @@ const statements: readonly Statement[] = [
         projectId,
         status: undefined,
         flagId: undefined,
-        environmentId: zeroId,
+        environmentId: nilId,
         beforeId: undefined,
         limit: pageSize,
       }),

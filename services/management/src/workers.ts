@@ -84,7 +84,7 @@ export function startWorkers(options: WorkerOptions): Workers {
   const connecting = connectNats({ ...options, name: "management", onProblem });
   const working = onceConnected(connecting, async (connection) => {
     workers = await startConnectedWorkers({ ...options, ...composed, wakeRelay, connection });
-    return workers.releases;
+    return workers.stops;
   });
   return {
     wakeRelay,
@@ -107,7 +107,7 @@ type ConnectedWorkers = {
   dueChanges: Consumption;
   edges: FollowedEdges;
   /** Functions that stop the workers, called from the last to the first. */
-  releases: readonly (() => Promise<void>)[];
+  stops: readonly (() => Promise<void>)[];
 };
 
 async function startConnectedWorkers(
@@ -144,7 +144,7 @@ async function startConnectedWorkers(
     onPublished: ({ rowIds, revision }) => publications.confirm(rowIds, revision),
     signal: ending.signal,
   });
-  const releases = [
+  const stops = [
     async () => edges.stop(),
     async () => {
       ending.abort();
@@ -154,7 +154,7 @@ async function startConnectedWorkers(
     // These stop before the relay, which still publishes what they write.
     async () => void (await Promise.all([dueChanges, ...others].map((each) => each.stop()))),
   ];
-  return { relay, keys, dueChanges, edges, releases };
+  return { relay, keys, dueChanges, edges, stops };
 }
 
 function composeEffects(options: {

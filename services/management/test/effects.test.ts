@@ -21,7 +21,7 @@ beforeEach(() => {
   effects = createEffects({
     publications,
     edges: {
-      applied: (_, ended) =>
+      waitUntilApplied: (_, ended) =>
         Promise.race([
           applied,
           new Promise<void>((resolve) => ended.addEventListener("abort", () => resolve())),

@@ -138,7 +138,7 @@ describe("given a publisher whose batch is stored in part", () => {
   it("leaves no foreign entry in the snapshot although part of the batch was stored behind it", async () => {
     const { sql, broker } = rebuilds;
     await whileLeading(rebuilds, async () => {
-      const { epoch } = await rebuilds.synchronise();
+      const { epoch } = await rebuilds.synchronize();
       await insertRows(
         sql,
         [1, 2, 3].map(() => flagRow(randomUUID())),
@@ -146,7 +146,7 @@ describe("given a publisher whose batch is stored in part", () => {
       const subject = `${snapshotBucket.subjectPrefix}x.flag.y.z`;
       await publishBehind("snapshot", subject);
       expect(await findAhead()).toBeUndefined();
-      const next = await rebuilds.synchronise();
+      const next = await rebuilds.synchronize();
       expect(next.epoch).not.toBe(epoch);
       const entries = await read(broker, snapshotBucket.streamName);
       expect(entries.map((entry) => entry.subject)).not.toContain(subject);
@@ -157,7 +157,7 @@ describe("given a publisher whose batch is stored in part", () => {
   it("records only the messages before the first missing acknowledgement", async () => {
     const { sql, broker, lease } = rebuilds;
     await whileLeading(rebuilds, async () => {
-      const { lastSequence } = await rebuilds.synchronise();
+      const { lastSequence } = await rebuilds.synchronize();
       const ids = await insertRows(
         sql,
         [1, 2, 3].map(() => keyRow(randomUUID())),

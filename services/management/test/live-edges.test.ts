@@ -16,7 +16,7 @@ beforeEach(() => {
 async function waits(revision: number, of = epoch): Promise<boolean> {
   const ending = new AbortController();
   let isWaiting = true;
-  const applied = edges.applied({ epoch: of, revision }, ending.signal).then(() => {
+  const applied = edges.waitUntilApplied({ epoch: of, revision }, ending.signal).then(() => {
     isWaiting = ending.signal.aborted;
   });
   await new Promise(setImmediate);
@@ -72,7 +72,7 @@ describe("given two edges that report", () => {
   });
 
   it("ends a wait at the report that completes it", async () => {
-    const applied = edges.applied({ epoch, revision: 11 }, new AbortController().signal);
+    const applied = edges.waitUntilApplied({ epoch, revision: 11 }, new AbortController().signal);
     report(first, 11);
     report(second, 11);
     await applied;

@@ -12,7 +12,7 @@ import { appendMessages } from "../src/outbox/outbox-message.ts";
 import { createPublications, type Publications } from "../src/outbox/publications.ts";
 import type { Broker } from "../src/relay/broker.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
-import { synchroniseSnapshot } from "../src/relay/snapshot.ts";
+import { synchronizeSnapshot } from "../src/relay/snapshot.ts";
 
 type Given = {
   signer?: EntrySigner;
@@ -45,13 +45,13 @@ export async function openRebuilds() {
     natsUrl: nats.url,
     databaseUrl: url,
     lease,
-    /** Synchronises the snapshot with the outbox, as a leader does at the start of a term. */
-    async synchronise(given: Given = {}) {
+    /** Synchronizes the snapshot with the outbox, as a leader does at the start of a term. */
+    async synchronize(given: Given = {}) {
       await lease.acquire();
       const keepLease = setInterval(() => void lease.renew(), 500);
       const { sql: over = sql, lease: leading = lease, broker = direct } = given;
       try {
-        return await synchroniseSnapshot(over, leading, broker, {
+        return await synchronizeSnapshot(over, leading, broker, {
           plans: defaultPlans,
           signer: given.signer ?? testSigner,
           newEpoch: randomUUID,

@@ -5,7 +5,7 @@ import { testSigner } from "@halyard/testing";
 import { createPublications, type Publications } from "../src/outbox/publications.ts";
 import type { StreamName } from "../src/outbox/unsent-rows.ts";
 import type { Broker } from "../src/relay/broker.ts";
-import { synchroniseEvents } from "../src/relay/events.ts";
+import { synchronizeEvents } from "../src/relay/events.ts";
 import { createStreamPublisher } from "../src/relay/stream-publisher.ts";
 import type { Rebuilds } from "./rebuild-fixture.ts";
 
@@ -80,7 +80,7 @@ export async function whileLeading<T>(
   }
 }
 
-/** Synchronises a stream with the outbox and returns the stream's publisher. The test must hold the lease. */
+/** Synchronizes a stream with the outbox and returns the stream's publisher. The test must hold the lease. */
 export async function openPublisher(
   rebuilds: Rebuilds,
   stream: StreamName,
@@ -92,10 +92,10 @@ export async function openPublisher(
   const { sql, lease } = rebuilds;
   const shared = { stream, sql, lease, broker, publications, isLeading: lease.isHeld };
   if (stream === "events") {
-    const { lastSequence } = await synchroniseEvents(sql, lease, broker, publications);
+    const { lastSequence } = await synchronizeEvents(sql, lease, broker, publications);
     return createStreamPublisher({ ...shared, lastSequence });
   }
-  const { lastSequence, epoch } = await rebuilds.synchronise();
+  const { lastSequence, epoch } = await rebuilds.synchronize();
   return createStreamPublisher({ ...shared, lastSequence, epoch, signer: testSigner });
 }
 

@@ -31,7 +31,7 @@ afterAll(() => rebuilds?.close());
 /** Publishes one batch and fails before recording it, as a leader that crashes does. */
 async function publishUnrecorded(): Promise<void> {
   const { sql, broker, lease } = rebuilds;
-  const { lastSequence, epoch } = await rebuilds.synchronise();
+  const { lastSequence, epoch } = await rebuilds.synchronize();
   const dying: Lease = {
     ...lease,
     recordAsLeader: () => Promise.reject(new Error("the leader died")),
@@ -67,7 +67,7 @@ describe("given a leader that crashed after it published the newest of two value
     const organizationId = randomUUID();
     const [older, newest] = [1, 2].map((version) => keyRow(organizationId, "revoked", version));
     await whileLeading(rebuilds, async () => {
-      await rebuilds.synchronise();
+      await rebuilds.synchronize();
       await insertRows(sql, [
         older as ReturnType<typeof keyRow>,
         ...rowsOf(batchRows - 2, organizationId),
@@ -86,7 +86,7 @@ describe("given a leader that crashed after it published the newest of two value
     const flagId = randomUUID();
     const value = (version: number) => flagRow(organizationId, { flagId, version });
     await whileLeading(rebuilds, async () => {
-      await rebuilds.synchronise();
+      await rebuilds.synchronize();
       await insertRows(sql, [value(1), value(2)]);
       await publishUnrecorded();
       await insertRows(sql, [value(3)]);

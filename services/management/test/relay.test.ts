@@ -10,7 +10,7 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { createPublications } from "../src/outbox/publications.ts";
 import type { Broker } from "../src/relay/broker.ts";
-import { synchroniseEvents } from "../src/relay/events.ts";
+import { synchronizeEvents } from "../src/relay/events.ts";
 import { createLease, type Lease } from "../src/relay/lease.ts";
 import { createStreamPublisher } from "../src/relay/stream-publisher.ts";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
@@ -211,7 +211,7 @@ describe("given a log that lacks acknowledged events", () => {
       await tx`
         update relay_streams set last_sequence = ${lost.sequence} where stream = 'events'`;
     });
-    await synchroniseEvents(management.sql, await heldLease(), broker, createPublications());
+    await synchronizeEvents(management.sql, await heldLease(), broker, createPublications());
     await eventually(async () => (await logged()).length === before.length + 1);
     expect((await logged()).map(({ id }) => id)).toEqual([...before.map(({ id }) => id), lost.id]);
     await expectLogToBeWhole();
@@ -243,7 +243,7 @@ describe("given a log that is ahead of the recorded position", () => {
     const before = await logged();
     const lease = leaseNamed("ahead");
     const { lastSequence } = await whileLeading({ lease }, () =>
-      synchroniseEvents(management.sql, lease, broker, createPublications()),
+      synchronizeEvents(management.sql, lease, broker, createPublications()),
     );
     expect(lastSequence).toBe(before.at(-1)?.sequence);
     await createFlag();
@@ -265,7 +265,7 @@ describe("given events whose acknowledgements were lost", () => {
         update outbox set sent_at = null, stream_sequence = null
         where stream = 'events' and stream_sequence = ${last?.sequence ?? 0}`;
     });
-    await synchroniseEvents(management.sql, await heldLease(), broker, createPublications());
+    await synchronizeEvents(management.sql, await heldLease(), broker, createPublications());
     expect(await logged()).toEqual(before);
     await expectLogToBeWhole();
   });

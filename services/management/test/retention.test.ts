@@ -85,7 +85,7 @@ async function committed<T extends object>(
   const clock = { now: () => now, newId };
   const done = await runtime.begin(async (tx) =>
     work({
-      ...{ tx, publish: () => undefined, finish: () => undefined, ...clock },
+      ...{ tx, publish: () => undefined, doNotAwait: () => undefined, ...clock },
       context: () => readContext(tx, { author, cause: "manual" }, clock),
     }),
   );

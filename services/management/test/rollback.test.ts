@@ -156,7 +156,7 @@ describe("rolling back", () => {
       const author = { userId: project.userId, apiKeyId: null };
       const changed = await changeFlag(
         {
-          ...{ tx, publish: () => undefined, finish: () => undefined, ...clock },
+          ...{ tx, publish: () => undefined, doNotAwait: () => undefined, ...clock },
           context: () => readContext(tx, { author, cause: "scheduled" }, clock),
         },
         { scope: { ...project, flagId: flag.id } },

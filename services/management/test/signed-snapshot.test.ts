@@ -35,7 +35,7 @@ afterAll(async () => rebuilds.close());
 
 describe("given a leader with a private key", () => {
   it("signs every key of a rebuild, and names the signer", async () => {
-    const { epoch } = await rebuilds.synchronise();
+    const { epoch } = await rebuilds.synchronize();
     expect(await readComplete(rebuilds.broker.manager)).toMatchObject({
       epoch,
       signed_by: testSigner.id,
@@ -44,9 +44,9 @@ describe("given a leader with a private key", () => {
   });
 
   it("signs the keys of the outbox, and their deletions", async () => {
-    const synchronised = await rebuilds.synchronise();
+    const synchronized = await rebuilds.synchronize();
     const entry = await seedKey({ publish: true });
-    await publishRows(synchronised);
+    await publishRows(synchronized);
     await expectSignedBy(testSigner);
     await rebuilds.sql.begin(async (tx) => {
       const value = { deleted: true as const, version: 2, committed_at: entry.value.committed_at };
@@ -54,33 +54,33 @@ describe("given a leader with a private key", () => {
       await tx`update api_keys set revoked_at = now() where id = ${entry.value.key_id}`;
       await appendMessages(tx, [message], uuidv7);
     });
-    await publishRows(await rebuilds.synchronise());
+    await publishRows(await rebuilds.synchronize());
     await expectSignedBy(testSigner);
   });
 
   it("keeps the snapshot of a leader with the same key", async () => {
-    const { epoch } = await rebuilds.synchronise();
-    expect(await rebuilds.synchronise()).toMatchObject({ epoch });
+    const { epoch } = await rebuilds.synchronize();
+    expect(await rebuilds.synchronize()).toMatchObject({ epoch });
   });
 
   it("keeps the snapshot if a leader crashed before it recorded the signed entries it had published", async () => {
     const { broker, lease, sql } = rebuilds;
-    const { epoch, lastSequence } = await rebuilds.synchronise();
+    const { epoch, lastSequence } = await rebuilds.synchronize();
     const entry = await seedKey({ publish: true });
     await broker.client.publish(subjectOf(entry), await payloadOf(entry));
     await lease.acquire();
     expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
-    const next = await rebuilds.synchronise();
+    const next = await rebuilds.synchronize();
     expect(next).toMatchObject({ epoch, lastSequence: lastSequence + 1 });
     await publishRows(next);
   });
 
   it("rebuilds the snapshot of a leader with another key", async () => {
-    const before = await rebuilds.synchronise();
-    const { epoch } = await rebuilds.synchronise({ signer: nextSigner });
+    const before = await rebuilds.synchronize();
+    const { epoch } = await rebuilds.synchronize({ signer: nextSigner });
     expect(epoch).not.toBe(before.epoch);
     await expectSignedBy(nextSigner);
-    await rebuilds.synchronise();
+    await rebuilds.synchronize();
     await expectSignedBy(testSigner);
   });
 
@@ -90,7 +90,7 @@ describe("given a leader with a private key", () => {
     ["a response of NATS", () => '{"type":"io.nats.jetstream.api.v1.stream_info_response"}'],
   ])("rebuilds the snapshot if another client stored %s as `complete`", async (_what, forge) => {
     const { broker, lease, sql } = rebuilds;
-    const before = await rebuilds.synchronise();
+    const before = await rebuilds.synchronize();
     const subject = snapshotBucket.subjectPrefix + completeKey;
     const genuine = await broker.manager.direct.getMessage(snapshotBucket.streamName, {
       last_by_subj: subject,
@@ -99,7 +99,7 @@ describe("given a leader with a private key", () => {
     await broker.client.publish(subject, forged);
     await lease.acquire();
     await findUnexplained(sql, lease, broker, testSignatures());
-    const { epoch } = await rebuilds.synchronise();
+    const { epoch } = await rebuilds.synchronize();
     expect(forged).not.toContain(epoch);
     expect(epoch).not.toBe(before.epoch);
     await expectSignedBy(testSigner);
@@ -107,22 +107,22 @@ describe("given a leader with a private key", () => {
 
   it("rebuilds the snapshot if a leader of release 0.1.0 published without signatures", async () => {
     const { broker, sql } = rebuilds;
-    const { epoch } = await rebuilds.synchronise();
+    const { epoch } = await rebuilds.synchronize();
     const entry = await seedKey();
     await broker.client.publish(subjectOf(entry), JSON.stringify(entry.value));
     await sql`update relay_streams set last_sequence = last_sequence + 1 where stream = 'snapshot'`;
-    expect((await rebuilds.synchronise()).epoch).not.toBe(epoch);
+    expect((await rebuilds.synchronize()).epoch).not.toBe(epoch);
     await expectSignedBy(testSigner);
   });
 
   it("rebuilds the snapshot if such a leader crashed before it recorded its publications", async () => {
     const { broker, lease, sql } = rebuilds;
-    const { epoch } = await rebuilds.synchronise();
+    const { epoch } = await rebuilds.synchronize();
     const entry = await seedKey({ publish: true });
     await broker.client.publish(subjectOf(entry), JSON.stringify(entry.value));
     await lease.acquire();
     expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
-    expect((await rebuilds.synchronise()).epoch).not.toBe(epoch);
+    expect((await rebuilds.synchronize()).epoch).not.toBe(epoch);
     await expectSignedBy(testSigner);
   });
 });

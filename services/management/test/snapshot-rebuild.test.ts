@@ -42,7 +42,7 @@ const releases: (() => Promise<unknown>)[] = [];
 beforeAll(async () => {
   rebuilds = await openRebuilds();
   await seedFlags(rebuilds.sql, flagCount);
-  await rebuilds.synchronise();
+  await rebuilds.synchronize();
 });
 afterEach(async () => {
   for (const release of releases.splice(0).reverse()) await release();
@@ -143,7 +143,7 @@ describe("given a slow broker, with which a rebuild takes longer than the statem
     );
     await beginRebuild();
     const began = performance.now();
-    await rebuilds.synchronise({ sql, broker });
+    await rebuilds.synchronize({ sql, broker });
     expect(performance.now() - began).toBeGreaterThan(2 * statementTimeoutMs);
     await expectAgreement();
   });
@@ -160,7 +160,7 @@ describe("given readers and changes during a rebuild", () => {
     const removed = changed.slice(0, 10);
     let late: ReturnType<typeof follow> | undefined;
     await beginRebuild();
-    const { epoch } = await rebuilds.synchronise({
+    const { epoch } = await rebuilds.synchronize({
       lease: recording({
         async before(record) {
           for (const flagId of changed.splice(0, 3)) await toggle(rebuilds.sql, flagId);
@@ -199,7 +199,7 @@ describe("given readers and changes during a rebuild", () => {
     const revisions: SnapshotRevision[] = [];
     let versionBefore = 0;
     await beginRebuild();
-    const { epoch } = await rebuilds.synchronise({
+    const { epoch } = await rebuilds.synchronize({
       publications: {
         ...createPublications(),
         confirm: (_rowIds, revision) => void (revision && revisions.push(revision)),
@@ -237,7 +237,7 @@ describe("given changes that are committed during each publication", () => {
       return committing;
     });
     await beginRebuild();
-    await whileLeading(rebuilds, () => rebuilds.synchronise({ broker: busy }));
+    await whileLeading(rebuilds, () => rebuilds.synchronize({ broker: busy }));
     expect(changing).not.toEqual([]);
     await whileLeading(rebuilds, async () => (await openPublisher(rebuilds, "snapshot")).drain());
     await expectAgreement();
@@ -253,11 +253,11 @@ describe("given more unsent rows than are published between the pages", () => {
       Array.from({ length: 12_000 }, () => flagRow(organizationId)),
     );
     await beginRebuild();
-    await rebuilds.synchronise();
+    await rebuilds.synchronize();
     expect(await unsentCount(sql)).toBe(0);
     // Removes the entries, which are not in the tables.
     await beginRebuild();
-    await rebuilds.synchronise();
+    await rebuilds.synchronize();
   });
 });
 
@@ -267,7 +267,7 @@ describe("given entries without a row in the tables", () => {
     await rebuilds.sql`delete from flags where id = any(${lost}::uuid[])`;
     expect(Object.keys(await flagsInBucket(rebuilds.broker))).toEqual(expect.arrayContaining(lost));
     await beginRebuild();
-    await rebuilds.synchronise();
+    await rebuilds.synchronize();
     await expectAgreement();
   });
 });
@@ -283,7 +283,7 @@ describe("given a reader that is disconnected while a rebuild removes an entry",
     await sql`delete from flags where id = ${lost}`;
     await beginRebuild();
     let records = 0;
-    const dying = rebuilds.synchronise({
+    const dying = rebuilds.synchronize({
       lease: recording({
         async before(record) {
           records = record;
@@ -298,7 +298,7 @@ describe("given a reader that is disconnected while a rebuild removes an entry",
     const waits = eventually(() => reader.reasons.includes("the stream is not complete yet"));
     await Promise.race([reader.ready, waits]);
     expect(reader.reached()).toBeUndefined();
-    const { epoch } = await rebuilds.synchronise();
+    const { epoch } = await rebuilds.synchronize();
     await reader.ready;
     expect(reader.reached()?.epoch).toBe(epoch);
     expect(reader.flags()).toEqual(await flagsInTables(sql));
@@ -324,7 +324,7 @@ describe("given a leader that crashes during a rebuild", () => {
         const hook: Hook = (record) => {
           if (record === dieAt) throw new Error("the leader died");
         };
-        return rebuilds.synchronise({ lease: recording({ [moment]: hook }) });
+        return rebuilds.synchronize({ lease: recording({ [moment]: hook }) });
       };
       for (;;) {
         const outcome = await attempt().catch((error: Error) => error.message);
@@ -335,7 +335,7 @@ describe("given a leader that crashes during a rebuild", () => {
         if ((await readEpoch(broker.manager)) !== undefined) continue;
         // A rebuild without an existing `complete` entry has one record less.
         deathsWithoutEpoch += 1;
-        await rebuilds.synchronise();
+        await rebuilds.synchronize();
         await expectAgreement();
         await beginRebuild();
       }
@@ -355,7 +355,7 @@ describe("given a bucket that lost its end", () => {
     const reader = follow();
     await reader.ready;
     await sql`update relay_streams set last_sequence = last_sequence + 1 where stream = 'snapshot'`;
-    const { epoch } = await rebuilds.synchronise({
+    const { epoch } = await rebuilds.synchronize({
       lease: recording({
         async before(record) {
           if (record > 5) return;

@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/glo
 import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
-import { type Clock, readContext } from "../src/access/change-context.ts";
+import { readContext, type TimeAndIds } from "../src/access/change-context.ts";
 import * as changes from "../src/flags/flag-changes.ts";
 import { endHistory } from "../src/history/history-store.ts";
 import { describeBreak } from "../src/history/verification/chain.ts";
@@ -94,7 +94,7 @@ async function reportedBreaks(): Promise<string[]> {
   return reported;
 }
 
-const clock: Clock = { now: () => new Date(), newId: uuidv7 };
+const clock: TimeAndIds = { now: () => new Date(), newId: uuidv7 };
 
 async function committed<T extends object>(
   work: (write: changes.FlagWrite) => Promise<T | object>,
@@ -102,7 +102,7 @@ async function committed<T extends object>(
   const author = { userId: ids.userId, apiKeyId: null };
   const done = await runtime.begin(async (tx) =>
     work({
-      ...{ tx, publish: () => undefined, finish: () => undefined, ...clock },
+      ...{ tx, publish: () => undefined, doNotAwait: () => undefined, ...clock },
       context: () => readContext(tx, { author, cause: "manual" }, clock),
     }),
   );

@@ -11,15 +11,16 @@ export type ChangeContext = Attribution & {
 /** The actor of a change, and the API key that was used. The key is null for the operator and for scheduled changes. */
 export type Attribution = { actor: Actor; apiKeyId: string | null };
 
-/** The author of a change before the e-mail address of the user is read. */
+/** The requester of a change, by id. */
 export type Author = { userId: string; apiKeyId: string | null } | "operator";
 
-/** The author of a change as recorded: a user, the operator or a service. */
+/** The recorded actor of a change: a user, the operator or a service. */
 export type Actor = { id: string; email: string };
 
 export type Cause = "manual" | "scheduled" | "rollback";
 
-export type Clock = { now: () => Date; newId: () => string };
+/** Sources of the time and of new ids. */
+export type TimeAndIds = { now: () => Date; newId: () => string };
 
 /** Id of actors that are not users: the operator and services. */
 const nilId = "00000000-0000-0000-0000-000000000000";
@@ -32,7 +33,7 @@ export const serviceActor = (name: string): Actor => ({ id: nilId, email: name }
 export async function readContext(
   tx: Transaction,
   { author, cause }: { author: Author; cause: Cause },
-  { now, newId }: Clock,
+  { now, newId }: TimeAndIds,
 ): Promise<ChangeContext> {
   if (author === "operator")
     return { actor: operatorActor, apiKeyId: null, cause, now: now(), newId };

@@ -11,7 +11,7 @@ import {
 } from "@halyard/service";
 import type { z } from "zod";
 import type { Write, Writer } from "../outbox/write.ts";
-import { type Cause, type ChangeContext, type Clock, readContext } from "./change-context.ts";
+import { type Cause, type ChangeContext, readContext, type TimeAndIds } from "./change-context.ts";
 import {
   type Authenticate,
   authorOf,
@@ -22,7 +22,7 @@ import {
 
 /** A write that a request makes. */
 export type Change<Caller extends Principal = Principal> = Write &
-  Clock & {
+  TimeAndIds & {
     principal: Caller;
     /** Reads the actor of the change. Its time is the time of this call. The default cause is "manual". */
     context: (cause?: Cause) => Promise<ChangeContext>;
@@ -44,7 +44,7 @@ export type Routes = ReturnType<typeof createRoutes>;
  * with the same `Idempotency-Key` gets the stored response; `run` is then not called.
  */
 export function createRoutes(
-  options: Clock & {
+  options: TimeAndIds & {
     app: App;
     authenticationFor: (access: BearerAccess) => Authenticate;
     writer: Writer;

@@ -18,7 +18,7 @@ export type LiveEdges = {
    */
   interrupted(): void;
   /** Resolves when every live edge has applied the revision. `ended` ends the wait early. */
-  applied(revision: SnapshotRevision, ended: AbortSignal): Promise<void>;
+  waitUntilApplied(revision: SnapshotRevision, ended: AbortSignal): Promise<void>;
   /** Number of edges that writes wait for. */
   count(): number;
 };
@@ -93,7 +93,7 @@ export function createLiveEdges(): LiveEdges {
       for (const edge of edges.values()) edge.silentTicks = 0;
       ticks = 0;
     },
-    async applied(revision, ended) {
+    async waitUntilApplied(revision, ended) {
       if (ended.aborted || lowestApplied(revision.epoch) >= revision.revision) return;
       const { promise, resolve } = Promise.withResolvers<void>();
       const waiter = { revision, resolve };

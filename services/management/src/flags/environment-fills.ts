@@ -1,6 +1,6 @@
 import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
-import type { Clock } from "../access/change-context.ts";
+import type { TimeAndIds } from "../access/change-context.ts";
 import { type Batches, startBatches } from "../outbox/batches.ts";
 import { entryToPublish } from "../outbox/outbox-message.ts";
 import type { Write, Writer } from "../outbox/write.ts";
@@ -34,7 +34,7 @@ export const flagsAtOnce = 200;
 
 /** Writes the first batch, and records the position of the rest. Call it after the environment is inserted. */
 export async function startFill(
-  write: Write & Clock,
+  write: Write & TimeAndIds,
   fill: Omit<EnvironmentFill, "afterKey">,
 ): Promise<void> {
   const rest = await fillBatch(write, { ...fill, afterKey: "" });
@@ -43,7 +43,7 @@ export async function startFill(
 
 /** Writes the next batch of one environment. Returns undefined when all environments are complete. */
 export async function continueFills(
-  write: Write & Clock,
+  write: Write & TimeAndIds,
 ): Promise<{ environmentId: string; isComplete: boolean } | undefined> {
   const fill = await claimFill(write.tx);
   if (fill === undefined) return undefined;
@@ -55,7 +55,7 @@ export async function continueFills(
 
 /** Stores the missing states of a flag. */
 export async function fillFlag(
-  write: Write & Clock,
+  write: Write & TimeAndIds,
   scope: { projectId: string | null; flagId: string },
 ): Promise<void> {
   for (const fill of await fillsWithout(write.tx, scope))
@@ -64,7 +64,7 @@ export async function fillFlag(
 
 /** Writes the next batch. Returns the remaining fill, or undefined if the environment is complete. */
 async function fillBatch(
-  write: Write & Clock,
+  write: Write & TimeAndIds,
   fill: EnvironmentFill,
 ): Promise<EnvironmentFill | undefined> {
   const next = await nextFlags(write.tx, fill, flagsAtOnce);
@@ -79,7 +79,7 @@ async function fillBatch(
 }
 
 async function fillFlags(
-  { tx, publish, now, newId }: Write & Clock,
+  { tx, publish, now, newId }: Write & TimeAndIds,
   fill: EnvironmentFill,
   flagIds: readonly string[],
 ): Promise<void> {
@@ -117,7 +117,7 @@ export function decideInitialStates(
 
 /** Starts the work that continues the fills of all environments. */
 export function startFilling(
-  options: Clock & { sql: Sql; writer: Writer; logger: Logger },
+  options: TimeAndIds & { sql: Sql; writer: Writer; logger: Logger },
 ): Batches {
   const { now, newId } = options;
   return startBatches({

@@ -1,6 +1,6 @@
 import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
 import { createProblem, isProblem, type Problem } from "@halyard/service";
-import type { ChangeContext, Clock } from "../access/change-context.ts";
+import type { ChangeContext, TimeAndIds } from "../access/change-context.ts";
 import type { Change } from "../access/routes.ts";
 import type { Write } from "../outbox/write.ts";
 import { decideChange, decideCreate, decideDelete } from "./decide-flag.ts";
@@ -18,8 +18,11 @@ import {
 } from "./flag-store.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
 
-/** A write to flags, for a request or for a scheduled change. */
-export type FlagWrite = Write & Clock & Pick<Change, "context">;
+/**
+ * A write to flags, for a request or for a scheduled change. Each use case in this file decides and writes the decision
+ * in one transaction. Use cases that change a flag lock it first.
+ */
+export type FlagWrite = Write & TimeAndIds & Pick<Change, "context">;
 
 export type ChangeRequest = {
   scope: FlagScope;
@@ -29,7 +32,7 @@ export type ChangeRequest = {
 
 export type FlagAndState = { flag: Flag; state: FlagState };
 
-/** The use cases of flags. Each locks the flag, decides, and writes the decision in one transaction. */
+/** Creates a flag with its states in all environments of the project. */
 export async function createFlag(
   write: FlagWrite,
   scope: { organizationId: string; projectId: string; environmentId: string },
@@ -74,7 +77,7 @@ export async function decideUnderLock<Decided extends Decision | "unchanged">(
   const decision = await decide(current, context);
   if (decision === "unchanged") return { current, decision };
   if (isProblem(decision)) return decision;
-  write.finish(updateFlag(write.tx, decision));
+  write.doNotAwait(updateFlag(write.tx, decision));
   write.publish(decision.messages);
   return { current, decision };
 }
@@ -95,7 +98,7 @@ export async function removeFlag(
 }
 
 async function lockPermitted(
-  write: Write & Clock,
+  write: Write & TimeAndIds,
   { scope, permit }: ChangeRequest,
 ): Promise<FlagInEnvironment | Problem> {
   let current = await lockFlag(write.tx, scope);

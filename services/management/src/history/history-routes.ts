@@ -2,7 +2,7 @@ import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { answer, createProblem } from "@halyard/service";
-import type { Clock } from "../access/change-context.ts";
+import type { TimeAndIds } from "../access/change-context.ts";
 import { checkReachesEnvironment } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
 import { fillFlag } from "../flags/environment-fills.ts";
@@ -22,7 +22,7 @@ const defaultLimit = 20;
  */
 export function registerHistoryRoutes(
   routes: Routes,
-  { sql, writer, now, newId }: Clock & { sql: Sql; writer: Writer },
+  { sql, writer, now, newId }: TimeAndIds & { sql: Sql; writer: Writer },
 ): void {
   /** Finds a state, and stores it first if the fill of its environment has not reached the flag. */
   async function findOrFill(asked: Parameters<typeof findStateScope>[1]) {

@@ -59,7 +59,7 @@ export function organizationEntry(
 }
 
 /** Limits of an organization whose plan was already missing from the configuration when limits were first recorded. */
-const noUsage: Record<keyof PlanLimits, number> = {
+const zeroLimits: Record<keyof PlanLimits, number> = {
   requests_per_month: 0,
   sse_connections: 0,
   projects: 0,
@@ -74,7 +74,7 @@ export function limitsOf(
   plans: Plans,
 ): PlanLimits {
   const configured = Object.hasOwn(plans, plan) ? plans[plan] : undefined;
-  return configured ?? limits ?? noUsage;
+  return configured ?? limits ?? zeroLimits;
 }
 
 /** The result of a change to an organization. */

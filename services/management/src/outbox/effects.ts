@@ -30,14 +30,17 @@ const steps = ["disconnected", "publication", "edges", "keys"] as const;
 
 /** Maximum time that a response waits. */
 const timeoutMs = 500;
-/** Polling interval of the key directory, which receives an entry shortly after the broker has acknowledged it. */
+/**
+ * Interval at which a wait checks the key directory, which receives an entry shortly after the broker has acknowledged
+ * it.
+ */
 const pollIntervalMs = 1;
 
 export function createEffects(options: {
   publications: Publications;
-  edges: Pick<LiveEdges, "applied">;
+  edges: Pick<LiveEdges, "waitUntilApplied">;
   isConnected: () => boolean;
-  /** Returns whether this process already uses the version of an API key in a message. */
+  /** Returns whether this process already uses the API key, or the end of an environment, in a message. */
   isInEffect: (message: OutboxMessage) => boolean;
   onIncomplete: (step: Incomplete) => void;
 }): Effects {
@@ -50,7 +53,7 @@ export function createEffects(options: {
   ): Promise<Incomplete | undefined> {
     const revision = await Promise.race([confirmed, aborted(ended)]);
     if (ended.aborted) return "publication";
-    if (revision !== undefined) await options.edges.applied(revision, ended);
+    if (revision !== undefined) await options.edges.waitUntilApplied(revision, ended);
     // A relay of release 0.1.0 sends no revision, so the edges cannot be checked.
     else if (messages.some(({ stream }) => stream === "snapshot")) return "edges";
     if (ended.aborted) return "edges";

@@ -6,6 +6,8 @@ export type StreamName = "events" | "snapshot";
 /**
  * Kinds of queues. Unsent rows wait in one queue per organization and kind. All rows of an entity are in the same
  * queue, so their order is preserved. There is no watermark, so rows that commit late are found.
+ *
+ * `flags`: the entries of flags. `keys`: all other entries of the snapshot, such as those of API keys.
  */
 export type QueueKind = "events" | "keys" | "flags";
 

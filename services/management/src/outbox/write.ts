@@ -13,11 +13,11 @@ export type Write = {
   /** Publishes messages with the commit, in this order. */
   publish(messages: readonly OutboxMessage[]): void;
   /**
-   * Takes the last statements of the change without waiting for their results. They are sent together with the outbox
-   * rows and the commit. The transaction remembers a failed statement and rolls back (`transaction` of libs/postgres),
-   * so their results can be ignored.
+   * Ignores the results of statements that are already sent: the last statements of the change. The outbox rows and the
+   * commit follow them in the same round trip. The transaction remembers a failed statement and rolls back
+   * (`transaction` of libs/postgres).
    */
-  finish(statements: Promise<unknown>): void;
+  doNotAwait(statements: Promise<unknown>): void;
 };
 
 export type Writer = <T extends object>(
@@ -43,10 +43,10 @@ export function createWriter(options: {
         const done = await work({
           tx,
           publish: (more) => void messages.push(...more),
-          finish: handled,
+          doNotAwait: ignoreRejection,
         });
         if (!isProblem(done) && messages.length > 0)
-          handled(
+          ignoreRejection(
             appendMessages(tx, messages, newId).then((rowIds) => {
               // The commit is sent, but not confirmed yet.
               pending = effects?.expect(rowIds);
@@ -68,6 +68,6 @@ export function createWriter(options: {
  * Ignores the rejection of a statement, which would otherwise end the process. The transaction rejects too. Functions
  * that send such a statement are not `async`, so that an error before the statement is sent still rejects the work.
  */
-function handled(statements: Promise<unknown>): void {
+function ignoreRejection(statements: Promise<unknown>): void {
   statements.catch(() => undefined);
 }

@@ -15,7 +15,7 @@ export type Broker = {
 };
 
 /**
- * The position of a stream is not the recorded one. The relay must synchronise the stream before it publishes again.
+ * The position of a stream is not the recorded one. The relay must synchronize the stream before it publishes again.
  */
 export class StreamMovedError extends Error {
   override name = "StreamMovedError";

@@ -15,7 +15,7 @@ import type { Lease } from "./lease.ts";
 import { markUnsentAfter, recordedStream, recordFound, recordStream } from "./records.ts";
 
 /**
- * Synchronises the outbox with the event log before anything is published. The log may contain unrecorded events,
+ * Synchronizes the outbox with the event log before anything is published. The log may contain unrecorded events,
  * because the acknowledgement or the process that received it was lost. It may lack recorded events, because it was
  * deleted or the broker died before its disk had them. Unrecorded events are recorded, and missing events become unsent
  * again. So the log contains every event exactly once.
@@ -25,7 +25,7 @@ import { markUnsentAfter, recordedStream, recordFound, recordStream } from "./re
  *
  * Returns the position of the log. The next message follows the last sequence.
  */
-export async function synchroniseEvents(
+export async function synchronizeEvents(
   sql: Sql,
   lease: Lease,
   broker: Broker,

@@ -28,7 +28,7 @@ export async function* readFullState(
   const scopes = (last?: SnapshotEntry) => scopeTombstonesAfter(sql, last, pageBounds.rows);
   for await (const tombstones of pages(scopes)) yield tombstones;
   const byId = <Row extends { id: string }>(read: (sql: Sql, id: string) => Promise<Row[]>) =>
-    pages((last: Row | undefined) => read(sql, last?.id ?? nilUuid));
+    pages((last: Row | undefined) => read(sql, last?.id ?? nilId));
   for await (const rows of byId(organizationsAfter))
     yield rows.map((row) => organizationEntry(row, plans));
   for await (const rows of byId(projectsAfter)) yield rows.map(projectEntry);
@@ -51,7 +51,7 @@ async function* pages<Row>(
 }
 
 /** Lowest UUID. */
-const nilUuid = "00000000-0000-0000-0000-000000000000";
+const nilId = "00000000-0000-0000-0000-000000000000";
 
 type OrganizationRow = Parameters<typeof organizationEntry>[0];
 type ProjectRow = Parameters<typeof projectEntry>[0];
@@ -103,7 +103,7 @@ const flagsAfter = (sql: Sql, last: FlagRow | undefined) => sql<FlagRow[]>`
       select any_state.*
       from flag_states as any_state
       where (any_state.flag_id, any_state.environment_id)
-        > (${last?.id ?? nilUuid}, ${last?.environmentId ?? nilUuid})
+        > (${last?.id ?? nilId}, ${last?.environmentId ?? nilId})
         -- Excludes states of deleted environments. After the limit, they could fill a page and end the reading. With a
         -- join in place of the subquery and without statistics, PostgreSQL would join all states before it uses the
         -- order of the index.

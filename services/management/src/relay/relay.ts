@@ -6,10 +6,10 @@ import { leadOneTerm, type RelayMetrics, type TermOptions } from "./term.ts";
 /**
  * The relay publishes the outbox to JetStream. One replica leads, by a lease in PostgreSQL.
  *
- * A leader first synchronises the outbox and the streams. Then it publishes unsent rows whenever it is woken, and on a
- * timer. Every second it renews its lease and checks that the streams are still the ones that it synchronised. Any
+ * A leader first synchronizes the outbox and the streams. Then it publishes unsent rows whenever it is woken, and on a
+ * timer. Every second it renews its lease and checks that the streams are still the ones that it synchronized. Any
  * problem, from a lost acknowledgement to a deleted stream, ends the term. The next term starts with the
- * synchronisation, so recovery and start are the same procedure.
+ * synchronization, so recovery and start are the same procedure.
  */
 export type Relay = {
   /** Publishes unsent rows now, if this process leads. */
@@ -35,7 +35,7 @@ export function startRelay(
       try {
         if (await lease.acquire()) await leadOneTerm(term, stop.signal);
       } catch (error) {
-        // Outages and lost races end here. The next term synchronises again.
+        // Outages and lost races end here. The next term synchronizes again.
         logger.warn({ err: error }, "the relay starts over");
         metrics.termsFailed.inc();
       }
@@ -118,7 +118,7 @@ export function createRelayMetrics(registry: Registry): RelayMetrics {
     }),
     termsFailed: new Counter({
       name: "halyard_relay_failures_total",
-      help: "Times that the relay synchronised outbox and streams again after a failure",
+      help: "Times that the relay synchronized outbox and streams again after a failure",
       registers,
     }),
   };

@@ -34,10 +34,10 @@ export type SnapshotOptions = {
   isLeading: () => boolean;
 };
 
-export type SynchronisedSnapshot = StreamPosition & { epoch: string };
+export type SynchronizedSnapshot = StreamPosition & { epoch: string };
 
 /**
- * Synchronises the outbox and the snapshot before anything is published. The snapshot is rebuilt from the tables in
+ * Synchronizes the outbox and the snapshot before anything is published. The snapshot is rebuilt from the tables in
  * these cases:
  *
  * - It is missing, incomplete or not recorded.
@@ -52,12 +52,12 @@ export type SynchronisedSnapshot = StreamPosition & { epoch: string };
  *
  * Returns the position of the stream and its epoch. The next entry follows the last sequence.
  */
-export async function synchroniseSnapshot(
+export async function synchronizeSnapshot(
   sql: Sql,
   lease: Lease,
   broker: Broker,
   options: SnapshotOptions,
-): Promise<SynchronisedSnapshot> {
+): Promise<SynchronizedSnapshot> {
   const position = await snapshotPosition(broker.manager);
   const recorded = await recordedStream(sql, "snapshot");
   // No snapshot of this database was ever complete, so no edge has open streams.
@@ -110,7 +110,7 @@ async function rebuildSnapshot(
   lease: Lease,
   broker: Broker,
   options: SnapshotOptions,
-): Promise<SynchronisedSnapshot> {
+): Promise<SynchronizedSnapshot> {
   const epoch = options.newEpoch();
   broker.logger.info({ epoch }, "rebuilding the snapshot");
   const start = await ensureSnapshot(broker.manager, broker.replicas);

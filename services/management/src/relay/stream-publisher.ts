@@ -199,8 +199,8 @@ function createBatchPublisher({
   };
 }
 
-function revisionOf(epoch: string | undefined, revision: number): SnapshotRevision | undefined {
-  return epoch === undefined ? undefined : { epoch, revision };
+function revisionOf(epoch: string | undefined, sequence: number): SnapshotRevision | undefined {
+  return epoch === undefined ? undefined : { epoch, revision: sequence };
 }
 
 /** The entity of an event is its flag. */
@@ -219,15 +219,16 @@ async function outgoingEntry(
   };
 }
 
-type NewestValue = {
+/** A row whose value is published. */
+type ValueToPublish = {
   row: UnsentRow;
   /** Ids of the rows with older values of the same entry. */
   superseded: number[];
 };
 
 /** Returns the newest value of each entry, in the order of the rows. */
-function newestValues(rows: readonly UnsentRow[]): NewestValue[] {
-  const newest = new Map<string, NewestValue>();
+function newestValues(rows: readonly UnsentRow[]): ValueToPublish[] {
+  const newest = new Map<string, ValueToPublish>();
   for (const row of rows) {
     const before = newest.get(row.subject);
     const superseded = before === undefined ? [] : [...before.superseded, before.row.id];
@@ -238,14 +239,14 @@ function newestValues(rows: readonly UnsentRow[]): NewestValue[] {
   return [...newest.values()];
 }
 
-const everyValue = (rows: readonly UnsentRow[]): NewestValue[] =>
+const everyValue = (rows: readonly UnsentRow[]): ValueToPublish[] =>
   rows.map((row) => ({ row, superseded: [] }));
 
 /**
  * Returns the rows that acknowledged messages settle. Messages after a missing acknowledgement may follow a message of
  * another client. They stay unrecorded, so that the next term compares everything from there on.
  */
-function settledBy(values: readonly NewestValue[], sequences: readonly number[]): SettledRow[] {
+function settledBy(values: readonly ValueToPublish[], sequences: readonly number[]): SettledRow[] {
   return values.flatMap(({ row, superseded }, index) => {
     const sequence = sequences[index];
     if (sequence === undefined) return [];

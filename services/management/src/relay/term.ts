@@ -10,15 +10,15 @@ import type { Publications } from "../outbox/publications.ts";
 import { readBacklog, type StreamName } from "../outbox/unsent-rows.ts";
 import { applyPlans, applyPlansIntervalMs, warnOfOtherPlans } from "./apply-plans.ts";
 import { type Broker, StreamMovedError } from "./broker.ts";
-import { type EventsSize, synchroniseEvents, watchEventsSize } from "./events.ts";
+import { type EventsSize, synchronizeEvents, watchEventsSize } from "./events.ts";
 import { LeadershipLostError, type Lease, renewIntervalMs } from "./lease.ts";
 import { confirmStreams } from "./records.ts";
 import { discardStreams, findUnexplained } from "./restored-database.ts";
-import { synchroniseSnapshot } from "./snapshot.ts";
+import { synchronizeSnapshot } from "./snapshot.ts";
 import { createStreamPublisher, type StreamPublisher } from "./stream-publisher.ts";
 
 /**
- * Options of a term of leadership. A term first detects a database that is older than the streams, then synchronises
+ * Options of a term of leadership. A term first detects a database that is older than the streams, then synchronizes
  * the outbox and the streams. It then publishes until an error or an unexpected change of a stream. The tasks of a term
  * end together, so they never overlap with those of the next term.
  */
@@ -37,7 +37,7 @@ export type TermOptions = {
   newEpoch: () => string;
   /** Wakes the publisher of each stream. */
   wakeUps: Record<StreamName, WakeUp>;
-  /** Called when the snapshot is synchronised and publishing begins. */
+  /** Called when the snapshot is synchronized and publishing begins. */
   onLeading: () => void;
   metrics: RelayMetrics;
 };
@@ -82,12 +82,12 @@ async function keepLease({ lease }: TermOptions, signal: AbortSignal): Promise<v
     if (!(await lease.renew())) throw new LeadershipLostError("the lease has ended");
 }
 
-/** The positions of the streams after their synchronisation in this term. */
+/** The positions of the streams after their synchronization in this term. */
 type StreamPositions = { events?: StreamPosition; snapshot?: StreamPosition };
 type StreamPublishers = { events?: StreamPublisher; snapshot?: StreamPublisher };
 
 /**
- * Synchronises and publishes both streams. They do not wait for each other: flags and keys keep taking effect while an
+ * Synchronizes and publishes both streams. They do not wait for each other: flags and keys keep taking effect while an
  * event log of millions is filled.
  */
 async function publish(options: TermOptions, signal: AbortSignal): Promise<void> {
@@ -100,9 +100,9 @@ async function publish(options: TermOptions, signal: AbortSignal): Promise<void>
     const isLeading = () => lease.isHeld() && !ended.aborted;
     const shared = { sql, lease, broker, publications, isLeading };
     const publishEntries = async () => {
-      const synchronised = await synchroniseSnapshot(sql, lease, broker, { ...options, isLeading });
-      positions.snapshot = synchronised;
-      const { lastSequence, epoch } = synchronised;
+      const synchronized = await synchronizeSnapshot(sql, lease, broker, { ...options, isLeading });
+      positions.snapshot = synchronized;
+      const { lastSequence, epoch } = synchronized;
       await publishRevision(options, { epoch, revision: lastSequence });
       options.onLeading();
       const publisher = createStreamPublisher({
@@ -122,7 +122,7 @@ async function publish(options: TermOptions, signal: AbortSignal): Promise<void>
       await runPublisher(publisher, { wakeUp: wakeUps.snapshot, published, whenIdle }, ended);
     };
     const publishEvents = async () => {
-      positions.events = await synchroniseEvents(sql, lease, broker, publications);
+      positions.events = await synchronizeEvents(sql, lease, broker, publications);
       const { lastSequence } = positions.events;
       const publisher = createStreamPublisher({ ...shared, stream: "events", lastSequence });
       publishers.events = publisher;
@@ -195,7 +195,7 @@ async function watchStreams(
   signal: AbortSignal,
 ): Promise<void> {
   while (await pause(renewIntervalMs, signal)) {
-    // The positions are copied before the streams are read. A stream that is synchronised meanwhile is not checked.
+    // The positions are copied before the streams are read. A stream that is synchronized meanwhile is not checked.
     const known = { ...positions };
     if (known.events !== undefined) {
       const events = await streamPosition(manager, flagEventsStream.name);
