@@ -2,7 +2,7 @@ import type { CompiledCondition } from "./compile-condition.ts";
 import type { CompiledFlag, Plan } from "./compile-flag.ts";
 import { compileRollouts, type PositionedRollout } from "./compile-rollouts.ts";
 import type { EvaluationContext } from "./context.ts";
-import { numberOfOutcome, type Outcome, outcomes } from "./outcome.ts";
+import { codeOfOutcome, type Outcome, outcomes } from "./outcome.ts";
 import type { Rollout } from "./rollout.ts";
 
 /**
@@ -12,13 +12,13 @@ import type { Rollout } from "./rollout.ts";
  *
  * For each flag with rules, the program contains the flag's position, the offset of the next flag, the rules, and the
  * result if no rule matches. A rule consists of the offset of the next rule, its result, and the numbers of its
- * conditions. A result is the number of an outcome, or the complement of the index of a rollout, which is negative. A
+ * conditions. A result is the code of an outcome, or the complement of the index of a rollout, which is negative. A
  * condition is evaluated when the first rule needs it.
  */
 export type EvaluateAll = (
   context: EvaluationContext,
-  /** Receives the number of each flag's outcome, in the order of the flags. */
-  outcomeNumbers: Uint8Array,
+  /** Receives the outcome code of each flag, in the order of the flags. */
+  outcomeCodes: Uint8Array,
 ) => void;
 
 export function compileAll(flags: readonly CompiledFlag[]): EvaluateAll {
@@ -39,9 +39,9 @@ export function compileAll(flags: readonly CompiledFlag[]): EvaluateAll {
     return (rollouts[~result] as Rollout).decide(context).value ? splitOn : splitOff;
   }
 
-  return (context, outcomeNumbers) => {
-    outcomeNumbers.set(constants);
-    evaluateRollouts(context, outcomeNumbers);
+  return (context, outcomeCodes) => {
+    outcomeCodes.set(constants);
+    evaluateRollouts(context, outcomeCodes);
     states.fill(notEvaluated);
     let at = 0;
     while (at < program.length) {
@@ -59,7 +59,7 @@ export function compileAll(flags: readonly CompiledFlag[]): EvaluateAll {
         }
         rule = nextRule;
       }
-      outcomeNumbers[flag] = numberFor(result, context);
+      outcomeCodes[flag] = numberFor(result, context);
       at = end;
     }
   };
@@ -68,8 +68,8 @@ export function compileAll(flags: readonly CompiledFlag[]): EvaluateAll {
 const notEvaluated = 0;
 const no = 1;
 const yes = 2;
-const splitOn = numberOfOutcome(outcomes.splitOn);
-const splitOff = numberOfOutcome(outcomes.splitOff);
+const splitOn = codeOfOutcome(outcomes.splitOn);
+const splitOff = codeOfOutcome(outcomes.splitOff);
 
 function assemble(flags: readonly CompiledFlag[]) {
   const constants = new Uint8Array(flags.length);
@@ -89,7 +89,7 @@ function assemble(flags: readonly CompiledFlag[]) {
   }
 
   function numberOfResult(result: Outcome | Rollout): number {
-    return "decide" in result ? ~(rollouts.push(result) - 1) : numberOfOutcome(result);
+    return "decide" in result ? ~(rollouts.push(result) - 1) : codeOfOutcome(result);
   }
 
   function add(flag: number, { rules, otherwise }: Plan): void {
@@ -104,7 +104,7 @@ function assemble(flags: readonly CompiledFlag[]) {
 
   const withoutRules: PositionedRollout[] = [];
   flags.forEach(({ constant, plan }, position) => {
-    if (constant !== undefined) constants[position] = numberOfOutcome(constant);
+    if (constant !== undefined) constants[position] = codeOfOutcome(constant);
     else if (plan.rules.length === 0 && "decide" in plan.otherwise)
       withoutRules.push({ position, rollout: plan.otherwise });
     else add(position, plan);

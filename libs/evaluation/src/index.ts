@@ -21,10 +21,10 @@ export {
   operators,
 } from "./operators/catalogue.ts";
 export {
-  numberOfOutcome,
+  codeOfOutcome,
   type Outcome,
   outcomes,
-  outcomesByNumber,
+  outcomesByCode,
 } from "./outcome.ts";
 export { maxPatternLength } from "./regex/bounds.ts";
 export { semverPattern } from "./semver.ts";

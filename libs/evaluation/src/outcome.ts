@@ -19,9 +19,9 @@ export const outcomes = {
 } as const satisfies Record<string, Outcome>;
 
 /**
- * The outcomes by number, so that callers can store each outcome in one byte. Odd numbers mean on, even numbers off.
+ * The outcomes by code, so that callers can store each outcome in one byte. Odd codes mean on, even codes off.
  */
-export const outcomesByNumber: readonly Outcome[] = [
+export const outcomesByCode: readonly Outcome[] = [
   outcomes.disabled,
   outcomes.static,
   outcomes.splitOff,
@@ -31,6 +31,6 @@ export const outcomesByNumber: readonly Outcome[] = [
   outcomes.default,
 ];
 
-export function numberOfOutcome(outcome: Outcome): number {
-  return outcomesByNumber.indexOf(outcome);
+export function codeOfOutcome(outcome: Outcome): number {
+  return outcomesByCode.indexOf(outcome);
 }

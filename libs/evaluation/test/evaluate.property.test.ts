@@ -9,7 +9,7 @@ import {
   explain,
   type FlagState,
   findRulesProblem,
-  outcomesByNumber,
+  outcomesByCode,
 } from "../src/index.ts";
 import { conditionValuePairs, contexts, flags, ids, namesOfId } from "./random-flags.ts";
 import { bucket, evaluateByReference } from "./reference-evaluator.ts";
@@ -56,7 +56,7 @@ describe("given any flag and any context", () => {
           for (const attributes of users) {
             const context = createContext(attributes);
             evaluateAll(context, numbers);
-            expect([...numbers].map((number) => outcomesByNumber[number])).toEqual(
+            expect([...numbers].map((number) => outcomesByCode[number])).toEqual(
               compiled.map(({ evaluate }) => evaluate(context)),
             );
           }

@@ -32,9 +32,9 @@ describe("given messages that are handled", () => {
   it("delivers each message to only one replica", async () => {
     const queue = await bench.openQueue();
     const bothAreBusy = Promise.withResolvers<"done">();
-    const behaviour = { handle: () => bothAreBusy.promise, concurrency: 4 };
-    const one = await bench.consume(queue, behaviour);
-    const two = await bench.consume(queue, behaviour);
+    const behavior = { handle: () => bothAreBusy.promise, concurrency: 4 };
+    const one = await bench.consume(queue, behavior);
+    const two = await bench.consume(queue, behavior);
     const names = Array.from({ length: 100 }, (_, index) => `message ${index}`);
     await queue.publish(names);
     await eventually(() => one.handled.length === 4 && two.handled.length === 4);

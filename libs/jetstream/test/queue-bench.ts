@@ -50,7 +50,7 @@ export type Replica = {
   count(metric: string, labels: Record<string, string>): Promise<number>;
 };
 
-type Behaviour = Partial<
+type Behavior = Partial<
   Pick<ConsumptionOptions, "handle" | "onRetriesExhausted" | "concurrency" | "ackWaitMs">
 >;
 
@@ -81,16 +81,16 @@ export async function createQueueBench(url: string) {
     return queue;
   }
 
-  function consumeOver(over: NatsConnection, queue: Queue, behaviour: Behaviour = {}): Replica {
-    const replica = startReplica(over, queue, behaviour);
+  function consumeOver(over: NatsConnection, queue: Queue, behavior: Behavior = {}): Replica {
+    const replica = startReplica(over, queue, behavior);
     replicas.push(replica);
     return replica;
   }
 
   /** Starts a replica with its own connection, and resolves when it consumes. */
-  async function consume(queue: Queue, behaviour: Behaviour = {}): Promise<Replica> {
+  async function consume(queue: Queue, behavior: Behavior = {}): Promise<Replica> {
     const own = await connectNats({ nats: { url }, name: "replica", logger });
-    const replica = consumeOver(own, queue, behaviour);
+    const replica = consumeOver(own, queue, behavior);
     await eventually(() => replica.consumption.isRunning());
     return replica;
   }
@@ -137,8 +137,8 @@ function createQueue(client: JetStreamClient, manager: JetStreamManager, name: s
   };
 }
 
-function startReplica(connection: NatsConnection, queue: Queue, behaviour: Behaviour): Replica {
-  const { handle = async () => "done", concurrency = 1, ...rest } = behaviour;
+function startReplica(connection: NatsConnection, queue: Queue, behavior: Behavior): Replica {
+  const { handle = async () => "done", concurrency = 1, ...rest } = behavior;
   const registry = new Registry();
   const handled: string[] = [];
   const messages: QueueMessage[] = [];

@@ -16,7 +16,7 @@ export type RequestFacts = {
   id: string;
   ip: string;
   headers: IncomingHttpHeaders;
-  /** The entity tags of `If-Match`, or only `*`, if the route honours it. */
+  /** The entity tags of `If-Match`, or only `*`, if the route honors it. */
   ifMatch?: readonly string[];
   /** The value of `Idempotency-Key` as it was sent. */
   idempotencyKey?: string;

@@ -189,8 +189,8 @@ describe("given a running service", () => {
 describe("given a service that cannot start", () => {
   it.each(["fails-to-start", "fails-beside-start"])(
     "prints type, code and position of the error, and none of its texts: %s",
-    async (behaviour) => {
-      const { exited, errors } = spawnService(behaviour);
+    async (behavior) => {
+      const { exited, errors } = spawnService(behavior);
       expect(await exited).toBe(1);
       expect(errors()).toMatch(/^Error EFAULT\n {4}at .*service-under-test\.ts:\d+:\d+\)?\n/);
       expect(errors()).not.toContain("s3cret-mark");

@@ -7,9 +7,9 @@ import {
   startOrExit,
 } from "../src/index.ts";
 
-/** A complete service, which tests run in its own process. Its argument selects the behaviour. */
+/** A complete service, which tests run in its own process. Its argument selects the behavior. */
 const mark = "s3cret-mark";
-const behaviour = process.argv[2];
+const behavior = process.argv[2];
 const port = Number(process.argv[3] ?? "0");
 
 /** Returns an error whose texts contain a mark instead of a value. */
@@ -19,14 +19,14 @@ function markedError(): Error {
 }
 
 await startOrExit(async () => {
-  if (behaviour === "fails-to-start") throw markedError();
-  if (behaviour === "fails-beside-start") {
+  if (behavior === "fails-to-start") throw markedError();
+  if (behavior === "fails-beside-start") {
     setImmediate(() => {
       throw markedError();
     });
     await new Promise(() => setTimeout(() => undefined, 60_000));
   }
-  if (behaviour === "misconfigured")
+  if (behavior === "misconfigured")
     throw new ConfigurationError(["PORT must be a port.", "HOST is not set."]);
   const logger = createLogger({ service: "under-test", level: "info" });
   const metrics = createMetrics({ service: "under-test" });
@@ -60,14 +60,14 @@ await startOrExit(async () => {
   });
   const closing = (name: string) => async () => {
     logger.info({ name }, "closed");
-    if (behaviour === "fails-to-close") throw markedError();
+    if (behavior === "fails-to-close") throw markedError();
   };
   await runService({
     config: { HALYARD_MODE: "development", PORT: port, METRICS_PORT: 0 },
     logger,
     app,
     metrics,
-    readiness: () => ({ ready: behaviour !== "unready", waiting_for: "nothing" }),
+    readiness: () => ({ ready: behavior !== "unready", waiting_for: "nothing" }),
     drain: async () => {
       logger.info("draining");
       // The slow request ends only after the stop has begun, so that it is open meanwhile.

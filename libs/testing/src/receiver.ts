@@ -16,11 +16,11 @@ export type Receiver = {
   url: string;
   /** Completely received requests, in order of arrival. */
   requests: ReceivedRequest[];
-  /** Sets the behaviour on all paths or on one path. A function decides for each request. */
-  answer(behaviour: Behaviour | Decide, path?: string): void;
+  /** Sets the behavior on all paths or on one path. A function decides for each request. */
+  answer(behavior: Behavior | Decide, path?: string): void;
   /** Restores the response 200 on all paths, and removes all recorded requests. */
   reset(): void;
-  /** Returns the number of requests without a response because of the behaviour `hang`. */
+  /** Returns the number of requests without a response because of the behavior `hang`. */
   hanging(): number;
   close(): Promise<void>;
 };
@@ -35,7 +35,7 @@ export type ReceivedRequest = {
   receivedAt: Date;
 };
 
-export type Behaviour =
+export type Behavior =
   | {
       kind: "answer";
       status: number;
@@ -53,31 +53,31 @@ export type Behaviour =
   /** Responds with 200 and a body that ends only when the client closes the connection. */
   | { kind: "endless body" };
 
-type Decide = (request: ReceivedRequest) => Behaviour;
+type Decide = (request: ReceivedRequest) => Behavior;
 
-const wellReceived: Behaviour = { kind: "answer", status: 200 };
+const wellReceived: Behavior = { kind: "answer", status: 200 };
 const everyPath = "*";
 
 export async function startReceiver(): Promise<Receiver> {
   const requests: ReceivedRequest[] = [];
-  const behaviours = new Map<string, Behaviour | Decide>();
+  const behaviors = new Map<string, Behavior | Decide>();
   const hanging = new Set<ServerResponse>();
 
-  function behaviourFor(request: ReceivedRequest): Behaviour {
-    const found = behaviours.get(request.path) ?? behaviours.get(everyPath) ?? wellReceived;
+  function behaviorFor(request: ReceivedRequest): Behavior {
+    const found = behaviors.get(request.path) ?? behaviors.get(everyPath) ?? wellReceived;
     return typeof found === "function" ? found(request) : found;
   }
 
   async function serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = await receive(message);
     requests.push(request);
-    const behaviour = behaviourFor(request);
-    if (behaviour.kind === "hang") {
+    const behavior = behaviorFor(request);
+    if (behavior.kind === "hang") {
       hanging.add(response);
       response.once("close", () => hanging.delete(response));
       return;
     }
-    await respond(behaviour, response);
+    await respond(behavior, response);
   }
 
   const server = createServer((message, response) => {
@@ -92,10 +92,10 @@ export async function startReceiver(): Promise<Receiver> {
   return {
     url: `http://127.0.0.1:${port}`,
     requests,
-    answer: (behaviour, path = everyPath) => void behaviours.set(path, behaviour),
+    answer: (behavior, path = everyPath) => void behaviors.set(path, behavior),
     reset() {
       requests.length = 0;
-      behaviours.clear();
+      behaviors.clear();
     },
     hanging: () => hanging.size,
     async close() {
@@ -119,17 +119,17 @@ async function receive(message: IncomingMessage): Promise<ReceivedRequest> {
 }
 
 async function respond(
-  behaviour: Exclude<Behaviour, { kind: "hang" }>,
+  behavior: Exclude<Behavior, { kind: "hang" }>,
   response: ServerResponse,
 ): Promise<void> {
-  switch (behaviour.kind) {
+  switch (behavior.kind) {
     case "answer":
-      if (behaviour.delayMs !== undefined) await delay(behaviour.delayMs);
-      await behaviour.after;
-      response.writeHead(behaviour.status, behaviour.headers).end(behaviour.body);
+      if (behavior.delayMs !== undefined) await delay(behavior.delayMs);
+      await behavior.after;
+      response.writeHead(behavior.status, behavior.headers).end(behavior.body);
       return;
     case "close":
-      if (behaviour.when === "in the body") {
+      if (behavior.when === "in the body") {
         response.writeHead(200, { "content-length": "1000" });
         await new Promise<void>((written) => response.write("half of it", () => written()));
       }

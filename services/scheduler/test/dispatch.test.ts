@@ -4,7 +4,7 @@ import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { connect } from "@nats-io/transport-node";
 import { v7 as uuidv7 } from "uuid";
-import { type Behaviour, type FakeManagement, startFakeManagement } from "./fake-management.ts";
+import { type Behavior, type FakeManagement, startFakeManagement } from "./fake-management.ts";
 import {
   makeTenant,
   openScheduler,
@@ -18,8 +18,8 @@ let scheduler: Scheduler;
 let replica: Replica;
 let tenant: Tenant;
 let management: FakeManagement;
-/** The behaviour of the fake management in the current test. */
-let behaviour: Behaviour = {};
+/** The behavior of the fake management in the current test. */
+let behavior: Behavior = {};
 
 beforeAll(async () => {
   scheduler = await openScheduler();
@@ -27,10 +27,10 @@ beforeAll(async () => {
   await scheduler.bucket.rewrite(tenant.entries);
   replica = await scheduler.startReplica();
   await eventually(() => replica.hasKey(tenant.serverKey));
-  management = await startFakeManagement(scheduler.natsUrl, () => behaviour);
+  management = await startFakeManagement(scheduler.natsUrl, () => behavior);
 });
 afterEach(async () => {
-  behaviour = {};
+  behavior = {};
   await scheduler.stepClock(0);
 });
 afterAll(async () => {
@@ -135,7 +135,7 @@ describe("a due change", () => {
   });
 
   it("is cancelled with the other change of its schedule if the flag was deleted", async () => {
-    behaviour = { outcome: () => ({ outcome: "cancelled", applied_at: null, reason: "gone" }) };
+    behavior = { outcome: () => ({ outcome: "cancelled", applied_at: null, reason: "gone" }) };
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs, disable: hourMs });
     const done = await ended(flag, "cancelled");
@@ -143,7 +143,7 @@ describe("a due change", () => {
   });
 
   it("does not prevent the other change of its schedule if it fails", async () => {
-    behaviour = {
+    behavior = {
       outcome: ({ action }) =>
         action === "enable" ? { outcome: "failed", applied_at: null, reason: "broken" } : {},
     };
@@ -217,7 +217,7 @@ describe("a lost message", () => {
 
   it("is sent again if its answer was lost, and the change is made once", async () => {
     let publishesOutcome = false;
-    behaviour = { publishesOutcome: () => publishesOutcome };
+    behavior = { publishesOutcome: () => publishesOutcome };
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs });
     await eventually(() => actionsFor(flag).length === 1);
@@ -231,7 +231,7 @@ describe("a lost message", () => {
 
   it("is sent again while the broker still drops repetitions of the first message", async () => {
     let publishesOutcome = false;
-    behaviour = { publishesOutcome: () => publishesOutcome };
+    behavior = { publishesOutcome: () => publishesOutcome };
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs });
     await eventually(() => actionsFor(flag).length === 1);
@@ -254,7 +254,7 @@ describe("a lost message", () => {
 
   it("is not sent again while management is slow", async () => {
     const held = Promise.withResolvers<void>();
-    behaviour = { before: () => held.promise };
+    behavior = { before: () => held.promise };
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs });
     await eventually(() => of(flag, management.received).length === 1);
@@ -296,7 +296,7 @@ describe("a lost message", () => {
       };
       return connection.request("schedule.due", JSON.stringify(due));
     };
-    behaviour = {
+    behavior = {
       async before({ schedule_id }) {
         if (schedule_id !== mine || !isFilling) return;
         // Leaves CPU time for the other work.
@@ -330,7 +330,7 @@ describe("an overdue change", () => {
       return Number(line?.split(" ")[1]);
     };
     const held = Promise.withResolvers<void>();
-    behaviour = { before: () => held.promise };
+    behavior = { before: () => held.promise };
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs });
     await eventually(async () => (await overdue()) > 1);

@@ -22,7 +22,7 @@ export type FakeManagement = {
   stop(): Promise<void>;
 };
 
-export type Behaviour = {
+export type Behavior = {
   /** Runs before a change is made and can delay it. */
   before?: (due: ScheduleDue) => Promise<void>;
   outcome?: (due: ScheduleDue) => Partial<ScheduleResolved>;
@@ -32,7 +32,7 @@ export type Behaviour = {
 
 export async function startFakeManagement(
   natsUrl: string,
-  behaviour: () => Behaviour = () => ({}),
+  behavior: () => Behavior = () => ({}),
 ): Promise<FakeManagement> {
   const logger = pino({ level: "silent" });
   const connection = await connectNats({
@@ -52,7 +52,7 @@ export async function startFakeManagement(
     async handle({ payload }) {
       const due = JSON.parse(Buffer.from(payload).toString()) as ScheduleDue;
       received.push(due);
-      const { before, outcome, publishesOutcome } = behaviour();
+      const { before, outcome, publishesOutcome } = behavior();
       await before?.(due);
       if (!made.has(due.id)) made.set(due.id, { ...due, madeAtMs: performance.now() });
       if (publishesOutcome?.() === false) return "done";

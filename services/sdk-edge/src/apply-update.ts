@@ -36,7 +36,7 @@ export function applyChanges(parts: {
     cache?.follow(change);
     usage?.limitsChanged(changed.organizations);
     updateKeys(directory, change);
-    if (changed.keys.size > 0 || hasDeletedEnvironment(change)) upkeep.endWithKeys();
+    if (changed.keys.size > 0 || hasDeletedEnvironment(change)) upkeep.endStreamsOfEndedKeys();
     // The pace measures only the update of the views, whose cost grows with the number of flags. `notify` also writes
     // to the streams without a context in this turn. That cost grows with the number of streams and must not delay
     // changes.

@@ -55,9 +55,9 @@ export async function openMetering(backends: { database?: Database } = {}) {
   const replicas: Awaited<ReturnType<typeof composeReplica>>[] = [];
   await bucket.rewrite([]);
 
-  async function startReplica(behaviour: Behaviour = {}) {
+  async function startReplica(behavior: Behavior = {}) {
     const urls = { postgresUrl: database.runtimeUrls.usage, natsUrl: nats.url };
-    const replica = await composeReplica(urls, behaviour);
+    const replica = await composeReplica(urls, behavior);
     replicas.push(replica);
     return replica;
   }
@@ -121,11 +121,11 @@ type Database = Awaited<ReturnType<typeof createTestDatabase>>;
 export type Metering = Awaited<ReturnType<typeof openMetering>>;
 export type Replica = Awaited<ReturnType<Metering["startReplica"]>>;
 
-type Behaviour = { maxConnections?: number };
+type Behavior = { maxConnections?: number };
 
 async function composeReplica(
   { postgresUrl, natsUrl }: { postgresUrl: string; natsUrl: string },
-  { maxConnections = 10 }: Behaviour,
+  { maxConnections = 10 }: Behavior,
 ) {
   const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections, logger });

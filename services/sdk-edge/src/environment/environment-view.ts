@@ -22,11 +22,11 @@ export type EnvironmentView = {
   valuesFor(context: EvaluationContext): FlagValues;
   /** Returns the tag of the values without the values, which costs less. */
   tagFor(context: EvaluationContext): string;
-  /** Returns the number of each flag's outcome. The next evaluation overwrites these bytes. */
+  /** Returns the outcome code of each flag. The next evaluation overwrites these bytes. */
   outcomesFor(context: EvaluationContext): Uint8Array;
   /** Returns the values of evaluated outcomes. */
-  valuesOf(outcomeNumbers: Uint8Array): FlagValues;
-  tagOf(outcomeNumbers: Uint8Array): string;
+  valuesOf(outcomeCodes: Uint8Array): FlagValues;
+  tagOf(outcomeCodes: Uint8Array): string;
   /** True if evaluating all flags may take more than some tens of milliseconds. */
   readonly isCostly: boolean;
 };
@@ -72,13 +72,13 @@ function createView(segments: Segments, previousKeys: FlagKeys | undefined): Env
     return all;
   }
 
-  function valuesOf(outcomes: Uint8Array): FlagValues {
+  function valuesOf(outcomeCodes: Uint8Array): FlagValues {
     const writer = valuesWriterOf(keys);
-    const etag = writer.tag(outcomes);
+    const etag = writer.tag(outcomeCodes);
     return { body: writer.body(), etag };
   }
 
-  const tagOf = (outcomes: Uint8Array) => valuesWriterOf(keys).tag(outcomes);
+  const tagOf = (outcomeCodes: Uint8Array) => valuesWriterOf(keys).tag(outcomeCodes);
   const view: EnvironmentView = {
     segments,
     keys,

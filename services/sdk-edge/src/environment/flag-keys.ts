@@ -17,7 +17,7 @@ export class FlagKeys {
   readonly segments: readonly SegmentKeys[];
   readonly size: number;
   #digest: Buffer | undefined;
-  #outcomes: OutcomePositions | undefined;
+  #outcomes: OutcomeBuffer | undefined;
 
   constructor(segments: readonly SegmentKeys[]) {
     this.segments = segments;
@@ -25,8 +25,8 @@ export class FlagKeys {
   }
 
   /** Buffer for the outcomes of an evaluation. The next evaluation reuses it. */
-  get outcomes(): OutcomePositions {
-    this.#outcomes ??= createOutcomePositions(this);
+  get outcomes(): OutcomeBuffer {
+    this.#outcomes ??= createOutcomeBuffer(this);
     return this.#outcomes;
   }
 
@@ -45,10 +45,10 @@ export class FlagKeys {
   }
 }
 
-/** One byte for the outcome of each flag, and the parts of these bytes that belong to each segment. */
-export type OutcomePositions = { all: Uint8Array; ofSegments: readonly Uint8Array[] };
+/** A buffer with one byte for the outcome code of each flag, and the part of it that belongs to each segment. */
+export type OutcomeBuffer = { all: Uint8Array; ofSegments: readonly Uint8Array[] };
 
-function createOutcomePositions({ segments, size }: FlagKeys): OutcomePositions {
+function createOutcomeBuffer({ segments, size }: FlagKeys): OutcomeBuffer {
   const all = new Uint8Array(size);
   let begin = 0;
   const ofSegments = segments.map(({ keys }) => {

@@ -25,9 +25,9 @@ export type FlagValues = {
  */
 export type ValuesWriter = {
   /**
-   * Returns the tag for the outcomes, given by number in the order of the keys. They are read immediately and not kept.
+   * Returns the tag for the outcomes, given by code in the order of the keys. They are read immediately and not kept.
    */
-  tag(outcomeNumbers: Uint8Array): string;
+  tag(outcomeCodes: Uint8Array): string;
   /** Returns the body that the last tag identifies. */
   body(): string;
 };
@@ -49,8 +49,8 @@ function createValuesWriter(keys: FlagKeys): ValuesWriter {
   const tagOf = createTags(keys);
   let writeBody: (() => string) | undefined;
   return {
-    tag(outcomeNumbers) {
-      packValues(outcomeNumbers, bits);
+    tag(outcomeCodes) {
+      packValues(outcomeCodes, bits);
       return tagOf(bits);
     },
     body() {
@@ -61,12 +61,12 @@ function createValuesWriter(keys: FlagKeys): ValuesWriter {
 }
 
 /** Sets bit `i % 8` of byte `i / 8` to the value of flag `i`. Outcomes with odd numbers have the value true. */
-function packValues(outcomeNumbers: Uint8Array, bits: Buffer): void {
+function packValues(outcomeCodes: Uint8Array, bits: Buffer): void {
   let flag = 0;
   for (let byte = 0; byte < bits.length; byte += 1) {
     let packed = 0;
     for (let bit = 0; bit < 8; bit += 1, flag += 1)
-      packed |= ((outcomeNumbers[flag] ?? 0) & 1) << bit;
+      packed |= ((outcomeCodes[flag] ?? 0) & 1) << bit;
     bits[byte] = packed;
   }
 }

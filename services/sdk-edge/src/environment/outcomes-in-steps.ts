@@ -1,4 +1,4 @@
-import { type EvaluationContext, evaluateInSteps, numberOfOutcome } from "@halyard/evaluation";
+import { codeOfOutcome, type EvaluationContext, evaluateInSteps } from "@halyard/evaluation";
 import type { EnvironmentView } from "./environment-view.ts";
 import type { FlagValues } from "./flag-values.ts";
 
@@ -10,18 +10,18 @@ export function* outcomesInSteps(
   { segments, keys }: EnvironmentView,
   context: EvaluationContext,
 ): Generator<undefined, Uint8Array> {
-  const outcomeNumbers = new Uint8Array(keys.size);
+  const outcomeCodes = new Uint8Array(keys.size);
   let index = 0;
   for (const { flags } of segments)
     for (const { compiled, outcomeWithoutContext } of flags) {
       // A generator costs far more than a constant flag, and most flags of a large environment are constant.
-      outcomeNumbers[index] =
+      outcomeCodes[index] =
         compiled.constant === undefined
-          ? numberOfOutcome(yield* evaluateInSteps(compiled, context))
+          ? codeOfOutcome(yield* evaluateInSteps(compiled, context))
           : outcomeWithoutContext;
       index += 1;
     }
-  return outcomeNumbers;
+  return outcomeCodes;
 }
 
 /** Evaluates like a view's `valuesFor`, one condition at a time. */

@@ -1,10 +1,10 @@
 import type { FlagEntry } from "@halyard/contracts";
 import {
   type CompiledFlag,
+  codeOfOutcome,
   compile,
   emptyContext,
   hasPattern,
-  numberOfOutcome,
 } from "@halyard/evaluation";
 
 /** A flag that is ready to be evaluated. It is prepared once for each version of its entry. */
@@ -26,7 +26,7 @@ export function prepareFlag(entry: FlagEntry): PreparedFlag {
     entry,
     compiled,
     weight: compiled.constant === undefined ? weightOf(entry) : 0,
-    outcomeWithoutContext: numberOfOutcome(compiled.evaluate(emptyContext)),
+    outcomeWithoutContext: codeOfOutcome(compiled.evaluate(emptyContext)),
   };
 }
 

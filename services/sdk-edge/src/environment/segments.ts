@@ -59,7 +59,7 @@ export class Segment {
     return this.#evaluateAll;
   }
 
-  /** The number of each flag's outcome for the empty context. */
+  /** The outcome code of each flag for the empty context. */
   get outcomesWithoutContext(): Uint8Array {
     if (this.#outcomesWithoutContext === undefined) {
       const outcomes = new Uint8Array(this.flags.length);

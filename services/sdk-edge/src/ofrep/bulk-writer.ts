@@ -12,9 +12,9 @@ import { outcomeTexts } from "./evaluation-json.ts";
  */
 export type BulkWriter = {
   /** Returns the tag of the outcomes and the offer. Equal outcomes and offers have the same tag on every edge. */
-  tag(outcomeNumbers: Uint8Array, offer: string): string;
+  tag(outcomeCodes: Uint8Array, offer: string): string;
   /** Returns the body. The offer is the JSON after the flags: a member with a comma before it, or "". */
-  body(outcomeNumbers: Uint8Array, offer: string): string;
+  body(outcomeCodes: Uint8Array, offer: string): string;
 };
 
 const writers = new WeakMap<FlagKeys, BulkWriter>();
@@ -46,9 +46,9 @@ function createBodies(keys: FlagKeys): BulkWriter["body"] {
   const ends = { begin: '{"flags":[', end: "]", spareBytes: maxOfferBytes };
   const { bytes, positions, length } = joinTemplates(keys, shape, ends);
   const written = new Uint8Array(keys.size);
-  return (outcomeNumbers, offer) => {
-    for (let index = 0; index < outcomeNumbers.length; index += 1) {
-      const number = outcomeNumbers[index] as number;
+  return (outcomeCodes, offer) => {
+    for (let index = 0; index < outcomeCodes.length; index += 1) {
+      const number = outcomeCodes[index] as number;
       if (number === written[index]) continue;
       bytes.set(paddedOutcomes[number] as Buffer, positions[index]);
       written[index] = number;
@@ -63,8 +63,8 @@ function createTags(keys: FlagKeys): BulkWriter["tag"] {
   const offerAt = outcomesAt + keys.size;
   const bytes = Buffer.alloc(offerAt + maxOfferBytes);
   bytes.set(keys.digest);
-  return (outcomeNumbers, offer) => {
-    bytes.set(outcomeNumbers, outcomesAt);
+  return (outcomeCodes, offer) => {
+    bytes.set(outcomeCodes, outcomesAt);
     const length = offerAt + bytes.write(`${offer}}`, offerAt, "latin1");
     return `"${shortHash(hash("sha256", bytes.subarray(0, length), "base64url"))}"`;
   };

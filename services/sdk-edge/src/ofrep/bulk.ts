@@ -79,12 +79,10 @@ function answer(parts: BulkParts, exchange: Exchange, context: EvaluationContext
   const { views, evaluation, usage, tokens, now } = parts;
   const { key, nowMs } = exchange;
   const view = views.of(key.environmentId);
-  evaluation.all({ exchange, context, view }, (outcomeNumbers) => {
+  evaluation.all({ exchange, context, view }, (outcomeCodes) => {
     const writer = bulkWriterOf(view.keys);
     const offer = tokens?.offer(key.id, now()) ?? "";
     usage?.answeredAll(key, nowMs);
-    exchange.answerTagged(writer.tag(outcomeNumbers, offer), () =>
-      writer.body(outcomeNumbers, offer),
-    );
+    exchange.answerTagged(writer.tag(outcomeCodes, offer), () => writer.body(outcomeCodes, offer));
   });
 }

@@ -1,10 +1,10 @@
 import { type OfrepError, ofrepErrorFor } from "@halyard/contracts";
-import { numberOfOutcome, type Outcome, outcomesByNumber } from "@halyard/evaluation";
+import { codeOfOutcome, type Outcome, outcomesByCode } from "@halyard/evaluation";
 import { asciiJson } from "../environment/ascii-json.ts";
 import type { Exchange } from "../http/exchange.ts";
 
-/** The JSON after a flag's key in OFREP, by the number of the outcome. There are only seven outcomes. */
-export const outcomeTexts: readonly string[] = outcomesByNumber.map(
+/** The JSON after a flag's key in OFREP, by outcome code. There are only seven outcomes. */
+export const outcomeTexts: readonly string[] = outcomesByCode.map(
   ({ value, reason, variation }) =>
     `,"value":${value},"reason":"${reason.toUpperCase()}","variant":"${variation}"`,
 );
@@ -12,7 +12,7 @@ export const outcomeTexts: readonly string[] = outcomesByNumber.map(
 /** Returns the evaluation of one flag. */
 export function evaluationJson(flagKey: string, outcome: Outcome): string {
   const key = plainKey.test(flagKey) ? `"${flagKey}"` : asciiJson(flagKey);
-  return `{"key":${key}${outcomeTexts[numberOfOutcome(outcome)]}}`;
+  return `{"key":${key}${outcomeTexts[codeOfOutcome(outcome)]}}`;
 }
 
 /** Matches ordinary keys, which need no escapes (`npm run bench -- targeting`, one flag by OFREP). */

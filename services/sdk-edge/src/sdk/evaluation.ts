@@ -23,7 +23,7 @@ import type { CostlyEvaluations } from "./costly-evaluations.ts";
  */
 export type Evaluation = {
   /** Evaluates all flags. `use` reads the numbers of the outcomes immediately and does not keep them. */
-  all(subject: Subject, use: (outcomeNumbers: Uint8Array) => void): void;
+  all(subject: Subject, use: (outcomeCodes: Uint8Array) => void): void;
   one(subject: Subject, flag: CompiledFlag, use: (outcome: Outcome) => void): void;
   /** Evaluates one flag from its settings and explains the outcome. */
   explained(subject: Subject, flag: FlagState, use: (explanation: Explanation) => void): void;

@@ -31,7 +31,7 @@ function respond({ views, evaluation, usage }: SdkParts, exchange: Exchange): vo
   };
   if (context === emptyContext) answer(view.valuesWithoutContext);
   else
-    evaluation.all({ exchange, context, view }, (outcomeNumbers) =>
-      answer(view.valuesOf(outcomeNumbers)),
+    evaluation.all({ exchange, context, view }, (outcomeCodes) =>
+      answer(view.valuesOf(outcomeCodes)),
     );
 }

@@ -38,8 +38,8 @@ function respond(parts: SdkParts, exchange: Exchange): void {
         open(() => beginValues(parts, exchange, { context, view, values }));
       if (context === emptyContext) begin(view.valuesWithoutContext);
       else
-        evaluation.all({ exchange, context, view }, (outcomeNumbers) =>
-          begin(view.valuesOf(outcomeNumbers)),
+        evaluation.all({ exchange, context, view }, (outcomeCodes) =>
+          begin(view.valuesOf(outcomeCodes)),
         );
     },
   });

@@ -35,8 +35,8 @@ export type CachedEntries = {
   entries: readonly SnapshotEntry[];
   /**
    * The position from which a follower can continue. Its time is from the first line, because a copy of the file can
-   * have another modification time. Undefined also if the file was written with other schemas, which may have rejected
-   * entries.
+   * have another modification time. Undefined without a position, or if the file was written with other schemas, which
+   * may have rejected entries.
    */
   held: HeldSnapshot | undefined;
   currentAtMs: number;

@@ -86,7 +86,7 @@ export function followNats(options: FollowOptions): FollowedNats {
       logger,
       held: cacheContent?.held,
       follower: {
-        ...genuineEntries(options, () => cacheContent?.entries ?? []),
+        ...genuineFollower(options, () => cacheContent?.entries ?? []),
         current() {
           cacheRead = cacheContent = undefined;
         },
@@ -133,7 +133,7 @@ function planFallback(fallBack: () => void) {
  * Passes the genuine entries on to the holder. `entriesOfCache` returns the entries of the cache, from which the
  * follower continues.
  */
-function genuineEntries(
+function genuineFollower(
   { holder, keys }: Pick<FollowOptions, "holder" | "keys">,
   entriesOfCache: () => readonly SnapshotEntry[],
 ) {

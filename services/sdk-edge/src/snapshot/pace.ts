@@ -17,7 +17,7 @@ export type Pace = {
 const pausePerWork = 3;
 
 /**
- * Maximum pause. A change must take effect within a second, also the end of a key. It waits for the work of the
+ * Maximum pause. Every change must take effect within a second, including the end of a key. It waits for the work of the
  * previous change, the pause, and its own work. The quarter therefore holds for work of up to a sixth of a second;
  * longer work takes a larger share.
  */

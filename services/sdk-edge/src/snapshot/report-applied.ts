@@ -3,8 +3,8 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
 
 /**
- * Reports on core NATS the revision of the snapshot that this edge serves. Management responds to a write after every
- * edge has applied it. An idle edge reports at an interval, to show that it is alive. An edge that does not follow the
+ * Reports on core NATS the revision of the snapshot that this edge serves. Management delays the response to a write
+ * until every live edge has applied it, or 500 ms have passed. An idle edge reports at an interval, to show that it is alive. An edge that does not follow the
  * snapshot sends no reports, and writes soon stop waiting for it.
  */
 export type AppliedReports = {

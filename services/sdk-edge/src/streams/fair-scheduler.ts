@@ -9,7 +9,7 @@ export type { Steps } from "@halyard/timing";
  */
 export type FairScheduler<T> = {
   add(organization: string, queue: string, all: Iterable<T>): void;
-  /** Removes an item, also while it is being visited. */
+  /** Removes an item, even while it is being visited. */
   remove(organization: string, queue: string, one: T): void;
   stop(): void;
 };

@@ -65,7 +65,7 @@ export function createPacedQueue<T>(options: {
       queues.set(name, queue);
       if (timer !== undefined) return;
       serveQueues(maxGroupSize);
-      // The next group keeps the interval, also for items that are added later.
+      // The next group keeps the interval, including for items that are added later.
       schedule();
     },
     remove: (name, one) => void queues.get(name)?.delete(one),

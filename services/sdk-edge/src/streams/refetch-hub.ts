@@ -10,7 +10,7 @@ import {
   type StreamCounts,
   sinkOf,
 } from "./stream.ts";
-import { knownEvent, refetchEvent, retryLine } from "./stream-events.ts";
+import { refetchEvent, retryLine, tagEvent } from "./stream-events.ts";
 
 /**
  * The open streams of OpenFeature clients. After a change, each client receives the new tag and then requests all its
@@ -68,7 +68,7 @@ export function createRefetchHub(options: {
       const { id: keyId, environmentId } = key;
       const present = tagOf(environmentId);
       const missed = mayHaveMissed(lastEventId, present);
-      const event = missed ? refetchEvent(present.text) : knownEvent(present.text);
+      const event = missed ? refetchEvent(present.text) : tagEvent(present.text);
       response.write(`${retryLine(random)}${event}`);
       if (missed) counts.refetch += 1;
 
@@ -76,7 +76,7 @@ export function createRefetchHub(options: {
         kind: "refetch",
         ...{ response, keyId, environmentId },
         behind: undefined,
-        cause: "client",
+        closeCause: "client",
       };
       groups.add(stream);
       openStreams.add(stream, () => {

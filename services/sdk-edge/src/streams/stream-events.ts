@@ -34,7 +34,7 @@ export function refetchEvent(configurationTag: string): string {
  * Gives an OpenFeature client the tag without causing a request, because clients ignore events of an unknown type.
  * After a lost connection the client sends the tag, and then receives a refetch if it missed a change.
  */
-export function knownEvent(configurationTag: string): string {
+export function tagEvent(configurationTag: string): string {
   return `id: ${configurationTag}\ndata: {"type":"connected"}\n\n`;
 }
 

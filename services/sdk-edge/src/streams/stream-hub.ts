@@ -21,9 +21,9 @@ import { catchUpEvent, deltaEvent, fullEvent, heartbeatEvent, retryLine } from "
  * The open streams of values. `notify` is called after the new values have replaced the old ones. So a client that
  * received an event never gets older values from a request.
  *
- * A change takes this path. `notify` finds the streams of the environment. `eventFor` compares the view that a stream
- * was sent last with the current one. `send` writes the difference to the socket. A change that arrives before a stream
- * is visited is part of that difference.
+ * A change takes this path. `notify` finds the streams of the environment. `differenceBetween` compares the view that a
+ * stream was sent last with the current one. `eventFor` evaluates the flags that differ. `send` writes the event to the
+ * socket. A change that arrives before a stream is visited is part of that difference.
  *
  * Streams without a context share one event, which is written immediately. Streams with a context are evaluated in time
  * slices. If that may take long, it is done one condition at a time.
@@ -98,7 +98,7 @@ export function createStreamHub(options: HubOptions): StreamHub {
     const event = takesLong(stream, view)
       ? yield* eventInSteps(stream, view, difference)
       : eventFor(stream, view, difference);
-    // Heartbeats may have filled the client's buffer meanwhile.
+    // Heartbeats may have filled the stream's send buffer meanwhile.
     if (isReadyOrFallsBehind(stream, view)) send(stream, view, event);
   }
 
@@ -164,7 +164,7 @@ function beginStream(
     sentView: view,
     hasMissed: false,
     behind: undefined,
-    cause: "client",
+    closeCause: "client",
   };
 }
 

@@ -17,7 +17,7 @@ import { heartbeatEvent, keepAlive, retryLine } from "./stream-events.ts";
  */
 export type StreamUpkeep = {
   /** Ends the streams whose key has ended. */
-  endWithKeys(): void;
+  endStreamsOfEndedKeys(): void;
   tick(): void;
   /** Ends all streams over a few seconds, so that their clients connect to other edges. */
   drain(): Promise<void>;
@@ -43,7 +43,7 @@ export function createStreamUpkeep(options: {
   const timer = setInterval(tick, tickMs).unref();
   let group = 0;
 
-  function endWithKeys(): void {
+  function endStreamsOfEndedKeys(): void {
     const nowMs = now();
     openStreams.each((stream) => {
       if (!isKeyLive(stream.keyId, nowMs)) endStream(stream, "key_ended");
@@ -68,13 +68,13 @@ export function createStreamUpkeep(options: {
   }
 
   function tick(): void {
-    endWithKeys();
+    endStreamsOfEndedKeys();
     endFarBehind();
     sendHeartbeats();
   }
 
   return {
-    endWithKeys,
+    endStreamsOfEndedKeys,
     tick,
     async drain() {
       const leaving: Stream[] = [];

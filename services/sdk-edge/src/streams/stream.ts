@@ -17,7 +17,7 @@ export type Stream = {
   /** Set while the client is behind. */
   behind: { sinceMs: number } | undefined;
   /** The reason for the end of the stream. "client" unless the edge ends it. */
-  cause: CloseCause;
+  closeCause: CloseCause;
 };
 
 export type CloseCause = "client" | "key_ended" | "slow_reader" | "drain";
@@ -66,10 +66,10 @@ export function isFarBehind({ behind }: Stream, nowMs: number): boolean {
   return behind !== undefined && nowMs - behind.sinceMs > maxBehindMs;
 }
 
-/** Ends a stream. If the client still has unsent data, the connection is closed immediately. */
-export function endStream(stream: Stream, cause: CloseCause, lastWords?: string): void {
+/** Ends a stream. If the stream has unsent data, the connection is closed immediately. */
+export function endStream(stream: Stream, closeCause: CloseCause, lastWords?: string): void {
   if (stream.response.writableEnded || stream.response.destroyed) return;
-  stream.cause = cause;
+  stream.closeCause = closeCause;
   if (stream.response.writableLength === 0) stream.response.end(lastWords);
   else stream.response.destroy();
 }
@@ -102,7 +102,7 @@ export function createOpenStreams({ closed }: Pick<StreamCounts, "closed">): Ope
       stream.response.once("close", () => {
         group?.delete(stream);
         size -= 1;
-        closed[stream.cause] += 1;
+        closed[stream.closeCause] += 1;
         onClose();
       });
     },

@@ -179,7 +179,7 @@ function createCounts(months: OrganizationMonths, bounds: Bounds) {
   return {
     dropped,
     of,
-    /** Records the use of a key, also by a rejected request. */
+    /** Records the use of a key, even by a rejected request. */
     markUsed(key: DirectoryKey, nowMs: number): void {
       of(key, nowMs).usedAtMs = nowMs;
       if (keys.size >= bounds.keys && !keys.has(key.id)) dropped.keys += 1;

@@ -12,7 +12,7 @@ import { cutMessages, type OutgoingUsage } from "./usage-messages.ts";
  * Each message is sent again, unchanged and with the same id, until the broker acknowledges it. Only then is the next
  * one created. New requests are counted meanwhile, and are sent when everything taken before has been acknowledged.
  * Even a long outage therefore causes no more messages than a moment. Nothing is counted twice, because usage-metering
- * recognises a repeated message.
+ * recognizes a repeated message.
  *
  * The sequence numbers belong to one life of one edge, which has a new id at each start. A killed process loses its
  * unsent counts: those of the last half second, or of the current outage.

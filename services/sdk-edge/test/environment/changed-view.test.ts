@@ -57,11 +57,11 @@ function answersOf(view: EnvironmentView) {
   const tags = [emptyContext, context].map((one) => view.tagFor(one));
   expect(tags).toEqual(values.map(({ etag }) => etag));
   const bulk = bulkWriterOf(view.keys);
-  const outcomeNumbers = view.outcomesFor(context);
+  const outcomeCodes = view.outcomesFor(context);
   return {
     values: values.map(({ body, etag }) => ({ body, etag })),
-    bulkTag: bulk.tag(outcomeNumbers, ""),
-    bulk: bulk.body(outcomeNumbers, ""),
+    bulkTag: bulk.tag(outcomeCodes, ""),
+    bulk: bulk.body(outcomeCodes, ""),
     isCostly: view.isCostly,
   };
 }

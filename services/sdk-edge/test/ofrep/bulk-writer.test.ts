@@ -1,24 +1,24 @@
 import { compileCheck, OfrepBulkEvaluation } from "@halyard/contracts";
-import { numberOfOutcome, outcomes, outcomesByNumber } from "@halyard/evaluation";
+import { codeOfOutcome, outcomes, outcomesByCode } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import { FlagKeys, SegmentKeys } from "../../src/environment/flag-keys.ts";
 import { bulkWriterOf } from "../../src/ofrep/bulk-writer.ts";
 import { evaluationJson } from "../../src/ofrep/evaluation-json.ts";
 
 const check = compileCheck(OfrepBulkEvaluation);
-const all = outcomesByNumber;
+const all = outcomesByCode;
 const offer = (hour: number) =>
   `,"eventStreams":[{"type":"sse","endpoint":{"requestUri":"/stream?token=${hour}"}}]`;
 const keys = ["alpha", "beta", "gamma"];
 const writerFor = (given: string[]) => bulkWriterOf(new FlagKeys([new SegmentKeys(given)]));
 
 const numbersOf = (...chosen: readonly (typeof all)[number][]) =>
-  Uint8Array.from(chosen, numberOfOutcome);
+  Uint8Array.from(chosen, codeOfOutcome);
 
 type Writer = ReturnType<typeof writerFor>;
 
-function written(writer: Writer, outcomeNumbers: Uint8Array, given: string) {
-  return JSON.parse(writer.body(outcomeNumbers, given)) as { flags: unknown[] };
+function written(writer: Writer, outcomeCodes: Uint8Array, given: string) {
+  return JSON.parse(writer.body(outcomeCodes, given)) as { flags: unknown[] };
 }
 
 describe("given outcomes", () => {

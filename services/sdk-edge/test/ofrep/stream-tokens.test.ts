@@ -66,8 +66,8 @@ describe("given a token of an hour", () => {
 });
 
 /**
- * Replaces a character by its neighbour in the alphabet. Two of the six bits of the last character are unused, so that
- * three other characters encode the same bytes. The neighbour is one of them.
+ * Replaces a character by its neighbor in the alphabet. Two of the six bits of the last character are unused, so that
+ * three other characters encode the same bytes. The neighbor is one of them.
  */
 function flipped(text: string, index: number): string {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

@@ -12,7 +12,7 @@ import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 const slow = apiKey({ key_kind: "server" });
 const other = apiKey({ environment_id: id("env", 2) });
 const flooding = apiKey({ environment_id: id("env", 3) });
-const neighbour = apiKey({ organization_id: id("org", 2), environment_id: id("env", 4) });
+const neighbor = apiKey({ organization_id: id("org", 2), environment_id: id("env", 4) });
 const longText = "a".repeat(20_000);
 let edge: EdgeServer;
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
     slow.entry,
     other.entry,
     flooding.entry,
-    neighbour.entry,
+    neighbor.entry,
     flagEntry({ key: "slow", enabled: true, targeting_rules: [...slowRules(), forVip()] }),
     flagEntry({
       flag_id: id("flag", 2),
@@ -146,7 +146,7 @@ describe("given more costly evaluations of one organization than the maximum tha
   it("evaluates for another organization before most of them", async () => {
     const before = finished;
     const { status } = await call(edge.url + all, {
-      key: neighbour.text,
+      key: neighbor.text,
       method: "POST",
       body: nobodySpecial,
     });

@@ -40,15 +40,15 @@ describe("given many open streams", () => {
     const farBehind = openStream({ writableLength: 1 });
     farBehind.stream.behind = { sinceMs: nowMs - 30_001 };
     upkeepOf([justBehind, farBehind]).tick();
-    expect(farBehind).toMatchObject({ destroyed: true, stream: { cause: "slow_reader" } });
+    expect(farBehind).toMatchObject({ destroyed: true, stream: { closeCause: "slow_reader" } });
     expect(justBehind.destroyed).toBe(false);
   });
 
   it("closes only streams whose key has ended", () => {
     const ending = openStream({ keyId: "ended" });
     const staying = openStream();
-    upkeepOf([ending, staying]).endWithKeys();
-    expect(ending).toMatchObject({ ended: true, stream: { cause: "key_ended" } });
+    upkeepOf([ending, staying]).endStreamsOfEndedKeys();
+    expect(ending).toMatchObject({ ended: true, stream: { closeCause: "key_ended" } });
     expect(staying.ended).toBe(false);
   });
 });
@@ -96,7 +96,7 @@ function openStream({
     keyId,
     environmentId: "environment",
     behind: undefined,
-    cause: "client",
+    closeCause: "client",
   };
   return Object.assign(seen, { stream });
 }

@@ -85,7 +85,7 @@ export function createWebhookTests(options: {
 }
 
 /** The id of a flag and an environment that do not exist. */
-const nothing = "00000000-0000-0000-0000-000000000000";
+const nilId = "00000000-0000-0000-0000-000000000000";
 
 /**
  * Returns the payload of an event that the webhook subscribes to, about a flag that does not exist. It contains the id
@@ -99,13 +99,13 @@ export function testPayload(
     event: events[0] ?? "flag.toggled",
     timestamp: at.toISOString(),
     flag: {
-      id: nothing,
+      id: nilId,
       key: "webhook-test",
       name: "Webhook test",
       description: "",
       type: "release",
     },
-    environment: { id: nothing, name: "webhook-test" },
+    environment: { id: nilId, name: "webhook-test" },
     state: { enabled: true, rollout_percentage: 100, targeting_rules: [] },
     changes: { name: { from: "Before", to: "Webhook test" } },
     triggered_by: { id: userId, email: "webhook-test@example.com" },

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import { createSend } from "../../src/sending/send.ts";
 import { answerOk, createClosing, startRawTarget } from "./raw-target.ts";
 
-/** Requests to targets with various behaviours, over real connections on loopback. */
+/** Requests to targets with various behaviors, over real connections on loopback. */
 const { closing, closeAll } = createClosing();
 afterEach(closeAll);
 
