@@ -11,7 +11,7 @@ import type { Rollout } from "./rollout.ts";
  * plan, are evaluated once. All flags form one list of numbers, the program, instead of thousands of functions.
  *
  * For each flag with rules, the program contains the flag's position, the offset of the next flag, the rules, and the
- * result if no rule matches. A rule consists of the offset of the next rule, its result, and the numbers of its
+ * result if no rule matches. A rule consists of the offset of the next rule, its result, and the indexes of its
  * conditions. A result is the code of an outcome, or the complement of the index of a rollout, which is negative. A
  * condition is evaluated when the first rule needs it.
  */
@@ -34,7 +34,7 @@ export function compileAll(flags: readonly CompiledFlag[]): EvaluateAll {
     return state === yes;
   }
 
-  function numberFor(result: number, context: EvaluationContext): number {
+  function codeFor(result: number, context: EvaluationContext): number {
     if (result >= 0) return result;
     return (rollouts[~result] as Rollout).decide(context).value ? splitOn : splitOff;
   }
@@ -59,7 +59,7 @@ export function compileAll(flags: readonly CompiledFlag[]): EvaluateAll {
         }
         rule = nextRule;
       }
-      outcomeCodes[flag] = numberFor(result, context);
+      outcomeCodes[flag] = codeFor(result, context);
       at = end;
     }
   };
@@ -78,7 +78,7 @@ function assemble(flags: readonly CompiledFlag[]) {
   const known = new Map<string | CompiledCondition, number>();
   const rollouts: Rollout[] = [];
 
-  function numberOfCondition(condition: CompiledCondition): number {
+  function indexOfCondition(condition: CompiledCondition): number {
     const identity = condition.sameAs ?? condition;
     let number = known.get(identity);
     if (number === undefined) {
@@ -88,7 +88,7 @@ function assemble(flags: readonly CompiledFlag[]) {
     return number;
   }
 
-  function numberOfResult(result: Outcome | Rollout): number {
+  function codeOfResult(result: Outcome | Rollout): number {
     return "decide" in result ? ~(rollouts.push(result) - 1) : codeOfOutcome(result);
   }
 
@@ -96,10 +96,10 @@ function assemble(flags: readonly CompiledFlag[]) {
     const begin = program.push(flag, 0) - 2;
     for (const rule of rules) {
       const next = program.length + 2 + rule.conditions.length;
-      program.push(next, numberOfResult(rule.result));
-      for (const condition of rule.conditions) program.push(numberOfCondition(condition));
+      program.push(next, codeOfResult(rule.result));
+      for (const condition of rule.conditions) program.push(indexOfCondition(condition));
     }
-    program[begin + 1] = program.push(numberOfResult(otherwise));
+    program[begin + 1] = program.push(codeOfResult(otherwise));
   }
 
   const withoutRules: PositionedRollout[] = [];

@@ -25,7 +25,10 @@ import type { StreamMessage } from "./push-message.ts";
 import { type HeldSnapshot, resumePoint } from "./resume-point.ts";
 import { streamPosition } from "./streams.ts";
 
-/** State that a service reads from the snapshot. Versions decide, because entries may be repeated or late. */
+/**
+ * One of several states that a service keeps from the snapshot. `followDirectory` of libs/api-keys joins parts to one
+ * `SnapshotFollower`. Versions decide, because entries may be repeated or late.
+ */
 export type SnapshotPart = {
   /** Begins a replacement by a full read. The current state stays in use until `finish`. */
   beginReplacing(): { take(entry: SnapshotEntry): unknown; finish(): void };
@@ -37,6 +40,7 @@ export type SnapshotPart = {
   rejected?(key: string): void;
 };
 
+/** Receives everything that `followSnapshot` reads. */
 export type SnapshotFollower = {
   /** Begins a full read. The current state stays in use until the read is finished. */
   beginRead(): SnapshotRead;

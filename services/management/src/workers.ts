@@ -116,7 +116,7 @@ async function startConnectedWorkers(
 ): Promise<ConnectedWorkers> {
   const { connection, sql, logger, publications, effects } = options;
   const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-  const broker = { ...options, client: jetstream(connection), manager };
+  const withBroker = { ...options, client: jetstream(connection), manager };
   const edges = followEdges({
     ...{ connection, logger },
     edges: options.edges,
@@ -124,19 +124,19 @@ async function startConnectedWorkers(
   });
   const monotonicMs = () => performance.now();
   const relay = startRelay({
-    ...{ ...options, broker, newEpoch: uuidv4 },
+    ...{ ...options, broker: withBroker, newEpoch: uuidv4 },
     lease: createLease({ sql, name: "relay", holder: options.holder, monotonicMs }),
     metrics: createRelayMetrics(options.metrics),
   });
   const keys = followDirectory({ connection, keys: options.directory, logger });
   const metrics = createQueueMetrics(options.metrics);
-  const dueChanges = consumeDueChanges({ ...options, broker, metrics });
+  const dueChanges = consumeDueChanges({ ...options, broker: withBroker, metrics });
   const others = [
-    consumeLastSeen({ ...broker, metrics }),
-    consumeAudit({ ...broker, metrics }),
-    sendLastUsed({ ...broker, monotonicMs }),
-    keepStreams(broker),
-    startCleanUp({ sql, broker, isLeading: relay.isLeading }),
+    consumeLastSeen({ ...withBroker, metrics }),
+    consumeAudit({ ...withBroker, metrics }),
+    sendLastUsed({ ...withBroker, monotonicMs }),
+    keepStreams(withBroker),
+    startCleanUp({ sql, broker: withBroker, isLeading: relay.isLeading }),
   ];
   const ending = new AbortController();
   const listening = listenForNotifications(sql, {

@@ -2,7 +2,7 @@ import { createIsOperatorToken, type KeyDirectory } from "@halyard/api-keys";
 import type { Rate } from "@halyard/rate-limit";
 import { type App, createApp, type Logger, type ReadReadiness } from "@halyard/service";
 import type { Registry } from "prom-client";
-import { applyChanges } from "./apply-update.ts";
+import { applyUpdates } from "./apply-updates.ts";
 import { createEnvironmentViews } from "./environment/environment-views.ts";
 import { createAnswerCounts } from "./http/answer-counts.ts";
 import { createAuthentication } from "./http/authentication.ts";
@@ -100,7 +100,7 @@ export function createEdge(options: EdgeOptions): Edge {
     random,
     monotonicMs,
   });
-  applyChanges({ ...options, views, hub, upkeep, ofrep, metrics, monotonicMs });
+  applyUpdates({ ...options, views, hub, upkeep, ofrep, metrics, monotonicMs });
   answerPreflights(app);
   const routes = [
     ...flagsRoutes(parts),

@@ -35,7 +35,7 @@ type Edge = {
   liveFrom: SnapshotRevision | undefined;
 };
 
-type Waiter = { revision: SnapshotRevision; resolve: () => void };
+type Waiter = { epoch: string; sequence: number; resolve: () => void };
 
 export function createLiveEdges(): LiveEdges {
   const edges = new Map<string, Edge>();
@@ -43,7 +43,7 @@ export function createLiveEdges(): LiveEdges {
   let newest: SnapshotRevision | undefined;
   let ticks = 0;
 
-  /** Returns the revision of an epoch that every live edge has applied, or -1. */
+  /** Returns the last sequence of an epoch that every live edge has applied, or -1. */
   const lowestApplied = (epoch: string) =>
     ticks < liveAfterTicks ? -1 : lowestOf(edges.values(), epoch);
 
@@ -51,11 +51,11 @@ export function createLiveEdges(): LiveEdges {
     let epoch: string | undefined;
     let lowest = -1;
     for (const waiter of waiters) {
-      if (waiter.revision.epoch !== epoch) {
-        epoch = waiter.revision.epoch;
+      if (waiter.epoch !== epoch) {
+        epoch = waiter.epoch;
         lowest = lowestApplied(epoch);
       }
-      if (lowest >= waiter.revision.revision) waiter.resolve();
+      if (lowest >= waiter.sequence) waiter.resolve();
     }
   }
 
@@ -93,10 +93,10 @@ export function createLiveEdges(): LiveEdges {
       for (const edge of edges.values()) edge.silentTicks = 0;
       ticks = 0;
     },
-    async waitUntilApplied(revision, ended) {
-      if (ended.aborted || lowestApplied(revision.epoch) >= revision.revision) return;
+    async waitUntilApplied({ epoch, revision: sequence }, ended) {
+      if (ended.aborted || lowestApplied(epoch) >= sequence) return;
       const { promise, resolve } = Promise.withResolvers<void>();
-      const waiter = { revision, resolve };
+      const waiter = { epoch, sequence, resolve };
       waiters.add(waiter);
       ended.addEventListener("abort", resolve as () => void, { once: true });
       await promise;

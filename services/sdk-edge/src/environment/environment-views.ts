@@ -12,8 +12,8 @@ import { changeView, deriveView, type EnvironmentView } from "./environment-view
 export type EnvironmentViews = {
   /** Returns the view of an environment. An unknown environment has no flags. */
   of(environmentId: string): EnvironmentView;
-  /** Applies a change of the snapshot. Returns the changed environments that have a view. */
-  update(change: SnapshotUpdate): readonly string[];
+  /** Applies an update of the snapshot. Returns the changed environments that have a view. */
+  update(update: SnapshotUpdate): readonly string[];
 };
 
 export function createEnvironmentViews(): EnvironmentViews {

@@ -60,7 +60,7 @@ function createValuesWriter(keys: FlagKeys): ValuesWriter {
   };
 }
 
-/** Sets bit `i % 8` of byte `i / 8` to the value of flag `i`. Outcomes with odd numbers have the value true. */
+/** Sets bit `i % 8` of byte `i / 8` to the value of flag `i`. Odd outcome codes mean the value true. */
 function packValues(outcomeCodes: Uint8Array, bits: Buffer): void {
   let flag = 0;
   for (let byte = 0; byte < bits.length; byte += 1) {

@@ -48,10 +48,10 @@ function createBodies(keys: FlagKeys): BulkWriter["body"] {
   const written = new Uint8Array(keys.size);
   return (outcomeCodes, offer) => {
     for (let index = 0; index < outcomeCodes.length; index += 1) {
-      const number = outcomeCodes[index] as number;
-      if (number === written[index]) continue;
-      bytes.set(paddedOutcomes[number] as Buffer, positions[index]);
-      written[index] = number;
+      const code = outcomeCodes[index] as number;
+      if (code === written[index]) continue;
+      bytes.set(paddedOutcomes[code] as Buffer, positions[index]);
+      written[index] = code;
     }
     return bytes.toString("latin1", 0, length + bytes.write(`${offer}}`, length, "latin1"));
   };

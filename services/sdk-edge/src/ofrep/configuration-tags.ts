@@ -17,8 +17,8 @@ import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
  * but an edge may apply several together. Undoing one change at a time finds every state that any edge can have had.
  */
 export type ConfigurationTags = {
-  /** Applies every change of the snapshot, in order. */
-  follow(change: SnapshotUpdate): void;
+  /** Applies every update of the snapshot, in order. */
+  follow(update: SnapshotUpdate): void;
   of(environmentId: string): ConfigurationTag;
   /** Returns whether this edge is in the state with this tag, or has recently been in it. */
   includes(environmentId: string, tag: ConfigurationTag): boolean;
@@ -73,14 +73,14 @@ export function createConfigurationTags(): ConfigurationTags {
   }
 
   return {
-    follow(change) {
-      snapshot = change.snapshot;
-      if (change.isReplacement)
-        for (const environmentId of change.changed.environments) {
+    follow(update) {
+      snapshot = update.snapshot;
+      if (update.isReplacement)
+        for (const environmentId of update.changed.environments) {
           stepsOf.delete(environmentId);
           presentOf.delete(environmentId);
         }
-      for (const { address, before, value } of change.taken)
+      for (const { address, before, value } of update.taken)
         if (address.kind === "flag")
           note(address.environmentId, {
             before: before && stampOf(before, address.flagId),

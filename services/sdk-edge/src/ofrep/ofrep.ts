@@ -10,11 +10,11 @@ import { refetchStreamRoute } from "./stream.ts";
 import { createStreamTokens } from "./stream-tokens.ts";
 import { createWaitingRefetches } from "./waiting-refetches.ts";
 
-/** The OpenFeature Remote Evaluation Protocol: its routes, and the effects of a change. */
+/** The OpenFeature Remote Evaluation Protocol: its routes, and the effects of an update of the snapshot. */
 export type Ofrep = {
   routes: EdgeRoute[];
-  /** Applies a change of the snapshot. The views must have been updated before. */
-  follow(change: SnapshotUpdate): void;
+  /** Applies an update of the snapshot. The views must have been updated before. */
+  follow(update: SnapshotUpdate): void;
   stop(): void;
 };
 
@@ -47,9 +47,9 @@ export function createOfrep(
       singleRoute(parts),
       refetchStreamRoute(parts, { tokens, refetchHub }),
     ],
-    follow(change) {
-      configurationTags.follow(change);
-      for (const environmentId of change.changed.environments) {
+    follow(update) {
+      configurationTags.follow(update);
+      for (const environmentId of update.changed.environments) {
         waiting.changed(environmentId);
         refetchHub.notify(environmentId);
       }

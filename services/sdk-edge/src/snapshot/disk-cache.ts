@@ -16,8 +16,8 @@ import { isNothing } from "./take-entries.ts";
 export type DiskCache = {
   /** Reads the file; undefined if there is no usable one. */
   read(): Promise<CachedEntries | undefined>;
-  /** Schedules a write of a change of the snapshot. */
-  follow(change: SnapshotUpdate): void;
+  /** Schedules a write of an update of the snapshot. */
+  follow(update: SnapshotUpdate): void;
   /** Writes the remaining changes, and stops. */
   close(): Promise<void>;
 };

@@ -39,7 +39,7 @@ type FollowOptions = {
   edge: string;
   holder: SnapshotHolder;
   cache: DiskCache | undefined;
-  /** Verifies the entries of API keys. Updated with every change of the holder's snapshot. */
+  /** Verifies the entries of API keys. Changed by every update of the holder's snapshot. */
   keys: KeyDirectory;
   logger: Logger;
 };
@@ -130,8 +130,8 @@ function planFallback(fallBack: () => void) {
 }
 
 /**
- * Passes the genuine entries on to the holder. `entriesOfCache` returns the entries of the cache, from which the
- * follower continues.
+ * Creates a follower that passes the genuine entries on to the holder. `entriesOfCache` returns the entries of the
+ * cache, from which the follower continues.
  */
 function genuineFollower(
   { holder, keys }: Pick<FollowOptions, "holder" | "keys">,

@@ -24,8 +24,8 @@ export type SnapshotUpdate = {
 };
 
 /**
- * Holds the current snapshot and makes all its changes. `followNats` passes entries to it, and the cache on disk at
- * most once. It passes every change to the edge's `applyChange`.
+ * Holds the current snapshot and makes all its updates. `followNats` passes entries to it, and the cache on disk at
+ * most once. It passes every update to `applyUpdates`.
  *
  * Entries that arrive in one turn of the event loop are applied together at its end. After a costly change, the entries
  * that arrive during a pause are also applied together (`Pace`). A burst of changes to one environment therefore costs
@@ -39,9 +39,9 @@ export type SnapshotHolder = {
   staleMs(): number | undefined;
   /** The revision of the bucket that the snapshot contains; undefined before the first full read. */
   readonly applied: SnapshotRevision | undefined;
-  /** Sets the only listener of changes. */
-  onChange(listener: (change: SnapshotUpdate) => void): void;
-  /** Sets the only listener that is called after the listener of changes has processed all changes up to `applied`. */
+  /** Sets the only listener of updates. */
+  onUpdate(listener: (update: SnapshotUpdate) => void): void;
+  /** Sets the only listener that is called after the listener of updates has processed all updates up to `applied`. */
   onApplied(listener: () => void): void;
   /**
    * Takes the snapshot of the cache, unless a snapshot is already held. `currentAtMs` is the time at which it was last
@@ -77,14 +77,14 @@ export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHold
   const waiting = createWaitingEntries({ pace, take: takeWaiting });
   let received: SnapshotRevision | undefined;
   let applied: SnapshotRevision | undefined;
-  let onChange: (change: SnapshotUpdate) => void = () => {};
+  let onUpdate: (update: SnapshotUpdate) => void = () => {};
   let onApplied = () => {};
 
   function takeWaiting(entries: readonly SnapshotEntry[]): void {
     const { snapshot } = held;
     if (snapshot === undefined) return;
     const { changed, taken } = takeEntries(snapshot, entries);
-    if (!isNothing(changed)) onChange({ snapshot, changed, taken, isReplacement: false });
+    if (!isNothing(changed)) onUpdate({ snapshot, changed, taken, isReplacement: false });
     markApplied();
   }
 
@@ -94,7 +94,7 @@ export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHold
   }
 
   function beginRead(): SnapshotRead {
-    const onReplaced = (change: SnapshotUpdate) => onChange(change);
+    const onReplaced = (update: SnapshotUpdate) => onUpdate(update);
     return beginHeldRead(held, { now, flush: waiting.flush, onReplaced });
   }
 
@@ -108,8 +108,8 @@ export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHold
     get applied() {
       return applied;
     },
-    onChange: (listener) => {
-      onChange = listener;
+    onUpdate: (listener) => {
+      onUpdate = listener;
     },
     onApplied: (listener) => {
       onApplied = listener;
@@ -120,7 +120,7 @@ export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHold
       if (held.snapshot !== undefined) return;
       Object.assign(held, { snapshot, source: "cache", currentAtMs } satisfies Held);
       const changed = changedBetween(undefined, snapshot);
-      onChange({ snapshot, changed, isReplacement: true, taken: [] });
+      onUpdate({ snapshot, changed, isReplacement: true, taken: [] });
     },
     confirmCurrent: () => {
       held.currentAtMs = now();
@@ -146,7 +146,7 @@ function beginHeldRead(
     now,
     flush,
     onReplaced,
-  }: { now: () => number; flush: () => void; onReplaced: (change: SnapshotUpdate) => void },
+  }: { now: () => number; flush: () => void; onReplaced: (update: SnapshotUpdate) => void },
 ): SnapshotRead {
   const read = beginFullRead(held.snapshot);
   return {

@@ -17,7 +17,7 @@ let together: Edge;
 function edge(): Edge {
   const holder = createSnapshotHolder({ now: () => 0, pace: { pauseMs: () => 0 } });
   const tags = createConfigurationTags();
-  holder.onChange(tags.follow);
+  holder.onUpdate(tags.follow);
   holder.replace(id("epoch"), [flag(1, 1), flag(2, 1)]);
   return { holder, tags };
 }

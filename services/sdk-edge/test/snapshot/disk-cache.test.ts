@@ -188,7 +188,7 @@ describe("given a cache for an edge", () => {
   ) {
     const { trusts } = everyEntryIsGenuine;
     const cache = createDiskCache({ file, holder, trusts, logger, now });
-    holder.onChange(cache.follow);
+    holder.onUpdate(cache.follow);
     return cache;
   }
 });

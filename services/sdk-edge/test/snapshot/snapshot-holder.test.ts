@@ -12,30 +12,30 @@ const epoch = id("epoch");
 const hourMs = 3_600_000;
 let nowMs: number;
 let holder: SnapshotHolder;
-let changes: SnapshotUpdate[];
+let updates: SnapshotUpdate[];
 
 afterEach(() => void jest.useRealTimers());
 
 beforeEach(() => {
   nowMs = Date.parse("2027-01-31T09:00:00.000Z");
   holder = createSnapshotHolder({ now: () => nowMs, pace: { pauseMs: () => 0 } });
-  changes = [];
-  holder.onChange((change) => changes.push(change));
+  updates = [];
+  holder.onUpdate((update) => updates.push(update));
 });
 
 describe("given a holder that follows NATS", () => {
   const held = flagEntry({ version: 1 });
   beforeEach(() => {
     holder.replace(epoch, [held]);
-    changes.length = 0;
+    updates.length = 0;
   });
 
   it("applies all entries of one turn in one batch", async () => {
     for (let version = 2; version < 50; version += 1) holder.apply(flagEntry({ version }));
-    expect(changes).toEqual([]);
+    expect(updates).toEqual([]);
     await nextTurn();
-    expect(changes).toHaveLength(1);
-    expect(changes[0]?.changed.environments).toEqual(new Set([id("env")]));
+    expect(updates).toHaveLength(1);
+    expect(updates[0]?.changed.environments).toEqual(new Set([id("env")]));
     expect(versionHeld()).toBe(49);
   });
 
@@ -45,7 +45,7 @@ describe("given a holder that follows NATS", () => {
     let pauseMs = 0;
     const pausing = createSnapshotHolder({ now: () => nowMs, pace: { pauseMs: () => pauseMs } });
     const seen: SnapshotUpdate[] = [];
-    pausing.onChange((change) => void seen.push(change));
+    pausing.onUpdate((update) => void seen.push(update));
     pausing.replace(epoch, [held]);
     pauseMs = 30;
     pausing.apply(flagEntry({ version: 2 }));
@@ -58,9 +58,9 @@ describe("given a holder that follows NATS", () => {
     expect(seen[1]?.taken).toHaveLength(2);
   });
 
-  it("reports a revision as applied after the listener has received its changes", async () => {
+  it("reports a revision as applied after the listener has received its updates", async () => {
     const log: unknown[] = [];
-    holder.onChange(({ taken }) => log.push(taken.length));
+    holder.onUpdate(({ taken }) => log.push(taken.length));
     holder.onApplied(() => log.push(holder.applied?.revision));
     holder.reached({ epoch, revision: 1 });
     holder.apply(flagEntry({ version: 2 }));
@@ -85,17 +85,17 @@ describe("given a holder that follows NATS", () => {
     read.take(flagEntry({ flag_id: id("flag", 2) }));
     expect(versionHeld()).toBe(1);
     expect(versionHeld(id("flag", 2))).toBeUndefined();
-    expect(changes).toEqual([]);
+    expect(updates).toEqual([]);
     read.finish(epoch);
     expect(versionHeld()).toBe(8);
     expect(versionHeld(id("flag", 2))).toBe(1);
-    expect(changes).toHaveLength(1);
+    expect(updates).toHaveLength(1);
   });
 
   it("publishes no change if nothing is newer", async () => {
     holder.apply(held);
     await nextTurn();
-    expect(changes).toEqual([]);
+    expect(updates).toEqual([]);
   });
 
   it("applies waiting entries before a full read, so that older entries of the read do not win", async () => {
@@ -142,7 +142,7 @@ describe("given a holder without a snapshot", () => {
     holder.restore({ snapshot: buildSnapshot(epoch, [flagEntry()]), currentAtMs });
     expect(holder.source).toBe("cache");
     expect(holder.staleMs()).toBe(hourMs);
-    expect(changes).toHaveLength(1);
+    expect(updates).toHaveLength(1);
   });
 
   it("applies the first read from NATS to the cache, and drops entries missing from it", () => {

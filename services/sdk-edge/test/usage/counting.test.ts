@@ -18,7 +18,7 @@ function given(
   const holder = createSnapshotHolder({ now: () => nine, pace: { pauseMs: () => 0 } });
   holder.replace(id("epoch"), entries);
   const counting = createCounting({ holder, ...(bounds === undefined ? {} : { bounds }) });
-  holder.onChange(({ changed }) => counting.usage.limitsChanged(changed.organizations));
+  holder.onUpdate(({ changed }) => counting.usage.limitsChanged(changed.organizations));
   return {
     counting,
     usage: counting.usage,

@@ -35,7 +35,7 @@ afterEach(() => edge.stop());
 
 type Asking = { search?: string; headers?: Record<string, string>; body?: unknown };
 /** Invalid requests. */
-const unlabelled = { headers: { "content-type": "text/plain" }, body: {} };
+const unlabeled = { headers: { "content-type": "text/plain" }, body: {} };
 const tooLarge = { body: { padding: "x".repeat(64 * 1024) } };
 const badContext = { headers: { "x-user-context": "{" } };
 const wrongKey = { headers: { authorization: `Bearer ${apiKey().text}` } };
@@ -51,7 +51,7 @@ const answers: [string, string, number, Asking][] = [
   ["GET", flags, 400, badContext],
   ["GET", flags, 401, wrongKey],
   ["POST", flags, 413, tooLarge],
-  ["POST", flags, 415, unlabelled],
+  ["POST", flags, 415, unlabeled],
   ["GET", evaluate, 200, { search: "?key=checkout" }],
   ["GET", evaluate, 400, {}],
   ["GET", evaluate, 403, { search: "?key=checkout&explain=true" }],
@@ -64,9 +64,9 @@ const answers: [string, string, number, Asking][] = [
   ["POST", allByOfrep, 400, { body: { context: 7 } }],
   ["POST", allByOfrep, 401, { ...wrongKey, body: {} }],
   ["POST", allByOfrep, 413, tooLarge],
-  ["POST", allByOfrep, 415, unlabelled],
+  ["POST", allByOfrep, 415, unlabeled],
   ["POST", oneByOfrep, 404, { body: {} }],
-  ["POST", oneByOfrep, 415, unlabelled],
+  ["POST", oneByOfrep, 415, unlabeled],
 ];
 
 const start = (requests_per_month: number) =>

@@ -2,10 +2,12 @@ import type { QuotaEntry } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 
 const pageSize = 1_000;
+/** Sorts before every other id. */
+const nilId = "00000000-0000-0000-0000-000000000000";
 
 /** Returns the requests of all organizations in the current month, by the database's clock, page by page. */
 export async function* readPresentMonth(sql: Sql): AsyncGenerator<readonly QuotaEntry[]> {
-  let after = "00000000-0000-0000-0000-000000000000";
+  let after = nilId;
   for (;;) {
     const page = await sql<QuotaEntry[]>`
       select organization_id, to_char(month, 'YYYY-MM') as month, requests

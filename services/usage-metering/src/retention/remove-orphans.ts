@@ -11,8 +11,9 @@ export type Existing = {
 
 const unseenDays = 31;
 const pageSize = 1_000;
-/** Sorts before every other id. */
-const lowest = { uuid: "00000000-0000-0000-0000-000000000000", text: "" };
+const nilId = "00000000-0000-0000-0000-000000000000";
+/** Values that sort before all others. */
+const lowest = { uuid: nilId, text: "" };
 
 type Row = Readonly<Record<string, string>>;
 type Options = { existing: Existing; mayContinue: () => boolean };

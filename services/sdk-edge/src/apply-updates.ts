@@ -11,12 +11,12 @@ import type { StreamUpkeep } from "./streams/stream-upkeep.ts";
 import type { Usage } from "./usage/usage.ts";
 
 /**
- * Applies each change of the holder's snapshot to everything that depends on it, within one turn of the event loop. The
- * order matters. A key that has ended receives no values of this change. A client that receives an event gets the new
+ * Applies each update of the holder's snapshot to everything that depends on it, within one turn of the event loop. The
+ * order matters. A key that has ended receives no values of this update. A client that receives an event gets the new
  * values from its next request.
  */
-export function applyChanges(parts: {
-  holder: Pick<SnapshotHolder, "onChange">;
+export function applyUpdates(parts: {
+  holder: Pick<SnapshotHolder, "onUpdate">;
   directory: KeyDirectory;
   views: EnvironmentViews;
   hub: StreamHub;
@@ -31,23 +31,23 @@ export function applyChanges(parts: {
   monotonicMs: () => number;
 }): void {
   const { directory, views, hub, upkeep, ofrep, cache, usage, metrics, pace, monotonicMs } = parts;
-  parts.holder.onChange(function applyChange(change) {
-    const { changed } = change;
-    cache?.follow(change);
+  parts.holder.onUpdate(function applyUpdate(update) {
+    const { changed } = update;
+    cache?.follow(update);
     usage?.limitsChanged(changed.organizations);
-    updateKeys(directory, change);
-    if (changed.keys.size > 0 || hasDeletedEnvironment(change)) upkeep.endStreamsOfEndedKeys();
+    updateKeys(directory, update);
+    if (changed.keys.size > 0 || hasDeletedEnvironment(update)) upkeep.endStreamsOfEndedKeys();
     // The pace measures only the update of the views, whose cost grows with the number of flags. `notify` also writes
     // to the streams without a context in this turn. That cost grows with the number of streams and must not delay
     // changes.
     const beganMs = monotonicMs();
-    const updated = views.update(change);
+    const updated = views.update(update);
     pace.addWork(monotonicMs() - beganMs);
     for (const environmentId of updated) hub.notify(environmentId);
     const nowMs = parts.now();
-    for (const committedAtMs of oldestCommits(change.taken).values())
+    for (const committedAtMs of oldestCommits(update.taken).values())
       metrics.observePropagation(Math.max(0, nowMs - committedAtMs) / 1_000);
-    ofrep.follow(change);
+    ofrep.follow(update);
   });
 }
 
