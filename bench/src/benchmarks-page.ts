@@ -39,7 +39,7 @@ export function renderedPages(): readonly Page[] {
   ];
 }
 
-/** Paths of all pages in bench/results, also of those that are no longer generated. */
+/** Paths of all pages in bench/results, including those that are no longer generated. */
 export function presentPages(): readonly string[] {
   return readdirSync(resultsDir)
     .filter((name) => name.endsWith(".md"))

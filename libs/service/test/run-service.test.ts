@@ -72,7 +72,7 @@ async function startService(...args: string[]): Promise<Started> {
 }
 
 describe("given a running service", () => {
-  it("serves metrics and probes on a separate port, and probes also on the API's port", async () => {
+  it("serves metrics and probes on a separate port, and probes on the API's port as well", async () => {
     const { url, metricsUrl } = await startService("ready");
     for (const path of ["/", "/metrics"]) {
       const answered = await fetch(metricsUrl + path);

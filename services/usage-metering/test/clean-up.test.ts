@@ -93,7 +93,7 @@ describe("daily requests", () => {
     expect(await daysOf(environmentId)).toHaveLength(4);
   });
 
-  it("are deleted after the retention period, also beyond one batch", async () => {
+  it("are deleted after the retention period, even beyond one batch", async () => {
     const { environmentId } = makeTenant();
     await insertDays(environmentId);
     await cleanUpTwice(100);
@@ -127,7 +127,7 @@ describe("rows that are no longer needed", () => {
     expect(left).toEqual({ flags: 1, bulk: 1, edges: 1 });
   });
 
-  it("are deleted, also beyond one batch", async () => {
+  it("are deleted, even beyond one batch", async () => {
     await metering.admin`
       insert into flag_hours
       select gen_random_uuid(), gen_random_uuid(), now() - interval '50 days', 1
@@ -177,7 +177,7 @@ describe("the last use of flags and keys", () => {
     keyExists: () => false,
   };
 
-  it("is removed, also beyond one page", async () => {
+  it("is removed, even beyond one page", async () => {
     await metering.admin`
       insert into flags_last_seen
       select gen_random_uuid(), gen_random_uuid(), now() - interval '40 days', 'none'

@@ -248,7 +248,7 @@ describe("an edge whose clock is wrong", () => {
 });
 
 describe("the beginning of a month", () => {
-  it("counts each hour in its own month, also if the previous month arrives afterwards", async () => {
+  it("counts each hour in its own month, even if the previous month arrives afterwards", async () => {
     await setClock("2031-02-01T00:00:10.000Z");
     const tenant = makeTenant();
     const edge = makeEdge();

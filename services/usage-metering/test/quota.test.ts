@@ -171,7 +171,7 @@ describe("a wrong entry", () => {
 });
 
 describe("with thousands of organizations", () => {
-  it("publishes the quotas of all of them, also at the end", async () => {
+  it("publishes the quotas of all of them, including at the end", async () => {
     const tenants = Array.from({ length: 5_000 }, () => makeTenant());
     const usage = tenants.map((tenant) => tenant.used());
     await metering.send(

@@ -55,7 +55,7 @@ describe("given pipelined requests", () => {
 });
 
 describe("given a stream", () => {
-  it("sends no chunked encoding and ends with the connection, also for HTTP/1.0", async () => {
+  it("sends no chunked encoding and ends with the connection, even for HTTP/1.0", async () => {
     const connection = open();
     connection.send(get("stream").replace("HTTP/1.1", "HTTP/1.0"));
     await eventually(() => connection.text().includes("event: heartbeat"));
