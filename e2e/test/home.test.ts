@@ -31,6 +31,8 @@ afterAll(async () => {
 });
 
 it("the printed commands, and then the README, work when followed twice", async () => {
+  // The launcher prints these lines after it has written demo.json.
+  await eventually(() => launched.output().includes("Ctrl-C"));
   const printed = launched.output().match(/^ {2}curl .*$/gm) ?? [];
   expect(printed).toHaveLength(2);
   for (const line of printed) await shell.run(line);
