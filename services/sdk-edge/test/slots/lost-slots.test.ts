@@ -73,14 +73,14 @@ describe("given a NATS server that does not respond", () => {
     // A write succeeds only if the edge has read the entry, so this edge has the count of the other one.
     await one.takeMany(5);
     await nats.kill();
-    await eventually(async () => (await other.metric("lease{")) === 0);
+    await eventually(async () => (await other.metric("stream_slot_lease_held{")) === 0);
     await eventually(async () => (await one.take()) === "opened");
     await one.takeMany(limit);
     expect(one.open).toBe(limit - 10);
     await nats.start();
     await eventually(async () => (await writtenSum()) === limit);
     // A disconnected edge admits against its last counts.
-    await eventually(async () => (await other.metric("lease{")) === 1);
+    await eventually(async () => (await other.metric("stream_slot_lease_held{")) === 1);
     expect(await other.take()).toBe("RATE_001");
   });
 });
