@@ -23,8 +23,8 @@ it("the figures in the README are the saved figures", () => {
   const sameValues = figureOf("flags", "200: requests per second");
   const newUsers = figureOf("targeting", "100 flags, X-User-Context: requests per second");
   const peers = figureOf("peers", "100 flags, edge vs. unleash-server: requests per second");
-  const median = figureOf("streams", "1,000 streams: 2xx to client, median");
-  const p99 = figureOf("streams", "1,000 streams: 2xx to client, p99");
+  const median = figureOf("streams", "1,000 streams: PATCH to client, median");
+  const p99 = figureOf("streams", "1,000 streams: PATCH to client, p99");
   const memory = figureOf("streams", "10,000 streams: memory per stream");
 
   const shown = [
