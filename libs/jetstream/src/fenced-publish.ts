@@ -3,12 +3,12 @@ import type { JetStreamClient } from "@nats-io/jetstream";
 /**
  * Publishes with a fence, so that only one writer succeeds. Every message contains the expected last sequence of the
  * stream. The broker rejects a writer that does not know the end of the stream, such as a former leader that was
- * suspended. In a batch, each message expects the sequence of the previous one. The whole batch is therefore sent
- * without waiting, and is stored in order and without gaps.
+ * suspended. In a batch, each message expects the sequence of the previous one. A batch is therefore sent in
+ * runs: the messages of a run are sent without waiting, and are stored in order and without gaps.
  *
  * Another client can still write after the known end, or between two messages. Then one message is rejected, the other
- * client's message takes its sequence, and the next message is accepted. Messages of one `entity` are therefore never
- * sent together. The condition "expected last message id" would be simpler, but a cluster of nats-server 2.15 rejects
+ * client's message takes its sequence, and the next message is accepted. A second message of an `entity` therefore begins
+ * the next run. The condition "expected last message id" would be simpler, but a cluster of nats-server 2.15 rejects
  * everything after it has failed once.
  */
 export type OutgoingMessage = {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Id, IdParam, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
-/** Usage of an organization, and evaluations of its flags. */
+/** A used amount and its limit. */
 const Limited = z.strictObject({
   used: z.int().min(0),
   limit: z.int().min(0).nullable().describe("`null`: unlimited"),

@@ -24,11 +24,11 @@ import {
 export type Change<Caller extends Principal = Principal> = Write &
   TimeAndIds & {
     principal: Caller;
-    /** Reads the actor of the change. Its time is the time of this call. The default cause is "manual". */
+    /** Reads the actor, and returns actor, cause (default "manual") and the time of this call. */
     context: (cause?: Cause) => Promise<ChangeContext>;
   };
 
-/** The steps of a write, in this order. A problem in any step rolls back the transaction. */
+/** The steps of a write, in this order. `check` runs before the transaction; a problem of `run` rolls it back. */
 type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> = {
   /** Rejects requests without the database, or returns the checked part of the input. */
   check?: (input: Input) => Checked | Problem;

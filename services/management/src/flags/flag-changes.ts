@@ -102,6 +102,7 @@ async function lockPermitted(
   { scope, permit }: ChangeRequest,
 ): Promise<FlagInEnvironment | Problem> {
   let current = await lockFlag(write.tx, scope);
+  // While an environment is being filled, the flag may lack states. `lockFlag` also returns undefined without the state.
   if (current === undefined || current.lacksStates) {
     await fillFlag(write, scope);
     current = await lockFlag(write.tx, scope);

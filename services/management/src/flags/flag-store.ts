@@ -20,7 +20,7 @@ type Row = Omit<Flag, "updatedAt"> &
     lastEvaluatedAt: Date | null;
   };
 
-/** A bulk evaluation is recorded once for its environment, and counts for each flag that existed then. */
+/** `lastEvaluatedAt` includes bulk evaluations, which are recorded once per environment, since the creation of the flag. */
 const columns = fragment`
   flag.id, project.organization_id as "organizationId", flag.project_id as "projectId", flag.key,
   flag.name, flag.description, flag.type, flag.version, flag.last_event_at as "lastEventAt",

@@ -9,6 +9,7 @@ export type OutboxMessage =
 export type OutboxRow = {
   stream: "events" | "snapshot";
   message_id: string;
+  /** The subject of an event, or the key of an entry without the prefix of the bucket. */
   subject: string;
   payload: string;
   tombstone: boolean;

@@ -165,11 +165,11 @@ async function discardStreamsAhead(options: TermOptions, signal: AbortSignal): P
   await discardStreams(ahead, { lease, broker, isLeading });
 }
 
-/** Number of messages in a batch at which several writes are in progress, so that more are likely to follow. */
+/** Number of messages in a batch at which several writes are likely in progress, so that more follow. */
 const severalWrites = 4;
 /**
  * Pause after such a batch, so that the next one contains more rows. Most of the cost of a batch in PostgreSQL does not
- * depend on its size. A single write never waits for this pause.
+ * depend on its size. A write waits for it only if it follows such a batch within this time.
  */
 const gatherMs = 4;
 

@@ -27,11 +27,11 @@ export type EnvironmentView = {
   /** Returns the values of evaluated outcomes. */
   valuesOf(outcomeCodes: Uint8Array): FlagValues;
   tagOf(outcomeCodes: Uint8Array): string;
-  /** True if evaluating all flags may take more than some tens of milliseconds. */
+  /** True if evaluating all flags may take tens of milliseconds. */
   readonly isCostly: boolean;
 };
 
-/** Weight above which a view is costly. At worst, 5,000 conditions that search a text of 4 KiB take 100 ms. */
+/** Weight above which a view is costly. At worst, 5,000 conditions, each searching a text of 4 KiB, take 100 ms. */
 const costlyWeight = 5_000;
 
 /** Prepares the view of an environment. Flags that `previous` has prepared are reused. */

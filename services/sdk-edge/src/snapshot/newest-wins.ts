@@ -10,7 +10,7 @@ export type Stamped = { version: number; committed_at: string };
  * as a `ReadonlyMap`.
  */
 export class NewestWins<E extends Stamped> extends Map<string, E> {
-  /** Ids of deleted entries in the order of their deletion; undefined before the first. */
+  /** Ids of deleted entries in the order of arrival; undefined before the first. */
   #deletions: Set<string> | undefined;
 
   /** Stores an entry unless the same or a newer version is stored. Returns whether it was stored. */

@@ -4,8 +4,8 @@ import type { SnapshotHolder } from "./snapshot-holder.ts";
 
 /**
  * Reports on core NATS the revision of the snapshot that this edge serves. Management delays the response to a write
- * until every live edge has applied it, or 500 ms have passed. An idle edge reports at an interval, to show that it is alive. An edge that does not follow the
- * snapshot sends no reports, and writes soon stop waiting for it.
+ * until every live edge has applied it, at most 500 ms. An idle edge reports at an interval, to show that it is alive. An
+ * edge that does not follow the snapshot sends no reports, and writes soon stop waiting for it.
  */
 export type AppliedReports = {
   /** Resolves when the NATS server has the announcement of this edge, or the connection is lost. */

@@ -10,8 +10,8 @@ import { NewestWins } from "./newest-wins.ts";
 
 /**
  * The data of an edge. It changes in place, and only within one turn of the event loop, so a reader that does not await
- * sees one consistent state. An entry never changes: another version is another object. Only `takeEntries` and
- * `replaceSnapshot` change a snapshot.
+ * sees one consistent state. The content of an entry never changes: another version is another object. `put`
+ * only replaces equal parts by shared objects. Once a snapshot is held, only `takeEntries` and `replaceSnapshot` change it.
  *
  * Entries have the names of the contract, which all services share. The cache on disk is written from them and checked
  * against their schemas.

@@ -128,7 +128,7 @@ export function createStreamHub(options: HubOptions): StreamHub {
 
   return {
     open(response, listener) {
-      const stream = beginStream(response, listener, options);
+      const stream = sendFirstEvents(response, listener, options);
       const { organizationId, environmentId, sentView } = stream;
       groups.add(stream);
       openStreams.add(stream, () => {
@@ -145,7 +145,7 @@ export function createStreamHub(options: HubOptions): StreamHub {
 }
 
 /** Begins a stream with the values, unless the client has them, and a heartbeat. */
-function beginStream(
+function sendFirstEvents(
   response: ServerResponse,
   { key, context, hasLargeContext, view, values, lastEventId }: Listener,
   { counts, now, random }: Pick<HubOptions, "counts" | "now" | "random">,

@@ -113,7 +113,9 @@ describe("an event", () => {
     await dispatch.log.publish(makeEvent({}, webhook));
     await dispatch.deliveryWith(webhook, "delivered");
     await dispatch.log.isConsumed();
-    expect(await replica.metrics.metrics()).toMatch(/messages_processed_total\{[^}]*"set_aside"[^}]*\} 2/);
+    expect(await replica.metrics.metrics()).toMatch(
+      /messages_processed_total\{[^}]*"set_aside"[^}]*\} 2/,
+    );
   });
 
   it("is sent in the order of events if several wait for a slot", async () => {
