@@ -18,7 +18,7 @@ export const fullReadsCurve: Curve = {
   name: "full-reads",
   summary: `publications while ${followers} followers read the whole snapshot, by entries`,
   method:
-    "Four followers start at once and read everything. Meanwhile entries are published one at a time, for at most ten seconds. The longest publication is the longest delay of a write in the installation.",
+    "Four followers start together and read everything. Meanwhile entries are published one at a time, for at most ten seconds. The longest publication is the longest delay of a write in the installation.",
   of: "entries",
   sizes: [10_000, 80_000],
   quickSizes: [20, 100],

@@ -21,7 +21,7 @@ export const refetchBenchmark: Benchmark = {
   summary: `refetches of ${clients.toLocaleString("en-US")} OpenFeature clients after a change, and a client that polls meanwhile`,
   method:
     "1,000 clients evaluate 100 flags over OFREP, open the event stream, and evaluate again 50 ms after each `refetchEvaluation`, as OpenFeature's web provider does. " +
-    "A flag changes for everyone, so that 1,000 evaluations arrive at one edge at once. " +
+    "A flag changes for everyone, so that 1,000 evaluations arrive at one edge together. " +
     "Another client polls all flags every 20 ms; its latency during the refetches is compared with its latency before. A poll counts from the time at which it was due.",
   run,
 };

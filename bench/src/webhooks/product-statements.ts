@@ -49,7 +49,7 @@ export type Plan = {
 const claim = "00000000-0000-0000-0000-000000000001";
 /** Maximum number of concurrent attempts of a webhook. */
 const ofLargest = defaultBounds.webhook;
-/** Time ahead of which a dispatcher finds lanes. */
+/** Time before its due time at which a dispatcher finds a lane. */
 const aheadMs = 1_000;
 const pageSize = 101;
 const batch = 500;
