@@ -5,7 +5,7 @@ export function assertIndexed({ purpose, text, genericText, indexes }: Plan): vo
   for (const plan of [text, genericText ?? text]) {
     if (wholeTable.test(plan)) throw new Error(`${purpose} reads a whole table:\n${plan}`);
     const reads = (index: string) =>
-      plan.includes(` using ${index} on `) || plan.includes(`Bitmap Index Scan on ${index}\n`);
+      new RegExp(`(?: using |Bitmap Index Scan on )${index}\\b`).test(plan);
     if (!indexes.some(reads))
       throw new Error(`${purpose} does not read ${indexes.join(" or ")}:\n${plan}`);
   }
