@@ -63,10 +63,8 @@ await startOrExit(async () => {
     lastUsed,
     onDeliveries: dispatch.wake,
   });
-  const cleanUp = startCleanUp({
-    ...shared,
-    retentionDays: config.WEBHOOK_DELIVERY_RETENTION_DAYS,
-  });
+  const retentionDays = config.WEBHOOK_DELIVERY_RETENTION_DAYS;
+  const cleanUp = startCleanUp({ ...shared, retentionDays });
   const maxPerOrganization = config.WEBHOOK_TESTS_PER_ORGANIZATION;
   const tests = createWebhookTests({ ...shared, maxPerOrganization });
   const app = createWebhookApp({

@@ -81,12 +81,10 @@ export function createStreamHub(options: HubOptions): StreamHub {
     const targeted: FlagsStream[] = [];
     for (const stream of streams)
       if (stream.context !== emptyContext) targeted.push(stream);
-      else if (isReadyOrFallsBehind(stream, view))
-        send(
-          stream,
-          view,
-          eventWithoutContext(stream, view, differenceBetween(stream.sentView, view)),
-        );
+      else if (isReadyOrFallsBehind(stream, view)) {
+        const difference = differenceBetween(stream.sentView, view);
+        send(stream, view, eventWithoutContext(stream, view, difference));
+      }
     const [first] = targeted;
     if (first !== undefined) scheduler.add(first.organizationId, environmentId, targeted);
   }
@@ -107,14 +105,13 @@ export function createStreamHub(options: HubOptions): StreamHub {
    * room falls behind, and receives all values when it has caught up.
    */
   function isReadyOrFallsBehind(stream: FlagsStream, view: EnvironmentView): boolean {
+    const onCaughtUp = () => {
+      stream.hasMissed = true;
+      sendOrQueue(stream.environmentId, [stream]);
+    };
     if (stream.sentView !== view) return hasRoomOrFallsBehind(stream, { nowMs: now(), onCaughtUp });
     stream.hasMissed = false;
     return false;
-
-    function onCaughtUp(): void {
-      stream.hasMissed = true;
-      sendOrQueue(stream.environmentId, [stream]);
-    }
   }
 
   /** Writes the event, unless it is null. The client then has the values of the view. */
@@ -138,7 +135,6 @@ export function createStreamHub(options: HubOptions): StreamHub {
       // The flags may have changed while the values were evaluated.
       if (views.of(environmentId) !== sentView) sendOrQueue(environmentId, [stream]);
     },
-
     notify: (environmentId) => sendOrQueue(environmentId, groups.of(environmentId)),
     stop: scheduler.stop,
   };
