@@ -5,9 +5,11 @@ const externalNats = process.env.TEST_NATS_URL !== undefined;
 
 const config: Config = {
   testEnvironment: "<rootDir>/jest.environment.ts",
+  // The packages of `clients` run from their sources. Without this condition, only their built files exist.
+  testEnvironmentOptions: { customExportConditions: ["halyard-source", "node", "node-addons"] },
   extensionsToTreatAsEsm: [".ts"],
   testMatch: ["<rootDir>/**/test/**/*.test.ts"],
-  modulePathIgnorePatterns: ["<rootDir>/.halyard", "<rootDir>/.tsbuild", "<rootDir>/.cache"],
+  modulePathIgnorePatterns: ["<rootDir>/.halyard", "<rootDir>/.tsbuild", "<rootDir>/.cache", "<rootDir>/clients/[^/]+/dist"],
   transform: {
     "^.+\\.ts$": [
       "@swc/jest",
