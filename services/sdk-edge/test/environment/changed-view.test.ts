@@ -15,7 +15,7 @@ import { bulkWriterOf } from "../../src/ofrep/bulk-writer.ts";
 import {
   type ConfigurationTags,
   createConfigurationTags,
-} from "../../src/ofrep/configuration-tags.ts";
+} from "../../src/environment/configuration-tags.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { buildSnapshot, takeEntries } from "../../src/snapshot/take-entries.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";

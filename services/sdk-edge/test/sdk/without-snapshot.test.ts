@@ -11,7 +11,13 @@ beforeAll(async () => {
 afterAll(() => edge.stop());
 
 describe("given an edge without a snapshot", () => {
-  it.each(["/api/v1/sdk/flags", "/api/v1/sdk/evaluate?key=checkout", "/api/v1/sdk/stream"])(
+  it.each([
+    "/api/v1/sdk/flags",
+    "/api/v1/sdk/evaluate?key=checkout",
+    "/api/v1/sdk/stream",
+    "/api/v1/sdk/ruleset",
+    "/api/v1/sdk/ruleset/stream",
+  ])(
     "answers %s with 503 and Retry-After, and closes the connection",
     async (path) => {
       const { status, body, headers } = await call(edge.url + path, { key: key.text });
