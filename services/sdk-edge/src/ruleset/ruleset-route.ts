@@ -6,7 +6,7 @@ import type { EdgeRoute } from "../http/routes.ts";
 import type { SdkParts } from "../sdk/sdk-parts.ts";
 import { chooseCoding } from "./content-coding.ts";
 import { readHeldTags, unlessOlder } from "./held-rules.ts";
-import { etagOf } from "./ruleset-json.ts";
+import { etagOf } from "../environment/ruleset-json.ts";
 import type { Rulesets, SharedBytes } from "./rulesets.ts";
 
 /** The route for the rules of all flags, from which SDKs evaluate in the application. */

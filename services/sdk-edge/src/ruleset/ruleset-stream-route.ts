@@ -7,7 +7,7 @@ import type { SdkParts } from "../sdk/sdk-parts.ts";
 import { edgeIsStopping, takeSlot } from "../sdk/take-slot.ts";
 import type { RulesetHub, RulesetListener } from "../streams/ruleset-hub.ts";
 import { readHeldTags, unlessOlder } from "./held-rules.ts";
-import { deltaEvent } from "./ruleset-json.ts";
+import { deltaEvent } from "../environment/ruleset-json.ts";
 import type { Rulesets } from "./rulesets.ts";
 
 type Sources = { rulesets: Rulesets; hub: RulesetHub };

@@ -5,7 +5,7 @@ import type { EnvironmentViews } from "../environment/environment-views.ts";
 import type { Segment } from "../environment/segments.ts";
 import { createFairScheduler, type Steps } from "../streams/fair-scheduler.ts";
 import { type CompressedCoding, compress } from "./content-coding.ts";
-import { bodyFrame, etagOf, type Frame, flagMember, fullEventFrame } from "./ruleset-json.ts";
+import { bodyFrame, etagOf, type Frame, flagMember, fullEventFrame } from "../environment/ruleset-json.ts";
 
 /**
  * The serialized rule sets of environments. The first request after a change prepares the rule set, and all further

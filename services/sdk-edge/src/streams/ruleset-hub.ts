@@ -4,7 +4,7 @@ import type { ConfigurationTag } from "../environment/configuration-tag.ts";
 import { changedFlags } from "../environment/delta.ts";
 import type { EnvironmentView } from "../environment/environment-view.ts";
 import type { EnvironmentViews } from "../environment/environment-views.ts";
-import { deltaEvent } from "../ruleset/ruleset-json.ts";
+import { deltaEvent } from "../environment/ruleset-json.ts";
 import { createFairScheduler, type Steps } from "./fair-scheduler.ts";
 import {
   createStreamGroups,

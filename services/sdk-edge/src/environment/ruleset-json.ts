@@ -1,6 +1,6 @@
 import type { FlagEntry } from "@halyard/contracts";
-import type { ConfigurationTag } from "../environment/configuration-tag.ts";
-import type { EnvironmentView } from "../environment/environment-view.ts";
+import type { ConfigurationTag } from "./configuration-tag.ts";
+import type { EnvironmentView } from "./environment-view.ts";
 
 /**
  * The JSON of rule sets and the events that contain it. JSON contains no line breaks, so the data of an event is always
