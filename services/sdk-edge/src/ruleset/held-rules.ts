@@ -39,14 +39,18 @@ export function unlessOlder(
     const present = configurationTags.of(environmentId);
     // The comparison with this edge's clock is omitted, because the clock may be wrong.
     const nowMs = Number.POSITIVE_INFINITY;
-    return (
-      !mayBeNewer(tag, { present, nowMs }) || configurationTags.includes(environmentId, tag)
-    );
+    return !mayBeNewer(tag, { present, nowMs }) || configurationTags.includes(environmentId, tag);
   };
   awaitState(parts, exchange, {
     isKnown: () => held.every(isKnown),
     respond(isKnownNow) {
-      const problem = isKnownNow ? undefined : problemOfUnknown(held, holder.staleMs(), now());
+      const problem = isKnownNow
+        ? undefined
+        : problemOfUnknown(held, {
+            present: configurationTags.of(environmentId),
+            staleMs: holder.staleMs(),
+            nowMs: now(),
+          });
       if (problem === undefined) respond();
       else exchange.reject(problem);
     },
@@ -60,20 +64,22 @@ const maxStaleMs = 2_000;
 const detectionMs = 10_000;
 
 /**
- * Returns the problem of a client whose tag is still unknown after the wait; undefined if the rules of this edge are
- * newer for certain.
+ * Returns the problem of a client whose tag is still unknown after the wait; undefined if this edge may send its rules.
  *
- * An edge that is current has every change that is older than `detectionMs`. If it does not know such a tag, the tag is
- * from before the database was restored from a backup, or no edge sent it. The client then receives the current rules.
+ * An edge that is current has every change that is older than `detectionMs`, and every change that precedes its newest
+ * one. If it does not know such a tag, it has skipped that state, or the tag is from before the database was restored
+ * from a backup, or it comes from no edge.
  */
 function problemOfUnknown(
   held: readonly ConfigurationTag[],
-  staleMs: number | undefined,
-  nowMs: number,
+  edge: { present: ConfigurationTag; staleMs: number | undefined; nowMs: number },
 ): Problem | undefined {
+  const { present, staleMs, nowMs } = edge;
   if (staleMs === undefined || staleMs > maxStaleMs) return mayBeOlder;
-  const isRecent = held.some(({ newestMs }) => Math.abs(nowMs - newestMs) < detectionMs);
-  return isRecent ? mayBeOlder : undefined;
+  const mayBeUnderWay = held.some(
+    ({ newestMs }) => newestMs >= present.newestMs && Math.abs(nowMs - newestMs) < detectionMs,
+  );
+  return mayBeUnderWay ? mayBeOlder : undefined;
 }
 
 const mayBeOlder = createProblem(

@@ -1,12 +1,12 @@
 import { keyProblems } from "@halyard/api-keys";
 import { sdkRuleset } from "@halyard/contracts";
+import { etagOf } from "../environment/ruleset-json.ts";
 import { unknownKey } from "../http/authentication.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { EdgeRoute } from "../http/routes.ts";
 import type { SdkParts } from "../sdk/sdk-parts.ts";
 import { chooseCoding } from "./content-coding.ts";
 import { readHeldTags, unlessOlder } from "./held-rules.ts";
-import { etagOf } from "../environment/ruleset-json.ts";
 import type { Rulesets, SharedBytes } from "./rulesets.ts";
 
 /** The route for the rules of all flags, from which SDKs evaluate in the application. */
@@ -46,11 +46,7 @@ function respond(parts: SdkParts, rulesets: Rulesets, exchange: Exchange): void 
 /** Minimum length of a compressed body. A shorter one fits in one packet. */
 const minCompressedBytes = 1_024;
 
-function sendRules(
-  { isKeyLive, now }: SdkParts,
-  rulesets: Rulesets,
-  exchange: Exchange,
-): void {
+function sendRules({ isKeyLive, now }: SdkParts, rulesets: Rulesets, exchange: Exchange): void {
   const { key, headers, response } = exchange;
   const send = (etag: string, bytes: SharedBytes, coding?: string) => {
     if (response.destroyed) return;

@@ -1,5 +1,6 @@
 import { keyProblems } from "@halyard/api-keys";
 import { sdkRulesetStream } from "@halyard/contracts";
+import { deltaEvent } from "../environment/ruleset-json.ts";
 import { unknownKey } from "../http/authentication.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { EdgeRoute } from "../http/routes.ts";
@@ -7,7 +8,6 @@ import type { SdkParts } from "../sdk/sdk-parts.ts";
 import { edgeIsStopping, takeSlot } from "../sdk/take-slot.ts";
 import type { RulesetHub, RulesetListener } from "../streams/ruleset-hub.ts";
 import { readHeldTags, unlessOlder } from "./held-rules.ts";
-import { deltaEvent } from "../environment/ruleset-json.ts";
 import type { Rulesets } from "./rulesets.ts";
 
 type Sources = { rulesets: Rulesets; hub: RulesetHub };

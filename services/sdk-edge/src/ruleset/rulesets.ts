@@ -2,10 +2,16 @@ import type { DirectoryKey } from "@halyard/api-keys";
 import type { ConfigurationTag } from "../environment/configuration-tag.ts";
 import type { EnvironmentView } from "../environment/environment-view.ts";
 import type { EnvironmentViews } from "../environment/environment-views.ts";
+import {
+  bodyFrame,
+  etagOf,
+  type Frame,
+  flagMember,
+  fullEventFrame,
+} from "../environment/ruleset-json.ts";
 import type { Segment } from "../environment/segments.ts";
 import { createFairScheduler, type Steps } from "../streams/fair-scheduler.ts";
 import { type CompressedCoding, compress } from "./content-coding.ts";
-import { bodyFrame, etagOf, type Frame, flagMember, fullEventFrame } from "../environment/ruleset-json.ts";
 
 /**
  * The serialized rule sets of environments. The first request after a change prepares the rule set, and all further
@@ -169,7 +175,7 @@ export class Ruleset {
 const comma = Buffer.from(",");
 
 function framed(members: readonly Buffer[], { begin, end }: Frame): SharedBytes {
-  const parts = [Buffer.from(begin)];
+  const parts: Buffer[] = [Buffer.from(begin)];
   members.forEach((bytes, index) => {
     if (index > 0) parts.push(comma);
     parts.push(bytes);

@@ -12,7 +12,7 @@ import { ask, listen } from "./asking.ts";
  * request waits until the change arrives or the test advances the time.
  */
 const server = apiKey({ key_kind: "server" });
-const begunMs = Date.now();
+let begunMs: number;
 const state = (version: number) =>
   flagEntry({ version, committed_at: new Date(begunMs + version).toISOString() });
 let early: EdgeServer;
@@ -22,6 +22,7 @@ let tag: string;
 let tagBefore: string;
 
 beforeEach(async () => {
+  begunMs = Date.now();
   jest.useFakeTimers({ doNotFake: ["Date", "nextTick", "queueMicrotask", "setImmediate"] });
   [early, late] = await Promise.all([
     startEdgeServer([server.entry, state(1)]),
@@ -36,10 +37,8 @@ afterEach(async () => {
   await Promise.all([early.stop(), late.stop()]);
 });
 
-const tagAt = async (edge: EdgeServer) =>
-  (await ask(edge, server.text)).headers.get("etag") ?? "";
-const askLate = (held: string) =>
-  ask(late, server.text, { headers: { "if-none-match": held } });
+const tagAt = async (edge: EdgeServer) => (await ask(edge, server.text)).headers.get("etag") ?? "";
+const askLate = (held: string) => ask(late, server.text, { headers: { "if-none-match": held } });
 
 /** Sends a request to the late edge, and resolves when it waits there. */
 async function begin<T>(send: () => Promise<T>): Promise<{ answered: Promise<T> }> {
@@ -53,11 +52,9 @@ async function begin<T>(send: () => Promise<T>): Promise<{ answered: Promise<T> 
 
 describe("given a client with rules that have not arrived at the edge", () => {
   it("receives the rules as soon as they have arrived", async () => {
-    const { answered } = await begin(() => askLate('"another"'));
-    expect((await answered).body.flags.checkout.version).toBe(1);
-    const waiting = await begin(() => askLate(tag));
-    await late.feed(state(3));
-    const { status, body } = await waiting.answered;
+    const { answered } = await begin(() => askLate(tag));
+    await late.feed(state(2), state(3));
+    const { status, body } = await answered;
     expect(status).toBe(200);
     expect(body.flags.checkout.version).toBe(3);
   });
@@ -66,6 +63,13 @@ describe("given a client with rules that have not arrived at the edge", () => {
     const { answered } = await begin(() => askLate(tag));
     await late.feed(state(2));
     expect((await answered).status).toBe(304);
+  });
+
+  it("receives later rules after a second if its own never arrive", async () => {
+    const { answered } = await begin(() => askLate(tag));
+    await late.feed(state(3));
+    jest.advanceTimersByTime(1_000);
+    expect((await answered).body.flags.checkout.version).toBe(3);
   });
 
   it("receives 503 after a second, which is not counted", async () => {
