@@ -36,14 +36,15 @@ export const EnvironmentUsage = z.object({
   organization_id: Uuid,
   project_id: Uuid,
   environment_id: Uuid,
-  /** Includes endpoints of later releases. */
+  /**
+   * Includes endpoints of later releases. Release 0.1.0 dead-letters messages with other endpoints than the listed ones,
+   * so usage-metering is upgraded before the edges.
+   */
   requests: z
     .object({
       flags: Count.optional(),
       evaluate: Count.optional(),
       stream: Count.optional(),
-      ruleset: Count.optional(),
-      ruleset_stream: Count.optional(),
       ofrep_flags: Count.optional(),
       ofrep_flag: Count.optional(),
       ofrep_stream: Count.optional(),
