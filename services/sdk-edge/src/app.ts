@@ -18,12 +18,14 @@ import { createCostlyEvaluations } from "./sdk/costly-evaluations.ts";
 import { evaluateRoutes } from "./sdk/evaluate.ts";
 import { createEvaluation } from "./sdk/evaluation.ts";
 import { flagsRoutes } from "./sdk/flags.ts";
+import { reportUsageRoute } from "./sdk/report-usage.ts";
 import { streamRoute } from "./sdk/stream.ts";
 import type { StreamSlots } from "./slots/stream-slots.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
 import type { Pace } from "./snapshot/pace.ts";
 import type { SnapshotHolder } from "./snapshot/snapshot-holder.ts";
 import { createStreams } from "./streams/streams.ts";
+import type { PublishReport } from "./usage/publish-report.ts";
 import type { Usage } from "./usage/usage.ts";
 
 /** An edge without its connections: the HTTP server and everything that follows the snapshot. */
@@ -59,6 +61,8 @@ export type EdgeOptions = {
   usage?: Usage | undefined;
   /** Undefined: streams are not limited by plan. */
   slots?: StreamSlots | undefined;
+  /** Undefined: reports of applications are answered 503. */
+  publishReport?: PublishReport | undefined;
   now: () => number;
   random: () => number;
 };
@@ -96,6 +100,7 @@ export function createEdge(options: EdgeOptions): Edge {
     ...createAuthentication(directory, createIsOperatorToken(options.operatorTokenDigest)),
     usage,
     slots: options.slots,
+    publishReport: options.publishReport,
     logger: options.logger,
     now,
   };
@@ -113,6 +118,7 @@ export function createEdge(options: EdgeOptions): Edge {
     ...evaluateRoutes(parts),
     streamRoute(parts),
     ...rulesets.routes,
+    reportUsageRoute(parts),
     ...ofrep.routes,
   ];
   for (const route of routes) registerEdgeRoute(app, route, parts);

@@ -20,6 +20,7 @@ export const routes: readonly RouteContract[] = [
   sdk.sdkStream,
   sdk.sdkRuleset,
   sdk.sdkRulesetStream,
+  sdk.sdkReportUsage,
   ofrep.ofrepEvaluateFlags,
   ofrep.ofrepEvaluateFlag,
   ofrep.ofrepStream,

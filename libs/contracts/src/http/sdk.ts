@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { RolloutPercentage, TargetingRules } from "../rules.ts";
+import { InstantIn } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 import { UserContext } from "./user-context.ts";
 
@@ -209,5 +210,44 @@ export const sdkRulesetStream = defineRoute({
     status: 200,
     description: "Events `ruleset` and `heartbeat`",
     contentType: "text/event-stream",
+  },
+});
+
+const Evaluations = z
+  .int()
+  .min(0)
+  .optional()
+  .describe("Number of evaluations with this value; 0 by default");
+
+export const UsageReport = z.strictObject({
+  period: z
+    .strictObject({ start: InstantIn, end: InstantIn })
+    .describe(
+      "The time in which the evaluations were made: at most 24 hours, with `end` at most 5 minutes in the future",
+    ),
+  flags: z
+    .record(z.string(), z.strictObject({ true: Evaluations, false: Evaluations }))
+    .describe("Evaluations by flag key. Keys that no flag of the environment has are ignored"),
+});
+export type UsageReport = z.infer<typeof UsageReport>;
+
+export const sdkReportUsage = defineRoute({
+  ...{ service: "sdk-edge", access: "server_key", tag: "SDK" },
+  operationId: "sdkReportUsage",
+  method: "POST",
+  path: "/api/v1/sdk/usage",
+  summary: "Report the evaluations made in an application",
+  description:
+    "For SDKs that evaluate flags themselves. The evaluations appear in the usage of each flag, in the hour of `period.end`, and in `last_evaluated_at`. The request does not count as a request of the month. A server key is needed. After a 503 or without a response, send the same report again with the same `Idempotency-Key`: it counts once. Of different reports with one key, the first counts.",
+  body: UsageReport,
+  example: {
+    period: { start: "2026-10-31T09:00:00Z", end: "2026-10-31T09:01:00Z" },
+    flags: { "new-checkout": { true: 1200, false: 34 }, "dark-mode": { false: 7 } },
+  },
+  idempotent: "first_counts",
+  success: {
+    status: 202,
+    description: "The report is stored, and will be counted once",
+    body: z.strictObject({ accepted: z.literal(true) }),
   },
 });

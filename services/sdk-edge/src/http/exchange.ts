@@ -13,10 +13,13 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { type LimitFields, nameFurtherLimits, noLimitFields } from "../limits/limits.ts";
 import type { AnswerCounts } from "./answer-counts.ts";
 
+/** Endpoints whose requests do not count. */
+export type FreeEndpoint = "usage";
+
 /** The parts of a route that its answers need. */
 export type AnsweringRoute = {
-  /** Name in metrics, in logs and in counted usage. */
-  readonly name: UsageEndpoint;
+  /** Name in metrics and in logs. */
+  readonly name: UsageEndpoint | FreeEndpoint;
   /** `Cache-Control` and `Vary`: names and values in turn. */
   readonly cacheHeaders: readonly string[];
   readonly counts: AnswerCounts;
@@ -153,7 +156,7 @@ export class Exchange {
       jsonType,
       "Content-Length",
       String(length),
-      ...(status === 200 ? cacheHeaders : none),
+      ...(status < 300 ? cacheHeaders : none),
       ...commonHeaders,
       ...this.rateLimit.headers,
     ]);

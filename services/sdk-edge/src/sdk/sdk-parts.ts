@@ -6,6 +6,7 @@ import type { Authenticate } from "../http/authentication.ts";
 import type { RouteParts } from "../http/routes.ts";
 import type { StreamSlots } from "../slots/stream-slots.ts";
 import type { StreamHub } from "../streams/stream-hub.ts";
+import type { PublishReport } from "../usage/publish-report.ts";
 import type { Evaluation } from "./evaluation.ts";
 
 /** Parts that the routes for SDKs need. */
@@ -20,4 +21,6 @@ export type SdkParts = RouteParts & {
   evaluation: Evaluation;
   /** Undefined: streams are not limited by plan. */
   slots: StreamSlots | undefined;
+  /** Undefined: no report can be stored. */
+  publishReport: PublishReport | undefined;
 };
