@@ -187,6 +187,7 @@ export const sdkRuleset = defineRoute({
   ...rulesForServers,
   operationId: "sdkRuleset",
   path: "/api/v1/sdk/ruleset",
+  query: z.looseObject({}),
   summary: "Get the rules of all flags",
   description: `For SDKs that evaluate flags in the application. Compressed with \`br\` or \`gzip\` for clients that accept it; the ETag is the same. ${neverOlder}`,
   revalidated: true,
