@@ -775,6 +775,8 @@ describe("given invalid requests", () => {
         enable_at: [isTime, enableAt],
         disable_at: [isTime, disableAt],
         expires_at: [isTime, disableAt],
+        start: [isTime, "2026-10-31T09:00:00Z"],
+        end: [isTime, "2026-10-31T09:01:00Z"],
         "value of matches_regex": [value.length <= 500, "^a"],
       };
       const [applies, replacement] = replacements[field] ?? [false, ""];

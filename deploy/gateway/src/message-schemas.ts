@@ -4,6 +4,7 @@ import {
   EdgeLease,
   EdgeReport,
   EnvironmentEntry,
+  EvaluationsReported,
   FlagEntry,
   FlagEvent,
   KeyEntry,
@@ -24,6 +25,7 @@ import { z } from "zod";
 const messages: Readonly<Record<string, z.ZodType>> = {
   "audit-recorded": AuditRecorded,
   "edge-report": EdgeReport,
+  "evaluations-reported": EvaluationsReported,
   "flag-event": FlagEvent,
   "schedule-due": ScheduleDue,
   "schedule-resolved": ScheduleResolved,

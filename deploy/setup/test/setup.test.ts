@@ -108,12 +108,13 @@ describe("given empty PostgreSQL and NATS servers", () => {
       status: 0,
       output:
         "PostgreSQL: database fresh, schemas and roles of management, scheduler, webhooks, usage\n" +
-        "NATS: streams FLAG_EVENTS, AUDIT, SCHEDULE, SET_ASIDE, USAGE, KV_QUOTA, KV_LEASES\n",
+        "NATS: streams FLAG_EVENTS, AUDIT, SCHEDULE, SET_ASIDE, USAGE, EVALUATIONS, KV_QUOTA, KV_LEASES\n",
     });
     for (const role of roles)
       expect(await logIn(role, `first of ${role}`)).toBe(role.replace(/_\w+$/, ""));
     expect((await streams()).map(({ name }) => name)).toEqual([
       "AUDIT",
+      "EVALUATIONS",
       "FLAG_EVENTS",
       "KV_LEASES",
       "KV_QUOTA",

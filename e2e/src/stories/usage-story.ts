@@ -1,4 +1,4 @@
-import { usageStream } from "@halyard/contracts";
+import { evaluationsStream, usageStream } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { forgetMessageIdsAtOnce } from "../system/disturbances.ts";
 import type { Edge, System } from "../system/system.ts";
@@ -45,7 +45,8 @@ export async function beginUsageStory(
   const tenant = await createTenant(management.url, { name: options.name, plan });
   const flags = await createFlags(management.url, tenant.serverKey, flagKeys);
   await eventually(async () => {
-    await forgetMessageIdsAtOnce(system.nats.url, usageStream.name);
+    for (const { name } of [usageStream, evaluationsStream])
+      await forgetMessageIdsAtOnce(system.nats.url, name);
     return true;
   });
   const before = await awaitKnown(system.edges, tenant, flags);

@@ -154,6 +154,36 @@ export function describeUsageLimits(given: () => ClientSystem): void {
     await eventually(async () => (await call(url, { key: others.serverKey })).status === 404);
   });
 
+  it("counts evaluations that an application reports, once, even if it sends them to several edges", async () => {
+    const { tenant, flags, before } = await beginUsageStory(system, { name: "Reports" });
+    const [, flag] = flags;
+    const at = (msAgo: number) => new Date(Date.now() - msAgo).toISOString();
+    const report = {
+      method: "POST",
+      key: tenant.serverKey,
+      headers: { "idempotency-key": "the report of a minute" },
+      body: {
+        period: { start: at(60_000), end: at(0) },
+        flags: { [flag?.key ?? ""]: { true: 1_000, false: 1 }, unknown: { true: 5 } },
+      },
+    };
+    for (const { url } of [gateway, ...system.edges])
+      expect(await must(`${url}/api/v1/sdk/usage`, report)).toEqual({ accepted: true });
+    const evaluations =
+      1_001 + before.filter(({ evaluates }) => evaluates.some(({ id }) => id === flag?.id)).length;
+    const url = `${gateway.url}/api/v1/flags/${flag?.id}`;
+    await eventually(async () => {
+      const { environments } = await must(`${url}/usage`, { key: tenant.serverKey });
+      return environments[0].evaluations === evaluations;
+    });
+    await eventually(async () => {
+      const { last_evaluated_at } = await must(url, { key: tenant.serverKey });
+      return last_evaluated_at >= report.body.period.end;
+    });
+    const used = await awaitCounted(system, tenant, { atLeast: counted(before).length });
+    expect(used).toBe(counted(before).length);
+  });
+
   it("follows a change of the plan up and down, with the last known state if the metering is unavailable", async () => {
     const story = await beginUsageStory(system, { name: "Up and down", plan: "small" });
     const key = story.tenant.clientKey;

@@ -48,6 +48,19 @@ export const usageStream = {
   maxBytes: 1024 * 1024 * 1024,
 } as const;
 
+/**
+ * Evaluations made in applications, which their SDKs report through the edges. A work queue of its own: applications
+ * decide how much is reported, and a flood of reports must not take the room of the edges' own counts.
+ */
+export const evaluationsStream = {
+  name: "EVALUATIONS",
+  reported: { subject: "evaluations.reported", consumer: "usage-metering" },
+  /** Time during which the broker drops a message with a known id. */
+  duplicateWindowMs: 2 * 60 * 1000,
+  /** A full stream rejects messages. Edges then answer 503, and the SDKs keep their counts and retry. */
+  maxBytes: 256 * 1024 * 1024,
+} as const;
+
 /** Changes of webhooks and schedules, for the audit log of management. A work queue. */
 export const auditStream = {
   name: "AUDIT",

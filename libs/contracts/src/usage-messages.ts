@@ -14,6 +14,8 @@ export const usageEndpoints = [
   "flags",
   "evaluate",
   "stream",
+  "ruleset",
+  "ruleset_stream",
   "ofrep_flags",
   "ofrep_flag",
   "ofrep_stream",
@@ -34,7 +36,10 @@ export const EnvironmentUsage = z.object({
   organization_id: Uuid,
   project_id: Uuid,
   environment_id: Uuid,
-  /** Includes endpoints of later releases. */
+  /**
+   * Includes endpoints of later releases. Release 0.1.0 dead-letters messages with other endpoints than the listed ones,
+   * so usage-metering is upgraded before the edges.
+   */
   requests: z
     .object({
       flags: Count.optional(),
@@ -65,6 +70,22 @@ export const UsageRecorded = z.object({
 export type UsageRecorded = z.infer<typeof UsageRecorded>;
 
 /**
+ * `evaluations.reported`: evaluations of one environment's flags that an application made, as its SDK reported them.
+ * A report is always one message. The body limit of 64 KiB has room for 4,100 flags with counts, and a message with
+ * that many is below a third of the 1 MiB that a NATS server accepts by default.
+ */
+export const EvaluationsReported = z.object({
+  /** Identifies the report. A repeated report has the same id, and counts once. */
+  report_id: Uuid,
+  environment_id: Uuid,
+  /** End of the period in which the evaluations were made. */
+  evaluated_at: Instant,
+  /** Evaluations by value. */
+  flags: z.array(z.object({ flag_id: Uuid, true: z.int().min(0), false: z.int().min(0) })),
+});
+export type EvaluationsReported = z.infer<typeof EvaluationsReported>;
+
+/**
  * `usage.last_seen`: times of the last use of keys and of the last evaluation of flags, which management returns. The
  * latest time wins, so that repeated and reordered messages do no harm.
  */
@@ -77,6 +98,7 @@ export const UsageLastSeen = z.object({
 export type UsageLastSeen = z.infer<typeof UsageLastSeen>;
 
 export const checkUsageRecorded = compileCheck(UsageRecorded);
+export const checkEvaluationsReported = compileCheck(EvaluationsReported);
 export const checkUsageLastSeen = compileCheck(UsageLastSeen);
 
 /** Returns the message id. The broker detects duplicates by it. */

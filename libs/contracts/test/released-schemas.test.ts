@@ -6,6 +6,7 @@ import {
   checkCompleteEntry,
   checkEdgeLease,
   checkEdgeReport,
+  checkEvaluationsReported,
   checkFlagEvent,
   checkOrganizationStreams,
   checkQuotaEntry,
@@ -49,6 +50,7 @@ const readerOfEntry =
 const readers: Readonly<Record<string, Reader>> = {
   "audit-recorded": checkAuditRecorded,
   "edge-report": checkEdgeReport,
+  "evaluations-reported": checkEvaluationsReported,
   "flag-event": checkFlagEvent,
   "schedule-due": checkScheduleDue,
   "schedule-resolved": checkScheduleResolved,

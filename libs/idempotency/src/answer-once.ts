@@ -3,6 +3,7 @@ import { bearerToken } from "@halyard/api-keys";
 import type { Transaction } from "@halyard/postgres";
 import {
   type Answer,
+  checkIdempotencyKey,
   createProblem,
   isProblem,
   type Problem,
@@ -35,7 +36,6 @@ export type AnswerOnce = (
 /** Lifetime of stored responses. */
 export const answerLifetimeHours = 24;
 
-const keyShape = /^[\x20-\x7e]{1,255}$/;
 const usedByAnother = createProblem(
   "CONFLICT_001",
   "This Idempotency-Key was used for another request, or by another caller.",
@@ -48,11 +48,8 @@ export function createAnswerOnce(randomBytes: (size: number) => Buffer): AnswerO
   return async (tx, { caller, operationId, params, body, request }, work) => {
     const idempotencyKey = request.idempotencyKey;
     if (idempotencyKey === undefined) return work();
-    if (!keyShape.test(idempotencyKey))
-      return createProblem(
-        "VALIDATION_001",
-        "Idempotency-Key must be 1 to 255 printable ASCII characters.",
-      );
+    const invalid = checkIdempotencyKey(idempotencyKey);
+    if (invalid !== undefined) return invalid;
     const requestSha256 = sha256(JSON.stringify([operationId, canonical(params), canonical(body)]));
     const sealingKey = deriveKey(bearerToken(request.headers.authorization) ?? "", idempotencyKey);
 

@@ -2,6 +2,7 @@ import {
   auditStream,
   completeKey,
   deadLetterStream,
+  evaluationsStream,
   flagEventsStream,
   leaseKey,
   leasesBucket,
@@ -136,6 +137,9 @@ export const ensureSchedule = ensures(
 export const ensureUsage = ensures(
   queue(usageStream, [usageStream.recorded.subject, usageStream.lastSeen.subject]),
 );
+export const ensureEvaluations = ensures(
+  queue(evaluationsStream, [evaluationsStream.reported.subject]),
+);
 export const ensureAudit = ensures(queue(auditStream, [auditStream.recorded.subject]));
 
 /**
@@ -192,10 +196,12 @@ export async function ensureStreams(
     ensureSchedule(manager, replicas),
     ensureDeadLetters(manager, replicas),
     ensureUsage(manager, replicas),
+    ensureEvaluations(manager, replicas),
     ensureQuota(manager, replicas),
     ensureLeases(manager, replicas),
   ]);
-  return [flagEventsStream, auditStream, scheduleStream, deadLetterStream, usageStream]
+  const streams = [flagEventsStream, auditStream, scheduleStream, deadLetterStream, usageStream];
+  return [...streams, evaluationsStream]
     .map(({ name }) => name)
     .concat(quotaBucket.streamName, leasesBucket.streamName);
 }

@@ -15,6 +15,7 @@ export {
 export { noSuchRoute, sendProblem, writeProblem } from "./error-answers.ts";
 export { fixedAnswer } from "./fixed-answer.ts";
 export type { Readiness, ReadReadiness } from "./health.ts";
+export { checkIdempotencyKey } from "./idempotency-key.ts";
 export { compileInputChecks, type InputChecks } from "./input-checks.ts";
 export { type ListenAddress, ListenError } from "./listen.ts";
 export { createLogger, type Logger, pathOf } from "./logger.ts";

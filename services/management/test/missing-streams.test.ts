@@ -1,5 +1,6 @@
 import {
   auditStream,
+  evaluationsStream,
   flagEventsStream,
   leasesBucket,
   quotaBucket,
@@ -30,6 +31,7 @@ describe("management, as the only service that may create streams", () => {
     leasesBucket.streamName,
     quotaBucket.streamName,
     usageStream.name,
+    evaluationsStream.name,
     auditStream.name,
     flagEventsStream.name,
   ])("recreates %s after its deletion", async (name) => {

@@ -3,7 +3,9 @@ import type { Rate } from "@halyard/rate-limit";
 import { type App, createApp, type Logger, type ReadReadiness } from "@halyard/service";
 import type { Registry } from "prom-client";
 import { applyUpdates } from "./apply-updates.ts";
+import { createConfigurationTags } from "./environment/configuration-tags.ts";
 import { createEnvironmentViews } from "./environment/environment-views.ts";
+import { createWaitingRequests } from "./environment/waiting-requests.ts";
 import { createAnswerCounts } from "./http/answer-counts.ts";
 import { createAuthentication } from "./http/authentication.ts";
 import { answerPreflights } from "./http/preflight.ts";
@@ -11,16 +13,19 @@ import { bodyLimitBytes, escapeMalformedPath, registerEdgeRoute } from "./http/r
 import { createLimits } from "./limits/limits.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import { createOfrep } from "./ofrep/ofrep.ts";
+import { createRulesetEndpoints } from "./ruleset/ruleset-endpoints.ts";
 import { createCostlyEvaluations } from "./sdk/costly-evaluations.ts";
 import { evaluateRoutes } from "./sdk/evaluate.ts";
 import { createEvaluation } from "./sdk/evaluation.ts";
 import { flagsRoutes } from "./sdk/flags.ts";
+import { reportUsageRoute } from "./sdk/report-usage.ts";
 import { streamRoute } from "./sdk/stream.ts";
 import type { StreamSlots } from "./slots/stream-slots.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
 import type { Pace } from "./snapshot/pace.ts";
 import type { SnapshotHolder } from "./snapshot/snapshot-holder.ts";
 import { createStreams } from "./streams/streams.ts";
+import type { PublishReport } from "./usage/publish-report.ts";
 import type { Usage } from "./usage/usage.ts";
 
 /** An edge without its connections: the HTTP server and everything that follows the snapshot. */
@@ -56,6 +61,8 @@ export type EdgeOptions = {
   usage?: Usage | undefined;
   /** Undefined: streams are not limited by plan. */
   slots?: StreamSlots | undefined;
+  /** Undefined: reports of applications are answered 503. */
+  publishReport?: PublishReport | undefined;
   now: () => number;
   random: () => number;
 };
@@ -82,6 +89,8 @@ export function createEdge(options: EdgeOptions): Edge {
     holder,
     directory,
     views,
+    configurationTags: createConfigurationTags(),
+    waiting: createWaitingRequests(),
     hub,
     counts,
     isKeyLive,
@@ -91,6 +100,7 @@ export function createEdge(options: EdgeOptions): Edge {
     ...createAuthentication(directory, createIsOperatorToken(options.operatorTokenDigest)),
     usage,
     slots: options.slots,
+    publishReport: options.publishReport,
     logger: options.logger,
     now,
   };
@@ -100,12 +110,15 @@ export function createEdge(options: EdgeOptions): Edge {
     random,
     monotonicMs,
   });
-  applyUpdates({ ...options, views, hub, upkeep, ofrep, metrics, monotonicMs });
+  const rulesets = createRulesetEndpoints(parts, { streams, random, monotonicMs });
+  applyUpdates({ ...options, ...parts, upkeep, rulesets, ofrep, metrics, monotonicMs });
   answerPreflights(app);
   const routes = [
     ...flagsRoutes(parts),
     ...evaluateRoutes(parts),
     streamRoute(parts),
+    ...rulesets.routes,
+    reportUsageRoute(parts),
     ...ofrep.routes,
   ];
   for (const route of routes) registerEdgeRoute(app, route, parts);
@@ -123,6 +136,7 @@ export function createEdge(options: EdgeOptions): Edge {
     },
     async close() {
       streams.stop();
+      rulesets.stop();
       costlyEvaluations.stop();
       ofrep.stop();
     },

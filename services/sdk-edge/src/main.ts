@@ -18,6 +18,7 @@ import { createDiskCache } from "./snapshot/disk-cache.ts";
 import { followNats } from "./snapshot/follow-nats.ts";
 import { createPace } from "./snapshot/pace.ts";
 import { createSnapshotHolder } from "./snapshot/snapshot-holder.ts";
+import { createPublishReport } from "./usage/publish-report.ts";
 import { startUsage } from "./usage/start-usage.ts";
 
 await startOrExit(async () => {
@@ -56,6 +57,7 @@ await startOrExit(async () => {
     requestsPerSecond: config.SDK_REQUESTS_PER_SECOND,
     usage: usage.usage,
     slots,
+    publishReport: createPublishReport({ connection: connection.ready, logger }),
     now: Date.now,
     random: Math.random,
   });

@@ -41,6 +41,7 @@ export async function startEdgeServer(
       | "invalidKeyRate"
       | "operatorTokenDigest"
       | "slots"
+      | "publishReport"
       | "trustedProxies"
     >
   > & {

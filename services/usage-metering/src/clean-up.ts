@@ -56,9 +56,9 @@ export async function cleanUp(
     rolledUp = await rollUpHours(sql, atMost);
     usageMetrics.rolledUp(rolledUp);
   }
-  const { bulkAnswers, flagHours, edges, requestDays } = oldRows;
+  const { bulkAnswers, flagHours, edges, reports, requestDays } = oldRows;
   const days = { ...requestDays, retentionDays: requestRetentionDays };
-  for (const { deleteOldest, retentionDays } of [bulkAnswers, flagHours, edges, days])
+  for (const { deleteOldest, retentionDays } of [bulkAnswers, flagHours, edges, reports, days])
     while (
       retentionDays !== undefined &&
       mayContinue() &&

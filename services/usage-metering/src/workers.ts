@@ -1,12 +1,18 @@
 import { followDirectory, type LastUsed, sendLastUsed } from "@halyard/api-keys";
 import { everythingFilter } from "@halyard/contracts";
-import { apiTimeoutMs, connectNats, type NatsServers, trackProblem } from "@halyard/jetstream";
+import {
+  apiTimeoutMs,
+  connectNats,
+  createQueueMetrics,
+  type NatsServers,
+  trackProblem,
+} from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { onceConnected } from "@halyard/service";
 import { jetstream } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import { consumeUsage } from "./counting/consume-usage.ts";
+import { consumeReports, consumeUsage } from "./counting/consume-usage.ts";
 import type { UsageMetrics } from "./counting/usage-metrics.ts";
 import type { Directory } from "./directory/directory.ts";
 import { sendLastSeen } from "./last-seen/send-last-seen.ts";
@@ -15,7 +21,7 @@ import { startQuotaPublisher } from "./quota/quota-publisher.ts";
 
 /**
  * The background workers of this process, which need NATS and start when it is available. They count the messages of
- * edges, publish quotas, and follow keys, plans, flags and open streams.
+ * edges and the reports of applications, publish quotas, and follow keys, plans, flags and open streams.
  */
 export type Workers = {
   /** Returns whether the snapshot has been read at least once. */
@@ -63,12 +69,13 @@ export function startWorkers(options: {
     isCurrent = followed.isCurrent;
     isSettled = followed.isSettled;
     const quota = startQuotaPublisher({ ...options, connection });
-    const consumption = consumeUsage({
-      ...options,
-      connection,
+    const consuming = { ...options, connection, queueMetrics: createQueueMetrics(options.metrics) };
+    const usage = consumeUsage({
+      ...consuming,
       onCounted: ({ months, now }) => quota.note(months, now),
     });
-    isCounting = consumption.isRunning;
+    const reports = consumeReports(consuming);
+    isCounting = usage.isRunning;
     const openStreams = followOpenStreams({ connection, streams: options.openStreams, logger });
     const client = jetstream(connection, { timeout: apiTimeoutMs });
     const lastSeen = sendLastSeen({ sql, client, canSend: followed.isCurrent, logger });
@@ -79,7 +86,8 @@ export function startWorkers(options: {
       logger,
     });
     const senders = [lastSeen.stop, lastUsed.stop];
-    return [...senders, followed.stop, quota.stop, openStreams.stop, consumption.stop];
+    const counting = [reports.stop, usage.stop];
+    return [...senders, followed.stop, quota.stop, openStreams.stop, ...counting];
   });
 
   return {

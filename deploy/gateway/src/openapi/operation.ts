@@ -48,7 +48,7 @@ function parametersOf(contract: RouteContract, components: Components): JsonObje
   ];
   if (contract.readsUser === true) parameters.push(...userHeaders.map(parameterRef));
   if (contract.conditional === true) parameters.push(parameterRef("If-Match"));
-  if (contract.idempotent === true) parameters.push(parameterRef("Idempotency-Key"));
+  if (contract.idempotent !== undefined) parameters.push(parameterRef("Idempotency-Key"));
   if (contract.revalidated === true) parameters.push(parameterRef("If-None-Match"));
   if (isStream(contract)) parameters.push(parameterRef("Last-Event-ID"));
   return parameters;

@@ -3,7 +3,7 @@ import type { RouteContract } from "./route.ts";
 
 /**
  * Returns whether a response of a route has `RateLimit-Policy` and `RateLimit`, provided that the caller has a limit.
- * Every rejection by a limit has them. So has every other response to a request that counts in the month. A request
+ * Every rejection by a limit has them. So has every other response to an SDK. A request
  * without a valid key has no caller whose limits could be reported.
  */
 export function reportsRemaining({ service }: RouteContract, problem?: ErrorCode): boolean {

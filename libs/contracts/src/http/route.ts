@@ -52,14 +52,19 @@ export type RouteContract<
   readsUser?: boolean;
   /** `If-Match` is honoured. */
   conditional?: boolean;
-  /** `Idempotency-Key` is honoured. */
-  idempotent?: boolean;
+  /**
+   * `Idempotency-Key` is honoured. By default, another request with the same key is rejected; with `first_counts`, it
+   * is accepted and has no effect.
+   */
+  idempotent?: true | "first_counts";
   /** Value of `Cache-Control`, if it differs from that of the route's kind. */
   cacheControl?: string;
   /** A successful response contains an API key, so no cache may store it. */
   carriesKey?: boolean;
   /** `If-None-Match` is honoured: a match returns 304 without a body. */
   revalidated?: boolean;
+  /** The response is compressed for clients that accept it. */
+  compressed?: boolean;
   success: {
     status: 200 | 201 | 202 | 204;
     description: string;

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { RolloutPercentage } from "../rules.ts";
+import { RolloutPercentage, TargetingRules } from "../rules.ts";
+import { InstantIn } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 import { UserContext } from "./user-context.ts";
 
@@ -50,6 +51,23 @@ export const EvaluationResult = z.strictObject({
     .describe("With `explain=true`: the evaluation of each rule"),
 });
 export type EvaluationResult = z.infer<typeof EvaluationResult>;
+
+/** The settings of all flags in an environment, from which an SDK evaluates them in the application. */
+export const Ruleset = z.strictObject({
+  environment_id: z.uuid(),
+  flags: z
+    .record(
+      z.string(),
+      z.strictObject({
+        enabled: z.boolean(),
+        rollout_percentage: RolloutPercentage,
+        targeting_rules: TargetingRules,
+        version: z.int().min(1),
+      }),
+    )
+    .describe("By key of the flag"),
+});
+export type Ruleset = z.infer<typeof Ruleset>;
 
 const shared = {
   service: "sdk-edge",
@@ -153,4 +171,83 @@ export const sdkStream = defineRoute({
     contentType: "text/event-stream",
   },
   errors: ["SERVER_002"],
+});
+
+const rulesForServers = {
+  service: "sdk-edge",
+  access: "server_key",
+  tag: "SDK",
+  method: "GET",
+} as const;
+
+const neverOlder =
+  "An edge that may lack a change that the client has waits for it, at most one second, and then returns 503.";
+
+export const sdkRuleset = defineRoute({
+  ...rulesForServers,
+  operationId: "sdkRuleset",
+  path: "/api/v1/sdk/ruleset",
+  summary: "Get the rules of all flags",
+  description: `For SDKs that evaluate flags in the application. Compressed with \`br\` or \`gzip\` for clients that accept it; the ETag is the same. ${neverOlder}`,
+  revalidated: true,
+  compressed: true,
+  cacheControl: "no-store",
+  success: {
+    status: 200,
+    description: "The rule set. If `If-None-Match` contains its ETag, the status is 304",
+    body: Ruleset,
+  },
+});
+
+export const sdkRulesetStream = defineRoute({
+  ...rulesForServers,
+  operationId: "sdkRulesetStream",
+  path: "/api/v1/sdk/ruleset/stream",
+  query: z.looseObject({}),
+  summary: "Stream the rules of all flags as they change",
+  description: `Server-sent events. The first \`ruleset\` event has the rules of all flags and \`"full":true\`. Later ones have the changed flags, and \`removed\` with the keys of flags that no longer exist. \`heartbeat\` is sent at the start and every 15 seconds. \`id\` is the ETag of the rule set. After a reconnection with a recent \`id\` as \`Last-Event-ID\`, the first event has only what changed since; with the current one, there is none. ${neverOlder}`,
+  success: {
+    status: 200,
+    description: "Events `ruleset` and `heartbeat`",
+    contentType: "text/event-stream",
+  },
+});
+
+const Evaluations = z
+  .int()
+  .min(0)
+  .optional()
+  .describe("Number of evaluations with this value; 0 by default");
+
+export const UsageReport = z.strictObject({
+  period: z
+    .strictObject({ start: InstantIn, end: InstantIn })
+    .describe(
+      "The time in which the evaluations were made: at most 24 hours, with `end` at most 5 minutes in the future",
+    ),
+  flags: z
+    .record(z.string(), z.strictObject({ true: Evaluations, false: Evaluations }))
+    .describe("Evaluations by flag key. Keys that no flag of the environment has are ignored"),
+});
+export type UsageReport = z.infer<typeof UsageReport>;
+
+export const sdkReportUsage = defineRoute({
+  ...{ service: "sdk-edge", access: "server_key", tag: "SDK" },
+  operationId: "sdkReportUsage",
+  method: "POST",
+  path: "/api/v1/sdk/usage",
+  summary: "Report the evaluations made in an application",
+  description:
+    "For SDKs that evaluate flags themselves. The evaluations appear in the usage of each flag, in the hour of `period.end`, and in `last_evaluated_at`. The request does not count as a request of the month. A server key is needed. After a 503 or without a response, send the same report again with the same `Idempotency-Key`: it counts once. Of different reports with one key, the first counts.",
+  body: UsageReport,
+  example: {
+    period: { start: "2026-10-31T09:00:00Z", end: "2026-10-31T09:01:00Z" },
+    flags: { "new-checkout": { true: 1200, false: 34 }, "dark-mode": { false: 7 } },
+  },
+  idempotent: "first_counts",
+  success: {
+    status: 202,
+    description: "The report is stored, and will be counted once",
+    body: z.strictObject({ accepted: z.literal(true) }),
+  },
 });

@@ -4,6 +4,7 @@ import { leaseKey } from "../stream-leases.ts";
 import {
   auditStream,
   deadLetterStream,
+  evaluationsStream,
   flagEventsStream,
   leasesBucket,
   quotaBucket,
@@ -104,6 +105,7 @@ const allStreams = [
   scheduleStream.name,
   deadLetterStream.name,
   usageStream.name,
+  evaluationsStream.name,
   snapshotBucket.streamName,
   quotaBucket.streamName,
   leasesBucket.streamName,
@@ -112,9 +114,13 @@ const allStreams = [
 const createsStreams = allStreams.flatMap((stream) => [info(stream), api("STREAM.CREATE", stream)]);
 
 /** A release may add subjects to these streams of an existing installation. */
-const extendsStreams = [flagEventsStream, auditStream, scheduleStream, usageStream].map(
-  ({ name }) => api("STREAM.UPDATE", name),
-);
+const extendsStreams = [
+  flagEventsStream,
+  auditStream,
+  scheduleStream,
+  usageStream,
+  evaluationsStream,
+].map(({ name }) => api("STREAM.UPDATE", name));
 
 const publishes: Record<NatsUser, readonly string[]> = {
   management: [
@@ -146,6 +152,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     edgeReports.subject,
     ...readsSnapshot(),
     usageStream.recorded.subject,
+    evaluationsStream.reported.subject,
     ...reads(quotaBucket.streamName, `${quotaBucket.subjectPrefix}*`),
     ...reads(leasesBucket.streamName),
     leasesBucket.subjectPrefix + leaseKey.everyEdge,
@@ -169,6 +176,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     `${quotaBucket.subjectPrefix}*`,
     ...reads(leasesBucket.streamName),
     ...consumesQueue(usageStream.name, usageStream.recorded),
+    ...consumesQueue(evaluationsStream.name, evaluationsStream.reported),
     ...lastSeen,
   ],
   operator: [">"],

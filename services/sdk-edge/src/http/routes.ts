@@ -1,3 +1,4 @@
+import { keyProblems } from "@halyard/api-keys";
 import { cacheHeadersOf, type RouteContract, type UsageEndpoint } from "@halyard/contracts";
 import {
   type App,
@@ -16,7 +17,7 @@ import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
 import type { Usage } from "../usage/usage.ts";
 import type { AnswerCounts } from "./answer-counts.ts";
 import { type Authenticate, unknownKey } from "./authentication.ts";
-import { Exchange } from "./exchange.ts";
+import { Exchange, type FreeEndpoint } from "./exchange.ts";
 
 /** Maximum size of a body: the context of a user. */
 export const bodyLimitBytes = 64 * 1024;
@@ -36,19 +37,23 @@ export type RouteParts = {
 
 export type EdgeRoute = {
   contract: Omit<RouteContract, "params" | "query" | "body">;
-  /** Name in metrics, in logs and in counted usage. */
-  name: UsageEndpoint;
-  /** The route counts its requests itself, because its own limit may reject them. */
-  countsItself?: true;
   authenticate: Authenticate;
   /** Responds to an authenticated request, possibly later. */
   respond: (exchange: Exchange) => void;
+} & (CountedEndpoint | { name: FreeEndpoint; isFree: true });
+
+type CountedEndpoint = {
+  /** Name in metrics, in logs and in counted usage. */
+  name: UsageEndpoint;
+  isFree?: undefined;
+  /** The route counts its requests itself, because its own limit may reject them. */
+  countsItself?: true;
 };
 
 /**
  * Registers the route of a contract. The order of the checks is that of `registerRoute` in libs/service: key (401; 429
- * for an address that sends too many invalid ones), limits (429), body (413, 415, 400). Then the route checks the rest
- * of its input. A request within the limits counts as used, even if it is rejected later.
+ * for an address that sends too many invalid ones), limits (429), kind of key (403), body (413, 415, 400). Then the
+ * route checks the rest of its input. A request within the limits counts as used, even if it is rejected later.
  */
 export function registerEdgeRoute(app: App, route: EdgeRoute, parts: RouteParts): void {
   const { contract, name } = route;
@@ -114,12 +119,14 @@ function admit(route: EdgeRoute, exchange: Exchange, parts: RouteParts): Problem
   if (isStarting) return nothingReceived;
   const key = route.authenticate(exchange);
   if (isProblem(key)) return key;
-  const overLimit = limits.check(key, nowMs);
+  const overLimit = route.isFree ? limits.checkRate(key, nowMs) : limits.check(key, nowMs);
   if (overLimit !== undefined) return overLimit;
-  if (route.countsItself === undefined) usage?.count(key, route.name, nowMs);
+  if (route.isFree) usage?.used(key, nowMs);
+  else if (route.countsItself === undefined) usage?.count(key, route.name, nowMs);
   exchange.key = key;
   exchange.rateLimit = limits.fields(key, nowMs);
-  return undefined;
+  const needsServerKey = route.contract.access === "server_key";
+  return needsServerKey && key.kind !== "server" ? keyProblems.notServer : undefined;
 }
 
 const nothingReceived = createProblem(

@@ -15,6 +15,8 @@ import type { Usage } from "../usage/usage.ts";
 export type Limits = {
   /** Returns the problem of a key that exceeds its rate limit or whose organization has used up its month. */
   check(key: DirectoryKey, nowMs: number): Problem | undefined;
+  /** Returns the problem of a key that exceeds its rate limit. The month does not limit the request. */
+  checkRate(key: DirectoryKey, nowMs: number): Problem | undefined;
   /** Returns the fields about the limits of a key. Figures may be a second old, so that few texts are made. */
   fields(key: DirectoryKey, nowMs: number): LimitFields;
   /**
@@ -46,22 +48,29 @@ export function createLimits(options: {
   usage: Usage | undefined;
 }): Limits {
   const { requestsPerSecond, usage } = options;
-  const limits: Limit[] = [];
-  if (requestsPerSecond !== undefined) limits.push(createKeyLimit(requestsPerSecond, usage));
-  if (usage !== undefined) limits.push(usage);
+  const rates = requestsPerSecond === undefined ? [] : [createKeyLimit(requestsPerSecond, usage)];
+  const limits: readonly Limit[] = usage === undefined ? rates : [...rates, usage];
+
+  function checkEach(
+    checked: readonly Limit[],
+    key: DirectoryKey,
+    nowMs: number,
+  ): Problem | undefined {
+    for (const limit of checked) {
+      const problem = limit.check(key, nowMs);
+      if (problem === undefined) continue;
+      const others = limits
+        .filter((other) => other !== limit)
+        .map((other) => other.member(key, nowMs))
+        .filter((member) => member !== undefined);
+      return nameFurtherLimits(problem, others);
+    }
+    return undefined;
+  }
+
   return {
-    check(key, nowMs) {
-      for (const limit of limits) {
-        const problem = limit.check(key, nowMs);
-        if (problem === undefined) continue;
-        const others = limits
-          .filter((other) => other !== limit)
-          .map((other) => other.member(key, nowMs))
-          .filter((member) => member !== undefined);
-        return nameFurtherLimits(problem, others);
-      }
-      return undefined;
-    },
+    check: (key, nowMs) => checkEach(limits, key, nowMs),
+    checkRate: (key, nowMs) => checkEach(rates, key, nowMs),
     fields: createFields(limits),
     invalidKey: createInvalidKeyLimit(options.invalidKeyRate),
   };

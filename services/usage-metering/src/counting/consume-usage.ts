@@ -1,66 +1,64 @@
-import { checkUsageRecorded, type UsageRecorded, usageStream } from "@halyard/contracts";
 import {
-  type Consumption,
-  consumeQueue,
-  createQueueMetrics,
-  parseJson,
-  type QueueMessage,
-  type Verdict,
-} from "@halyard/jetstream";
-import { isOutage, type Sql } from "@halyard/postgres";
+  checkEvaluationsReported,
+  checkUsageRecorded,
+  evaluationsStream,
+  usageStream,
+} from "@halyard/contracts";
+import type { Consumption, QueueMetrics } from "@halyard/jetstream";
+import type { Sql } from "@halyard/postgres";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
-import type { Registry } from "prom-client";
-import { createCountInGroups } from "./count-in-groups.ts";
+import { consumeInGroups } from "./consume-in-groups.ts";
 import { type Counted, countMessages } from "./count-messages.ts";
+import { countReports } from "./count-reports.ts";
 import type { UsageMetrics } from "./usage-metrics.ts";
 
-/** Maximum number of messages in progress. Waiting messages share the next transaction. */
-const concurrency = 256;
-
-/**
- * Counts the messages of edges. A message is acknowledged after the commit. If the process dies between the two, the
- * broker delivers the message again, and it adds nothing.
- */
-export function consumeUsage(options: {
+type ConsumingOptions = {
   connection: NatsConnection;
   sql: Sql;
-  /** Called after each commit. */
-  onCounted: (counted: Counted) => void;
   usageMetrics: UsageMetrics;
-  metrics: Registry;
+  queueMetrics: QueueMetrics;
   logger: Logger;
-}): Consumption {
-  const { sql, usageMetrics, logger } = options;
-  const groups = createCountInGroups({
-    async count(messages: readonly UsageRecorded[]) {
-      const counted = await countMessages(sql, messages);
-      usageMetrics.counted(counted, messages.length);
+};
+
+const messagesInProgress = 256;
+/** Lower, because applications decide about the size of a report: up to 300 KB. */
+const reportsInProgress = 64;
+
+/** Counts the messages of edges. */
+export function consumeUsage(
+  options: ConsumingOptions & {
+    /** Called after each commit. */
+    onCounted: (counted: Counted) => void;
+  },
+): Consumption {
+  const { name: stream, recorded } = usageStream;
+  return consumeInGroups({
+    ...options,
+    queue: { stream, ...recorded },
+    concurrency: messagesInProgress,
+    check: checkUsageRecorded,
+    async count(messages) {
+      const counted = await countMessages(options.sql, messages);
+      options.usageMetrics.counted(counted, messages.length);
       options.onCounted(counted);
     },
-    isOutage,
-    onOutage: (err) => logger.warn({ err }, "usage is not being counted; retrying"),
+    metrics: options.queueMetrics,
   });
+}
 
-  async function handle({ payload }: QueueMessage): Promise<Verdict> {
-    const checked = checkUsageRecorded(parseJson(payload));
-    if (!checked.ok) return { deadLetter: checked.problem };
-    await groups.add(checked.value, payload.length);
-    return "done";
-  }
-
-  const { name: stream, recorded } = usageStream;
-  const consumption = consumeQueue({
-    connection: options.connection,
-    ...{ stream, consumer: recorded.consumer, subject: recorded.subject },
-    ...{ concurrency, handle, isOutage, logger },
-    metrics: createQueueMetrics(options.metrics),
-  });
-  return {
-    isRunning: consumption.isRunning,
-    stop() {
-      groups.stopWaiting();
-      return consumption.stop();
+/** Counts the evaluations that applications report through the edges. */
+export function consumeReports(options: ConsumingOptions): Consumption {
+  const { name: stream, reported } = evaluationsStream;
+  return consumeInGroups({
+    ...options,
+    queue: { stream, ...reported },
+    concurrency: reportsInProgress,
+    check: checkEvaluationsReported,
+    async count(reports) {
+      const counted = await countReports(options.sql, reports);
+      options.usageMetrics.reportsCounted({ counted, repeated: reports.length - counted });
     },
-  };
+    metrics: options.queueMetrics,
+  });
 }

@@ -1,4 +1,3 @@
-import type { UsageRecorded } from "@halyard/contracts";
 import { retry } from "@halyard/timing";
 
 /**
@@ -6,9 +5,9 @@ import { retry } from "@halyard/timing";
  * Messages that arrive during a transaction therefore share the next one. During an outage the group waits here,
  * because all messages behind it would fail as well.
  */
-export type CountInGroups = {
+export type CountInGroups<Message> = {
   /** Resolves when the message has been counted. */
-  add(message: UsageRecorded, bytes: number): Promise<void>;
+  add(message: Message, bytes: number): Promise<void>;
   /** Rejects messages that cannot be counted because of an outage, instead of waiting. */
   stopWaiting(): void;
 };
@@ -18,21 +17,21 @@ const maxMessages = 256;
 const maxBytes = 1024 * 1024;
 const backoff = { firstMs: 250, maxMs: 250 };
 
-type Waiting = {
-  message: UsageRecorded;
+type Waiting<Message> = {
+  message: Message;
   bytes: number;
   resolve(): void;
   reject(error: unknown): void;
 };
 
-export function createCountInGroups(options: {
+export function createCountInGroups<Message>(options: {
   /** Counts messages together, all or none. */
-  count(messages: readonly UsageRecorded[]): Promise<void>;
+  count(messages: readonly Message[]): Promise<void>;
   isOutage(error: unknown): boolean;
   /** Called once for each outage. */
   onOutage(error: unknown): void;
-}): CountInGroups {
-  const waiting: Waiting[] = [];
+}): CountInGroups<Message> {
+  const waiting: Waiting<Message>[] = [];
   let isRunning = false;
   let mayWait = true;
 
@@ -42,7 +41,7 @@ export function createCountInGroups(options: {
     isRunning = false;
   }
 
-  function nextGroup(): Waiting[] {
+  function nextGroup(): Waiting<Message>[] {
     let bytes = 0;
     const tooMany = waiting.findIndex((one, index) => {
       bytes += one.bytes;
@@ -51,7 +50,7 @@ export function createCountInGroups(options: {
     return waiting.splice(0, tooMany < 0 ? maxMessages : Math.min(tooMany, maxMessages));
   }
 
-  async function settle(group: readonly Waiting[]): Promise<void> {
+  async function settle(group: readonly Waiting<Message>[]): Promise<void> {
     try {
       const messages = group.map(({ message }) => message);
       await retry(() => options.count(messages), { backoff, onFailure });

@@ -1,10 +1,11 @@
 import {
   type EnvironmentUsage,
+  type EvaluationsReported,
   hourMs,
   parseInstant,
   type UsageRecorded,
 } from "@halyard/contracts";
-import { type SumRow, type SumTable, sumTables } from "./sum-tables.ts";
+import { addUp, type SumRow, type SumTable, sumTables } from "./sum-tables.ts";
 
 export type Sums = {
   /** The rows to merge into each table, one for each key. Tables are in the order of their locks. */
@@ -51,6 +52,29 @@ export function sumUp(messages: readonly UsageRecorded[], nowMs: number): Sums {
   return { rows: rows(), misdated };
 }
 
+/**
+ * Returns the rows to merge into each table for reports of applications. Evaluations count in the hour in which the
+ * reported period ended.
+ */
+export function sumUpReports(reports: readonly EvaluationsReported[], nowMs: number): Sums["rows"] {
+  const { flags, flagsSeen } = sumTables;
+  const { add, rows } = createRows();
+  for (const report of reports) {
+    const environment_id = report.environment_id.toLowerCase();
+    const endedMs = millisecondsOf(report.evaluated_at);
+    const hour = instant(countedHourMs(endedMs, nowMs));
+    const evaluated_at = instant(seenAtMs(endedMs, nowMs));
+    for (const { flag_id: id, ...counts } of report.flags) {
+      const flag_id = id.toLowerCase();
+      const evaluations = addUp(counts.true, counts.false);
+      if (evaluations === 0) continue;
+      add(flags, { flag_id, environment_id, hour, evaluations });
+      add(flagsSeen, { flag_id, environment_id, evaluated_at });
+    }
+  }
+  return rows();
+}
+
 /** Collects rows, and merges those with the same key. */
 function createRows() {
   const byTable = new Map<SumTable, Map<string, SumRow>>(
@@ -65,7 +89,8 @@ function createRows() {
       const rows = byTable.get(table);
       const known = rows?.get(name)?.[value];
       const added = more[value];
-      if (typeof known === "number") rows?.set(name, { ...more, [value]: known + Number(added) });
+      if (typeof known === "number")
+        rows?.set(name, { ...more, [value]: addUp(known, Number(added)) });
       else if (known === undefined || String(added) > known) rows?.set(name, more);
     },
     rows: () => new Map([...byTable].map(([table, rows]) => [table, [...rows.values()]])),

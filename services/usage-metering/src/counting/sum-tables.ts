@@ -1,6 +1,13 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 
 /**
+ * Maximum of a sum, which both JavaScript and PostgreSQL represent exactly. An application can report any number of
+ * evaluations. Without a maximum, it could let the sum of a flag overflow, and no message with this flag could be
+ * counted.
+ */
+const maxSum = Number.MAX_SAFE_INTEGER;
+
+/**
  * The tables that messages add to, in the order of their locks in a transaction. Rows are locked in the order of the
  * primary key, so that transactions wait for one another but never deadlock.
  */
@@ -82,8 +89,13 @@ function describe<
   return { name, key, value: valueColumn, columns, upsert: statementOf(upsert) };
 }
 
+/** Returns the sum of two counts, at most the maximum. */
+export function addUp(one: number, other: number): number {
+  return Math.min(one + other, maxSum);
+}
+
 function sum(column: string): string {
-  return `${column} = known.${column} + excluded.${column}`;
+  return `${column} = least(known.${column} + excluded.${column}, ${maxSum})`;
 }
 
 /** Keeps the later time, and marks it as unsent to management. */

@@ -7,6 +7,8 @@ import { sumTables } from "./sum-tables.ts";
 export type UsageMetrics = {
   /** Records a committed transaction with a number of messages, including repeated ones. */
   counted(counted: Counted, messages: number): void;
+  /** Records a committed transaction with reports of applications. */
+  reportsCounted(reports: { counted: number; repeated: number }): void;
   /** Records the publication of a quota. */
   quotaPublished(): void;
   /** Records a quota that was behind the database and is published again. */
@@ -42,6 +44,12 @@ export function createUsageMetrics(registry: Registry): UsageMetrics {
     buckets: lagBucketsSeconds,
     registers,
   });
+  const reports = new Counter({
+    name: "halyard_usage_reports_received_total",
+    help: "Reports of evaluations in applications, by outcome. A repeated report adds nothing.",
+    labelNames: ["outcome"],
+    registers,
+  });
   const quotaPublished = new Counter({
     name: "halyard_quota_published_total",
     help: "Quotas that this process has published to the edges.",
@@ -68,6 +76,10 @@ export function createUsageMetrics(registry: Registry): UsageMetrics {
         const newestMs = newestInstantMs(message);
         if (newestMs !== undefined) lag.observe(Math.max(0, now.getTime() - newestMs) / 1_000);
       }
+    },
+    reportsCounted({ counted, repeated }) {
+      reports.inc({ outcome: "counted" }, counted);
+      reports.inc({ outcome: "repeated" }, repeated);
     },
     quotaPublished: () => quotaPublished.inc(),
     quotaRepaired: () => quotaRepaired.inc(),

@@ -1,5 +1,6 @@
 import { createdAtMsOf, type FlagUsage, hourMs } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
+import { addUp } from "../counting/sum-tables.ts";
 import type { KnownEnvironment } from "../directory/directory.ts";
 import { readHours, readLastSeen, type StoredHour } from "./report-store.ts";
 
@@ -25,7 +26,7 @@ export async function reportFlagUsage(
         environment_id: environmentId,
         name,
         last_evaluated_at: lastEvaluatedAt(flagId, last)?.toISOString() ?? null,
-        evaluations: byHour.reduce((sum, { evaluations }) => sum + evaluations, 0),
+        evaluations: byHour.reduce((sum, { evaluations }) => addUp(sum, evaluations), 0),
         by_hour: byHour,
       };
     }),
@@ -48,7 +49,7 @@ export function evaluationsByHour(
   for (const { of, hour, count } of kept) {
     const existed = isSince(seen.bulk, flagId) && hour.getTime() + hourMs > createdMs;
     if (of === "flag" || existed)
-      byHour.set(hour.getTime(), (byHour.get(hour.getTime()) ?? 0) + count);
+      byHour.set(hour.getTime(), addUp(byHour.get(hour.getTime()) ?? 0, count));
   }
   return [...byHour]
     .toSorted(([one], [other]) => one - other)

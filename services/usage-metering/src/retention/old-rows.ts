@@ -15,6 +15,14 @@ export const oldRows = {
     deleteOldest: deletion("edges", { ...hours, column: "last_counted_at" }),
     retentionDays: 40,
   },
+  /**
+   * A client repeats a report within a day. A repetition that waits in the queue for another day can count twice; so
+   * can one that is sent later.
+   */
+  reports: {
+    deleteOldest: deletion("counted_reports", { ...hours, column: "counted_at" }),
+    retentionDays: 2,
+  },
   requestDays: {
     deleteOldest: deletion("request_days", {
       column: "day",
