@@ -24,8 +24,9 @@ export const evaluationBenchmark: Benchmark = {
     "`libs/evaluation` and the evaluators of `unleash-client`, `@openfeature/flagd-core` and `@growthbook/growthbook` evaluate the same 100 flags for the same 2,003 users. " +
     "Each library runs in its own process on the same core, without network, metrics and logging. The baseline is the fastest of the three.\n\n" +
     "Rules have two conditions, and rollouts are 50 %; `mixed` has a third of each kind. " +
-    "`100 flags per user` evaluates all flags with one context, as a server does; preparing the context is included for Halyard only. " +
-    "`a new user for each flag` prepares a context for every evaluation. This is the worst case for Halyard, whose contexts are optimized for many flags. " +
+    "All libraries receive users as plain objects of an id and four attributes, each with the names that it expects. " +
+    "`100 flags per user` evaluates all flags for one user, and `a new user for each flag` one flag. Creating Halyard's context is included; it reads and validates the attributes that a rule needs. " +
+    "A constant flag needs no context. The other libraries' contexts are these objects themselves. " +
     "Before measuring, the benchmark verifies that all libraries return the same values.",
   run,
 };
@@ -33,21 +34,25 @@ export const evaluationBenchmark: Benchmark = {
 const flags = 100;
 /** A prime, so that every flag is evaluated for every user. */
 const users = 2_003;
-const goal = 8;
 
-type Case = { name: string; flagKinds: readonly FlagKind[]; goal: boolean };
+type Case = { name: string; flagKinds: readonly FlagKind[] };
 
 const cases: readonly Case[] = [
-  { name: "constant", flagKinds: ["constant"], goal: false },
-  { name: "rules", flagKinds: ["rules"], goal: true },
-  { name: "rollout", flagKinds: ["rollout"], goal: true },
-  { name: "mixed", flagKinds, goal: false },
+  { name: "constant", flagKinds: ["constant"] },
+  { name: "rules", flagKinds: ["rules"] },
+  { name: "rollout", flagKinds: ["rollout"] },
+  { name: "mixed", flagKinds },
 ];
 
 const ways: readonly { way: Way; name: string }[] = [
   { way: "all", name: `${flags} flags per user` },
   { way: "one", name: "a new user for each flag" },
 ];
+
+/** Minimum ratio to the fastest other library. It is higher where many flags share the work of one context. */
+function goalOf(name: string, way: Way): number {
+  return way === "all" && (name === "rules" || name === "rollout") ? 8 : 1.5;
+}
 
 type PerLibrary<T> = Record<LibraryName, T>;
 
@@ -61,7 +66,7 @@ async function run(bench: Bench): Promise<Outcome> {
     for (const { way, name } of ways) {
       const nanoseconds = await measureSpeed(bench, libraries, way);
       const what = `${each.name}, ${name}`;
-      figures.push(speedFigure(what, nanoseconds, way === "all" && each.goal));
+      figures.push(speedFigure(what, nanoseconds, goalOf(each.name, way)));
       notes.push(`${what}: nanoseconds per evaluation: ${listed(nanoseconds)}.`);
     }
     await perLibrary((name) => libraries[name].stop());
@@ -114,7 +119,8 @@ async function measureAllocation(bench: Bench) {
     });
     const what = `${mix.name}, ${name}: bytes allocated per evaluation`;
     const baseline = Math.min(...peerNames.map((peer) => bytes[peer]));
-    figures.push({ what, unit: "B", measured: bytes.halyard, baseline });
+    const goal = { of: "ratio", below: 1 } as const;
+    figures.push({ what, unit: "B", measured: bytes.halyard, baseline, goal });
     notes.push(`${what}: ${listed(bytes)}.`);
   }
   await perLibrary((name) => libraries[name].stop());
@@ -122,7 +128,7 @@ async function measureAllocation(bench: Bench) {
 }
 
 /** Compares Halyard with the fastest other library. */
-function speedFigure(what: string, nanoseconds: PerLibrary<number>, withGoal: boolean): Figure {
+function speedFigure(what: string, nanoseconds: PerLibrary<number>, goal: number): Figure {
   const millions = (each: number) => 1e3 / each;
   const fastest = Math.min(...peerNames.map((name) => nanoseconds[name]));
   return {
@@ -130,7 +136,7 @@ function speedFigure(what: string, nanoseconds: PerLibrary<number>, withGoal: bo
     unit: "M/s",
     measured: millions(nanoseconds.halyard),
     baseline: millions(fastest),
-    ...(withGoal ? { goal: { of: "ratio", atLeast: goal } } : {}),
+    goal: { of: "ratio", atLeast: goal },
   };
 }
 

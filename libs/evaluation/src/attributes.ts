@@ -35,13 +35,59 @@ export function readAttributes(source: object, nested: "reject" | "ignore"): Rea
     }
     if (typeof value !== "string" && typeof value !== "number") return problem(name, idValue);
     if (value === "") continue;
-    // Rules and buckets use the id as a text. A numeric id counts as its JSON text.
-    const id = typeof value === "number" ? JSON.stringify(value) : value;
+    const id = idTextOf(value);
     if (name === "id") attributes.set("id", id);
     else otherId = id;
   }
   if (otherId !== undefined && !attributes.has("id")) attributes.set("id", otherId);
   return { ok: true, attributes };
+}
+
+/**
+ * Reads one attribute of an object from application code: an own property with a valid value. Everything else counts as
+ * missing, also invalid elements of an array. `id` also reads its alias `user_id`.
+ */
+export function readAttribute(source: object, name: string): AttributeValue | undefined {
+  if (name === "id") return readId(ownValue(source, "id")) ?? readId(ownValue(source, "user_id"));
+  const value = ownValue(source, name);
+  if (isScalar(value)) return value;
+  return Array.isArray(value) ? value.filter(isScalar) : undefined;
+}
+
+/** Returns the text of an id, or undefined for an empty text and for values that are neither a text nor a number. */
+export function readId(value: unknown): string | undefined {
+  if (typeof value === "string") return value === "" ? undefined : value;
+  return typeof value === "number" && Number.isFinite(value) ? idTextOf(value) : undefined;
+}
+
+/**
+ * Returns the names of the attributes that `contextOf` ignores, also in part, because of their types. Missing values are
+ * not among them. Reads the whole object, so it is for diagnostics only.
+ */
+export function ignoredAttributes(attributes: unknown): string[] {
+  if (!hasAttributes(attributes)) return [];
+  return Object.entries(attributes)
+    .filter(([name, value]) => {
+      if (value === null || value === undefined || value === "") return false;
+      return name === "id" || name === "user_id"
+        ? readId(value) === undefined
+        : !isAttributeValue(value);
+    })
+    .map(([name]) => name);
+}
+
+/** Returns whether a value from application code can have attributes. */
+export function hasAttributes(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function ownValue(source: object, name: string): unknown {
+  return Object.hasOwn(source, name) ? (source as Record<string, unknown>)[name] : undefined;
+}
+
+/** Rules and buckets use the id as a text. A numeric id counts as its JSON text. */
+function idTextOf(id: string | number): string {
+  return typeof id === "number" ? JSON.stringify(id) : id;
 }
 
 const attributeValue = "a string, a number, true, false, or an array of these";

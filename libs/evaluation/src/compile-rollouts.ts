@@ -1,7 +1,7 @@
 import type { EvaluationContext } from "./context.ts";
 import { codeOfOutcome, outcomes } from "./outcome.ts";
 import type { Rollout } from "./rollout.ts";
-import { bucketIn } from "./user-hash.ts";
+import { bucketIn, type HashedUser } from "./user-hash.ts";
 
 /**
  * Evaluates many rollouts for one user, such as all flags with a percentage and no rules. The flags' hashes are lists
@@ -19,11 +19,11 @@ export function compileRollouts(rollouts: readonly PositionedRollout[]): Evaluat
   const states = numbers(({ rollout }) => rollout.flag.state);
   const tails = numbers(({ rollout }) => rollout.flag.tail);
   const lengths = numbers(({ rollout }) => rollout.flag.lengthBytes);
-  const bucketAt = (i: number, user: NonNullable<EvaluationContext["user"]>) =>
+  const bucketAt = (i: number, user: HashedUser) =>
     bucketIn(states[i] as number, tails[i] as number, lengths[i] as number, user);
   return ({ user }, outcomeCodes) => {
     for (let i = 0; i < positions.length; i++) {
-      const isInside = user !== undefined && bucketAt(i, user) < (firstOutside[i] as number);
+      const isInside = user !== null && bucketAt(i, user) < (firstOutside[i] as number);
       outcomeCodes[positions[i] as number] = isInside ? splitOn : splitOff;
     }
   };

@@ -1,8 +1,14 @@
-export { type Attributes, type AttributeValue, readAttributes, type Scalar } from "./attributes.ts";
+export {
+  type Attributes,
+  type AttributeValue,
+  ignoredAttributes,
+  readAttributes,
+  type Scalar,
+} from "./attributes.ts";
 export { bucketOf } from "./bucket.ts";
 export { compileAll, type EvaluateAll } from "./compile-all.ts";
 export { type CompiledFlag, compile } from "./compile-flag.ts";
-export { createContext, type EvaluationContext, emptyContext } from "./context.ts";
+export { contextOf, createContext, type EvaluationContext, emptyContext } from "./context.ts";
 export { evaluateInSteps } from "./evaluate-in-steps.ts";
 export { type Explanation, explain, explainInSteps } from "./explain.ts";
 export { findRulesProblem } from "./find-rules-problem.ts";

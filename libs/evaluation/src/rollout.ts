@@ -22,7 +22,7 @@ export function compileRollout(flagKey: string, percentage: number): Rollout | u
     flag,
     firstOutside,
     decide: ({ user }) =>
-      user !== undefined && bucketIn(state, tail, lengthBytes, user) < firstOutside
+      user !== null && bucketIn(state, tail, lengthBytes, user) < firstOutside
         ? outcomes.splitOn
         : outcomes.splitOff,
   };

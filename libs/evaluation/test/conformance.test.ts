@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { readAttribute } from "../src/attributes.ts";
 import {
   type AttributeValue,
   bucketOf,
   compile,
+  contextOf,
   createContext,
   explain,
   type FlagState,
@@ -99,6 +101,7 @@ function checkEvaluation({ flag, context, expect: expected, malformed }: Evaluat
   const prepared = createContext(read.attributes);
   const compiled = compile(flag);
   expect(compiled.evaluate(prepared)).toEqual(expected);
+  expect(compiled.evaluate(contextOf(context))).toEqual(expected);
   expect(explain(flag, prepared)).toMatchObject(expected);
   if (compiled.constant !== undefined) expect(compiled.constant).toEqual(expected);
   expect(findRulesProblem(flag.targeting_rules) !== undefined).toBe(malformed === true);
@@ -132,6 +135,11 @@ function checkContext({ json, attributes, refused, ofrep_attributes }: ContextCa
   } else {
     expect(read).toMatchObject({ ok: false, problem: { attribute: refused } });
   }
+  // Application code is never rejected: an invalid attribute counts as missing.
+  const found = Object.keys({ id: "", ...source })
+    .map((name) => [name, readAttribute(source, name)] as const)
+    .filter(([name, value]) => value !== undefined && name !== "user_id");
+  expect(new Map(found)).toEqual(new Map(Object.entries(ofrep_attributes ?? attributes ?? {})));
   if (ofrep_attributes !== undefined) {
     expect(readAttributes(source, "ignore")).toEqual({
       ok: true,
