@@ -1,0 +1,86 @@
+import type { Client, ConnectionState, Status } from "./client.ts";
+import type { ConnectionEvents } from "./connection/connection.ts";
+import { createFreshness } from "./freshness.ts";
+import { createListeners } from "./listeners.ts";
+import { type Log, logError } from "./log.ts";
+import type { Clock } from "./platform.ts";
+import { createReadiness } from "./readiness.ts";
+import type { RuleSet } from "./rules/rule-set.ts";
+
+/** What an application can observe of its client: status, readiness and events. */
+export type ClientState = ConnectionEvents &
+  Pick<Client, "ready" | "on" | "off" | "status"> & {
+    /** Sets the time of flags from a cache file. */
+    storedAt(time: Date | undefined): void;
+    close(): void;
+  };
+
+type ClientStateOptions = { ruleSet: RuleSet; clock: Clock; log: Log; pollIntervalMs: number };
+
+const defaultReadyTimeoutMs = 5_000;
+
+export function createClientState(options: ClientStateOptions): ClientState {
+  const { ruleSet, clock, log, pollIntervalMs } = options;
+  const readiness = createReadiness(clock);
+  const listeners = createListeners((event, cause) =>
+    log.once("warn", "listener", `A listener of "${event}" threw an exception.`, { cause }),
+  );
+  let connection: ConnectionState = "connecting";
+  let lastUpdateAt: Date | undefined;
+  const freshness = createFreshness({
+    ...{ clock, pollIntervalMs },
+    onCurrent: () => listeners.emit("current", { source: ruleSet.source }),
+    onStale: () => listeners.emit("stale", { lastUpdateAt }),
+  });
+
+  function setConnection(next: ConnectionState): void {
+    if (connection === "closed" || connection === next) return;
+    connection = next;
+    log.write("info", `The client is ${next.replace("_", " ")}.`);
+  }
+
+  return {
+    confirmed(source, changed) {
+      lastUpdateAt = new Date(clock.wallMs());
+      setConnection(source === "stream" ? "streaming" : "polling");
+      readiness.settle(true);
+      freshness.confirmed(source);
+      if (changed.length > 0) listeners.emit("change", { keys: changed, source });
+    },
+    streamEnded() {
+      setConnection("connecting");
+      freshness.streamEnded();
+    },
+    failed(error) {
+      if (error.fatal) {
+        setConnection(error.code === "invalid_options" ? "invalid_options" : "stopped");
+        freshness.streamEnded();
+        readiness.settle(false);
+      }
+      logError(log, error);
+      // Deferred, so that an application can add listeners to a client that it has just created.
+      queueMicrotask(() => listeners.emit("error", error));
+    },
+    storedAt(time) {
+      lastUpdateAt = time;
+    },
+    ready: (given) => readiness.wait(readTimeout(given)),
+    on: listeners.on,
+    off: listeners.off,
+    get status(): Status {
+      return { source: ruleSet.source, current: freshness.isCurrent, lastUpdateAt, connection };
+    },
+    close() {
+      setConnection("closed");
+      freshness.stop();
+      readiness.settle(false);
+      listeners.clear();
+    },
+  };
+}
+
+/** Plain JavaScript can pass anything. */
+function readTimeout(options: { timeoutMs?: unknown } | null | undefined): number {
+  const timeoutMs = options?.timeoutMs;
+  return typeof timeoutMs === "number" && timeoutMs >= 0 ? timeoutMs : defaultReadyTimeoutMs;
+}

@@ -1,0 +1,66 @@
+import { HalyardError } from "../halyard-error.ts";
+import type { PollResult } from "./fetch-rules.ts";
+import type { StreamEnd } from "./read-stream.ts";
+
+/** Returns the error that the application receives for a failed attempt; undefined for outcomes that are no failure. */
+export function describeFailure(outcome: StreamEnd | PollResult): HalyardError | undefined {
+  switch (outcome.kind) {
+    case "rejected":
+      return describeStatus(outcome.status);
+    case "unreachable":
+      return new HalyardError("unreachable", "No connection to the service. The client retries.", {
+        cause: outcome.cause,
+      });
+    case "silent":
+      return new HalyardError(
+        "no_events",
+        "The stream opened but no event arrived. Turn off response buffering in the proxy. The client polls.",
+      );
+    case "stalled":
+      return new HalyardError(
+        "unreachable",
+        "The stream sent nothing for 45 s. The client reconnects.",
+      );
+    case "not_a_stream":
+      return new HalyardError(
+        "unexpected_response",
+        "The response is not an event stream. Check `baseUrl`. The client retries.",
+      );
+    case "invalid_data":
+      return new HalyardError(
+        "invalid_data",
+        `A rule set cannot be read: ${outcome.problem}. The client keeps its flags and retries.`,
+      );
+    default:
+      return undefined;
+  }
+}
+
+function describeStatus(status: number): HalyardError {
+  if (status === 401)
+    return new HalyardError(
+      "unauthorized",
+      "401: the server key is unknown, expired or revoked. The client has stopped; create it again with a valid key.",
+      { fatal: true },
+    );
+  if (status === 403)
+    return new HalyardError(
+      "forbidden",
+      "403: the key may not read rule sets. The client has stopped; create it again with a server key.",
+      { fatal: true },
+    );
+  if (status === 429)
+    return new HalyardError(
+      "limited",
+      "429: a limit is reached. The client polls and retries later.",
+    );
+  if (status >= 500)
+    return new HalyardError(
+      "unavailable",
+      `${status}: the service is unavailable. The client retries.`,
+    );
+  return new HalyardError(
+    "unexpected_response",
+    `Unexpected status ${status}. Check \`baseUrl\`. The client retries.`,
+  );
+}

@@ -1,0 +1,60 @@
+import type { Platform } from "../platform.ts";
+import { parseRules, type Rules } from "../rules/parse-rules.ts";
+import { type Rejection, rejectionOf } from "./rejection.ts";
+
+export type PollResult =
+  | Rejection
+  | { kind: "rules"; rules: Rules; etag: string | undefined }
+  /** The service has the flags that the client sent the tag of. */
+  | { kind: "unchanged" }
+  | { kind: "unreachable"; cause: unknown }
+  | { kind: "invalid_data"; problem: string }
+  | { kind: "ended_by_client" };
+
+export type PollRequest = {
+  url: string;
+  headers: Record<string, string>;
+  /** The tag of the flags in memory. */
+  etag: string | undefined;
+  platform: Platform;
+  /** Aborted with a `PollResult` to end the request. */
+  attempt: AbortController;
+};
+
+/** Maximum duration of a request, including its body. */
+const timeoutMs = 20_000;
+
+/** Requests all flags. Never rejects. */
+export async function fetchRules(request: PollRequest): Promise<PollResult> {
+  const { attempt, platform } = request;
+  const timedOut: PollResult = { kind: "unreachable", cause: "no complete response in time" };
+  const cancel = platform.clock.after(timeoutMs, () => attempt.abort(timedOut));
+  try {
+    return await fetchOnce(request);
+  } catch (cause) {
+    return attempt.signal.aborted ? attempt.signal.reason : { kind: "unreachable", cause };
+  } finally {
+    cancel();
+    // Releases the connection of a response whose body was not read.
+    attempt.abort();
+  }
+}
+
+async function fetchOnce(request: PollRequest): Promise<PollResult> {
+  const { url, headers, etag, platform, attempt } = request;
+  const response = await platform.fetch(url, {
+    headers: etag === undefined ? headers : { ...headers, "if-none-match": etag },
+    signal: attempt.signal,
+    redirect: "manual",
+  });
+  if (response.status === 304 && etag !== undefined) return { kind: "unchanged" };
+  if (response.status !== 200) return rejectionOf(response, platform.clock.wallMs());
+  const parsed = parseRules(await response.text());
+  if (!parsed.ok) return { kind: "invalid_data", problem: parsed.problem };
+  return { kind: "rules", rules: parsed.value, etag: strongTag(response.headers.get("etag")) };
+}
+
+/** Returns the tag as the service sent it. Proxies that compress a response mark its tag as weak. */
+function strongTag(etag: string | null): string | undefined {
+  return etag === null || etag === "" ? undefined : etag.replace(/^W\//, "");
+}

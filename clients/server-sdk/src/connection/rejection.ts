@@ -1,0 +1,26 @@
+/** A response that is not the one that was asked for. */
+export type Rejection = {
+  kind: "rejected";
+  status: number;
+  /** Minimum time until the next request, if the response names one. */
+  retryAfterMs: number | undefined;
+};
+
+/** Maximum time that a `Retry-After` is honored for. A longer one is a mistake of a proxy. */
+const maxRetryAfterMs = 24 * 3_600_000;
+
+export function rejectionOf(response: Response, wallMs: number): Rejection {
+  const { status, headers } = response;
+  return {
+    kind: "rejected",
+    status,
+    retryAfterMs: parseRetryAfter(headers.get("retry-after"), wallMs),
+  };
+}
+
+/** Parses `Retry-After`: seconds, or a date. Undefined if it is missing or is neither. */
+export function parseRetryAfter(text: string | null, wallMs: number): number | undefined {
+  if (text === null || text.trim() === "") return undefined;
+  const delayMs = /^\s*\d+\s*$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - wallMs;
+  return Number.isNaN(delayMs) ? undefined : Math.min(Math.max(delayMs, 0), maxRetryAfterMs);
+}

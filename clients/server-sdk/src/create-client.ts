@@ -1,0 +1,129 @@
+import { cacheBindingOf, readCacheFile } from "./cache-file.ts";
+import { type CacheWriter, createCacheWriter, noCacheWriter } from "./cache-writer.ts";
+import type { Client } from "./client.ts";
+import { createClientState } from "./client-state.ts";
+import { openConnection } from "./connection/connection.ts";
+import { createEvaluator } from "./evaluator.ts";
+import { HalyardError } from "./halyard-error.ts";
+import { createLog, type Log } from "./log.ts";
+import { type ClientOptions, readOptions, type Settings } from "./options.ts";
+import { type Platform, systemPlatform } from "./platform.ts";
+import { readRules } from "./rules/parse-rules.ts";
+import { RuleSet } from "./rules/rule-set.ts";
+import { startUsage } from "./usage/usage.ts";
+
+const closeTimeoutMs = 2_000;
+
+/**
+ * Creates a client and connects it in the background. It never throws. With an invalid base address or key it answers
+ * fallbacks, writes one error to the log, and `ready()` resolves with false.
+ *
+ * `FlagKeys` restricts the keys: `createClient<"new-checkout" | "dark-mode">({ … })`.
+ */
+export function createClient<FlagKeys extends string = string>(
+  options: ClientOptions,
+): Client<FlagKeys> {
+  return createClientOn<FlagKeys>(systemPlatform, options);
+}
+
+/** Creates a client with its own clock and network, for tests. */
+export function createClientOn<FlagKeys extends string = string>(
+  platform: Platform,
+  options: ClientOptions,
+): Client<FlagKeys> {
+  const { settings, logger, problems } = readOptions(options);
+  const log = createLog(logger, platform.clock.monotonicMs);
+  if (settings === undefined) return invalidClient(platform, log, problems) as Client<FlagKeys>;
+  if (problems.length > 0) log.write("warn", problems.join(" "));
+  return connect(settings, platform, log) as Client<FlagKeys>;
+}
+
+function connect(settings: Settings, platform: Platform, log: Log): Client {
+  const { clock } = platform;
+  const ruleSet = new RuleSet();
+  const state = createClientState({ ruleSet, clock, log, pollIntervalMs: settings.pollIntervalMs });
+  const onError = state.failed;
+  state.storedAt(readStored(settings, ruleSet, onError));
+  const cache = cacheWriterOf(settings, { ruleSet, clock, onError });
+  const usage = startUsage({ settings, platform, ruleSet, onError });
+  const connection = openConnection({
+    ...{ settings, platform, ruleSet },
+    events: {
+      confirmed(source, changed) {
+        cache.schedule();
+        state.confirmed(source, changed);
+      },
+      streamEnded: state.streamEnded,
+      failed(error) {
+        if (error.fatal) usage.stop();
+        state.failed(error);
+      },
+    },
+  });
+  let closing: Promise<void> | undefined;
+
+  async function close(): Promise<void> {
+    connection.stop();
+    state.close();
+    await Promise.all([usage.close(closeTimeoutMs), cache.close()]);
+  }
+
+  return {
+    ...createEvaluator({ ruleSet, hasValidOptions: true, log }),
+    ...{ ready: state.ready, on: state.on, off: state.off },
+    get status() {
+      return state.status;
+    },
+    close() {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+function cacheWriterOf(
+  { cacheFile: path, baseUrl, serverKey }: Settings,
+  options: Omit<Parameters<typeof createCacheWriter>[0], "path" | "binding">,
+): CacheWriter {
+  if (path === undefined) return noCacheWriter;
+  return createCacheWriter({ path, binding: cacheBindingOf(baseUrl, serverKey), ...options });
+}
+
+/**
+ * Takes the flags of the cache file, or else of the bootstrap object. Returns the time of the former.
+ */
+function readStored(
+  { cacheFile, bootstrap, baseUrl, serverKey }: Settings,
+  ruleSet: RuleSet,
+  report: (error: HalyardError) => void,
+): Date | undefined {
+  if (cacheFile !== undefined) {
+    const reading = readCacheFile(cacheFile, cacheBindingOf(baseUrl, serverKey));
+    if (reading.found) {
+      const { rules, etag, savedAt } = reading.cached;
+      ruleSet.replace(rules, etag, "cache");
+      return savedAt;
+    }
+    const { problem } = reading;
+    if (problem !== undefined)
+      report(new HalyardError("cache_file", `The cache file is ignored: ${problem}.`));
+  }
+  if (bootstrap === undefined || bootstrap === null) return undefined;
+  const parsed = readRules(bootstrap);
+  if (parsed.ok) ruleSet.replace(parsed.value, undefined, "bootstrap");
+  else report(new HalyardError("invalid_options", `\`bootstrap\` is ignored: ${parsed.problem}.`));
+  return undefined;
+}
+
+/** A client that cannot connect. It answers fallbacks. */
+function invalidClient(platform: Platform, log: Log, problems: readonly string[]): Client {
+  const ruleSet = new RuleSet();
+  const { clock } = platform;
+  const state = createClientState({ ruleSet, clock, log, pollIntervalMs: 0 });
+  state.failed(new HalyardError("invalid_options", problems.join(" "), { fatal: true }));
+  return {
+    ...createEvaluator({ ruleSet, hasValidOptions: false, log }),
+    ...{ ready: state.ready, on: state.on, off: state.off, status: state.status },
+    close: async () => state.close(),
+  };
+}

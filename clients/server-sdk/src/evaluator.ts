@@ -1,0 +1,111 @@
+import {
+  type EvaluationContext,
+  type Explanation,
+  explain,
+  type Outcome,
+} from "@halyard/evaluation";
+import type { Client, Evaluation, EvaluationReason } from "./client.ts";
+import { createContextReader } from "./context.ts";
+import type { Log } from "./log.ts";
+import type { Flag } from "./rules/flag.ts";
+import type { RuleSet } from "./rules/rule-set.ts";
+
+export type Evaluator = Pick<Client, "isEnabled" | "evaluate" | "allFlags" | "explain">;
+
+type EvaluatorOptions = {
+  ruleSet: RuleSet;
+  /** False if the client was created with invalid options. */
+  hasValidOptions: boolean;
+  log: Log;
+};
+
+/** Evaluates the flags in memory, and counts the evaluations of each flag. */
+export function createEvaluator({ ruleSet, hasValidOptions, log }: EvaluatorOptions): Evaluator {
+  const readContext = createContextReader(log);
+
+  /** Returns the outcome of a flag and counts it; undefined if the context is invalid. */
+  function outcomeOf(flag: Flag, context: unknown): Outcome | undefined {
+    const { constant, evaluate } = flag.compiled;
+    const outcome = constant ?? withContext(context, evaluate);
+    if (outcome !== undefined) count(flag, outcome);
+    return outcome;
+  }
+
+  /** Calls a function with the prepared context. Returns undefined, and logs, if the context is invalid. */
+  function withContext<T>(
+    context: unknown,
+    use: (prepared: EvaluationContext) => T,
+  ): T | undefined {
+    return guarded(() => {
+      const prepared = readContext(context);
+      if (prepared !== undefined) return use(prepared);
+      log.once("warn", "invalid_context", "Invalid context: expected an object of attributes.");
+      return undefined;
+    });
+  }
+
+  /** Getters and proxies run when an evaluation reads their attribute, and can throw. */
+  function guarded<T>(read: () => T): T | undefined {
+    try {
+      return read();
+    } catch (error) {
+      const name = error instanceof Error ? error.name : typeof error;
+      log.once("warn", "invalid_context", `Invalid context: reading an attribute threw ${name}.`);
+      return undefined;
+    }
+  }
+
+  function reasonOfMissing(key: unknown): EvaluationReason {
+    // A log line about the options was written at the start.
+    if (!hasValidOptions && ruleSet.source === "none") return "invalid_options";
+    if (ruleSet.source === "none") {
+      log.once("warn", "not_ready", "A flag was read before any flags arrived; await `ready()`.");
+      return "not_ready";
+    }
+    const name = typeof key === "string" ? key.slice(0, 128) : `a ${typeof key}`;
+    log.once("warn", "flag_not_found", `There is no flag ${JSON.stringify(name)}.`);
+    return "flag_not_found";
+  }
+
+  return {
+    isEnabled(key, context, fallback) {
+      const flag = ruleSet.flags.get(key);
+      const outcome = flag === undefined ? undefined : outcomeOf(flag, context);
+      if (outcome !== undefined) return outcome.value;
+      if (flag === undefined) reasonOfMissing(key);
+      return fallback === true;
+    },
+    evaluate(key, context, fallback) {
+      const flag = ruleSet.flags.get(key);
+      if (flag === undefined) return withoutOutcome(reasonOfMissing(key), fallback);
+      return outcomeOf(flag, context) ?? withoutOutcome("invalid_context", fallback);
+    },
+    allFlags(context) {
+      const values: [string, boolean][] = [];
+      const prepared = withContext(context, (found) => found);
+      for (const [key, flag] of ruleSet.flags) {
+        const { constant, evaluate } = flag.compiled;
+        const outcome =
+          constant ?? (prepared === undefined ? undefined : guarded(() => evaluate(prepared)));
+        if (outcome === undefined) continue;
+        count(flag, outcome);
+        values.push([key, outcome.value]);
+      }
+      return Object.fromEntries(values);
+    },
+    explain(key, context): Explanation | undefined {
+      const flag = ruleSet.flags.get(key);
+      if (flag === undefined) return undefined;
+      return withContext(context, (prepared) => explain(flag.rules, prepared));
+    },
+  };
+}
+
+function count(flag: Flag, { value }: Outcome): void {
+  if (value) flag.on += 1;
+  else flag.off += 1;
+}
+
+function withoutOutcome(reason: EvaluationReason, fallback: boolean | undefined): Evaluation {
+  return { value: fallback === true, variation: undefined, reason };
+}

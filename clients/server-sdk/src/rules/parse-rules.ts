@@ -1,0 +1,78 @@
+import type { FlagState } from "@halyard/evaluation";
+
+/** The settings of a flag in one environment, under the names of the API. */
+export type FlagRules = FlagState & { readonly version: number };
+
+/** All flags of an environment. */
+export type Rules = {
+  readonly environmentId: string;
+  readonly flags: ReadonlyMap<string, FlagRules>;
+};
+
+/** An event of the stream: all flags if `full`, otherwise the changed ones and the keys of removed ones. */
+export type RulesEvent = Rules & { readonly full: boolean; readonly removed: readonly string[] };
+
+export type Parsed<T> = { ok: true; value: T } | { ok: false; problem: string };
+
+/**
+ * Parses the body of a rule set. A body in which any flag is incomplete is rejected as a whole, so that a damaged
+ * response never replaces part of the flags. Unknown members are ignored.
+ */
+export function parseRules(text: string): Parsed<Rules> {
+  const parsed = parseJson(text);
+  return parsed.ok ? readRules(parsed.value) : parsed;
+}
+
+/** Parses the data of a `ruleset` event. */
+export function parseRulesEvent(text: string): Parsed<RulesEvent> {
+  const parsed = parseJson(text);
+  if (!parsed.ok) return parsed;
+  const rules = readRules(parsed.value);
+  if (!rules.ok) return rules;
+  const { full, removed = [] } = parsed.value as { full?: unknown; removed?: unknown };
+  if (full !== undefined && typeof full !== "boolean") return problem("full is not a boolean");
+  if (!Array.isArray(removed) || !removed.every((key) => typeof key === "string"))
+    return problem("removed is not a list of keys");
+  return { ok: true, value: { ...rules.value, full: full === true, removed } };
+}
+
+/** Reads a rule set that is already parsed, such as the bootstrap object. */
+export function readRules(value: unknown): Parsed<Rules> {
+  if (!isRecord(value)) return problem("it is not an object");
+  const { environment_id: environmentId, flags } = value;
+  if (typeof environmentId !== "string" || environmentId === "")
+    return problem("environment_id is missing");
+  if (!isRecord(flags)) return problem("flags is not an object");
+  // A map, because a key such as `__proto__` must not reach the prototype of an object.
+  const byKey = new Map<string, FlagRules>();
+  for (const key of Object.keys(flags)) {
+    const rules = readFlag(key, flags[key]);
+    if (rules === undefined) return problem("the settings of a flag are incomplete");
+    byKey.set(key, rules);
+  }
+  return { ok: true, value: { environmentId, flags: byKey } };
+}
+
+function readFlag(key: string, value: unknown): FlagRules | undefined {
+  if (!isRecord(value)) return undefined;
+  const { enabled, rollout_percentage, targeting_rules, version } = value;
+  if (typeof enabled !== "boolean" || typeof rollout_percentage !== "number") return undefined;
+  if (!Array.isArray(targeting_rules) || typeof version !== "number") return undefined;
+  return { key, enabled, rollout_percentage, targeting_rules, version };
+}
+
+function parseJson(text: string): Parsed<unknown> {
+  try {
+    return { ok: true, value: JSON.parse(text) };
+  } catch {
+    return problem("it is not JSON");
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function problem(text: string): { ok: false; problem: string } {
+  return { ok: false, problem: text };
+}

@@ -1,0 +1,116 @@
+import type { Source } from "../client.ts";
+import { Flag, haveSameSettings } from "./flag.ts";
+import type { FlagRules, Rules, RulesEvent } from "./parse-rules.ts";
+
+/** Counts of a flag that was replaced or removed before they were reported. */
+export type Counts = { on: number; off: number };
+
+/**
+ * The flags in memory, with the tag that the service gave them. A change is applied in one synchronous step, so no
+ * evaluation sees a part of it. The client sends the tag with every request. Services that have older flags then return
+ * none, so every rule set that arrives can be applied.
+ */
+export class RuleSet {
+  #flags = new Map<string, Flag>();
+  #removedCounts = new Map<string, Counts>();
+  #etag: string | undefined = undefined;
+  #environmentId: string | undefined = undefined;
+  #source: Source = "none";
+
+  get source(): Source {
+    return this.#source;
+  }
+
+  /** The tag of these flags; undefined if they have none, as those of a bootstrap object. */
+  get etag(): string | undefined {
+    return this.#etag;
+  }
+
+  get environmentId(): string | undefined {
+    return this.#environmentId;
+  }
+
+  get flags(): ReadonlyMap<string, Flag> {
+    return this.#flags;
+  }
+
+  /** Records that the service confirmed these flags. */
+  confirm(source: Source): void {
+    this.#source = source;
+  }
+
+  /** Replaces all flags. Returns the keys whose settings changed, including added and removed flags. */
+  replace({ environmentId, flags }: Rules, etag: string | undefined, source: Source): string[] {
+    const previous = this.#flags;
+    const next = new Map<string, Flag>();
+    const changed: string[] = [];
+    for (const [key, rules] of flags) {
+      const flag = this.#next(previous.get(key), rules);
+      if (flag !== previous.get(key)) changed.push(key);
+      next.set(key, flag);
+    }
+    for (const [key, flag] of previous) {
+      if (next.has(key)) continue;
+      this.#keepCounts(key, flag);
+      changed.push(key);
+    }
+    this.#flags = next;
+    this.#environmentId = environmentId;
+    this.#etag = etag;
+    this.#source = source;
+    return changed;
+  }
+
+  /** Applies a change. Returns the keys whose settings changed, including added and removed flags. */
+  apply({ flags, removed }: RulesEvent, etag: string, source: Source): string[] {
+    const changed: string[] = [];
+    for (const [key, rules] of flags) {
+      const previous = this.#flags.get(key);
+      const flag = this.#next(previous, rules);
+      if (flag === previous) continue;
+      this.#flags.set(key, flag);
+      changed.push(key);
+    }
+    for (const key of removed) {
+      const flag = this.#flags.get(key);
+      if (flag === undefined || flags.has(key)) continue;
+      this.#keepCounts(key, flag);
+      this.#flags.delete(key);
+      changed.push(key);
+    }
+    this.#etag = etag;
+    this.#source = source;
+    return changed;
+  }
+
+  /** Returns the evaluations of each flag since the last call, and sets them to zero. */
+  takeCounts(): Map<string, Counts> {
+    const counts = this.#removedCounts;
+    this.#removedCounts = new Map();
+    for (const [key, flag] of this.#flags) {
+      const { on, off } = flag;
+      if (on === 0 && off === 0) continue;
+      flag.on = 0;
+      flag.off = 0;
+      const removed = counts.get(key);
+      counts.set(key, { on: on + (removed?.on ?? 0), off: off + (removed?.off ?? 0) });
+    }
+    return counts;
+  }
+
+  /** Returns the flag with these rules: the previous one, with its compiled rules, if its settings are the same. */
+  #next(previous: Flag | undefined, rules: FlagRules): Flag {
+    if (previous === undefined) return new Flag(rules);
+    if (haveSameSettings(previous.rules, rules)) return previous;
+    const flag = new Flag(rules);
+    flag.on = previous.on;
+    flag.off = previous.off;
+    return flag;
+  }
+
+  #keepCounts(key: string, { on, off }: Flag): void {
+    if (on === 0 && off === 0) return;
+    const kept = this.#removedCounts.get(key);
+    this.#removedCounts.set(key, { on: on + (kept?.on ?? 0), off: off + (kept?.off ?? 0) });
+  }
+}

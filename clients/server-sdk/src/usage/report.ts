@@ -1,0 +1,54 @@
+import type { Counts } from "../rules/rule-set.ts";
+
+/** A body of `POST /api/v1/sdk/usage`. The id is its idempotency key, which stays the same for retries. */
+export type Report = { id: string; body: string; endMonotonicMs: number };
+
+export type Period = { startMs: number; endMs: number };
+
+/** Maximum size of the flags in a body. The service accepts 64 KiB, of which the period takes about 100 bytes. */
+const maxFlagsBytes = 60_000;
+
+/** Returns the bodies that report counts of a period, each within the size that the service accepts. */
+export function reportBodies(
+  counts: ReadonlyMap<string, Counts>,
+  { startMs, endMs }: Period,
+): string[] {
+  const period = { start: new Date(startMs).toISOString(), end: new Date(endMs).toISOString() };
+  const bodies: string[] = [];
+  let members: string[] = [];
+  let bytes = 0;
+
+  function finish(): void {
+    if (members.length === 0) return;
+    bodies.push(`{"period":${JSON.stringify(period)},"flags":{${members.join(",")}}}`);
+    members = [];
+    bytes = 0;
+  }
+
+  for (const [key, { on, off }] of counts) {
+    const member = `${JSON.stringify(key)}:{"true":${on},"false":${off}}`;
+    const memberBytes = Buffer.byteLength(member) + 1;
+    if (bytes + memberBytes > maxFlagsBytes) finish();
+    members.push(member);
+    bytes += memberBytes;
+  }
+  finish();
+  return bodies;
+}
+
+export type UsageOutcome =
+  | { kind: "accepted" }
+  | { kind: "retry"; retryAfterMs: number }
+  /** The service rejects this report. Another one may be accepted. */
+  | { kind: "rejected"; status: number }
+  /** The service rejects all reports of this client. */
+  | { kind: "refused"; status: number };
+
+/** Decides what becomes of a report from the status of its response; undefined if there was none. */
+export function outcomeOfStatus(status: number | undefined, retryAfterMs = 0): UsageOutcome {
+  if (status === undefined || status === 429 || status >= 500)
+    return { kind: "retry", retryAfterMs };
+  if (status >= 200 && status < 300) return { kind: "accepted" };
+  if (status === 401 || status === 403 || status === 404) return { kind: "refused", status };
+  return { kind: "rejected", status };
+}

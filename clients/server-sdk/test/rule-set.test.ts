@@ -1,0 +1,118 @@
+import { describe, expect, test } from "@jest/globals";
+import { parseRules, parseRulesEvent } from "../src/rules/parse-rules.ts";
+import { RuleSet } from "../src/rules/rule-set.ts";
+import { environmentId } from "./support/fake-edge.ts";
+
+type Flags = Record<string, unknown>;
+
+const on = { enabled: true, rollout_percentage: 100, targeting_rules: [], version: 1 };
+const off = { ...on, enabled: false, version: 2 };
+
+function fullOf(flags: Flags) {
+  const parsed = parseRules(JSON.stringify({ environment_id: environmentId, flags }));
+  if (!parsed.ok) throw new Error(parsed.problem);
+  return parsed.value;
+}
+
+function deltaOf(flags: Flags, removed: string[] = []) {
+  const data = { environment_id: environmentId, flags, removed };
+  const parsed = parseRulesEvent(JSON.stringify(data));
+  if (!parsed.ok) throw new Error(parsed.problem);
+  return parsed.value;
+}
+
+function ruleSetOf(flags: Flags): RuleSet {
+  const ruleSet = new RuleSet();
+  ruleSet.replace(fullOf(flags), '"1"', "stream");
+  return ruleSet;
+}
+
+describe("parsing a rule set", () => {
+  test.each<[string, string]>([
+    ["no JSON", '{"flags":'],
+    ["an array", "[]"],
+    ["null", "null"],
+    ["no environment", '{"flags":{}}'],
+    ["no flags", `{"environment_id":"${environmentId}"}`],
+    ["a list of flags", `{"environment_id":"${environmentId}","flags":[]}`],
+    ["a flag that is null", `{"environment_id":"${environmentId}","flags":{"a":null}}`],
+    ["a flag without settings", `{"environment_id":"${environmentId}","flags":{"a":{}}}`],
+  ])("rejects %s", (_, text) => {
+    expect(parseRules(text).ok).toBe(false);
+    expect(parseRulesEvent(text).ok).toBe(false);
+  });
+
+  test("rejects all flags if one is incomplete", () => {
+    const flags = { good: on, bad: { ...on, enabled: "yes" } };
+    expect(parseRules(JSON.stringify({ environment_id: environmentId, flags })).ok).toBe(false);
+  });
+
+  test.each([
+    ["full", 1],
+    ["removed", "a"],
+    ["removed", [1]],
+  ])("rejects an event whose %s is %j", (name, value) => {
+    const data = { environment_id: environmentId, flags: {}, [name as string]: value };
+    expect(parseRulesEvent(JSON.stringify(data)).ok).toBe(false);
+  });
+
+  test("ignores members that it does not know", () => {
+    const data = { environment_id: environmentId, flags: { a: { ...on, color: "red" } }, more: 1 };
+    expect(parseRules(JSON.stringify(data)).ok).toBe(true);
+  });
+
+  test("keeps a key that is the name of an object's prototype as an ordinary key", () => {
+    const text = `{"environment_id":"${environmentId}","flags":{"__proto__":${JSON.stringify(on)}}}`;
+    const parsed = parseRules(text);
+    expect(parsed.ok && [...parsed.value.flags.keys()]).toEqual(["__proto__"]);
+    expect(({} as Flags).enabled).toBeUndefined();
+  });
+});
+
+describe("the flags in memory", () => {
+  test("are replaced as a whole, and only changed settings count as a change", () => {
+    const ruleSet = ruleSetOf({ same: on, changed: on, removed: on });
+    const next = { same: { ...on, version: 9 }, changed: off, added: on };
+    expect(ruleSet.replace(fullOf(next), '"2"', "poll").sort()).toEqual([
+      "added",
+      "changed",
+      "removed",
+    ]);
+    expect([...ruleSet.flags.keys()].sort()).toEqual(["added", "changed", "same"]);
+  });
+
+  test("keep what a delta does not contain", () => {
+    const ruleSet = ruleSetOf({ a: on, b: on, c: on });
+    const changed = ruleSet.apply(deltaOf({ a: off }, ["b", "unknown"]), '"2"', "stream");
+    expect(changed).toEqual(["a", "b"]);
+    expect([...ruleSet.flags.keys()]).toEqual(["a", "c"]);
+    expect(ruleSet.etag).toBe('"2"');
+  });
+
+  test("notice a change of a rule at any depth", () => {
+    const rule = (value: string) => ({
+      ...on,
+      targeting_rules: [{ conditions: [{ attribute: "plan", operator: "in", value: [value] }] }],
+    });
+    const ruleSet = ruleSetOf({ a: rule("pro"), b: rule("pro") });
+    expect(ruleSet.apply(deltaOf({ a: rule("team"), b: rule("pro") }), '"2"', "stream")).toEqual([
+      "a",
+    ]);
+  });
+
+  test("keep the counts of a flag that is changed, removed and added again", () => {
+    const ruleSet = ruleSetOf({ a: on });
+    const evaluate = () => {
+      const flag = ruleSet.flags.get("a");
+      if (flag !== undefined) flag.on += 1;
+    };
+    evaluate();
+    ruleSet.apply(deltaOf({ a: off }), '"2"', "stream");
+    evaluate();
+    ruleSet.apply(deltaOf({}, ["a"]), '"3"', "stream");
+    ruleSet.apply(deltaOf({ a: on }), '"4"', "stream");
+    evaluate();
+    expect([...ruleSet.takeCounts()]).toEqual([["a", { on: 3, off: 0 }]]);
+    expect([...ruleSet.takeCounts()]).toEqual([]);
+  });
+});
