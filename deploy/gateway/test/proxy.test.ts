@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import { Agent, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { connect } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import {
   bodyOf,
@@ -338,6 +340,25 @@ describe("given a request", () => {
 });
 
 describe("given a response", () => {
+  it("forwards Accept-Encoding, and the compressed body unchanged", async () => {
+    const body = gzipSync('{"flags":{}}');
+    let accepted: string | string[] | undefined;
+    behave = (incoming, response) => {
+      accepted = incoming.headers["accept-encoding"];
+      const headers = { "content-encoding": "gzip", "content-length": body.length };
+      response.writeHead(200, headers).end(body);
+    };
+    const outgoing = request(`${gateway.url}/api/v1/sdk/ruleset`, {
+      headers: { "accept-encoding": "br, gzip" },
+      agent: false,
+    }).end();
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+    expect(accepted).toBe("br, gzip");
+    expect(response.headers["content-encoding"]).toBe("gzip");
+    expect(response.headers["content-length"]).toBe(String(body.length));
+    expect((await buffer(response)).equals(body)).toBe(true);
+  });
+
   it.each([304, 204])("forwards %s without a body", async (status) => {
     behave = (_incoming, response) => response.writeHead(status, { etag: '"abc"' }).end();
     const answered = await fetch(`${gateway.url}/api/v1/sdk/flags`, {

@@ -3,7 +3,9 @@ import type { Rate } from "@halyard/rate-limit";
 import { type App, createApp, type Logger, type ReadReadiness } from "@halyard/service";
 import type { Registry } from "prom-client";
 import { applyUpdates } from "./apply-updates.ts";
+import { createConfigurationTags } from "./environment/configuration-tags.ts";
 import { createEnvironmentViews } from "./environment/environment-views.ts";
+import { createWaitingRequests } from "./environment/waiting-requests.ts";
 import { createAnswerCounts } from "./http/answer-counts.ts";
 import { createAuthentication } from "./http/authentication.ts";
 import { answerPreflights } from "./http/preflight.ts";
@@ -11,6 +13,7 @@ import { bodyLimitBytes, escapeMalformedPath, registerEdgeRoute } from "./http/r
 import { createLimits } from "./limits/limits.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import { createOfrep } from "./ofrep/ofrep.ts";
+import { createRulesetEndpoints } from "./ruleset/ruleset-endpoints.ts";
 import { createCostlyEvaluations } from "./sdk/costly-evaluations.ts";
 import { evaluateRoutes } from "./sdk/evaluate.ts";
 import { createEvaluation } from "./sdk/evaluation.ts";
@@ -82,6 +85,8 @@ export function createEdge(options: EdgeOptions): Edge {
     holder,
     directory,
     views,
+    configurationTags: createConfigurationTags(),
+    waiting: createWaitingRequests(),
     hub,
     counts,
     isKeyLive,
@@ -100,12 +105,14 @@ export function createEdge(options: EdgeOptions): Edge {
     random,
     monotonicMs,
   });
-  applyUpdates({ ...options, views, hub, upkeep, ofrep, metrics, monotonicMs });
+  const rulesets = createRulesetEndpoints(parts, { streams, random, monotonicMs });
+  applyUpdates({ ...options, ...parts, upkeep, rulesets, ofrep, metrics, monotonicMs });
   answerPreflights(app);
   const routes = [
     ...flagsRoutes(parts),
     ...evaluateRoutes(parts),
     streamRoute(parts),
+    ...rulesets.routes,
     ...ofrep.routes,
   ];
   for (const route of routes) registerEdgeRoute(app, route, parts);
@@ -123,6 +130,7 @@ export function createEdge(options: EdgeOptions): Edge {
     },
     async close() {
       streams.stop();
+      rulesets.stop();
       costlyEvaluations.stop();
       ofrep.stop();
     },

@@ -1,8 +1,11 @@
 import type { KeyDirectory } from "@halyard/api-keys";
 import type { SnapshotEntry } from "@halyard/contracts";
+import type { ConfigurationTags } from "./environment/configuration-tags.ts";
 import type { EnvironmentViews } from "./environment/environment-views.ts";
+import type { WaitingRequests } from "./environment/waiting-requests.ts";
 import type { EdgeMetrics } from "./metrics.ts";
 import type { Ofrep } from "./ofrep/ofrep.ts";
+import type { RulesetEndpoints } from "./ruleset/ruleset-endpoints.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
 import type { Pace } from "./snapshot/pace.ts";
 import type { SnapshotHolder, SnapshotUpdate } from "./snapshot/snapshot-holder.ts";
@@ -19,9 +22,12 @@ export function applyUpdates(parts: {
   holder: Pick<SnapshotHolder, "onUpdate">;
   directory: KeyDirectory;
   views: EnvironmentViews;
+  configurationTags: Pick<ConfigurationTags, "follow">;
+  waiting: Pick<WaitingRequests, "changed">;
   hub: StreamHub;
   upkeep: StreamUpkeep;
-  ofrep: Pick<Ofrep, "follow">;
+  rulesets: Pick<RulesetEndpoints, "notify">;
+  ofrep: Pick<Ofrep, "notify">;
   cache?: Pick<DiskCache, "follow"> | undefined;
   usage?: Pick<Usage, "limitsChanged"> | undefined;
   metrics: EdgeMetrics;
@@ -30,7 +36,7 @@ export function applyUpdates(parts: {
   /** Monotonic clock in milliseconds. */
   monotonicMs: () => number;
 }): void {
-  const { directory, views, hub, upkeep, ofrep, cache, usage, metrics, pace, monotonicMs } = parts;
+  const { directory, views, hub, upkeep, cache, usage, metrics, pace, monotonicMs } = parts;
   parts.holder.onUpdate(function applyUpdate(update) {
     const { changed } = update;
     cache?.follow(update);
@@ -43,11 +49,18 @@ export function applyUpdates(parts: {
     const beganMs = monotonicMs();
     const updated = views.update(update);
     pace.addWork(monotonicMs() - beganMs);
-    for (const environmentId of updated) hub.notify(environmentId);
+    parts.configurationTags.follow(update);
+    for (const environmentId of updated) {
+      hub.notify(environmentId);
+      parts.rulesets.notify(environmentId);
+    }
     const nowMs = parts.now();
     for (const committedAtMs of oldestCommits(update.taken).values())
       metrics.observePropagation(Math.max(0, nowMs - committedAtMs) / 1_000);
-    ofrep.follow(update);
+    for (const environmentId of changed.environments) {
+      parts.waiting.changed(environmentId);
+      parts.ofrep.notify(environmentId);
+    }
   });
 }
 

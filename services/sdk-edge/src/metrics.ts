@@ -12,7 +12,7 @@ import type { Streams } from "./streams/streams.ts";
 export type EdgeMetrics = {
   /**
    * Observes the time from the commit of a change until its event is written to the open streams. Streams with a
-   * context may follow in later slices.
+   * context and streams of rules may follow in later slices.
    */
   observePropagation(seconds: number): void;
 };
@@ -36,7 +36,7 @@ export function registerEdgeMetrics(options: {
   registerEvaluationMetrics(options);
   const propagation = new Histogram({
     name: "halyard_change_propagation_seconds",
-    help: "Time from the commit of a change until its event is written to the open streams. Streams with a context may follow later.",
+    help: "Time from the commit of a change until its event is written to the open streams. Streams with a context and streams of rules may follow later.",
     buckets: propagationBucketsSeconds,
     registers: [options.registry],
   });
@@ -112,6 +112,7 @@ function registerStreamMetrics(options: {
     collect() {
       this.reset();
       this.inc({ event: "flags" }, counts.flags);
+      this.inc({ event: "ruleset" }, counts.ruleset);
       this.inc({ event: "refetch" }, counts.refetch);
       this.inc({ event: "heartbeat" }, counts.heartbeat);
     },

@@ -78,6 +78,24 @@ export async function useSdk({ ask, group }: Transcript): Promise<void> {
     { as: "client", method: "POST", path: flags, body: { id: "x".repeat(70_000) } },
   ]);
   await useOfrep({ ask, group });
+  await useRulesets({ ask, group });
+}
+
+async function useRulesets({ ask, group }: Pick<Transcript, "ask" | "group">): Promise<void> {
+  const path = "/api/v1/sdk/ruleset";
+  const first = await ask("rules", { as: "server", path });
+  const tag = /^etag: (.*)$/im.exec(first.head)?.[1] ?? "";
+  await ask("rules that did not change", {
+    as: "server",
+    path,
+    headers: { "If-None-Match": tag },
+  });
+  await group("rules of other environments and keys", [
+    { as: "staging", path },
+    { as: "client", path },
+    { as: "client", path: `${path}/stream` },
+    { as: "server", method: "POST", path, body: {} },
+  ]);
 }
 
 async function useOfrep({ ask, group }: Pick<Transcript, "ask" | "group">): Promise<void> {
@@ -155,6 +173,13 @@ export async function useStreams(
     headers: { ...asUser, "Last-Event-ID": lastId },
   });
   await stream("a change on a stream", { as: "client", path }, { changes: true });
+  const rules = { as: "server", path: "/api/v1/sdk/ruleset/stream" };
+  const firstRules = await stream("a stream of rules", rules);
+  const lastRules = /^id: ?(.*)$/m.exec(firstRules.body)?.[1] ?? "";
+  await stream("a stream of rules that comes back", {
+    ...rules,
+    headers: { "Last-Event-ID": lastRules },
+  });
 }
 
 /** Records the requests that webhook receivers got. Signatures are verified and then masked. */

@@ -25,12 +25,13 @@ export function cacheHeadersOf(contract: RouteContract): CacheHeaders {
  * caller's key: only a private cache may store them, and it revalidates them before each use.
  */
 export function defaultCacheHeadersOf(contract: RouteContract): CacheHeaders {
-  const { access, method, readsUser, service, success, carriesKey } = contract;
+  const { access, method, readsUser, service, success, carriesKey, compressed } = contract;
   if (carriesKey === true || success.contentType === "text/event-stream")
     return { "Cache-Control": "no-store" };
   if (method !== "GET" && service !== "sdk-edge") return {};
   const vary = ["Authorization"];
   if (access === "any_key_in_either_header") vary.push("X-API-Key");
   if (readsUser === true) vary.push(...userHeaders);
+  if (compressed === true) vary.push("Accept-Encoding");
   return { "Cache-Control": "private, no-cache", Vary: vary.join(", ") };
 }

@@ -60,6 +60,8 @@ export type RouteContract<
   carriesKey?: boolean;
   /** `If-None-Match` is honoured: a match returns 304 without a body. */
   revalidated?: boolean;
+  /** The response is compressed for clients that accept it. */
+  compressed?: boolean;
   success: {
     status: 200 | 201 | 202 | 204;
     description: string;

@@ -18,6 +18,8 @@ export const routes: readonly RouteContract[] = [
   sdk.sdkGetEvaluate,
   sdk.sdkPostEvaluate,
   sdk.sdkStream,
+  sdk.sdkRuleset,
+  sdk.sdkRulesetStream,
   ofrep.ofrepEvaluateFlags,
   ofrep.ofrepEvaluateFlag,
   ofrep.ofrepStream,

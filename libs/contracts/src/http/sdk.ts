@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { RolloutPercentage } from "../rules.ts";
+import { RolloutPercentage, TargetingRules } from "../rules.ts";
 import { defineRoute } from "./route.ts";
 import { UserContext } from "./user-context.ts";
 
@@ -50,6 +50,23 @@ export const EvaluationResult = z.strictObject({
     .describe("With `explain=true`: the evaluation of each rule"),
 });
 export type EvaluationResult = z.infer<typeof EvaluationResult>;
+
+/** The settings of all flags in an environment, from which an SDK evaluates them in the application. */
+export const Ruleset = z.strictObject({
+  environment_id: z.uuid(),
+  flags: z
+    .record(
+      z.string(),
+      z.strictObject({
+        enabled: z.boolean(),
+        rollout_percentage: RolloutPercentage,
+        targeting_rules: TargetingRules,
+        version: z.int().min(1),
+      }),
+    )
+    .describe("By key of the flag"),
+});
+export type Ruleset = z.infer<typeof Ruleset>;
 
 const shared = {
   service: "sdk-edge",
@@ -153,4 +170,44 @@ export const sdkStream = defineRoute({
     contentType: "text/event-stream",
   },
   errors: ["SERVER_002"],
+});
+
+const rulesForServers = {
+  service: "sdk-edge",
+  access: "server_key",
+  tag: "SDK",
+  method: "GET",
+} as const;
+
+const neverOlder =
+  "An edge that may lack a change that the client has waits for it, at most one second, and then returns 503.";
+
+export const sdkRuleset = defineRoute({
+  ...rulesForServers,
+  operationId: "sdkRuleset",
+  path: "/api/v1/sdk/ruleset",
+  summary: "Get the rules of all flags",
+  description: `For SDKs that evaluate flags in the application. Compressed with \`br\` or \`gzip\` for clients that accept it; the ETag is the same. ${neverOlder}`,
+  revalidated: true,
+  compressed: true,
+  cacheControl: "no-store",
+  success: {
+    status: 200,
+    description: "The rule set. If `If-None-Match` contains its ETag, the status is 304",
+    body: Ruleset,
+  },
+});
+
+export const sdkRulesetStream = defineRoute({
+  ...rulesForServers,
+  operationId: "sdkRulesetStream",
+  path: "/api/v1/sdk/ruleset/stream",
+  query: z.looseObject({}),
+  summary: "Stream the rules of all flags as they change",
+  description: `Server-sent events. The first \`ruleset\` event has the rules of all flags and \`"full":true\`. Later ones have the changed flags, and \`removed\` with the keys of flags that no longer exist. \`heartbeat\` is sent at the start and every 15 seconds. \`id\` is the ETag of the rule set. After a reconnection with a recent \`id\` as \`Last-Event-ID\`, the first event has only what changed since; with the current one, there is none. ${neverOlder}`,
+  success: {
+    status: 200,
+    description: "Events `ruleset` and `heartbeat`",
+    contentType: "text/event-stream",
+  },
 });

@@ -66,23 +66,57 @@ export class Exchange {
     return typeof given === "string" ? given : undefined;
   }
 
+  /** Sends 304 to a client that has the tag. */
+  answerNotModified(etag: string): void {
+    const { cacheHeaders, name, counts } = this.#route;
+    this.response.writeHead(304, [
+      "X-Request-Id",
+      this.id,
+      "ETag",
+      etag,
+      ...cacheHeaders,
+      ...commonHeaders,
+      ...this.rateLimit.headers,
+    ]);
+    this.response.end();
+    counts.count(name, 304);
+  }
+
+  /** Sends JSON in UTF-8 with its tag. The bytes are not copied, so that responses can share them. */
+  answerBytes(
+    etag: string,
+    { parts, length }: { parts: readonly Buffer[]; length: number },
+    contentCoding?: string,
+  ): void {
+    const { response } = this;
+    const { cacheHeaders, name, counts } = this.#route;
+    response.writeHead(200, [
+      "X-Request-Id",
+      this.id,
+      "ETag",
+      etag,
+      "Content-Length",
+      String(length),
+      "Content-Type",
+      jsonType,
+      ...(contentCoding === undefined ? none : ["Content-Encoding", contentCoding]),
+      ...cacheHeaders,
+      ...commonHeaders,
+      ...this.rateLimit.headers,
+    ]);
+    response.cork();
+    for (const part of parts) response.write(part);
+    response.end();
+    counts.count(name, 200);
+  }
+
   /** Sends a body in ASCII with its tag, or 304 if the client has the tag. */
   answerTagged(etag: string, body: string | (() => string)): void {
     const { response } = this;
     const { cacheHeaders, name, counts } = this.#route;
     const ifNoneMatch = this.headers["if-none-match"];
     if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, etag)) {
-      response.writeHead(304, [
-        "X-Request-Id",
-        this.id,
-        "ETag",
-        etag,
-        ...cacheHeaders,
-        ...commonHeaders,
-        ...this.rateLimit.headers,
-      ]);
-      response.end();
-      counts.count(name, 304);
+      this.answerNotModified(etag);
       return;
     }
     const text = typeof body === "string" ? body : body();

@@ -2,21 +2,17 @@ import { ofrepEvaluateFlags } from "@halyard/contracts";
 import type { EvaluationContext } from "@halyard/evaluation";
 import { readOfrepContext } from "../context/ofrep-context.ts";
 import { mayBeNewer, parseConfigurationTag } from "../environment/configuration-tag.ts";
-import { unknownKey } from "../http/authentication.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { EdgeRoute } from "../http/routes.ts";
+import { awaitState } from "../sdk/await-state.ts";
 import type { SdkParts } from "../sdk/sdk-parts.ts";
 import { bulkWriterOf } from "./bulk-writer.ts";
-import type { ConfigurationTags } from "./configuration-tags.ts";
 import { answerProblem } from "./evaluation-json.ts";
 import type { StreamTokens } from "./stream-tokens.ts";
-import type { WaitingRefetches } from "./waiting-refetches.ts";
 
 export type BulkParts = SdkParts & {
   /** Undefined: no streams are offered. */
   tokens: StreamTokens | undefined;
-  waiting: WaitingRefetches;
-  configurationTags: ConfigurationTags;
 };
 
 /** The route for the evaluations of all flags, which web providers request. */
@@ -47,32 +43,16 @@ function answerWhenKnown(
   exchange: Exchange,
   { context, flagConfigEtag }: { context: EvaluationContext; flagConfigEtag: string },
 ): void {
-  const { waiting, configurationTags, directory, now } = parts;
-  const { key, response } = exchange;
+  const { configurationTags, now } = parts;
+  const { environmentId } = exchange.key;
   const requested = parseConfigurationTag(flagConfigEtag);
   const isKnown = () => {
     if (requested === undefined) return true;
-    const present = configurationTags.of(key.environmentId);
+    const present = configurationTags.of(environmentId);
     if (!mayBeNewer(requested, { present, nowMs: now() })) return true;
-    return configurationTags.includes(key.environmentId, requested);
+    return configurationTags.includes(environmentId, requested);
   };
-  if (isKnown()) {
-    answer(parts, exchange, context);
-    return;
-  }
-  const leave = () => giveUp?.();
-  const giveUp = waiting.wait(key.environmentId, {
-    isKnown,
-    // A timer calls this, or the code that applies a change. An error must not reach either of them.
-    resume: () =>
-      exchange.guarded(() => {
-        response.off("close", leave);
-        if (directory.find(key.id, now()) === undefined) exchange.reject(unknownKey);
-        else answer(parts, exchange, context);
-      }),
-  });
-  if (giveUp === undefined) answer(parts, exchange, context);
-  else response.once("close", leave);
+  awaitState(parts, exchange, { isKnown, respond: () => answer(parts, exchange, context) });
 }
 
 function answer(parts: BulkParts, exchange: Exchange, context: EvaluationContext): void {

@@ -1,20 +1,17 @@
 import type { EdgeRoute } from "../http/routes.ts";
 import type { SdkParts } from "../sdk/sdk-parts.ts";
-import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
 import { createRefetchHub } from "../streams/refetch-hub.ts";
 import type { Streams } from "../streams/streams.ts";
 import { bulkRoute } from "./bulk.ts";
-import { createConfigurationTags } from "./configuration-tags.ts";
 import { singleRoute } from "./single.ts";
 import { refetchStreamRoute } from "./stream.ts";
 import { createStreamTokens } from "./stream-tokens.ts";
-import { createWaitingRefetches } from "./waiting-refetches.ts";
 
-/** The OpenFeature Remote Evaluation Protocol: its routes, and the effects of an update of the snapshot. */
+/** The OpenFeature Remote Evaluation Protocol: its routes, and the effect of a change of an environment. */
 export type Ofrep = {
   routes: EdgeRoute[];
-  /** Applies an update of the snapshot. The views must have been updated before. */
-  follow(update: SnapshotUpdate): void;
+  /** Sends the current tag to the streams of an environment. */
+  notify(environmentId: string): void;
   stop(): void;
 };
 
@@ -29,11 +26,9 @@ export function createOfrep(
   },
 ): Ofrep {
   const { streamTokenSecret, streams, random, monotonicMs } = options;
-  const configurationTags = createConfigurationTags();
-  const waiting = createWaitingRefetches();
   const refetchHub = createRefetchHub({
     openStreams: streams.openStreams,
-    tagOf: configurationTags.of,
+    tagOf: parts.configurationTags.of,
     counts: streams.counts,
     now: parts.now,
     random,
@@ -43,17 +38,11 @@ export function createOfrep(
     streamTokenSecret === undefined ? undefined : createStreamTokens(streamTokenSecret);
   return {
     routes: [
-      bulkRoute({ ...parts, tokens, waiting, configurationTags }),
+      bulkRoute({ ...parts, tokens }),
       singleRoute(parts),
       refetchStreamRoute(parts, { tokens, refetchHub }),
     ],
-    follow(update) {
-      configurationTags.follow(update);
-      for (const environmentId of update.changed.environments) {
-        waiting.changed(environmentId);
-        refetchHub.notify(environmentId);
-      }
-    },
+    notify: refetchHub.notify,
     stop: refetchHub.stop,
   };
 }

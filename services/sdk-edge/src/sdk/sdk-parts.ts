@@ -1,5 +1,7 @@
 import type { KeyDirectory } from "@halyard/api-keys";
+import type { ConfigurationTags } from "../environment/configuration-tags.ts";
 import type { EnvironmentViews } from "../environment/environment-views.ts";
+import type { WaitingRequests } from "../environment/waiting-requests.ts";
 import type { Authenticate } from "../http/authentication.ts";
 import type { RouteParts } from "../http/routes.ts";
 import type { StreamSlots } from "../slots/stream-slots.ts";
@@ -12,6 +14,8 @@ export type SdkParts = RouteParts & {
   byBearer: Authenticate;
   byEitherHeader: Authenticate;
   views: EnvironmentViews;
+  configurationTags: ConfigurationTags;
+  waiting: WaitingRequests;
   hub: StreamHub;
   evaluation: Evaluation;
   /** Undefined: streams are not limited by plan. */

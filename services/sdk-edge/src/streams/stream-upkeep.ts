@@ -62,7 +62,7 @@ export function createStreamUpkeep(options: {
     const event = Buffer.from(heartbeatEvent(now()));
     for (const stream of openStreams.ofHeartbeatGroup(group)) {
       if (!hasRoom(stream)) continue;
-      sinkOf(stream).write(stream.kind === "flags" ? event : keepAlive);
+      sinkOf(stream).write(stream.kind === "refetch" ? keepAlive : event);
       counts.heartbeat += 1;
     }
   }

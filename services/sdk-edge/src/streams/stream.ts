@@ -9,8 +9,11 @@ import type { Writable } from "node:stream";
  * client stays behind for too long is closed.
  */
 export type Stream = {
-  /** "flags": a stream of values for SDKs; "refetch": a stream of refetches for OpenFeature clients. */
-  readonly kind: "flags" | "refetch";
+  /**
+   * "flags": a stream of values for SDKs; "ruleset": a stream of rules for SDKs; "refetch": a stream of refetches for
+   * OpenFeature clients.
+   */
+  readonly kind: "flags" | "ruleset" | "refetch";
   readonly response: ServerResponse;
   readonly keyId: string;
   readonly environmentId: string;
@@ -139,6 +142,7 @@ const noStreams: ReadonlySet<never> = new Set();
 /** Counters of an edge's streams. */
 export type StreamCounts = {
   flags: number;
+  ruleset: number;
   refetch: number;
   heartbeat: number;
   closed: Record<CloseCause, number>;
@@ -146,7 +150,7 @@ export type StreamCounts = {
 
 export function createStreamCounts(): StreamCounts {
   return {
-    ...{ flags: 0, refetch: 0, heartbeat: 0 },
+    ...{ flags: 0, ruleset: 0, refetch: 0, heartbeat: 0 },
     closed: { client: 0, key_ended: 0, slow_reader: 0, drain: 0 },
   };
 }

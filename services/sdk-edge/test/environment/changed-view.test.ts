@@ -4,6 +4,10 @@ import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { configurationStateOf } from "../../src/environment/configuration-tag.ts";
+import {
+  type ConfigurationTags,
+  createConfigurationTags,
+} from "../../src/environment/configuration-tags.ts";
 import { changedFlags } from "../../src/environment/delta.ts";
 import { deriveView, type EnvironmentView } from "../../src/environment/environment-view.ts";
 import {
@@ -12,10 +16,6 @@ import {
 } from "../../src/environment/environment-views.ts";
 import { maxSegmentSize } from "../../src/environment/segments.ts";
 import { bulkWriterOf } from "../../src/ofrep/bulk-writer.ts";
-import {
-  type ConfigurationTags,
-  createConfigurationTags,
-} from "../../src/ofrep/configuration-tags.ts";
 import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { buildSnapshot, takeEntries } from "../../src/snapshot/take-entries.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { configurationStateOf } from "../../src/environment/configuration-tag.ts";
-import { maxWaitingPerEnvironment } from "../../src/ofrep/waiting-refetches.ts";
+import { maxWaitingPerEnvironment } from "../../src/environment/waiting-requests.ts";
 import type { Usage } from "../../src/usage/usage.ts";
 import { apiKey, flagEntry, id, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";

@@ -10,8 +10,8 @@ import { apiKey, flagEntry, id, organizationEntry } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
 
-/** Tests both kinds of stream with slots that the test grants. */
-const key = apiKey();
+/** Tests all kinds of streams with slots that the test grants. A server key opens all of them. */
+const key = apiKey({ key_kind: "server" });
 const monthly = defaultPlans.pro?.requests_per_month;
 let edge: EdgeServer;
 let slots: ReturnType<typeof slotsOf>;
@@ -30,12 +30,15 @@ afterEach(async () => {
   await edge.stop();
 });
 
+const paths = { stream: "/api/v1/sdk/stream", ruleset_stream: "/api/v1/sdk/ruleset/stream" };
+
 describe.each([
   { kind: "of an SDK", endpoint: "stream" as const },
+  { kind: "of rules", endpoint: "ruleset_stream" as const },
   { kind: "of an OpenFeature client", endpoint: "ofrep_stream" as const },
 ])("given a stream $kind", ({ endpoint }) => {
   const address = async () =>
-    endpoint === "stream" ? `${edge.url}/api/v1/sdk/stream` : streamAddress(edge, key.text);
+    endpoint === "ofrep_stream" ? streamAddress(edge, key.text) : edge.url + paths[endpoint];
   const headers = { authorization: `Bearer ${key.text}` };
   const open = async () => {
     const stream = await openEventStream(await address(), headers);

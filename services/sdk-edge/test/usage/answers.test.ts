@@ -121,6 +121,8 @@ describe("given an organization with a limit", () => {
       flags: 5,
       evaluate: 2,
       stream: 0,
+      ruleset: 0,
+      ruleset_stream: 0,
       ofrep_flags: 3,
       ofrep_flag: 2,
       ofrep_stream: 0,

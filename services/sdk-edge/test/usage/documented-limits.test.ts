@@ -42,6 +42,8 @@ const wrongKey = { headers: { authorization: `Bearer ${apiKey().text}` } };
 const flags = "/api/v1/sdk/flags";
 const evaluate = "/api/v1/sdk/evaluate";
 const stream = "/api/v1/sdk/stream";
+const ruleset = "/api/v1/sdk/ruleset";
+const rulesetStream = "/api/v1/sdk/ruleset/stream";
 const allByOfrep = "/ofrep/v1/evaluate/flags";
 const oneByOfrep = "/ofrep/v1/evaluate/flags/{key}";
 
@@ -58,6 +60,9 @@ const answers: [string, string, number, Asking][] = [
   ["GET", evaluate, 404, { search: "?key=no" }],
   ["POST", evaluate, 400, { search: "?key=checkout", body: { user: { id: {} } } }],
   ["GET", stream, 400, badContext],
+  ["GET", ruleset, 401, wrongKey],
+  ["GET", ruleset, 403, {}],
+  ["GET", rulesetStream, 403, {}],
   ["GET", stream, 401, wrongKey],
   ["GET", stream, 503, {}],
   ["POST", allByOfrep, 200, { body: {} }],

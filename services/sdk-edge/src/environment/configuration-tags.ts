@@ -1,12 +1,13 @@
+import { isDeleted, type Snapshot } from "../snapshot/snapshot.ts";
+import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
+import type { TakenEntry } from "../snapshot/take-entries.ts";
 import {
   type ConfigurationState,
   type ConfigurationTag,
   configurationStateOf,
   type StampedFlag,
   stampOf,
-} from "../environment/configuration-tag.ts";
-import type { Snapshot } from "../snapshot/snapshot.ts";
-import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
+} from "./configuration-tag.ts";
 
 /**
  * The current configuration tag of each environment and the tags of its recent states. A client with one of the recent
@@ -22,17 +23,25 @@ export type ConfigurationTags = {
   of(environmentId: string): ConfigurationTag;
   /** Returns whether this edge is in the state with this tag, or has recently been in it. */
   includes(environmentId: string, tag: ConfigurationTag): boolean;
+  /**
+   * Returns the keys of the flags that were changed, created or deleted after the state with this tag; undefined if the
+   * state is unknown.
+   */
+  changedSince(environmentId: string, tag: ConfigurationTag): ReadonlySet<string> | undefined;
 };
 
-/** A change of a flag. `before` is undefined for a new flag. */
-type Step = { before: StampedFlag | undefined; after: StampedFlag };
+/** A change of a flag. `before` is undefined for a new flag, `key` if the flag was deleted before and after. */
+type Step = { key: string | undefined; before: StampedFlag | undefined; after: StampedFlag };
 
 /** The state of an environment whose tag was requested; undefined parts are calculated at their next use. */
 type Present = {
   state: ConfigurationState;
   tag: ConfigurationTag | undefined;
-  earlierHashes: ReadonlySet<string> | undefined;
+  earlierStates: EarlierStates | undefined;
 };
+
+/** The hash of each recent state, with the index of the first step after it. */
+type EarlierStates = ReadonlyMap<string, number>;
 
 /**
  * Maximum number of changes kept for each environment. It exceeds the number that people make during a refetch, which
@@ -54,14 +63,14 @@ export function createConfigurationTags(): ConfigurationTags {
     if (present === undefined) return;
     present.state.change(step.before, step.after);
     present.tag = undefined;
-    present.earlierHashes = undefined;
+    present.earlierStates = undefined;
   }
 
   function present(environmentId: string): Present {
     let known = presentOf.get(environmentId);
     if (known === undefined) {
       const state = configurationStateOf(snapshot?.environments.get(environmentId));
-      known = { state, tag: undefined, earlierHashes: undefined };
+      known = { state, tag: undefined, earlierStates: undefined };
       presentOf.set(environmentId, known);
     }
     return known;
@@ -70,6 +79,17 @@ export function createConfigurationTags(): ConfigurationTags {
   function tagOf(known: Present): ConfigurationTag {
     known.tag ??= known.state.tag;
     return known.tag;
+  }
+
+  const stepsIn = (environmentId: string) => stepsOf.get(environmentId) ?? [];
+
+  /** Returns the index of the first step after the state with this tag; undefined if the state is unknown. */
+  function firstStepAfter(environmentId: string, { hash }: ConfigurationTag): number | undefined {
+    const known = present(environmentId);
+    const steps = stepsIn(environmentId);
+    if (hash === tagOf(known).hash) return steps.length;
+    known.earlierStates ??= statesBefore(known.state, steps);
+    return known.earlierStates.get(hash);
   }
 
   return {
@@ -83,6 +103,7 @@ export function createConfigurationTags(): ConfigurationTags {
       for (const { address, before, value } of update.taken)
         if (address.kind === "flag")
           note(address.environmentId, {
+            key: keyOf(value) ?? keyOf(before),
             before: before && stampOf(before, address.flagId),
             after: stampOf(value, address.flagId),
           });
@@ -90,21 +111,29 @@ export function createConfigurationTags(): ConfigurationTags {
 
     of: (environmentId) => tagOf(present(environmentId)),
 
-    includes(environmentId, tag) {
-      const known = present(environmentId);
-      if (tag.hash === tagOf(known).hash) return true;
-      known.earlierHashes ??= hashesBefore(known.state, stepsOf.get(environmentId) ?? []);
-      return known.earlierHashes.has(tag.hash);
+    includes: (environmentId, tag) => firstStepAfter(environmentId, tag) !== undefined,
+
+    changedSince(environmentId, tag) {
+      const first = firstStepAfter(environmentId, tag);
+      if (first === undefined) return undefined;
+      const steps = stepsIn(environmentId).slice(first);
+      return new Set(steps.map(({ key }) => key).filter((key) => key !== undefined));
     },
   };
 }
 
-function hashesBefore(present: ConfigurationState, steps: readonly Step[]): ReadonlySet<string> {
+/** Returns the key of an entry of a flag; undefined for a deletion. */
+function keyOf(entry: TakenEntry["before"]): string | undefined {
+  return entry === undefined || isDeleted(entry) || entry.kind !== "flag" ? undefined : entry.key;
+}
+
+function statesBefore(present: ConfigurationState, steps: readonly Step[]): EarlierStates {
   const state = present.copy();
-  const hashes = new Set<string>();
-  for (const { before, after } of steps.toReversed()) {
+  const states = new Map<string, number>();
+  for (const [index, { before, after }] of [...steps.entries()].toReversed()) {
     state.change(after, before);
-    hashes.add(state.tag.hash);
+    const { hash } = state.tag;
+    if (!states.has(hash)) states.set(hash, index);
   }
-  return hashes;
+  return states;
 }

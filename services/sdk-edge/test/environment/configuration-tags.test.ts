@@ -5,7 +5,7 @@ import { configurationStateOf } from "../../src/environment/configuration-tag.ts
 import {
   type ConfigurationTags,
   createConfigurationTags,
-} from "../../src/ofrep/configuration-tags.ts";
+} from "../../src/environment/configuration-tags.ts";
 import { createSnapshotHolder, type SnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
@@ -66,6 +66,25 @@ describe("given several quick changes", () => {
     await take(together, ...changes);
     expect(tagAt(together)).toEqual(tagAt(oneByOne));
     for (const tag of tags) expect(includes(together, tag)).toBe(true);
+  });
+
+  it("names the flags that changed since each past state", async () => {
+    const seen: [ReturnType<typeof tagAt>, string[]][] = [[tagAt(oneByOne), []]];
+    for (const change of changes) {
+      await take(oneByOne, change);
+      const key = "key" in change.value ? change.value.key : "flag-2";
+      for (const [, keys] of seen) keys.push(key);
+      seen.push([tagAt(oneByOne), []]);
+    }
+    for (const [tag, keys] of seen)
+      expect(oneByOne.tags.changedSince(id("env"), tag)).toEqual(new Set(keys));
+  });
+
+  it("names no flags for an unknown state", async () => {
+    const before = tagAt(oneByOne);
+    await take(oneByOne, flag(1, 2));
+    expect(together.tags.changedSince(id("env"), tagAt(oneByOne))).toBeUndefined();
+    expect(together.tags.changedSince(id("env"), before)).toEqual(new Set());
   });
 
   it("removes old states", async () => {

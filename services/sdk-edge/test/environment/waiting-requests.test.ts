@@ -1,18 +1,18 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import {
-  createWaitingRefetches,
+  createWaitingRequests,
   maxWaiting,
   maxWaitingPerEnvironment,
-  type WaitingRefetches,
-} from "../../src/ofrep/waiting-refetches.ts";
+  type WaitingRequests,
+} from "../../src/environment/waiting-requests.ts";
 
-let waiting: WaitingRefetches;
+let waiting: WaitingRequests;
 let resumed: string[];
 let known: Set<string>;
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ["setImmediate"] });
-  waiting = createWaitingRefetches();
+  waiting = createWaitingRequests();
   resumed = [];
   known = new Set();
 });
@@ -26,7 +26,7 @@ const wait = (name: string, environmentId = "e1") =>
     resume: () => void resumed.push(name),
   });
 
-describe("given refetches that wait for a change", () => {
+describe("given requests that wait for a change", () => {
   it("resumes those whose change has arrived, and the others keep waiting", () => {
     wait("a");
     wait("b");
@@ -54,7 +54,7 @@ describe("given refetches that wait for a change", () => {
     expect(waiting.size).toBe(0);
   });
 
-  it("removes a refetch whose client has disconnected", () => {
+  it("removes a request whose client has disconnected", () => {
     const leave = wait("a");
     leave?.();
     jest.advanceTimersByTime(2_000);
@@ -77,7 +77,7 @@ describe("given refetches that wait for a change", () => {
     expect(waiting.size).toBe(0);
   });
 
-  it("limits the total number of waiting refetches", () => {
+  it("limits the total number of waiting requests", () => {
     for (let index = 0; index < maxWaiting; index += 1) wait(`r${index}`, `e${index % 20}`);
     expect(waiting.size).toBe(maxWaiting);
     expect(wait("one more", "e20")).toBeUndefined();
@@ -87,7 +87,7 @@ describe("given refetches that wait for a change", () => {
     expect(resumed).not.toContain("one more");
   });
 
-  it("limits the number of waiting refetches of each environment", () => {
+  it("limits the number of waiting requests of each environment", () => {
     for (let index = 0; index < maxWaitingPerEnvironment; index += 1) wait(`r${index}`);
     expect(wait("one more")).toBeUndefined();
     expect(wait("elsewhere", "e2")).toBeDefined();
