@@ -1,1 +1,1 @@
-export {};
+export { HalyardProvider, type HalyardProviderOptions } from "./provider.ts";

@@ -4,10 +4,11 @@ import { startOpenFeatureSystem } from "../../src/system/openfeature.ts";
 import type { System } from "../../src/system/system.ts";
 import { describeBrowserProvider } from "./browser-provider.ts";
 import { describeComingBack } from "./coming-back.ts";
+import { describeHalyardProviders } from "./halyard-providers.ts";
 import { describeServerProvider } from "./server-provider.ts";
 import { describeWebProvider } from "./web-provider.ts";
 
-/** Tests of the official OpenFeature providers in one running system. Each module has its own tenant. */
+/** Tests of OpenFeature's OFREP providers and of Halyard's own providers in one running system. Each module has its own tenant. */
 let system: System;
 let gateway: ServiceProcess;
 const given = () => ({ system, gateway });
@@ -22,3 +23,4 @@ describe("the provider for browsers", () => describeWebProvider(given));
 describe("the provider for browsers on pages that are opened again", () =>
   describeComingBack(given));
 describe("the provider for browsers in a browser", () => describeBrowserProvider(given));
+describe("Halyard's providers", () => describeHalyardProviders(given));

@@ -1,0 +1,245 @@
+import type { EvaluationContext, JsonValue } from "@openfeature/core";
+import type { Settings } from "../../server-sdk/test/support/fake-edge.ts";
+
+/**
+ * The evaluation scenarios of the OpenFeature specification for boolean flags: Appendix B (`evaluation_v2.feature`, a
+ * suite for SDKs) and Appendix F (`provider-tck`, a suite for providers). Both suites are Gherkin files in the Git
+ * repository of the specification. This table has the same flag keys, contexts and expectations.
+ *
+ * Halyard's flags are boolean, so the scenarios for values of other types are omitted, except those that expect
+ * errors. Two expectations differ:
+ * - A flag that is off for everyone is a disabled flag. Its reason is `DISABLED`, where the specification has `STATIC`.
+ * - A disabled flag resolves to false, not to the default in the code. Appendix F leaves this to the provider
+ *   (`@disabled-flags`).
+ */
+export type Scenario = Evaluation & {
+  /** Numbers of the requirements, or the appendix, that the scenario is from. */
+  section: string;
+  title: string;
+  expected: { value: JsonValue; reason: string; variant?: string; errorCode?: string };
+};
+
+export type Evaluation = {
+  type: "boolean" | "string" | "number" | "object";
+  flagKey: string;
+  fallback: JsonValue;
+  context?: EvaluationContext;
+};
+
+/** The evaluations of the scenarios in which the provider is not ready (1.7.6) or in a fatal state (1.7.7). */
+export const ofEachType: readonly Evaluation[] = [
+  { type: "boolean", flagKey: "boolean-flag", fallback: true },
+  { type: "string", flagKey: "string-flag", fallback: "bye" },
+  { type: "number", flagKey: "integer-flag", fallback: 1 },
+  { type: "object", flagKey: "object-flag", fallback: { a: 1 } },
+];
+
+const targetingKey = "5c3d8535-f81a-4478-a6d3-afaa4d51199e";
+const otherTargetingKey = "f20bd32d-703b-48b6-bc8e-79d53c85134a";
+
+const equals = (attribute: string, value: string | number | boolean) =>
+  ({ attribute, operator: "equals", value }) as const;
+const isBallmer = equals("email", "ballmer@macrosoft.com");
+
+/** The flags of the scenarios. */
+export const scenarioFlags: Readonly<Record<string, Settings>> = {
+  "boolean-flag": { enabled: true },
+  "boolean-zero-flag": { enabled: false },
+  "boolean-disabled-flag": { enabled: false },
+  "boolean-targeted-zero-flag": {
+    enabled: true,
+    targeting_rules: [{ conditions: [isBallmer], value: false }],
+  },
+  "targeting-key-flag": {
+    enabled: true,
+    targeting_rules: [{ conditions: [equals("id", targetingKey)] }],
+  },
+  "context-aware": {
+    enabled: true,
+    targeting_rules: [
+      {
+        conditions: [
+          isBallmer,
+          equals("role", "admin"),
+          equals("age", 65),
+          equals("customer", false),
+        ],
+      },
+    ],
+  },
+  "split-flag": { enabled: true, rollout_percentage: 50 },
+};
+
+const error = (value: JsonValue, errorCode: string) => ({ value, reason: "ERROR", errorCode });
+const on = (reason: string) => ({ value: true, reason, variant: "on" });
+const off = (reason: string) => ({ value: false, reason, variant: "off" });
+
+export const scenarios: readonly Scenario[] = [
+  {
+    section: "1.3.1.1, 1.4.3, 1.4.6, 1.4.7",
+    title: "resolves a boolean value, with variant and reason",
+    type: "boolean",
+    flagKey: "boolean-flag",
+    fallback: false,
+    expected: on("STATIC"),
+  },
+  {
+    section: "1.4.7",
+    title: "resolves false, although the default is true",
+    type: "boolean",
+    flagKey: "boolean-zero-flag",
+    fallback: true,
+    expected: off("DISABLED"),
+  },
+  {
+    section: "1.4.7",
+    title: "resolves a disabled flag",
+    type: "boolean",
+    flagKey: "boolean-disabled-flag",
+    fallback: false,
+    expected: off("DISABLED"),
+  },
+  {
+    section: "1.4.7",
+    title: "resolves false for a context that matches a rule",
+    type: "boolean",
+    flagKey: "boolean-targeted-zero-flag",
+    fallback: true,
+    context: { email: "ballmer@macrosoft.com" },
+    expected: off("TARGETING_MATCH"),
+  },
+  {
+    section: "1.4.7",
+    title: "resolves the flag's default for a context that matches no rule",
+    type: "boolean",
+    flagKey: "boolean-targeted-zero-flag",
+    fallback: true,
+    context: { email: "ballmer@none.com" },
+    expected: off("DEFAULT"),
+  },
+  {
+    section: "1.3.1.1",
+    title: "resolves the flag's default for an empty context",
+    type: "boolean",
+    flagKey: "boolean-targeted-zero-flag",
+    fallback: true,
+    expected: off("DEFAULT"),
+  },
+  {
+    section: "1.3.1.1",
+    title: "resolves the flag's default for an attribute that is null",
+    type: "boolean",
+    flagKey: "boolean-targeted-zero-flag",
+    fallback: true,
+    context: { email: null },
+    expected: off("DEFAULT"),
+  },
+  {
+    section: "1.3.1.1",
+    title: "resolves a rule with several attributes",
+    type: "boolean",
+    flagKey: "context-aware",
+    fallback: false,
+    context: { email: "ballmer@macrosoft.com", role: "admin", age: 65, customer: false },
+    expected: on("TARGETING_MATCH"),
+  },
+  {
+    section: "Appendix F, evaluation",
+    title: "resolves an untargeted flag the same way with a context",
+    type: "boolean",
+    flagKey: "boolean-flag",
+    fallback: false,
+    context: { targetingKey: otherTargetingKey },
+    expected: on("STATIC"),
+  },
+  {
+    section: "Appendix F, @targeting",
+    title: "resolves the rule that the targeting key matches",
+    type: "boolean",
+    flagKey: "targeting-key-flag",
+    fallback: false,
+    context: { targetingKey },
+    expected: on("TARGETING_MATCH"),
+  },
+  {
+    section: "Appendix F, @targeting",
+    title: "resolves the flag's default for another targeting key",
+    type: "boolean",
+    flagKey: "targeting-key-flag",
+    fallback: true,
+    context: { targetingKey: otherTargetingKey },
+    expected: off("DEFAULT"),
+  },
+  {
+    section: "Appendix F, @targeting",
+    title: "resolves the flag's default without a targeting key",
+    type: "boolean",
+    flagKey: "targeting-key-flag",
+    fallback: true,
+    expected: off("DEFAULT"),
+  },
+  {
+    section: "2.2.5",
+    title: "reports a percentage as the reason",
+    type: "boolean",
+    flagKey: "split-flag",
+    fallback: true,
+    expected: off("SPLIT"),
+  },
+  {
+    section: "1.4.8, 1.4.9, 1.4.10",
+    title: "returns the default for an unknown flag",
+    type: "boolean",
+    flagKey: "missing-flag",
+    fallback: true,
+    expected: error(true, "FLAG_NOT_FOUND"),
+  },
+  {
+    section: "Appendix F, errors",
+    title: "returns the default for an unknown string flag",
+    type: "string",
+    flagKey: "missing-flag",
+    fallback: "fallback",
+    expected: error("fallback", "FLAG_NOT_FOUND"),
+  },
+  {
+    section: "1.4.8, 1.4.9, 1.4.10",
+    title: "returns the default for an unknown number flag",
+    type: "number",
+    flagKey: "missing-flag",
+    fallback: 0.1,
+    expected: error(0.1, "FLAG_NOT_FOUND"),
+  },
+  {
+    section: "1.4.8, 1.4.9, 1.4.10",
+    title: "returns the default for an unknown object flag",
+    type: "object",
+    flagKey: "missing-flag",
+    fallback: { a: 1 },
+    expected: error({ a: 1 }, "FLAG_NOT_FOUND"),
+  },
+  {
+    section: "1.3.4, Appendix F, errors",
+    title: "returns the default for a boolean flag that is read as a string",
+    type: "string",
+    flagKey: "boolean-flag",
+    fallback: "bye",
+    expected: error("bye", "TYPE_MISMATCH"),
+  },
+  {
+    section: "1.3.4, Appendix F, errors",
+    title: "returns the default for a boolean flag that is read as a number",
+    type: "number",
+    flagKey: "boolean-flag",
+    fallback: 1,
+    expected: error(1, "TYPE_MISMATCH"),
+  },
+  {
+    section: "1.3.4, Appendix F, errors",
+    title: "returns the default for a boolean flag that is read as an object",
+    type: "object",
+    flagKey: "boolean-flag",
+    fallback: {},
+    expected: error({}, "TYPE_MISMATCH"),
+  },
+];
