@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { eventually, type ServiceProcess } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Browser, describeInChromium, startChromium } from "@halyard/testing/chromium";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import { type Browser, hasChromium, startChromium } from "../../src/system/chromium.ts";
 import type { ClientSystem } from "../../src/system/client-system.ts";
 import type { System } from "../../src/system/system.ts";
 import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
@@ -13,16 +13,8 @@ import { createFlags } from "../../src/traffic/changes.ts";
  * A page of another origin in a real browser, because only a browser shows what it allows a page to do. The functions
  * passed to `evaluate` run in the page.
  */
-const chromiumIsThere = hasChromium();
-if (!chromiumIsThere)
-  process.stderr.write(
-    "\nSKIPPED: tests of CORS in a browser, because /usr/bin/chromium does not exist. " +
-      "Install it with `apt-get install chromium`; REQUIRE_CHROMIUM=1 turns this into a failure.\n\n",
-  );
-
 export function describeBrowser(given: () => ClientSystem): void {
-  const describePage = chromiumIsThere ? describe : describe.skip;
-  describePage("given a page of another origin", () => describePageOfAnotherOrigin(given));
+  describeInChromium("given a page of another origin", () => describePageOfAnotherOrigin(given));
 }
 
 function describePageOfAnotherOrigin(given: () => ClientSystem): void {

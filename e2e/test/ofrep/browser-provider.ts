@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Browser, describeInChromium, startChromium } from "@halyard/testing/chromium";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
-import { type Browser, hasChromium, startChromium } from "../../src/system/chromium.ts";
 import type { ClientSystem } from "../../src/system/client-system.ts";
 import { createOpenFeatureTenant, type OpenFeatureTenant } from "../../src/system/openfeature.ts";
 
@@ -54,16 +54,8 @@ type Shop = {
 };
 type ShopWindow = { shop: Shop };
 
-const chromiumIsThere = hasChromium();
-if (!chromiumIsThere)
-  process.stderr.write(
-    "\nSKIPPED: tests of OpenFeature's web provider in a browser, because /usr/bin/chromium does not " +
-      "exist. Install it with `apt-get install chromium`; REQUIRE_CHROMIUM=1 makes this a failure.\n\n",
-  );
-
 export function describeBrowserProvider(given: () => ClientSystem): void {
-  const describePage = chromiumIsThere ? describe : describe.skip;
-  describePage("given a web page with OpenFeature's provider", () => describeWebPage(given));
+  describeInChromium("given a web page with OpenFeature's provider", () => describeWebPage(given));
 }
 
 function describeWebPage(given: () => ClientSystem): void {

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { describe } from "@jest/globals";
 import { type BrowserContext, chromium } from "playwright-core";
 
 /** Debian's Chromium, with a fresh profile and without background requests. */
@@ -17,10 +18,19 @@ const switches = [
 ];
 
 /**
- * Returns whether to run the tests in a browser. Without Chromium they are skipped, unless `REQUIRE_CHROMIUM` is set.
+ * Describes tests in a browser. Without Chromium they are skipped with a notice on stderr, unless `REQUIRE_CHROMIUM=1`
+ * is set.
  */
-export function hasChromium(): boolean {
-  return existsSync(executablePath) || process.env.REQUIRE_CHROMIUM === "1";
+export function describeInChromium(title: string, tests: () => void): void {
+  if (existsSync(executablePath) || process.env.REQUIRE_CHROMIUM === "1") {
+    describe(title, tests);
+    return;
+  }
+  process.stderr.write(
+    `\nSKIPPED: the tests "${title}", because ${executablePath} does not exist. ` +
+      "Install it with `apt-get install chromium`; REQUIRE_CHROMIUM=1 turns this into a failure.\n\n",
+  );
+  describe.skip(title, tests);
 }
 
 export type Browser = { context: BrowserContext; close(): Promise<void> };

@@ -1,0 +1,117 @@
+import { type Clock, systemClock } from "./clock.ts";
+import type { Context } from "./context.ts";
+import { createListeners } from "./listeners.ts";
+import { type ClientOptions, readOptions } from "./options.ts";
+import { browserPage, type Page } from "./page.ts";
+import { createProblemLog, HalyardError } from "./problem.ts";
+import { createSession, type Status } from "./session.ts";
+import { createStoredValues } from "./stored-values.ts";
+import { createUserValues, type Source } from "./values.ts";
+
+/** The values of all flags for one user. No method throws or rejects. */
+export type Client<FlagKeys extends string = string> = {
+  /**
+   * Resolves with true when the values are current. Resolves with false after the time (default: 5 s), or immediately
+   * if the client has stopped. The client then answers with stored or bootstrapped values, or with the fallbacks.
+   */
+  ready(options?: WaitOptions): Promise<boolean>;
+  /** Returns the value of a flag. Returns the fallback if there is no such flag, or no value yet. */
+  isEnabled(key: FlagKeys, fallback?: boolean): boolean;
+  /** Returns all values. The object is frozen, and the same one until a value changes. */
+  allFlags(): Readonly<Partial<Record<FlagKeys, boolean>>>;
+  /**
+   * Switches to another user. All values change at once: to the stored ones of that user, or else when the new ones
+   * arrive. Until then the earlier values remain, for at most `timeoutMs` (default: 5 s); then the fallbacks apply.
+   * Resolves with true when the new values are current; with false after the time, after a fatal error, without a
+   * connection, and if another call has followed.
+   */
+  setContext(context?: Context, options?: WaitOptions): Promise<boolean>;
+  /** Adds a listener. Returns a function that removes it. */
+  on<Name extends keyof ClientEvents<FlagKeys>>(
+    name: Name,
+    listener: ClientEvents<FlagKeys>[Name],
+  ): () => void;
+  off<Name extends keyof ClientEvents<FlagKeys>>(
+    name: Name,
+    listener: ClientEvents<FlagKeys>[Name],
+  ): void;
+  /** The present state. */
+  readonly status: Status;
+  /** The values with which the client was created. A server and a page that render from them agree. */
+  readonly bootstrap: Readonly<Partial<Record<FlagKeys, boolean>>>;
+  /** Connects after `autoConnect: false`, `close` or a fatal error. Does nothing while connected. */
+  connect(): void;
+  /** Ends the connection. The client keeps its values. */
+  close(): void;
+};
+
+export type WaitOptions = { timeoutMs?: number | undefined };
+
+export type ClientEvents<FlagKeys extends string = string> = {
+  /** Values have changed. Flags that were added or deleted count as changed. */
+  change: (change: { keys: FlagKeys[]; source: Source }) => void;
+  /** The values are current, for the first time or again. */
+  current: () => void;
+  /** The values may be out of date, because Halyard cannot be reached or the page is hidden. */
+  stale: () => void;
+  error: (error: HalyardError) => void;
+};
+
+const defaultTimeoutMs = 5_000;
+
+/**
+ * Creates a client and connects it. Invalid options are logged. The client then answers from `bootstrap`, and with
+ * fallbacks.
+ */
+export function createClient<FlagKeys extends string = string>(
+  options: ClientOptions<FlagKeys>,
+): Client<FlagKeys> {
+  return createClientIn({ page: browserPage(), clock: systemClock }, options);
+}
+
+/** Creates a client in surroundings that tests control. */
+export function createClientIn<FlagKeys extends string = string>(
+  surroundings: { page: Page | undefined; clock: Clock },
+  given: ClientOptions<FlagKeys>,
+): Client<FlagKeys> {
+  const options = readOptions(given);
+  const log = createProblemLog(options.logger);
+  const listeners = createListeners<ClientEvents>(log);
+  const report = (problem: HalyardError) => {
+    log(problem);
+    listeners.emit("error", problem);
+  };
+  const stored = createStoredValues(options.storage, (error) =>
+    report(new HalyardError("storage", `The values cannot be stored: ${error}`)),
+  );
+  const values = createUserValues(stored, (change) => listeners.emit("change", change));
+  const session = createSession({
+    ...surroundings,
+    ...{ options, values, report },
+    onFreshness: (event) => listeners.emit(event),
+  });
+  if (options.problem !== undefined) report(new HalyardError("options", options.problem));
+  if (options.autoConnect) session.connect();
+
+  const client: Client = {
+    ready: ({ timeoutMs = defaultTimeoutMs } = {}) => session.wait(timeoutMs),
+    isEnabled(key, fallback = false) {
+      if (Object.hasOwn(values.flags, key)) return values.flags[key] as boolean;
+      if (session.status().current)
+        log(new HalyardError("unknown_flag", `No flag "${String(key)}"; the fallback applies.`));
+      return fallback;
+    },
+    allFlags: () => values.flags,
+    setContext: (context, { timeoutMs = defaultTimeoutMs } = {}) =>
+      session.switchTo(context, timeoutMs),
+    on: listeners.on,
+    off: listeners.off,
+    get status() {
+      return session.status();
+    },
+    bootstrap: options.bootstrap ?? {},
+    connect: session.connect,
+    close: session.close,
+  };
+  return client as Client<FlagKeys>;
+}

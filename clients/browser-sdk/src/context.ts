@@ -1,0 +1,63 @@
+/** Value of an attribute. Other values are ignored. `null` and `undefined` count as missing. */
+export type AttributeValue = string | number | boolean | readonly (string | number | boolean)[];
+
+/**
+ * The attributes of a user, side by side, as in the HTTP API. `user_id` and `targetingKey` are other names of `id`.
+ * A user without an id is outside every percentage below 100.
+ */
+export type Context = {
+  readonly [attribute: string]: AttributeValue | null | undefined;
+  readonly id?: string | number | null | undefined;
+};
+
+export type ReadContext = {
+  /** The valid attributes as JSON in the order of their names, so that equal contexts have equal texts. */
+  json: string;
+  /** True if a part of the given context is invalid and was ignored. */
+  hasInvalid: boolean;
+};
+
+/** Names of the id, the strongest first. */
+const idNames = ["id", "user_id", "targetingKey"];
+
+/** Reads the context that an application gave. Invalid attributes are ignored. */
+export function readContext(given: unknown): ReadContext {
+  const isObject = typeof given === "object" && given !== null && !Array.isArray(given);
+  const source = (isObject ? given : {}) as Record<string, unknown>;
+  let hasInvalid = !isObject && given !== undefined && given !== null;
+  const attributes = new Map<string, AttributeValue>();
+  for (const name of Object.keys(source).sort()) {
+    const value = source[name];
+    if (value === undefined || value === null || idNames.includes(name)) continue;
+    if (isScalar(value)) attributes.set(name, value);
+    else if (Array.isArray(value)) {
+      const items = value.filter(isScalar);
+      attributes.set(name, items);
+      hasInvalid ||= items.length < value.length;
+    } else hasInvalid = true;
+  }
+  for (const name of idNames) {
+    const id = source[name] ?? "";
+    if (id === "") continue;
+    if (typeof id === "string" || (typeof id === "number" && isScalar(id))) {
+      attributes.set("id", id);
+      break;
+    }
+    hasInvalid = true;
+  }
+  return { json: JSON.stringify(Object.fromEntries(attributes)), hasInvalid };
+}
+
+function isScalar(value: unknown): value is string | number | boolean {
+  return typeof value === "number"
+    ? Number.isFinite(value)
+    : typeof value === "string" || typeof value === "boolean";
+}
+
+/** Returns the same JSON in printable ASCII, because a header cannot contain other characters. */
+export function asciiJson(json: string): string {
+  return json.replace(
+    /[\x7f-\uffff]/g,
+    (character) => `\\u${(0x10000 + character.charCodeAt(0)).toString(16).slice(1)}`,
+  );
+}

@@ -1,0 +1,65 @@
+import type { Context } from "./context.ts";
+import { type Flags, isFlags } from "./flags.ts";
+import type { Logger } from "./problem.ts";
+import { browserStorage, type ValueStorage } from "./stored-values.ts";
+
+export type ClientOptions<FlagKeys extends string = string> = {
+  /** Address of Halyard, such as `https://flags.example.com`. */
+  baseUrl: string;
+  /** A client key (`hc_…`). It is public: everybody who opens the page can read it. */
+  clientKey: string;
+  /** The user. Default: a user without attributes. */
+  context?: Context | undefined;
+  /** Values of this user that came with the page. They take precedence over stored ones. */
+  bootstrap?: Readonly<Partial<Record<FlagKeys, boolean>>> | undefined;
+  /** Storage for the last values. Default: `localStorage`. False: none. */
+  storage?: ValueStorage | false | undefined;
+  /** Default: the global `fetch`. */
+  fetch?: typeof fetch | undefined;
+  /** Receives one line for each kind of problem. Default: the console. */
+  logger?: Logger | undefined;
+  /** False: the client answers from `bootstrap` and the storage until `connect` is called. Default: true. */
+  autoConnect?: boolean | undefined;
+};
+
+export type ReadOptions = {
+  baseUrl: string;
+  clientKey: string;
+  context: unknown;
+  bootstrap: Flags | undefined;
+  storage: ValueStorage | undefined;
+  fetch: typeof fetch;
+  logger: Logger;
+  autoConnect: boolean;
+  /** The reason why the client cannot connect. */
+  problem: string | undefined;
+};
+
+/** Reads options. JavaScript applications may pass values of any type. */
+export function readOptions(options: ClientOptions): ReadOptions {
+  const given = (options ?? {}) as Partial<ClientOptions>;
+  const { context, bootstrap, storage, logger = console, autoConnect = true } = given;
+  const baseUrl = String(given.baseUrl).replace(/\/+$/, "");
+  const clientKey = String(given.clientKey);
+  return {
+    ...{ baseUrl, clientKey, context, logger, autoConnect },
+    bootstrap: isFlags(bootstrap) ? bootstrap : undefined,
+    storage: storage === false ? undefined : (storage ?? browserStorage()),
+    // The global function is read for each request, because tools replace it after the client was created.
+    fetch: given.fetch ?? ((...request) => fetch(...request)),
+    problem: problemOf(baseUrl, clientKey),
+  };
+}
+
+function problemOf(baseUrl: string, clientKey: string): string | undefined {
+  if (!/^https?:\/\/[^/]/.test(baseUrl)) return "Invalid `baseUrl`: expected https://…";
+  if (clientKey.startsWith("hs_"))
+    return "Invalid `clientKey`: a server key. Revoke it: pages are public.";
+  if (!/^hc_[^\W_]+_[\w-]+$/.test(clientKey)) return "Invalid `clientKey`: expected hc_…";
+  return undefined;
+}
+
+/** Returns the part of a key that identifies it. */
+export function keyIdOf(clientKey: string): string {
+  return clientKey.split("_")[1] ?? "";
+}

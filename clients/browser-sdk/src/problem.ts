@@ -1,0 +1,71 @@
+import type { Outcome } from "./next-step.ts";
+
+/**
+ * - `options`, `unauthorized`: the client has stopped and keeps its values.
+ * - `unavailable`, `rejected`, `limited`: an error response. The client retries.
+ * - `streams_held_back`: a proxy collects responses. The client polls.
+ * - `context`: the context has invalid attributes, which are ignored.
+ * - `unknown_flag`: the environment has no such flag. The caller's fallback applies.
+ * - `storage`: the values cannot be stored. Without them, the next page starts without values.
+ * - `listener`: a listener of the application has thrown.
+ */
+export type ProblemKind =
+  | "options"
+  | "unauthorized"
+  | "unavailable"
+  | "rejected"
+  | "limited"
+  | "streams_held_back"
+  | "context"
+  | "unknown_flag"
+  | "storage"
+  | "listener";
+
+/** A problem of the client. It is passed to listeners and never thrown. */
+export class HalyardError extends Error {
+  readonly kind: ProblemKind;
+  /** True if the client has stopped for good. It keeps answering with the values that it has. */
+  readonly isFatal: boolean;
+  /** Status of the error response; 0 without a valid response. */
+  readonly status: number | undefined;
+
+  constructor(kind: ProblemKind, message: string, status?: number) {
+    super(message);
+    this.kind = kind;
+    this.isFatal = kind === "options" || kind === "unauthorized";
+    this.status = status;
+  }
+}
+
+export type Logger = Pick<Console, "warn" | "error">;
+
+/** Returns a function that logs the first problem of each kind. */
+export function createProblemLog(logger: Logger): (problem: HalyardError) => void {
+  const logged = new Set<ProblemKind>();
+  return ({ kind, message, isFatal }) => {
+    if (logged.has(kind)) return;
+    logged.add(kind);
+    logger[isFatal ? "error" : "warn"]?.(`Halyard: ${message}`);
+  };
+}
+
+/** Returns the problem of an attempt to reach the edge; undefined for a success. */
+export function problemOf(outcome: Outcome, baseUrl: string): HalyardError | undefined {
+  if (outcome.kind === "held_back")
+    return new HalyardError(
+      "streams_held_back",
+      "No event from the stream; polling every 60 s. Check proxies.",
+    );
+  if (outcome.kind !== "failed") return undefined;
+  const { status } = outcome;
+  const kind = kindOf(status);
+  const next = kind === "unauthorized" ? "stopped. Check the client key." : "retrying.";
+  const what = status === 0 ? "No valid response" : `Status ${status}`;
+  return new HalyardError(kind, `${what} from ${baseUrl}; ${next}`, status);
+}
+
+function kindOf(status: number): ProblemKind {
+  if (status === 401 || status === 403) return "unauthorized";
+  if (status === 429) return "limited";
+  return status >= 500 || status === 0 ? "unavailable" : "rejected";
+}

@@ -1,0 +1,111 @@
+import { fileURLToPath } from "node:url";
+import { eventually } from "@halyard/testing";
+import { type Browser, describeInChromium, startChromium } from "@halyard/testing/chromium";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import { build } from "esbuild";
+import type { Page } from "playwright-core";
+import type { Client } from "../src/client.ts";
+import type { ClientOptions } from "../src/options.ts";
+import { type FakeEdge, startFakeEdge } from "./support/fake-edge.ts";
+import { type Site, startSite } from "./support/site.ts";
+import { clientKey } from "./support/started-client.ts";
+
+/** The client in a real browser, on a page of another origin, with its fetch, CORS and localStorage. */
+describeInChromium("given the browser SDK in a page", () => {
+  let browser: Browser;
+  let edge: FakeEdge;
+  let site: Site;
+  let page: Page;
+
+  beforeAll(async () => {
+    const entryPoints = [fileURLToPath(new URL("support/page.ts", import.meta.url))];
+    const bundling = { bundle: true, minify: true, write: false, format: "esm" } as const;
+    const { outputFiles } = await build({
+      ...{ entryPoints, ...bundling, target: "es2022", conditions: ["halyard-source"] },
+    });
+    [browser, edge, site] = await Promise.all([
+      startChromium(),
+      startFakeEdge(),
+      startSite(outputFiles[0]?.text ?? ""),
+    ]);
+  });
+  beforeEach(async () => {
+    edge.setFlags(({ id }) => ({ checkout: id === "jörg 🗼" }));
+    edge.requests.length = 0;
+    page = await browser.context.newPage();
+    await page.goto(site.url);
+  });
+  afterEach(async () => {
+    await browser.context.setOffline(false);
+    edge.answer("stream", undefined);
+    edge.answer("flags", undefined);
+    await page.evaluate(() => localStorage.clear());
+    await page.close();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await Promise.all([edge?.close(), site?.close()]);
+  });
+
+  const start = (options: PageOptions = {}) =>
+    page.evaluate((given) => (globalThis as unknown as Window).start(given), {
+      ...{ baseUrl: edge.url, clientKey, ...options },
+    });
+  const isEnabled = () =>
+    page.evaluate(() => (globalThis as unknown as Window).client.isEnabled("checkout"));
+  const status = () => page.evaluate(() => (globalThis as unknown as Window).client.status);
+  const setContext = (context: { id: string }) =>
+    page.evaluate((given) => (globalThis as unknown as Window).client.setContext(given), context);
+
+  it("streams the values of a user, and switches the user", async () => {
+    expect(await start({ context: { id: "jörg 🗼" } })).toBe(true);
+    expect(await isEnabled()).toBe(true);
+    expect(await setContext({ id: "ada" })).toBe(true);
+    expect(await isEnabled()).toBe(false);
+    edge.setFlags({ checkout: true });
+    await eventually(isEnabled);
+    expect(await status()).toMatchObject({ source: "stream", current: true });
+  });
+
+  it("polls and revalidates where streams are refused", async () => {
+    edge.answer("stream", { status: 429, headers: { "retry-after": "1" } });
+    expect(await start({ context: { id: "jörg 🗼" } })).toBe(true);
+    await page.evaluate(() => window.dispatchEvent(new Event("online")));
+    await eventually(() => edge.requests.filter(({ route }) => route === "flags").length === 2);
+    expect(edge.requests.at(-1)?.headers["if-none-match"]).toMatch(/^".+"$/);
+    await eventually(status, { until: ({ current, source }) => current && source === "poll" });
+  });
+
+  it("starts offline after a reload, with the values of the same user", async () => {
+    await start({ context: { id: "jörg 🗼" } });
+    edge.answer("stream", { status: 503 });
+    edge.answer("flags", { status: 503 });
+    await page.reload();
+    const ready = start({ context: { id: "jörg 🗼" } });
+    await eventually(isEnabled);
+    expect(await status()).toMatchObject({ source: "cache", current: false });
+    edge.answer("stream", undefined);
+    expect(await ready).toBe(true);
+    const stored = await page.evaluate(() => JSON.stringify({ ...localStorage }));
+    expect(stored).not.toMatch(/rg|hc_/);
+  });
+
+  it("is stale while the browser is offline, and current again afterwards", async () => {
+    await start();
+    await browser.context.setOffline(true);
+    await eventually(status, { until: ({ current }) => !current });
+    edge.setFlags({ checkout: true });
+    await browser.context.setOffline(false);
+    await eventually(isEnabled);
+    expect(await status()).toMatchObject({ current: true });
+  });
+
+  it("stops with an invalid key", async () => {
+    edge.answer("stream", { status: 401 });
+    expect(await start()).toBe(false);
+    expect(await status()).toMatchObject({ connection: "stopped" });
+  });
+});
+
+type PageOptions = Pick<ClientOptions, "context" | "bootstrap">;
+type Window = { client: Client; start(options: PageOptions): Promise<boolean> };

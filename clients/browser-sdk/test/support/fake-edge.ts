@@ -1,0 +1,179 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/**
+ * An edge over real HTTP whose flags and faults a test sets. It evaluates by a function of the context, and speaks the
+ * protocol of `/api/v1/sdk/flags` and `/api/v1/sdk/stream`.
+ */
+export type FakeEdge = {
+  url: string;
+  /** All requests except preflights, in order of arrival. */
+  requests: FakeRequest[];
+  /** Sets how flags are evaluated. Open streams receive the values that changed. */
+  setFlags(evaluate: Evaluate | Flags): void;
+  /** Sets the responses of a route. Undefined: as usual. */
+  answer(route: Route, fault: Fault | undefined): void;
+  /** The streams that are open, in order. */
+  streams(): readonly FakeStream[];
+  close(): Promise<void>;
+};
+
+export type Flags = Record<string, boolean>;
+export type Route = "flags" | "stream";
+export type FakeRequest = {
+  route: Route;
+  context: Record<string, unknown>;
+  headers: IncomingMessage["headers"];
+};
+export type FakeStream = {
+  context: Record<string, unknown>;
+  /** Writes text as it is. */
+  write(text: string): void;
+  /** Ends the stream. */
+  end(): void;
+  /** Cuts the connection. */
+  cut(): void;
+};
+
+/** A response that replaces the usual one. A function makes the response wait before the usual one. */
+export type Fault =
+  | { status: number; headers?: Record<string, string> }
+  | "hang"
+  | (() => Promise<void>);
+
+type Evaluate = (context: Record<string, unknown>) => Flags;
+
+export async function startFakeEdge(initial: Evaluate | Flags = {}): Promise<FakeEdge> {
+  let evaluate = asEvaluate(initial);
+  const requests: FakeRequest[] = [];
+  const faults = new Map<Route, Fault>();
+  const open = new Set<FakeStream & { update(): void }>();
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method === "OPTIONS") {
+      answerPreflight(response);
+      return;
+    }
+    if (request.url?.startsWith("/api/v1/flags")) {
+      // The management route by which the examples find their flag.
+      response.end(JSON.stringify({ flags: [{ id: "1", enabled: true }] }));
+      return;
+    }
+    const route: Route = request.url === "/api/v1/sdk/stream" ? "stream" : "flags";
+    const context = await contextOf(request);
+    requests.push({ route, context, headers: request.headers });
+    const fault = faults.get(route);
+    if (fault === "hang") return;
+    if (typeof fault === "function") await fault();
+    if (typeof fault === "object")
+      response.writeHead(fault.status, { ...anyOrigin, ...fault.headers }).end("{}");
+    else if (route === "stream") openStream(request, response, context);
+    else sendFlags(request, response, evaluate(context));
+  }
+
+  function openStream(
+    request: IncomingMessage,
+    response: ServerResponse,
+    context: Record<string, unknown>,
+  ): void {
+    response.writeHead(200, { ...anyOrigin, "content-type": "text/event-stream; charset=utf-8" });
+    let sent = evaluate(context);
+    response.write("retry: 3000\n\n");
+    if (request.headers["last-event-id"] !== tagOf(sent))
+      response.write(flagsEvent(tagOf(sent), { flags: sent }));
+    response.write('event: heartbeat\ndata: {"timestamp":1}\n\n');
+    const stream = {
+      context,
+      write: (text: string) => void response.write(text),
+      end: () => void response.end(),
+      cut: () => void response.destroy(),
+      update() {
+        const before = sent;
+        sent = evaluate(context);
+        if (tagOf(before) === tagOf(sent)) return;
+        const flags = Object.fromEntries(
+          Object.entries(sent).filter(([key, value]) => before[key] !== value),
+        );
+        const removed = Object.keys(before).filter((key) => !(key in sent));
+        response.write(flagsEvent(tagOf(sent), { flags, ...(removed.length > 0 && { removed }) }));
+      },
+    };
+    open.add(stream);
+    response.once("close", () => open.delete(stream));
+  }
+
+  const server = createServer((request, response) => {
+    serve(request, response).catch((error: unknown) => response.destroy(error as Error));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    setFlags(next) {
+      evaluate = asEvaluate(next);
+      for (const stream of open) stream.update();
+    },
+    answer(route, fault) {
+      if (fault === undefined) faults.delete(route);
+      else faults.set(route, fault);
+    },
+    streams: () => [...open],
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}
+
+function asEvaluate(flags: Evaluate | Flags): Evaluate {
+  return typeof flags === "function" ? flags : () => flags;
+}
+
+/** Returns the tag of values. */
+export function tagOf(flags: Flags): string {
+  return `"${createHash("sha256").update(JSON.stringify(flags)).digest("base64url").slice(0, 12)}"`;
+}
+
+export function flagsEvent(tag: string, data: { flags: Flags; removed?: string[] }): string {
+  return `event: flags\nid: ${tag}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+function sendFlags(request: IncomingMessage, response: ServerResponse, flags: Flags): void {
+  const etag = tagOf(flags);
+  if (request.headers["if-none-match"] === etag)
+    response.writeHead(304, { ...anyOrigin, etag }).end();
+  else
+    response
+      .writeHead(200, { ...anyOrigin, etag, "content-type": "application/json; charset=utf-8" })
+      .end(JSON.stringify({ flags }));
+}
+
+async function contextOf(request: IncomingMessage): Promise<Record<string, unknown>> {
+  if (request.method === "GET")
+    return JSON.parse(String(request.headers["x-user-context"] ?? "{}"));
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part as Buffer);
+  return JSON.parse(Buffer.concat(parts).toString("utf8"));
+}
+
+const anyOrigin = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "ETag, Retry-After",
+};
+
+/** Allows the headers that the edge allows. */
+function answerPreflight(response: ServerResponse): void {
+  response
+    .writeHead(204, {
+      "access-control-allow-origin": "*",
+      "access-control-allow-methods": "GET, POST",
+      "access-control-allow-headers":
+        "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-User-Context",
+    })
+    .end();
+}

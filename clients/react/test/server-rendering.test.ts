@@ -1,0 +1,80 @@
+import {
+  createTestClient,
+  HalyardProvider,
+  useFlag,
+  useFlags,
+  useSuspenseFlag,
+} from "@halyard/react";
+import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { createElement, Suspense } from "react";
+import { renderToString } from "react-dom/server";
+
+/** Rendering on a server: a provider with options renders from bootstrapped values, and connects to nothing. */
+const options = {
+  baseUrl: "http://127.0.0.1:9",
+  clientKey: `hc_abcdefghijklmnop_${"s".repeat(43)}`,
+  fetch: () => {
+    throw new Error("A server must not connect");
+  },
+};
+
+function Checkout(): string {
+  return useFlag("checkout") ? "new" : "old";
+}
+function SuspendingCheckout(): string {
+  return useSuspenseFlag("checkout") ? "new" : "old";
+}
+function AllFlags(): string {
+  return JSON.stringify(useFlags()).replaceAll('"', "'");
+}
+
+const component = createElement;
+
+describe("given bootstrapped values", () => {
+  it.each([
+    ["useFlag", Checkout, "new"],
+    ["useSuspenseFlag", SuspendingCheckout, "new"],
+    ["useFlags", AllFlags, "{&#x27;checkout&#x27;:true}"],
+  ])("%s renders them", (_, Component, html) => {
+    const bootstrap = { checkout: true };
+    const children = component(Component);
+    expect(renderToString(component(HalyardProvider, { options, bootstrap, children }))).toBe(html);
+    const withOptions = { options: { ...options, bootstrap }, children };
+    expect(renderToString(component(HalyardProvider, withOptions))).toBe(html);
+  });
+});
+
+describe("given no values", () => {
+  it("renders the fallback and does not suspend", () => {
+    const tree = component(
+      Suspense,
+      { fallback: "loading" },
+      component(Checkout),
+      component(SuspendingCheckout),
+    );
+    const html = renderToString(component(HalyardProvider, { options, children: tree }));
+    expect(html).toContain("old");
+    expect(html).not.toContain("loading");
+  });
+});
+
+describe("given a test client", () => {
+  it("renders its values", () => {
+    const client = createTestClient({ checkout: true });
+    const children = component(Checkout);
+    expect(renderToString(component(HalyardProvider, { client, children }))).toBe("new");
+  });
+});
+
+describe("given no provider", () => {
+  afterEach(() => void jest.restoreAllMocks());
+
+  it("renders the fallback, and logs that once", () => {
+    const logged: unknown[] = [];
+    jest.spyOn(console, "error").mockImplementation((line) => void logged.push(line));
+    expect(renderToString(component("p", {}, component(Checkout), component(Checkout)))).toContain(
+      "old",
+    );
+    expect(logged).toEqual([expect.stringContaining("outside of HalyardProvider")]);
+  });
+});

@@ -1,0 +1,83 @@
+import {
+  createTestClient,
+  HalyardProvider,
+  useFlag,
+  useFlags,
+  useHalyardClient,
+  useSuspenseFlag,
+} from "@halyard/react";
+import { createElement, type FunctionComponent, type ReactNode, StrictMode, Suspense } from "react";
+import { createRoot, hydrateRoot } from "react-dom/client";
+import { renderToString } from "react-dom/server";
+
+/** Runs in the browser. The test calls its functions and reads what the page shows. */
+type ProviderProps = Parameters<typeof HalyardProvider>[0];
+
+let renders = 0;
+let switchUser = (_id: string): unknown => undefined;
+
+function Checkout(): ReactNode {
+  renders += 1;
+  const client = useHalyardClient();
+  switchUser = (id) => client.setContext({ id });
+  return createElement("output", { id: "flag" }, useFlag("checkout") ? "new" : "old");
+}
+function Flags(): ReactNode {
+  return createElement("output", { id: "flags" }, JSON.stringify(useFlags()));
+}
+function Suspending(): ReactNode {
+  return createElement("output", { id: "suspending" }, useSuspenseFlag("checkout") ? "new" : "old");
+}
+
+function tree(props: ProviderProps, ...components: FunctionComponent[]): ReactNode {
+  const children = components.map((component) => createElement(component, { key: component.name }));
+  const fallback = createElement("output", { id: "loading" }, "loading");
+  return createElement(
+    StrictMode,
+    {},
+    createElement(HalyardProvider, props, createElement(Suspense, { fallback }, children)),
+  );
+}
+
+function element(): HTMLElement {
+  return document.querySelector("main") as HTMLElement;
+}
+
+const testClient = createTestClient<string>({ checkout: false });
+let root: ReturnType<typeof createRoot> | undefined;
+const recovered: string[] = [];
+/** Each text that the page has shown. */
+const shown: string[] = [];
+
+Object.assign(globalThis, {
+  page: {
+    recovered,
+    shown,
+    renders: () => renders,
+    switchUser: (id: string) => switchUser(id),
+    setFlag: (value: boolean) => testClient.set("checkout", value),
+    setOther: (value: boolean) => testClient.set("other", value),
+    renderTestClient() {
+      root = createRoot(element());
+      root.render(tree({ client: testClient }, Checkout));
+    },
+    render(options: ProviderProps["options"]) {
+      new MutationObserver(() => shown.push(element().textContent ?? "")).observe(element(), {
+        ...{ childList: true, subtree: true, characterData: true },
+      });
+      root = createRoot(element());
+      root.render(tree({ options } as ProviderProps, Flags, Suspending));
+    },
+    rerender: (options: ProviderProps["options"]) =>
+      root?.render(tree({ options } as ProviderProps, Flags, Suspending)),
+    unmount: () => root?.unmount(),
+    hydrate(options: ProviderProps["options"]) {
+      const serverTree = tree({ options } as ProviderProps, Checkout, Flags, Suspending);
+      element().innerHTML = renderToString(serverTree);
+      shown.push(element().textContent ?? "");
+      hydrateRoot(element(), serverTree, {
+        onRecoverableError: (error) => void recovered.push(String(error)),
+      });
+    },
+  },
+});
