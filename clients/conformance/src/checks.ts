@@ -48,7 +48,7 @@ export type Expected = { readonly result: unknown } | { readonly anyPointer: tru
 /** One request and its expected result. A case has one or more. */
 export type Check = {
   readonly request: Request;
-  /** The request as ASCII JSON. Numbers have the notation of the case file, such as `5.0` and `1E2`. */
+  /** The request as ASCII JSON. Numbers have the notation of the case file, such as `5.0` and `1e2`. */
   readonly requestJson: string;
   readonly expected: Expected;
 };
@@ -177,18 +177,14 @@ function checkRollout(
 function checkHash({ name, bytes_hex, seed_hex, hash_hex }: HashCase): Checked {
   return {
     name,
-    checks: [
-      { request: { op: "hash", bytes_hex, seed_hex }, expected: { result: hash_hex } },
-    ],
+    checks: [{ request: { op: "hash", bytes_hex, seed_hex }, expected: { result: hash_hex } }],
   };
 }
 
 function checkRejectedRules({ name, targeting_rules, pointer }: RejectedRulesCase): Checked {
   return {
     name,
-    checks: [
-      { request: { op: "validate_rules", targeting_rules }, expected: { result: pointer } },
-    ],
+    checks: [{ request: { op: "validate_rules", targeting_rules }, expected: { result: pointer } }],
   };
 }
 
@@ -202,9 +198,7 @@ function checkContext(context: ContextCase): Checked {
     name,
     checks: [
       read("reject", attributes === undefined ? { rejected: refused } : { attributes }),
-      ...(ofrep_attributes === undefined
-        ? []
-        : [read("ignore", { attributes: ofrep_attributes })]),
+      ...(ofrep_attributes === undefined ? [] : [read("ignore", { attributes: ofrep_attributes })]),
     ],
   };
 }

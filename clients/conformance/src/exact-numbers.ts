@@ -1,5 +1,5 @@
 /**
- * JSON whose numbers keep their notation. The cases contain `5.0`, `1E2` and `9007199254740993`, because a parser must
+ * JSON whose numbers keep their notation. The cases contain `5.0`, `1e2` and `9007199254740993`, because a parser must
  * read them as the nearest double. `JSON.stringify` would write 5, 100 and 9007199254740992.
  */
 

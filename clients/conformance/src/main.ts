@@ -46,7 +46,9 @@ async function main(given: string[]): Promise<number> {
   const program = startProgram({ command, args, timeoutMs: timeoutSeconds * 1_000 });
   const result = await runWith(program.answer, { skipOptional: values["skip-optional"] });
   await program.close();
-  process.stdout.write(describeResult(result, values.all ? Number.POSITIVE_INFINITY : shownFailures));
+  process.stdout.write(
+    describeResult(result, values.all ? Number.POSITIVE_INFINITY : shownFailures),
+  );
   if (result.stopped !== undefined) return stoppedExitCode;
   return result.failed > 0 ? failedExitCode : 0;
 }

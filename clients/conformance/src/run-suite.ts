@@ -143,8 +143,7 @@ function asJson(value: unknown): unknown {
 
 function describe({ expected }: Check, reply: Reply): { expected: string; received: string } {
   return {
-    expected:
-      "anyPointer" in expected ? "a JSON pointer, as a string" : textOf(expected.result),
+    expected: "anyPointer" in expected ? "a JSON pointer, as a string" : textOf(expected.result),
     received: "result" in reply ? textOf(reply.result) : describeMissing(reply),
   };
 }
@@ -191,8 +190,6 @@ function callOf(evaluator: Evaluator, request: Request): (() => unknown) | undef
         validateRules && (() => validateRules.call(evaluator, request.targeting_rules) ?? null)
       );
     case "read_context":
-      return (
-        readContext && (() => readContext.call(evaluator, request.json, request.on_invalid))
-      );
+      return readContext && (() => readContext.call(evaluator, request.json, request.on_invalid));
   }
 }

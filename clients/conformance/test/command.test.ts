@@ -34,14 +34,16 @@ const replying = (expression: string) => `
 `;
 
 const disabled = '{ result: { value: false, variation: "off", reason: "disabled" } }';
-const unlessEvaluate = '{ unsupported: true }';
+const unlessEvaluate = "{ unsupported: true }";
 
 describe("given a program that evaluates wrongly", () => {
   it("prints expected and received results, counts the rest, and exits with 1", async () => {
     const { exitCode, output } = await runCommand(
       replying(`request.op === "evaluate" ? ${disabled} : ${unlessEvaluate}`),
     );
-    expect(output).toContain('expected  {"value":true,"variation":"on","reason":"targeting_match"}');
+    expect(output).toContain(
+      'expected  {"value":true,"variation":"on","reason":"targeting_match"}',
+    );
     expect(output).toContain('received  {"value":false,"variation":"off","reason":"disabled"}');
     expect(output).toMatch(/\d+ more failed checks; --all prints them\./);
     expect(output).toMatch(/Unsupported by the evaluator: .*hash \(\d+ requests\)/);
@@ -81,14 +83,7 @@ describe("given a program that cannot continue", () => {
   });
 
   it("ends although a child of the program keeps its output open", async () => {
-    const { exitCode } = await run([
-      "--timeout",
-      "0.2",
-      "--",
-      "sh",
-      "-c",
-      "sleep 5 & sleep 5",
-    ]);
+    const { exitCode } = await run(["--timeout", "0.2", "--", "sh", "-c", "sleep 5 & sleep 5"]);
     expect(exitCode).toBe(3);
   });
 });

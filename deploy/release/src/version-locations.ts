@@ -17,7 +17,7 @@ export function versionLocations(workspaces: readonly string[]): readonly Versio
   );
   return [
     {
-      files: [...manifests, "package-lock.json"],
+      files: [...manifests, "package-lock.json", "e2e/node-versions/*.json"],
       before: /"name": "(?:halyard|@halyard\/[\w-]+)",\s+"version": "|"@halyard\/[\w-]+": "/,
     },
     { files: ["docker-compose.yml"], before: /\$\{HALYARD_VERSION:-/ },

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { describe } from "@jest/globals";
 
 export const projectRoot = fileURLToPath(new URL("../../../", import.meta.url));
 
 const run = promisify(execFile);
-const isLinuxX64 = process.platform === "linux" && process.arch === "x64";
 
 /** The folders of `clients`, each of which is a package. */
 export const packageNames = [
@@ -86,12 +86,18 @@ export async function runIn(folder: string, command: string, ...args: string[]):
   return stdout;
 }
 
-/** The Node.js versions that the packages support. Versions 20 and 22 are installed on Linux x64 only. */
-export const nodeVersions = [
-  { version: "20", binary: join(projectRoot, "node_modules/node-20/bin/node") },
-  { version: "22", binary: join(projectRoot, "node_modules/node-22/bin/node") },
-  { version: "24", binary: process.execPath },
-].filter(({ binary }) => isLinuxX64 || existsSync(binary));
+/**
+ * The Node.js versions that the packages support. `npm ci --prefix e2e/node-versions` installs the older ones. Without
+ * them their tests are skipped, unless the environment requires them.
+ */
+export const nodeVersions = ["20", "22", "24"].map((version) => {
+  const binary =
+    version === "24"
+      ? process.execPath
+      : join(projectRoot, `e2e/node-versions/node_modules/node-${version}/bin/node`);
+  const isTested = process.env.REQUIRE_NODE_VERSIONS === "1" || existsSync(binary);
+  return { version, binary, describe: isTested ? describe : describe.skip };
+});
 
 /** Reads a manifest of this repository. */
 export function readManifest(folder: string): { [member: string]: unknown } {

@@ -45,7 +45,10 @@ describe("given the tarballs", () => {
   it("no package for browsers imports Node.js", () => {
     for (const name of ["evaluation", "browser-sdk", "openfeature-web", "react"])
       for (const path of pathsOf(name) ?? []) {
-        const text = readFileSync(join(packages.folder, "node_modules/@halyard", name, path), "utf8");
+        const text = readFileSync(
+          join(packages.folder, "node_modules/@halyard", name, path),
+          "utf8",
+        );
         expect({ name, path, imports: text.match(/from "node:[^"]+"/g) ?? [] }).toEqual({
           name,
           path,
@@ -55,7 +58,8 @@ describe("given the tarballs", () => {
   });
 });
 
-describe.each(nodeVersions)("given Node.js $version", ({ version, binary }) => {
+for (const { version, binary, describe } of nodeVersions)
+  describe(`given Node.js ${version}`, () => {
   it("runs that version", async () => {
     expect(await runIn(packages.folder, binary, "--version")).toMatch(`v${version}.`);
   });
