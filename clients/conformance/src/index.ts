@@ -1,1 +1,20 @@
-export {};
+export type {
+  Check,
+  Condition,
+  Context,
+  Expected,
+  Flag,
+  Operation,
+  Outcome,
+  Request,
+  TargetingRule,
+} from "./checks.ts";
+export {
+  type Evaluator,
+  type Failure,
+  type RunOptions,
+  runCase,
+  runSuite,
+  type SuiteResult,
+} from "./run-suite.ts";
+export { type ConformanceCase, readSuite, type Suite, type SuiteFile } from "./suite.ts";

@@ -1,3 +1,8 @@
+import { join } from "node:path/posix";
+
+/** The package of `libs/evaluation`. It is no workspace, because two workspaces cannot have one name. */
+const packageOfEvaluation = "clients/evaluation";
+
 /** Files that name the version, as glob patterns from the root, and the text in front of the version. */
 export type VersionLocation = { files: readonly string[]; before: RegExp };
 
@@ -7,10 +12,12 @@ export type VersionLocation = { files: readonly string[]; before: RegExp };
  * version from package.json.
  */
 export function versionLocations(workspaces: readonly string[]): readonly VersionLocation[] {
-  const manifests = ["package.json", ...workspaces.map((workspace) => `${workspace}/package.json`)];
+  const manifests = [".", ...workspaces, packageOfEvaluation].map((folder) =>
+    join(folder, "package.json"),
+  );
   return [
     {
-      files: [...manifests, "package-lock.json"],
+      files: [...manifests, "package-lock.json", "e2e/node-versions/*.json"],
       before: /"name": "(?:halyard|@halyard\/[\w-]+)",\s+"version": "|"@halyard\/[\w-]+": "/,
     },
     { files: ["docker-compose.yml"], before: /\$\{HALYARD_VERSION:-/ },

@@ -11,6 +11,9 @@ const folders = [
   "conformance",
   "deploy/kubernetes",
   "bench/results",
+  ...readdirSync(join(root, "clients"), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `clients/${name}`),
 ];
 
 const pages = folders.flatMap((folder) =>

@@ -1,0 +1,204 @@
+/** The format of a case file, and the requests to an evaluator that check a case. */
+
+type Scalar = string | number | boolean;
+type AttributeValue = Scalar | readonly Scalar[] | null;
+
+/** The attributes of a user, as one JSON object. */
+export type Context = { readonly [attribute: string]: AttributeValue };
+
+/** A condition of a rule. Some cases contain operators that do not exist. */
+export type Condition = { attribute: string; operator: string; value: Scalar | readonly Scalar[] };
+
+export type TargetingRule = {
+  id?: string;
+  name?: string;
+  conditions: readonly Condition[];
+  value?: boolean;
+  rollout_percentage?: number;
+};
+
+/** The state of a flag in one environment, with the field names of the API. */
+export type Flag = {
+  key: string;
+  enabled: boolean;
+  rollout_percentage: number;
+  targeting_rules: readonly TargetingRule[];
+};
+
+/** The result of an evaluation. */
+export type Outcome = {
+  value: boolean;
+  variation: "on" | "off";
+  reason: "static" | "split" | "targeting_match" | "default" | "disabled";
+};
+
+/** A request to an evaluator. The field names are those of the protocol of `halyard-conformance`. */
+export type Request =
+  | { op: "evaluate"; flag: Flag; context: Context }
+  | { op: "bucket"; flag_key: string; user_id: string }
+  | { op: "hash"; bytes_hex: string; seed_hex: string }
+  | { op: "validate_rules"; targeting_rules: readonly TargetingRule[] }
+  | { op: "read_context"; json: string; on_invalid: "reject" | "ignore" };
+
+export type Operation = Request["op"];
+
+/** The expected result: one JSON value, or a JSON pointer to any part of the rules. */
+export type Expected = { readonly result: unknown } | { readonly anyPointer: true };
+
+/** One request and its expected result. A case has one or more. */
+export type Check = {
+  readonly request: Request;
+  /** The request as ASCII JSON. Numbers have the notation of the case file, such as `5.0` and `1e2`. */
+  readonly requestJson: string;
+  readonly expected: Expected;
+};
+
+type Checked = { name: string; checks: Omit<Check, "requestJson">[] };
+
+type ConditionCase = {
+  name: string;
+  given?: AttributeValue;
+  operator: string;
+  value: Scalar | Scalar[];
+  holds: boolean;
+  malformed?: true;
+};
+type EvaluationCase = {
+  name: string;
+  flag: Flag;
+  context: Context;
+  expect: Outcome;
+  malformed?: true;
+};
+type BucketCase = { name: string; flag_key: string; user_id: string; bucket: number };
+type HashCase = { name: string; bytes_hex: string; seed_hex: string; hash_hex: string };
+type RejectedRulesCase = { name: string; targeting_rules: TargetingRule[]; pointer: string };
+type ContextCase = {
+  name: string;
+  json: string;
+  attributes?: object;
+  refused?: string;
+  ofrep_attributes?: object;
+};
+
+export type CaseFile = {
+  title: string;
+  optional?: string;
+  conditions?: ConditionCase[];
+  evaluations?: EvaluationCase[];
+  buckets?: BucketCase[];
+  hashes?: HashCase[];
+  refused_rules?: RejectedRulesCase[];
+  contexts?: ContextCase[];
+};
+
+/** Returns the checks of each case of a file, in the order of the file's lists. */
+export function checksOf(file: CaseFile): Checked[] {
+  return [
+    ...(file.conditions ?? []).map((each) => checkEvaluation(asEvaluation(each))),
+    ...(file.evaluations ?? []).map(checkEvaluation),
+    ...(file.buckets ?? []).map(checkBucket),
+    ...(file.hashes ?? []).map(checkHash),
+    ...(file.refused_rules ?? []).map(checkRejectedRules),
+    ...(file.contexts ?? []).map(checkContext),
+  ];
+}
+
+/** Converts a condition case to a flag with one rule, whose only condition refers to the attribute `given`. */
+function asEvaluation(condition: ConditionCase): EvaluationCase {
+  const { name, given, operator, value, holds, malformed } = condition;
+  const rule = { conditions: [{ attribute: "given", operator, value }] };
+  return {
+    name,
+    flag: { key: "flag", enabled: true, rollout_percentage: 100, targeting_rules: [rule] },
+    context: given === undefined ? {} : { given },
+    expect: holds
+      ? { value: true, variation: "on", reason: "targeting_match" }
+      : { value: false, variation: "off", reason: "default" },
+    ...(malformed ? { malformed } : {}),
+  };
+}
+
+function checkEvaluation({ name, flag, context, expect, malformed }: EvaluationCase): Checked {
+  const { targeting_rules } = flag;
+  return {
+    name,
+    checks: [
+      { request: { op: "evaluate", flag, context }, expected: { result: expect } },
+      {
+        request: { op: "validate_rules", targeting_rules },
+        expected: malformed ? { anyPointer: true } : { result: null },
+      },
+    ],
+  };
+}
+
+/** Checks a bucket directly, and by the two percentages between which the user enters a rollout. */
+function checkBucket({ name, flag_key, user_id, bucket }: BucketCase): Checked {
+  const direct: Checked["checks"][number] = {
+    request: { op: "bucket", flag_key, user_id },
+    expected: { result: bucket },
+  };
+  // An empty id has a bucket but counts as missing, so it is outside of every rollout.
+  if (user_id === "") return { name, checks: [direct] };
+  const lastOutside = Math.floor(bucket / 100);
+  return {
+    name,
+    checks: [
+      direct,
+      checkRollout(flag_key, user_id, lastOutside, false),
+      checkRollout(flag_key, user_id, lastOutside + 1, true),
+    ],
+  };
+}
+
+function checkRollout(
+  key: string,
+  id: string,
+  percentage: number,
+  value: boolean,
+): Checked["checks"][number] {
+  return {
+    request: {
+      op: "evaluate",
+      flag: { key, enabled: true, rollout_percentage: percentage, targeting_rules: [] },
+      context: { id },
+    },
+    expected: {
+      result: {
+        value,
+        variation: value ? "on" : "off",
+        reason: percentage === 100 ? "static" : "split",
+      },
+    },
+  };
+}
+
+function checkHash({ name, bytes_hex, seed_hex, hash_hex }: HashCase): Checked {
+  return {
+    name,
+    checks: [{ request: { op: "hash", bytes_hex, seed_hex }, expected: { result: hash_hex } }],
+  };
+}
+
+function checkRejectedRules({ name, targeting_rules, pointer }: RejectedRulesCase): Checked {
+  return {
+    name,
+    checks: [{ request: { op: "validate_rules", targeting_rules }, expected: { result: pointer } }],
+  };
+}
+
+function checkContext(context: ContextCase): Checked {
+  const { name, json, attributes, refused, ofrep_attributes } = context;
+  const read = (on_invalid: "reject" | "ignore", result: object) => ({
+    request: { op: "read_context" as const, json, on_invalid },
+    expected: { result },
+  });
+  return {
+    name,
+    checks: [
+      read("reject", attributes === undefined ? { rejected: refused } : { attributes }),
+      ...(ofrep_attributes === undefined ? [] : [read("ignore", { attributes: ofrep_attributes })]),
+    ],
+  };
+}

@@ -1,0 +1,19 @@
+import { type Client, createClient } from "@halyard/browser-sdk";
+import { HalyardProvider } from "@halyard/openfeature-web";
+import { OpenFeature } from "@openfeature/web-sdk";
+
+/** Uses the types of the packages for browsers, without those of Node.js. It is compiled and not run. */
+type FlagKeys = "new-checkout" | "dark-mode";
+
+const client: Client<FlagKeys> = createClient<FlagKeys>({
+  baseUrl: "",
+  clientKey: "",
+  context: { id: "user-1" },
+});
+const isEnabled: boolean = client.isEnabled("new-checkout", true);
+// @ts-expect-error: no such flag.
+client.isEnabled("new-chekout");
+await client.setContext({ id: "user-2" });
+
+OpenFeature.setProvider(new HalyardProvider({ baseUrl: "", clientKey: "" }));
+export const results = { isEnabled };

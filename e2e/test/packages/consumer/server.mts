@@ -1,0 +1,24 @@
+import { type Evaluator, runSuite } from "@halyard/conformance";
+import { compile, contextOf, type FlagState, type Outcome } from "@halyard/evaluation";
+import { HalyardProvider } from "@halyard/openfeature-server";
+import { type Client, createClient, createTestClient } from "@halyard/server-sdk";
+import { OpenFeature } from "@openfeature/server-sdk";
+
+/** Uses the types of the packages for servers. It is compiled and not run. */
+type FlagKeys = "new-checkout" | "dark-mode";
+
+const client: Client<FlagKeys> = createClient<FlagKeys>({ baseUrl: "", serverKey: "" });
+const isEnabled: boolean = client.isEnabled("new-checkout", { id: 1, plans: ["pro"] });
+// @ts-expect-error: no such flag.
+client.isEnabled("new-chekout");
+// @ts-expect-error: an attribute is no object.
+client.isEnabled("dark-mode", { address: { country: "DE" } });
+
+const testClient: Client<FlagKeys> = createTestClient<FlagKeys>({ "new-checkout": true });
+OpenFeature.setProvider(new HalyardProvider({ client: testClient }));
+
+declare const state: FlagState;
+const outcome: Outcome = compile(state).evaluate(contextOf({ id: "user-1" }));
+const evaluator: Evaluator = { evaluate: () => outcome };
+const { failed } = await runSuite(evaluator);
+export const results = { isEnabled, failed };
