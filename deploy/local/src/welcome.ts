@@ -14,8 +14,12 @@ export function welcome(options: {
   const head = ["", `Halyard is ready at ${baseUrl} (API: ${baseUrl}/docs)`, ""];
   const tail = [`Data, keys and logs: ${settings.home}`, "Press Ctrl-C to stop.", ""];
   if (demo === undefined) {
+    const operatorToken =
+      settings.operatorToken === undefined
+        ? `operator_token in ${join(settings.home, "credentials.json")}`
+        : "the value of OPERATOR_TOKEN";
     const next = [
-      `  Operator token: operator_token in ${settings.home}/credentials.json`,
+      `  Operator token: ${operatorToken}`,
       `  Create an organization and keys: ${join(settings.projectDir, "docs/deployment.md")}`,
     ];
     return [...head, ...next, "", ...tail].join("\n");

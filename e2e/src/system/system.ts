@@ -116,7 +116,10 @@ export async function startSystem(options: {
   meterings?: number;
   edges: number;
   postgres?: "shared" | "own";
-  /** Returns additional variables. The argument is the directory of the disk caches of the edges. */
+  /**
+   * Returns additional variables, which are read at every start of a process. The argument is the directory of the disk
+   * caches of the edges.
+   */
   settings?: (directory: string) => Settings;
 }): Promise<System> {
   const [store, nats] = await Promise.all([
@@ -179,11 +182,11 @@ export async function startSystem(options: {
   const startMetering = starterOf("usage-metering", meterings);
 
   async function startEdge(name: string): Promise<void> {
-    const edge = await createEdge(name, join(directory, `${name}.cache`), {
+    const edge = await createEdge(name, join(directory, `${name}.cache`), () => ({
       NATS_URL: nats.url,
       OPERATOR_TOKEN_DIGEST: operatorTokenDigest,
       ...settings["sdk-edge"],
-    });
+    }));
     edges.push(edge);
   }
 
@@ -263,10 +266,10 @@ async function allOf(attempts: readonly Promise<unknown>[]): Promise<void> {
 async function createEdge(
   name: string,
   cacheFile: string,
-  settings: Record<string, string>,
+  settings: () => Record<string, string>,
 ): Promise<Edge> {
   const run = (port: string) =>
-    startServiceProcess("sdk-edge", { ...settings, PORT: port, SNAPSHOT_CACHE_FILE: cacheFile });
+    startServiceProcess("sdk-edge", { ...settings(), PORT: port, SNAPSHOT_CACHE_FILE: cacheFile });
   const first = await run("0");
   const edge: Edge = {
     name,

@@ -5,6 +5,7 @@ import postgres from "postgres";
 import { followPage } from "../../src/stories/follow-page.ts";
 import { blocksOf, sectionOf } from "../../src/stories/page-blocks.ts";
 import type { PageSystem } from "../../src/stories/page-system.ts";
+import { must, type Tenant } from "../../src/system/tenancy.ts";
 
 const pageOf = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
 const idOf = (number: number) => `00000000-0000-7000-8000-00000000000${number}`;
@@ -19,6 +20,7 @@ const pages = [
 /** Tests that schedules and the history work as their pages describe. */
 export function describeTime(given: () => PageSystem): void {
   let outcomes: ReadonlyMap<string, PromiseSettledResult<number>>;
+  const tenants = new Map<string, Tenant>();
 
   /** Follows all pages concurrently, because most of the time they wait for scheduled changes. */
   beforeAll(async () => {
@@ -28,6 +30,7 @@ export function describeTime(given: () => PageSystem): void {
 
   async function follow({ name }: (typeof pages)[number]): Promise<number> {
     const tenant = await given().createTenant(name);
+    tenants.set(name, tenant);
     return followPage(given().openShell(tenant), pageOf(name));
   }
 
@@ -35,6 +38,12 @@ export function describeTime(given: () => PageSystem): void {
     const outcome = outcomes.get(name);
     if (outcome?.status === "rejected") throw outcome.reason;
     expect(outcome?.value).toBeGreaterThanOrEqual(blocks);
+  });
+
+  it("docs/scheduling.md leaves no pending schedule in the reader's project", async () => {
+    const key = tenants.get("docs/scheduling.md")?.serverKey ?? "";
+    const pending = `${given().gatewayUrl}/api/v1/schedules?status=pending`;
+    expect(await must(pending, { key })).toMatchObject({ schedules: [] });
   });
 
   describe("given a restored database with an overdue window", () => {

@@ -85,11 +85,12 @@ describe("given a connection that is lost after the first rows of a result", () 
     address.port = new URL(proxy.url).port;
     const sql = connectOnce(address.href);
     closing.push(() => sql.end(), proxy.close);
-    // The first row is larger than the server's buffer, so that it is sent before the statement ends.
+    // The first row is larger than the buffer of the server, which sends most of it before the statement ends. In
+    // PostgreSQL 15, the rest waits in the buffer.
     const interrupted = failure(sql`
       select repeat('x', 100000) as text, case when n = 2 then pg_sleep(60) end
       from generate_series(1, 2) as n`);
-    await eventually(() => passedBytes, { until: (bytes) => bytes > 100_000 });
+    await eventually(() => passedBytes, { until: (bytes) => bytes > 50_000 });
     proxy.closeConnections();
     expect(isOutage(await interrupted)).toBe(true);
     expect([...(await sql`select n from generate_series(1, 2) as n`)]).toEqual([

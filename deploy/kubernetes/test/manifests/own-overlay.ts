@@ -23,7 +23,10 @@ describe("the overlay in the README", () => {
     const [, example = ""] = /```yaml\n(apiVersion: kustomize[^`]*)```/.exec(readme) ?? [];
     // The example has the optional component in comments.
     const withComponent = example.replace(/^# (components:| {2}- )/gm, "$1");
-    writeFileSync(join(directory, "kustomization.yaml"), withComponent);
+    const [, monitors = ""] =
+      /```yaml\n( {2}- target: \{ kind: ServiceMonitor[^`]*)```/.exec(readme) ?? [];
+    // The patches are the last list of the example.
+    writeFileSync(join(directory, "kustomization.yaml"), withComponent + monitors);
     symlinkSync(join(folder, "../.."), join(directory, "halyard"));
     objects = build(directory);
   });
@@ -51,6 +54,16 @@ describe("the overlay in the README", () => {
     expect(ofKind(objects, "HTTPRoute")[0]?.spec).toMatchObject({
       parentRefs: [{ name: "web", namespace: "ingress" }],
       hostnames: ["flags.example.com"],
+    });
+  });
+
+  test("adds the label that Prometheus selects to every monitor, with the patch under Metrics", () => {
+    const monitors = ofKind(objects, "ServiceMonitor", "PodMonitor");
+    expect(monitors).toHaveLength(7);
+    for (const { metadata } of monitors) expect(metadata.labels).toHaveProperty("release");
+    expect(ofKind(objects, "ServiceMonitor")[0]?.metadata.labels).toMatchObject({
+      "app.kubernetes.io/component": "service",
+      "app.kubernetes.io/part-of": "halyard",
     });
   });
 

@@ -1,0 +1,35 @@
+import { describe, expect, it } from "@jest/globals";
+import { readSettings, type Settings } from "../src/config.ts";
+import { welcome } from "../src/welcome.ts";
+
+const production = { HALYARD_MODE: "production", HALYARD_HOME: "/srv/halyard" };
+
+function settingsOf(environment: NodeJS.ProcessEnv): Settings {
+  const result = readSettings(environment);
+  if (!result.ok) throw new Error(result.problems.join(" "));
+  return result.settings;
+}
+
+const welcomeOf = (environment: NodeJS.ProcessEnv) =>
+  welcome({
+    settings: settingsOf(environment),
+    baseUrl: "http://127.0.0.1:8080",
+    demo: undefined,
+    hasFlags: false,
+  });
+
+describe("given production mode", () => {
+  it("names the file that contains the generated operator token", () => {
+    expect(welcomeOf(production)).toContain(
+      "Operator token: operator_token in /srv/halyard/credentials.json",
+    );
+  });
+
+  it("does not name the file if OPERATOR_TOKEN replaces the generated token", () => {
+    const OPERATOR_TOKEN = "t".repeat(32);
+    const text = welcomeOf({ ...production, OPERATOR_TOKEN });
+    expect(text).toContain("Operator token: the value of OPERATOR_TOKEN");
+    expect(text).not.toContain("credentials.json");
+    expect(text).not.toContain(OPERATOR_TOKEN);
+  });
+});
