@@ -9,7 +9,13 @@ const config: Config = {
   testEnvironmentOptions: { customExportConditions: ["halyard-source", "node", "node-addons"] },
   extensionsToTreatAsEsm: [".ts"],
   testMatch: ["<rootDir>/**/test/**/*.test.ts"],
-  modulePathIgnorePatterns: ["<rootDir>/.halyard", "<rootDir>/.tsbuild", "<rootDir>/.cache", "<rootDir>/clients/[^/]+/dist", "<rootDir>/clients/evaluation/package.json"],
+  modulePathIgnorePatterns: [
+    "<rootDir>/.halyard",
+    "<rootDir>/.tsbuild",
+    "<rootDir>/.cache",
+    "<rootDir>/clients/[^/]+/dist",
+    "<rootDir>/clients/evaluation/package.json",
+  ],
   transform: {
     "^.+\\.ts$": [
       "@swc/jest",

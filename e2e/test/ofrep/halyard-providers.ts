@@ -3,20 +3,19 @@ import { createServer, type Server } from "node:http";
 import { fileURLToPath } from "node:url";
 import { HalyardProvider } from "@halyard/openfeature-server";
 import { eventually } from "@halyard/testing";
+import { type Browser, describeInChromium, startChromium } from "@halyard/testing/chromium";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { OFREPProvider } from "@openfeature/ofrep-provider";
 import { type EvaluationContext, OpenFeature, ProviderEvents } from "@openfeature/server-sdk";
 import { build } from "esbuild";
 import type { Page } from "playwright-core";
-import { type Browser, hasChromium, startChromium } from "../../src/system/chromium.ts";
 import type { ClientSystem } from "../../src/system/client-system.ts";
 import { createOpenFeatureTenant, type OpenFeatureTenant } from "../../src/system/openfeature.ts";
 
 /** Halyard's own providers for OpenFeature, on a server and on a page in a browser. */
 export function describeHalyardProviders(given: () => ClientSystem): void {
   describe("given a server with Halyard's provider", () => describeServer(given));
-  const describePage = hasChromium() ? describe : describe.skip;
-  describePage("given a web page with Halyard's provider", () => describeWebPage(given));
+  describeInChromium("given a web page with Halyard's provider", () => describeWebPage(given));
 }
 
 const ignore = () => undefined;

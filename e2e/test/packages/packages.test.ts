@@ -60,29 +60,29 @@ describe("given the tarballs", () => {
 
 for (const { version, binary, describe } of nodeVersions)
   describe(`given Node.js ${version}`, () => {
-  it("runs that version", async () => {
-    expect(await runIn(packages.folder, binary, "--version")).toMatch(`v${version}.`);
-  });
+    it("runs that version", async () => {
+      expect(await runIn(packages.folder, binary, "--version")).toMatch(`v${version}.`);
+    });
 
-  it("runs an application that uses every package", async () => {
-    const output = await runIn(packages.folder, binary, "application.mjs");
-    const matched = { value: true, variation: "on", reason: "targeting_match" };
-    expect(JSON.parse(output)).toEqual({
-      evaluation: matched,
-      "server-sdk": matched,
-      "openfeature-server": true,
-      "browser-sdk": true,
-      "openfeature-web": { name: "halyard" },
-      react: expect.arrayContaining(["HalyardProvider", "useFlag", "useFlags"]),
+    it("runs an application that uses every package", async () => {
+      const output = await runIn(packages.folder, binary, "application.mjs");
+      const matched = { value: true, variation: "on", reason: "targeting_match" };
+      expect(JSON.parse(output)).toEqual({
+        evaluation: matched,
+        "server-sdk": matched,
+        "openfeature-server": true,
+        "browser-sdk": true,
+        "openfeature-web": { name: "halyard" },
+        react: expect.arrayContaining(["HalyardProvider", "useFlag", "useFlags"]),
+      });
+    });
+
+    it("passes the conformance cases with every package that has an engine", async () => {
+      const output = await runIn(packages.folder, binary, "conformance.mjs");
+      const passed = { failed: 0, failures: [], passed: expect.any(Number) };
+      expect(JSON.parse(output)).toMatchObject({ evaluation: passed, "server-sdk": passed });
     });
   });
-
-  it("passes the conformance cases with every package that has an engine", async () => {
-    const output = await runIn(packages.folder, binary, "conformance.mjs");
-    const passed = { failed: 0, failures: [], passed: expect.any(Number) };
-    expect(JSON.parse(output)).toMatchObject({ evaluation: passed, "server-sdk": passed });
-  });
-});
 
 describe("given the page of the conformance package", () => {
   const page = readFileSync(join(projectRoot, "clients/conformance/README.md"), "utf8");
