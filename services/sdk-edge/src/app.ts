@@ -9,7 +9,12 @@ import { createWaitingRequests } from "./environment/waiting-requests.ts";
 import { createAnswerCounts } from "./http/answer-counts.ts";
 import { createAuthentication } from "./http/authentication.ts";
 import { answerPreflights } from "./http/preflight.ts";
-import { bodyLimitBytes, escapeMalformedPath, registerEdgeRoute } from "./http/routes.ts";
+import {
+  bodyLimitBytes,
+  type EdgeRoute,
+  escapeMalformedPath,
+  registerEdgeRoute,
+} from "./http/routes.ts";
 import { createLimits } from "./limits/limits.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import { createOfrep } from "./ofrep/ofrep.ts";
@@ -19,6 +24,7 @@ import { evaluateRoutes } from "./sdk/evaluate.ts";
 import { createEvaluation } from "./sdk/evaluation.ts";
 import { flagsRoutes } from "./sdk/flags.ts";
 import { reportUsageRoute } from "./sdk/report-usage.ts";
+import type { SdkParts } from "./sdk/sdk-parts.ts";
 import { streamRoute } from "./sdk/stream.ts";
 import type { StreamSlots } from "./slots/stream-slots.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
@@ -113,23 +119,12 @@ export function createEdge(options: EdgeOptions): Edge {
   const rulesets = createRulesetEndpoints(parts, { streams, random, monotonicMs });
   applyUpdates({ ...options, ...parts, upkeep, rulesets, ofrep, metrics, monotonicMs });
   answerPreflights(app);
-  const routes = [
-    ...flagsRoutes(parts),
-    ...evaluateRoutes(parts),
-    streamRoute(parts),
-    ...rulesets.routes,
-    reportUsageRoute(parts),
-    ...ofrep.routes,
-  ];
+  const routes = [...sdkRoutes(parts), ...rulesets.routes, ...ofrep.routes];
   for (const route of routes) registerEdgeRoute(app, route, parts);
 
   return {
     app,
-    readiness: () => ({
-      ready: holder.snapshot !== undefined,
-      source: holder.source,
-      stale_seconds: Math.floor((holder.staleMs() ?? 0) / 1_000),
-    }),
+    readiness: readinessOf(holder),
     async drain() {
       draining = true;
       await upkeep.drain();
@@ -141,6 +136,23 @@ export function createEdge(options: EdgeOptions): Edge {
       ofrep.stop();
     },
   };
+}
+
+function sdkRoutes(parts: SdkParts): EdgeRoute[] {
+  return [
+    ...flagsRoutes(parts),
+    ...evaluateRoutes(parts),
+    streamRoute(parts),
+    reportUsageRoute(parts),
+  ];
+}
+
+function readinessOf(holder: SnapshotHolder): ReadReadiness {
+  return () => ({
+    ready: holder.snapshot !== undefined,
+    source: holder.source,
+    stale_seconds: Math.floor((holder.staleMs() ?? 0) / 1_000),
+  });
 }
 
 function createEdgeApp({ logger, trustedProxies, registry }: EdgeOptions): App {

@@ -102,11 +102,7 @@ export function createConfigurationTags(): ConfigurationTags {
         }
       for (const { address, before, value } of update.taken)
         if (address.kind === "flag")
-          note(address.environmentId, {
-            key: keyOf(value) ?? keyOf(before),
-            before: before && stampOf(before, address.flagId),
-            after: stampOf(value, address.flagId),
-          });
+          note(address.environmentId, stepOf(address.flagId, before, value));
     },
 
     of: (environmentId) => tagOf(present(environmentId)),
@@ -119,6 +115,14 @@ export function createConfigurationTags(): ConfigurationTags {
       const steps = stepsIn(environmentId).slice(first);
       return new Set(steps.map(({ key }) => key).filter((key) => key !== undefined));
     },
+  };
+}
+
+function stepOf(flagId: string, before: TakenEntry["before"], after: TakenEntry["value"]): Step {
+  return {
+    key: keyOf(after) ?? keyOf(before),
+    before: before && stampOf(before, flagId),
+    after: stampOf(after, flagId),
   };
 }
 
