@@ -198,6 +198,7 @@ export const sdkRuleset = defineRoute({
     description: "The rule set. If `If-None-Match` contains its ETag, the status is 304",
     body: Ruleset,
   },
+  errors: ["VALIDATION_003"],
 });
 
 export const sdkRulesetStream = defineRoute({
