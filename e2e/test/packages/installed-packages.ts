@@ -21,14 +21,14 @@ export const packageNames = [
   "conformance",
 ] as const;
 
-/** The dependencies and peer dependencies from others. They come from `node_modules`, so no network is needed. */
+/** The installed dependencies and peer dependencies from others, so that no network is needed. */
 const thirdParties = [
-  "re2js",
-  "eventsource-parser",
-  "@openfeature/core",
-  "@openfeature/server-sdk",
-  "@openfeature/web-sdk",
-  "react",
+  "node_modules/re2js",
+  "clients/server-sdk/node_modules/eventsource-parser",
+  "node_modules/@openfeature/core",
+  "node_modules/@openfeature/server-sdk",
+  "node_modules/@openfeature/web-sdk",
+  "node_modules/react",
 ];
 
 /** A built package: its manifest and the paths in its tarball. */
@@ -49,7 +49,7 @@ export async function installPackages(): Promise<InstalledPackages> {
   for (const name of packageNames) packed.push(...(await pack(folder, `clients/${name}`, ["."])));
   const others = await pack(folder, ".", [
     "--ignore-scripts",
-    ...thirdParties.map((name) => `./node_modules/${name}`),
+    ...thirdParties.map((folder) => `./${folder}`),
   ]);
   await npm(folder, "init", "--yes");
   const tarballs = [...packed, ...others].map(({ filename }) => `./${filename}`);
