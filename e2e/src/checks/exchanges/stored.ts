@@ -8,7 +8,7 @@ import type { Mask } from "./mask.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** Number of requests in the chapters about SDKs, OFREP and streams that count towards the month. */
-const countedRequests = 51;
+const countedRequests = 53;
 
 /** Waits until usage-metering has counted every request and published the sum. */
 async function awaitCounted(natsUrl: string): Promise<void> {

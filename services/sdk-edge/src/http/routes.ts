@@ -121,12 +121,12 @@ function admit(route: EdgeRoute, exchange: Exchange, parts: RouteParts): Problem
   if (isProblem(key)) return key;
   const overLimit = route.isFree ? limits.checkRate(key, nowMs) : limits.check(key, nowMs);
   if (overLimit !== undefined) return overLimit;
+  const isForbidden = route.contract.access === "server_key" && key.kind !== "server";
   if (route.isFree) usage?.used(key, nowMs);
-  else if (route.countsItself === undefined) usage?.count(key, route.name, nowMs);
+  else if (route.countsItself === undefined || isForbidden) usage?.count(key, route.name, nowMs);
   exchange.key = key;
   exchange.rateLimit = limits.fields(key, nowMs);
-  const needsServerKey = route.contract.access === "server_key";
-  return needsServerKey && key.kind !== "server" ? keyProblems.notServer : undefined;
+  return isForbidden ? keyProblems.notServer : undefined;
 }
 
 const nothingReceived = createProblem(

@@ -1,4 +1,3 @@
-import { keyProblems } from "@halyard/api-keys";
 import { sdkRuleset } from "@halyard/contracts";
 import { etagOf } from "../environment/ruleset-json.ts";
 import { unknownKey } from "../http/authentication.ts";
@@ -22,18 +21,12 @@ export function rulesetRoute(parts: SdkParts, rulesets: Rulesets): EdgeRoute {
 
 function respond(parts: SdkParts, rulesets: Rulesets, exchange: Exchange): void {
   const { key, headers, nowMs } = exchange;
-  const count = () => parts.usage?.count(key, "ruleset", nowMs);
-  if (key.kind !== "server") {
-    count();
-    exchange.reject(keyProblems.notServer);
-    return;
-  }
   const ifNoneMatch = headers["if-none-match"];
   const held = readHeldTags(ifNoneMatch);
   unlessOlder(parts, exchange, {
     held,
     respond() {
-      count();
+      parts.usage?.count(key, "ruleset", nowMs);
       const present = parts.configurationTags.of(key.environmentId);
       // Edges may name the same rules with different times, because they remove deletions at different times.
       const isHeld = held.some(({ hash }) => hash === present.hash);

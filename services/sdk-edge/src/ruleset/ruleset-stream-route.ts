@@ -1,4 +1,3 @@
-import { keyProblems } from "@halyard/api-keys";
 import { sdkRulesetStream } from "@halyard/contracts";
 import { deltaEvent } from "../environment/ruleset-json.ts";
 import { unknownKey } from "../http/authentication.ts";
@@ -26,12 +25,6 @@ export function rulesetStreamRoute(parts: SdkParts, sources: Sources): EdgeRoute
 function respond(parts: SdkParts, { rulesets, hub }: Sources, exchange: Exchange): void {
   const { usage } = parts;
   const { key, nowMs, lastEventId, response } = exchange;
-  const count = () => usage?.count(key, "ruleset_stream", nowMs);
-  if (key.kind !== "server") {
-    count();
-    exchange.reject(keyProblems.notServer);
-    return;
-  }
   unlessOlder(parts, exchange, {
     held: readHeldTags(lastEventId),
     respond: () =>
@@ -40,7 +33,7 @@ function respond(parts: SdkParts, { rulesets, hub }: Sources, exchange: Exchange
         granted(open) {
           const begin = (first: FirstEvent) =>
             open(() => {
-              count();
+              usage?.count(key, "ruleset_stream", nowMs);
               exchange.beginStream();
               hub.open(response, { key, ...first });
             });
