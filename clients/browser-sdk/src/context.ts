@@ -2,8 +2,8 @@
 export type AttributeValue = string | number | boolean | readonly (string | number | boolean)[];
 
 /**
- * The attributes of a user, side by side, as in the HTTP API. `user_id` and `targetingKey` are other names of `id`.
- * A user without an id is outside every percentage below 100.
+ * The attributes of a user, side by side, as in the HTTP API. `user_id` is another name of `id`. A user without an id is
+ * outside every percentage below 100.
  */
 export type Context = {
   readonly [attribute: string]: AttributeValue | null | undefined;
@@ -18,7 +18,7 @@ export type ReadContext = {
 };
 
 /** Names of the id, the strongest first. */
-const idNames = ["id", "user_id", "targetingKey"];
+const idNames = ["id", "user_id"];
 
 /** Reads the context that an application gave. Invalid attributes are ignored. */
 export function readContext(given: unknown): ReadContext {
