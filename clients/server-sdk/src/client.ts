@@ -2,7 +2,7 @@ import type { Explanation, Scalar } from "@halyard/evaluation";
 import type { HalyardError } from "./halyard-error.ts";
 
 /**
- * The attributes of a user. `id` is the user's id; `user_id` and OpenFeature's `targetingKey` are aliases of it.
+ * The attributes of a user, as in the HTTP API. `id` is the user's id; `user_id` is an alias of it.
  * Attributes of other types, such as objects, count as missing. A context never leaves the process.
  */
 export type Context = {

@@ -37,6 +37,6 @@ export function createContextReader(log: Log): ContextReader {
     if (context === undefined || context === null) return emptyContext;
     if (typeof context !== "object" || Array.isArray(context)) return undefined;
     if (unchecked > 0) check(context);
-    return contextOf(context, (context as { targetingKey?: unknown }).targetingKey);
+    return contextOf(context);
   };
 }

@@ -36,14 +36,15 @@ describe("a connected client", () => {
     expect(client.allFlags({ plan: "staff" })).toEqual({ "new-checkout": true, tools: true });
   });
 
-  test("takes id, user_id and targetingKey as the user's id", async () => {
+  test("takes id and user_id as the user's id, and targetingKey as an attribute", async () => {
     const rule = { attribute: "id", operator: "equals" as const, value: "user-1" };
     const { client } = await setUp({}, (edge) =>
       edge.change("mine", { targeting_rules: [{ conditions: [rule] }] }),
     );
     await client.ready();
-    for (const name of ["id", "user_id", "targetingKey"])
+    for (const name of ["id", "user_id"])
       expect(client.isEnabled("mine", { [name]: "user-1" })).toBe(true);
+    expect(client.isEnabled("mine", { targetingKey: "user-1" })).toBe(false);
   });
 
   test("returns value, variation and reason", async () => {

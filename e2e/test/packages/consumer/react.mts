@@ -4,8 +4,8 @@ import { createElement, type ReactElement } from "react";
 /** Uses the types of the package for React. It is compiled and not run. */
 function Checkout(): ReactElement {
   const isNew: boolean = useFlag("new-checkout", false);
-  const flags: Record<string, boolean> = useFlags();
-  return createElement("p", null, isNew && flags["dark-mode"] ? "new" : "old");
+  const isDark: boolean = useFlags()["dark-mode"] ?? false;
+  return createElement("p", null, isNew && isDark ? "new" : "old");
 }
 
 export function App(): ReactElement {
