@@ -14,6 +14,7 @@ import {
   isFinal,
   nextStep,
   type Plan,
+  type PlanContext,
 } from "./plan.ts";
 import { type Receipt, readStream, type StreamEnd } from "./read-stream.ts";
 import { watchForSuspension } from "./suspension.ts";
@@ -39,131 +40,165 @@ type ConnectionOptions = {
 
 /** Keeps the flags in memory equal to those of the service, by a stream or by polls; see `Plan`. */
 export function openConnection(options: ConnectionOptions): Connection {
-  const { settings, platform, ruleSet, events } = options;
-  const { clock, random } = platform;
-  const url = `${settings.baseUrl}/api/v1/sdk/ruleset`;
-  const headers = { authorization: `Bearer ${settings.serverKey}` };
-  let plan = firstPlan(clock.monotonicMs());
-  let attempt: AbortController | undefined;
-  let cancelWait: (() => void) | undefined;
-  let stopped = false;
+  const connection = new PlannedConnection(options);
+  connection.start();
+  return { stop: () => connection.stop() };
+}
 
-  function step(): void {
-    if (stopped) return;
-    const { kind, atMs } = nextStep(plan);
-    cancelWait = clock.after(Math.max(0, atMs - clock.monotonicMs()), () => {
-      cancelWait = undefined;
-      void (kind === "stream" ? stream() : poll());
+/** Makes one attempt at a time, a stream or a poll, as its plan says. */
+class PlannedConnection {
+  readonly #options: ConnectionOptions;
+  readonly #url: string;
+  readonly #headers: Record<string, string>;
+  #plan: Plan;
+  #attempt: AbortController | undefined = undefined;
+  #cancelWait: (() => void) | undefined = undefined;
+  #stopWatching: (() => void) | undefined = undefined;
+  #stopped = false;
+
+  constructor(options: ConnectionOptions) {
+    const { settings, platform } = options;
+    this.#options = options;
+    this.#url = `${settings.baseUrl}/api/v1/sdk/ruleset`;
+    this.#headers = { authorization: `Bearer ${settings.serverKey}` };
+    this.#plan = firstPlan(platform.clock.monotonicMs());
+  }
+
+  start(): void {
+    this.#stopWatching = watchForSuspension(this.#options.platform.clock, () => this.#resume());
+    this.#step();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#stopWatching?.();
+    this.#cancelWait?.();
+    this.#attempt?.abort({ kind: "ended_by_client" });
+  }
+
+  #step(): void {
+    if (this.#stopped) return;
+    const { clock } = this.#options.platform;
+    const { kind, atMs } = nextStep(this.#plan);
+    this.#cancelWait = clock.after(Math.max(0, atMs - clock.monotonicMs()), () => {
+      this.#cancelWait = undefined;
+      void (kind === "stream" ? this.#stream() : this.#poll());
     });
   }
 
-  async function stream(): Promise<void> {
-    const current = new AbortController();
-    attempt = current;
+  async #stream(): Promise<void> {
+    const { platform, ruleSet, events } = this.#options;
+    const { clock } = platform;
+    const attempt = new AbortController();
+    this.#attempt = attempt;
     let confirmedAtMs: number | undefined;
     let retryMs: number | undefined;
-    const { etag } = ruleSet;
     const end = await readStream({
-      url: `${url}/stream`,
-      headers: {
-        ...headers,
-        accept: "text/event-stream",
-        ...(etag === undefined ? {} : { "last-event-id": etag }),
-      },
+      url: `${this.#url}/stream`,
+      headers: streamHeaders(this.#headers, ruleSet.etag),
       platform,
-      attempt: current,
+      attempt,
       onRetry: (delayMs) => {
         retryMs = delayMs;
       },
-      receive(event) {
-        const receipt = take(event);
+      receive: (event) => {
+        const receipt = this.#take(event);
         if (receipt === "confirmed") confirmedAtMs ??= clock.monotonicMs();
         return receipt;
       },
     });
-    attempt = undefined;
+    this.#attempt = undefined;
     const nowMs = clock.monotonicMs();
-    if (confirmedAtMs !== undefined && !stopped) events.streamEnded();
+    if (confirmedAtMs !== undefined && !this.#stopped) events.streamEnded();
     const openMs = confirmedAtMs === undefined ? 0 : nowMs - confirmedAtMs;
-    settle(end, () => afterStream(plan, { end, openMs, retryMs }, planContext(nowMs)));
+    this.#settle(end, () =>
+      afterStream(this.#plan, { end, openMs, retryMs }, this.#planContext(nowMs)),
+    );
   }
 
   /** Applies an event of the stream. */
-  function take({ event, id, data }: EventSourceMessage): Receipt {
-    if (event === "heartbeat") {
-      // The service sends its flags before the first heartbeat, unless the client has them.
-      if (ruleSet.etag === undefined) return "ignored";
-      confirm("stream", []);
-      return "confirmed";
-    }
-    if (event !== "ruleset")
-      return id === undefined || id === ruleSet.etag ? "ignored" : { problem: "unknown event" };
-    const parsed = parseRulesEvent(data);
-    if (!parsed.ok) return parsed;
-    if (id === undefined || id === "") return { problem: "the event has no id" };
-    const { value: rules } = parsed;
-    if (rules.full) {
-      confirm("stream", ruleSet.replace(rules, id, "stream"));
-      return "confirmed";
-    }
-    if (ruleSet.etag === undefined || rules.environmentId !== ruleSet.environmentId)
-      return { problem: "the event changes flags that the client does not have" };
-    confirm("stream", ruleSet.apply(rules, id, "stream"));
+  #take(event: EventSourceMessage): Receipt {
+    const applied = applyEvent(this.#options.ruleSet, event);
+    if (applied === "ignored" || "problem" in applied) return applied;
+    this.#confirm("stream", applied.changed);
     return "confirmed";
   }
 
-  async function poll(): Promise<void> {
-    const current = new AbortController();
-    attempt = current;
+  async #poll(): Promise<void> {
+    const { platform, ruleSet } = this.#options;
+    const attempt = new AbortController();
+    this.#attempt = attempt;
     const { etag } = ruleSet;
-    const result = await fetchRules({ url, headers, etag, platform, attempt: current });
-    attempt = undefined;
-    if (stopped) return;
+    const request = { url: this.#url, headers: this.#headers, etag, platform, attempt };
+    const result = await fetchRules(request);
+    this.#attempt = undefined;
+    if (this.#stopped) return;
     if (result.kind === "rules")
-      confirm("poll", ruleSet.replace(result.rules, result.etag, "poll"));
-    if (result.kind === "unchanged") confirm("poll", []);
-    settle(result, () => afterPoll(plan, result, planContext(clock.monotonicMs())));
+      this.#confirm("poll", ruleSet.replace(result.rules, result.etag, "poll"));
+    if (result.kind === "unchanged") this.#confirm("poll", []);
+    this.#settle(result, () =>
+      afterPoll(this.#plan, result, this.#planContext(platform.clock.monotonicMs())),
+    );
   }
 
-  function confirm(source: "stream" | "poll", changed: readonly string[]): void {
-    if (source === "stream" && plan.polls) plan = { ...plan, polls: false };
-    ruleSet.confirm(source);
-    events.confirmed(source, changed);
+  #confirm(source: "stream" | "poll", changed: readonly string[]): void {
+    if (source === "stream" && this.#plan.polls) this.#plan = { ...this.#plan, polls: false };
+    this.#options.ruleSet.confirm(source);
+    this.#options.events.confirmed(source, changed);
   }
 
   /** Continues after an attempt. */
-  function settle(outcome: StreamEnd | PollResult, next: () => Plan): void {
-    if (stopped) return;
-    if (outcome.kind !== "ended_by_client") plan = next();
-    if (isFinal(outcome)) stop();
+  #settle(outcome: StreamEnd | PollResult, next: () => Plan): void {
+    if (this.#stopped) return;
+    if (outcome.kind !== "ended_by_client") this.#plan = next();
+    if (isFinal(outcome)) this.stop();
     const error = describeFailure(outcome);
-    if (error !== undefined) events.failed(error);
-    step();
+    if (error !== undefined) this.#options.events.failed(error);
+    this.#step();
   }
 
-  function planContext(nowMs: number) {
-    return { nowMs, random, pollIntervalMs: settings.pollIntervalMs };
+  #planContext(nowMs: number): PlanContext {
+    const { platform, settings } = this.#options;
+    return { nowMs, random: platform.random, pollIntervalMs: settings.pollIntervalMs };
   }
 
-  function resume(): void {
-    plan = afterResume(plan, clock.monotonicMs());
-    if (attempt !== undefined) {
-      attempt.abort({ kind: "ended_by_client" });
+  #resume(): void {
+    this.#plan = afterResume(this.#plan, this.#options.platform.clock.monotonicMs());
+    if (this.#attempt !== undefined) {
+      this.#attempt.abort({ kind: "ended_by_client" });
       return;
     }
-    cancelWait?.();
-    step();
+    this.#cancelWait?.();
+    this.#step();
   }
+}
 
-  const stopWatching = watchForSuspension(clock, resume);
+function streamHeaders(
+  headers: Record<string, string>,
+  etag: string | undefined,
+): Record<string, string> {
+  return {
+    ...headers,
+    accept: "text/event-stream",
+    ...(etag === undefined ? {} : { "last-event-id": etag }),
+  };
+}
 
-  function stop(): void {
-    stopped = true;
-    stopWatching();
-    cancelWait?.();
-    attempt?.abort({ kind: "ended_by_client" });
-  }
+/** Result of an event for the flags in memory. With `changed`, they are now those of the service. */
+type Applied = { changed: readonly string[] } | "ignored" | { problem: string };
 
-  step();
-  return { stop };
+/** Applies an event of the stream to the flags in memory. */
+function applyEvent(ruleSet: RuleSet, { event, id, data }: EventSourceMessage): Applied {
+  // The service sends its flags before the first heartbeat, unless the client has them.
+  if (event === "heartbeat") return ruleSet.etag === undefined ? "ignored" : { changed: [] };
+  if (event !== "ruleset")
+    return id === undefined || id === ruleSet.etag ? "ignored" : { problem: "unknown event" };
+  const parsed = parseRulesEvent(data);
+  if (!parsed.ok) return { problem: parsed.problem };
+  if (id === undefined || id === "") return { problem: "the event has no id" };
+  const { value: rules } = parsed;
+  if (rules.full) return { changed: ruleSet.replace(rules, id, "stream") };
+  if (ruleSet.etag === undefined || rules.environmentId !== ruleSet.environmentId)
+    return { problem: "the event changes flags that the client does not have" };
+  return { changed: ruleSet.apply(rules, id, "stream") };
 }

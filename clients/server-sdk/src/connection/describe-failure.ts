@@ -31,7 +31,10 @@ export function describeFailure(outcome: StreamEnd | PollResult): HalyardError |
         "invalid_data",
         `A rule set cannot be read: ${outcome.problem}. The client keeps its flags and retries.`,
       );
-    default:
+    case "rules":
+    case "unchanged":
+    case "closed":
+    case "ended_by_client":
       return undefined;
   }
 }

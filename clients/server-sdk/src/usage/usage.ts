@@ -31,114 +31,142 @@ const requestTimeoutMs = 10_000;
 const hourMs = 3_600_000;
 const maxAgeMs = 24 * hourMs;
 
-export function startUsage({ settings, platform, ruleSet, onError }: UsageOptions): Usage {
-  const { clock, random } = platform;
-  let queue: Report[] = [];
-  let cutAtMs = clock.monotonicMs();
-  let notBeforeMs = 0;
-  let attempt: AbortController | undefined;
-  let sending: Promise<void> | undefined;
-  let stopped = false;
-  let cancel = schedule();
+export function startUsage(options: UsageOptions): Usage {
+  const reporter = new UsageReporter(options);
+  reporter.schedule();
+  return { close: (timeoutMs) => reporter.close(timeoutMs), stop: () => reporter.stop() };
+}
 
-  function schedule(): () => void {
-    const delayMs = intervalMs + jitterMs * (random() - 0.5);
-    return clock.after(delayMs, tick, { background: true });
+/** Queues the reports, and sends them in order, one at a time. */
+class UsageReporter {
+  readonly #options: UsageOptions;
+  #queue: Report[] = [];
+  /** Time until which the counts are in reports. */
+  #cutAtMs: number;
+  #notBeforeMs = 0;
+  #attempt: AbortController | undefined = undefined;
+  #sending: Promise<void> | undefined = undefined;
+  #stopped = false;
+  #cancel: (() => void) | undefined = undefined;
+
+  constructor(options: UsageOptions) {
+    this.#options = options;
+    this.#cutAtMs = options.platform.clock.monotonicMs();
   }
 
-  function tick(): void {
-    cancel = schedule();
-    const nowMs = clock.monotonicMs();
+  /** Starts the timer of the next report. */
+  schedule(): void {
+    const { clock, random } = this.#options.platform;
+    const delayMs = intervalMs + jitterMs * (random() - 0.5);
+    this.#cancel = clock.after(delayMs, () => this.#tick(), { background: true });
+  }
+
+  async close(timeoutMs: number): Promise<void> {
+    if (this.#stopped) return;
+    const { clock } = this.#options.platform;
+    this.#cancel?.();
+    const cancelTimeout = clock.after(timeoutMs, () => this.stop());
+    // A report that is under way must not wait for its response.
+    await this.#sending;
+    this.#cut(clock.monotonicMs());
+    await this.#send();
+    cancelTimeout();
+    this.stop();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#queue = [];
+    this.#cancel?.();
+    this.#attempt?.abort();
+  }
+
+  #tick(): void {
+    this.schedule();
+    const nowMs = this.#options.platform.clock.monotonicMs();
     // During an outage, one report an hour is enough.
-    if (queue.length === 0 || nowMs - cutAtMs >= hourMs) cut(nowMs);
-    if (nowMs >= notBeforeMs) void send();
+    if (this.#queue.length === 0 || nowMs - this.#cutAtMs >= hourMs) this.#cut(nowMs);
+    if (nowMs >= this.#notBeforeMs) void this.#send();
   }
 
   /** Moves the counts since the last cut into reports. */
-  function cut(nowMs: number): void {
-    const endMs = clock.wallMs();
+  #cut(nowMs: number): void {
+    const { platform, ruleSet } = this.#options;
+    const endMs = platform.clock.wallMs();
     // Measured on the monotonic clock, because the wall clock may have been set meanwhile.
-    const period = { startMs: endMs - Math.min(nowMs - cutAtMs, maxAgeMs), endMs };
-    cutAtMs = nowMs;
+    const period = { startMs: endMs - Math.min(nowMs - this.#cutAtMs, maxAgeMs), endMs };
+    this.#cutAtMs = nowMs;
     for (const body of reportBodies(ruleSet.takeCounts(), period))
-      queue.push({ id: randomUUID(), body, endMonotonicMs: nowMs });
-    queue = queue.filter(({ endMonotonicMs }) => nowMs - endMonotonicMs < maxAgeMs);
+      this.#queue.push({ id: randomUUID(), body, endMonotonicMs: nowMs });
+    this.#queue = this.#queue.filter(({ endMonotonicMs }) => nowMs - endMonotonicMs < maxAgeMs);
   }
 
   /** Sends the reports in order, until one has to wait. Never rejects. */
-  function send(): Promise<void> {
-    sending ??= sendQueue().finally(() => {
-      sending = undefined;
+  #send(): Promise<void> {
+    this.#sending ??= this.#sendQueue().finally(() => {
+      this.#sending = undefined;
     });
-    return sending;
+    return this.#sending;
   }
 
-  async function sendQueue(): Promise<void> {
-    for (let report = queue[0]; report !== undefined && !stopped; report = queue[0]) {
-      const outcome = await post(report);
+  async #sendQueue(): Promise<void> {
+    for (
+      let report = this.#queue[0];
+      report !== undefined && !this.#stopped;
+      report = this.#queue[0]
+    ) {
+      const outcome = await this.#post(report);
       if (outcome.kind === "retry") {
-        notBeforeMs = clock.monotonicMs() + outcome.retryAfterMs;
+        this.#notBeforeMs = this.#options.platform.clock.monotonicMs() + outcome.retryAfterMs;
         return;
       }
-      queue = queue.filter((other) => other !== report);
-      if (outcome.kind !== "accepted") reject(outcome);
+      this.#queue = this.#queue.filter((other) => other !== report);
+      if (outcome.kind !== "accepted") this.#reject(outcome);
     }
   }
 
-  function reject({ kind, status }: Extract<UsageOutcome, { status: number }>): void {
+  #reject({ kind, status }: Extract<UsageOutcome, { status: number }>): void {
     const result = kind === "refused" ? "No more counts are sent." : "Its counts are dropped.";
-    onError(
+    this.#options.onError(
       new HalyardError("usage", `A usage report was rejected with status ${status}. ${result}`),
     );
-    if (kind === "refused") stop();
+    if (kind === "refused") this.stop();
   }
 
-  async function post({ id, body }: Report): Promise<UsageOutcome> {
-    const current = new AbortController();
-    attempt = current;
-    const cancelTimeout = clock.after(requestTimeoutMs, () => current.abort());
+  async #post(report: Report): Promise<UsageOutcome> {
+    const attempt = new AbortController();
+    this.#attempt = attempt;
+    const { clock } = this.#options.platform;
+    const cancelTimeout = clock.after(requestTimeoutMs, () => attempt.abort());
     try {
-      const response = await platform.fetch(`${settings.baseUrl}/api/v1/sdk/usage`, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${settings.serverKey}`,
-          "content-type": "application/json",
-          "idempotency-key": id,
-        },
-        body,
-        signal: current.signal,
-        redirect: "manual",
-      });
-      const retryAfter = parseRetryAfter(response.headers.get("retry-after"), clock.wallMs());
-      return outcomeOfStatus(response.status, retryAfter);
+      return await postReport(this.#options, report, attempt.signal);
     } catch {
       return outcomeOfStatus(undefined);
     } finally {
       cancelTimeout();
-      current.abort();
-      attempt = undefined;
+      attempt.abort();
+      this.#attempt = undefined;
     }
   }
+}
 
-  function stop(): void {
-    stopped = true;
-    queue = [];
-    cancel();
-    attempt?.abort();
-  }
-
-  return {
-    async close(timeoutMs) {
-      if (stopped) return;
-      cancel();
-      const cancelTimeout = clock.after(timeoutMs, stop);
-      // A report that is under way must not wait for its response.
-      await sending;
-      cut(clock.monotonicMs());
-      await send();
-      cancelTimeout();
-      stop();
+/** Sends a report once. Rejects if there is no response. */
+async function postReport(
+  { settings, platform }: UsageOptions,
+  { id, body }: Report,
+  signal: AbortSignal,
+): Promise<UsageOutcome> {
+  const response = await platform.fetch(`${settings.baseUrl}/api/v1/sdk/usage`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${settings.serverKey}`,
+      "content-type": "application/json",
+      "idempotency-key": id,
     },
-    stop,
-  };
+    body,
+    signal,
+    redirect: "manual",
+  });
+  const retryAfter = parseRetryAfter(response.headers.get("retry-after"), platform.clock.wallMs());
+  return outcomeOfStatus(response.status, retryAfter);
 }
