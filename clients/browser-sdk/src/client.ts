@@ -4,7 +4,8 @@ import { createListeners } from "./listeners.ts";
 import { type ClientOptions, readOptions } from "./options.ts";
 import { browserPage, type Page } from "./page.ts";
 import { createProblemLog, HalyardError } from "./problem.ts";
-import { createSession, type Status } from "./session.ts";
+import { createSession } from "./session.ts";
+import type { Status } from "./status.ts";
 import { createStoredValues } from "./stored-values.ts";
 import { createUserValues, type Source } from "./values.ts";
 

@@ -23,65 +23,65 @@ export function openConnection(options: {
 }): Connection {
   const { edge, clock, onActivity, onOutcome } = options;
   let isOpen = true;
-  let isRestarting = false;
-  /** Ends the current attempt or wait. */
+  /** Ends the current attempt and the wait after it. */
   let interrupt = () => {};
 
-  async function attempt(polls: boolean): Promise<Outcome> {
-    const abort = new AbortController();
-    interrupt = () => abort.abort();
+  async function attempt(polls: boolean, signal: AbortSignal): Promise<Outcome> {
     onActivity(polls ? "polling" : "connecting");
     return (polls ? edge.poll : edge.stream)({
-      signal: abort.signal,
+      signal,
       tag: options.tag(),
       onValues(values) {
         // A response may arrive between the abort and its effect.
-        if (abort.signal.aborted) return;
+        if (signal.aborted) return;
         if (!polls) onActivity("streaming");
         options.onValues(values);
       },
     });
   }
 
-  async function wait(ms: number): Promise<void> {
-    onActivity("waiting");
-    await new Promise<void>((resolve) => {
-      const cancel = clock.after(ms, resolve);
-      interrupt = () => {
-        cancel();
-        resolve();
-      };
-    });
-  }
-
   async function run(): Promise<void> {
     let state = firstState(edge.streams);
     while (isOpen) {
-      if (isRestarting) state = firstState(edge.streams);
-      isRestarting = false;
-      const outcome = await attempt(state.polls > 0);
-      if (!isOpen) return;
-      if (isRestarting) continue;
-      const step = nextStep(state, outcome, clock.random());
-      onOutcome(outcome, step === "stop");
-      if (step === "stop") {
-        onActivity("stopped");
-        return;
+      const abort = new AbortController();
+      const { signal } = abort;
+      interrupt = () => abort.abort();
+      const outcome = await attempt(state.polls > 0, signal);
+      if (!signal.aborted) {
+        const step = nextStep(state, outcome, clock.random());
+        onOutcome(outcome, step === "stop");
+        if (step === "stop") {
+          onActivity("stopped");
+          return;
+        }
+        state = step.state;
+        // A listener may have closed or restarted the connection.
+        if (step.waitMs > 0 && !signal.aborted) {
+          onActivity("waiting");
+          await wait(clock, step.waitMs, signal);
+        }
       }
-      state = step.state;
-      if (step.waitMs > 0 && isOpen && !isRestarting) await wait(step.waitMs);
+      if (signal.aborted) state = firstState(edge.streams);
     }
   }
 
   void run();
   return {
-    restart() {
-      isRestarting = true;
-      interrupt();
-    },
+    restart: () => interrupt(),
     close() {
       isOpen = false;
       interrupt();
     },
   };
+}
+
+/** Resolves after the time, or when the signal aborts. */
+function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.after(ms, resolve);
+    signal.addEventListener("abort", () => {
+      cancel();
+      resolve();
+    });
+  });
 }

@@ -53,7 +53,7 @@ export function createEdge(options: {
 
   /** Sends a request. It is aborted by the signal, and at the deadline unless `extend` moves that. */
   async function attempt(
-    { by, path, init, signal }: { by: Route; path: string; init: RequestInit; signal: AbortSignal },
+    { by, init, signal }: { by: Route; init: RequestInit; signal: AbortSignal },
     read: (response: Response, extend: (ms: number) => void) => Promise<Outcome>,
   ): Promise<Outcome> {
     const abort = new AbortController();
@@ -63,10 +63,10 @@ export function createEdge(options: {
       cancel();
       cancel = clock.after(ms, stop);
     };
-    signal.addEventListener("abort", stop);
+    signal.addEventListener("abort", stop, { signal: abort.signal });
     try {
       extend(by === "poll" ? pollTimeoutMs : firstEventTimeoutMs);
-      const url = `${options.baseUrl}/api/v1/sdk/${path}`;
+      const url = `${options.baseUrl}/api/v1/sdk/${by === "poll" ? "flags" : by}`;
       const response = await options.fetch(url, { ...init, signal: abort.signal });
       if (response.ok || response.status === 304) return await read(response, extend);
       const retryAfterMs = Number(response.headers.get("retry-after")) * 1_000 || 0;
@@ -78,8 +78,7 @@ export function createEdge(options: {
         : failed(by);
     } finally {
       cancel();
-      signal.removeEventListener("abort", stop);
-      // Ends a response that was not read to its end.
+      // Ends a response that was not read to its end, and removes the listener.
       stop();
     }
   }
@@ -90,11 +89,13 @@ export function createEdge(options: {
       const headers: Record<string, string> = { authorization, "content-type": "application/json" };
       if (tag !== undefined) headers["if-none-match"] = tag;
       const init = { method: "POST", headers, body: contextJson };
-      return attempt({ by: "poll", path: "flags", init, signal }, async (response) => {
-        const message = response.status === 304 ? undefined : parseFlags(await response.text());
+      return attempt({ by: "poll", init, signal }, async (response) => {
         if (response.status === 304) onValues(undefined);
-        else if (message === undefined) return failed("poll");
-        else onValues({ ...message, isFull: true, tag: response.headers.get("etag") ?? undefined });
+        else {
+          const message = parseFlags(await response.text());
+          if (message === undefined) return failed("poll");
+          onValues({ ...message, isFull: true, tag: response.headers.get("etag") ?? undefined });
+        }
         return { kind: "polled" };
       });
     },
@@ -103,7 +104,7 @@ export function createEdge(options: {
       if (contextJson !== "{}") headers["x-user-context"] = contextHeader;
       if (tag !== undefined) headers["last-event-id"] = tag;
       const init = { headers };
-      return attempt({ by: "stream", path: "stream", init, signal }, (response, extend) =>
+      return attempt({ by: "stream", init, signal }, (response, extend) =>
         readStream(response, { clock, onValues, onEvent: () => extend(silenceTimeoutMs) }),
       );
     },
