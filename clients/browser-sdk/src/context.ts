@@ -17,8 +17,8 @@ export type ReadContext = {
   hasInvalid: boolean;
 };
 
-/** Names of the id, the strongest first. */
-const idNames = ["id", "user_id"];
+/** Names of the id, which is a text or a number. The edge rejects other ids. */
+const idName = /^(user_)?id$/;
 
 /** Reads the context that an application gave. Invalid attributes are ignored. */
 export function readContext(given: unknown): ReadContext {
@@ -28,30 +28,20 @@ export function readContext(given: unknown): ReadContext {
   const attributes = new Map<string, AttributeValue>();
   for (const name of Object.keys(source).sort()) {
     const value = source[name];
-    if (value === undefined || value === null || idNames.includes(name)) continue;
-    if (isScalar(value)) attributes.set(name, value);
-    else if (Array.isArray(value)) {
+    const isId = idName.test(name);
+    if (value === undefined || value === null) continue;
+    if (isScalar(value) && !(isId && typeof value === "boolean")) attributes.set(name, value);
+    else if (Array.isArray(value) && !isId) {
       const items = value.filter(isScalar);
       attributes.set(name, items);
       hasInvalid ||= items.length < value.length;
     } else hasInvalid = true;
   }
-  for (const name of idNames) {
-    const id = source[name] ?? "";
-    if (id === "") continue;
-    if (typeof id === "string" || (typeof id === "number" && isScalar(id))) {
-      attributes.set("id", id);
-      break;
-    }
-    hasInvalid = true;
-  }
   return { json: JSON.stringify(Object.fromEntries(attributes)), hasInvalid };
 }
 
 function isScalar(value: unknown): value is string | number | boolean {
-  return typeof value === "number"
-    ? Number.isFinite(value)
-    : typeof value === "string" || typeof value === "boolean";
+  return Number.isFinite(value) || typeof value === "string" || typeof value === "boolean";
 }
 
 /** Returns the same JSON in printable ASCII, because a header cannot contain other characters. */

@@ -40,6 +40,7 @@ export function createSession(given: {
   }
 
   const connection = createPageConnection({
+    ...tracker,
     page,
     clock,
     start: () =>
@@ -53,7 +54,6 @@ export function createSession(given: {
           tracker.onOutcome(outcome, stopped);
         },
       }),
-    onPaused: tracker.onPaused,
   });
 
   useStoredValues(options.bootstrap);

@@ -87,7 +87,7 @@ describe("given a stream", () => {
 describe("given a context", () => {
   it("sends it, with characters of any language", async () => {
     const { client } = start({
-      context: { targetingKey: "jörg", city: "東京 🗼", plan: ["a", "b"], beta: true, age: 42 },
+      context: { id: "jörg", city: "東京 🗼", plan: ["a", "b"], beta: true, age: 42 },
     });
     await client.ready();
     expect(edge.requests[0]?.context).toEqual({
@@ -113,7 +113,7 @@ describe("given a context", () => {
     const { client, logged } = start({ context: invalid as never });
     await client.ready();
     await client.setContext("a text" as never);
-    expect(edge.requests.map(({ context }) => context)).toEqual([{ id: "u1", list: [1] }, {}]);
+    expect(edge.requests.map(({ context }) => context)).toEqual([{ user_id: "u1", list: [1] }, {}]);
     expect(logged).toHaveLength(1);
   });
 });
