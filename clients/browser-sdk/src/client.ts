@@ -16,13 +16,13 @@ export type Client<FlagKeys extends string = string> = {
    * if the client has stopped. The client then answers with stored or bootstrapped values, or with the fallbacks.
    */
   ready(options?: WaitOptions): Promise<boolean>;
-  /** Returns the value of a flag. Returns the fallback if there is no such flag, or no value yet. */
+  /** Returns the value of a flag, or the fallback if the flag is unknown or has no value yet. */
   isEnabled(key: FlagKeys, fallback?: boolean): boolean;
   /** Returns all values. The object is frozen, and the same one until a value changes. */
   allFlags(): Readonly<Partial<Record<FlagKeys, boolean>>>;
   /**
-   * Switches to another user. All values change at once: to the stored ones of that user, or else when the new ones
-   * arrive. Until then the earlier values remain, for at most `timeoutMs` (default: 5 s); then the fallbacks apply.
+   * Switches to another user. All values change together: immediately if values of that user are stored, otherwise
+   * when they arrive. Until then the earlier values apply, for at most `timeoutMs` (default: 5 s); then the fallbacks.
    * Resolves with true when the new values are current; with false after the time, after a fatal error, without a
    * connection, and if another call has followed.
    */
@@ -38,7 +38,7 @@ export type Client<FlagKeys extends string = string> = {
   ): void;
   /** The present state. */
   readonly status: Status;
-  /** The values with which the client was created. A server and a page that render from them agree. */
+  /** The initial values. A server and a page that render from them agree. */
   readonly bootstrap: Readonly<Partial<Record<FlagKeys, boolean>>>;
   /** Connects after `autoConnect: false`, `close` or a fatal error. Does nothing while connected. */
   connect(): void;

@@ -3,7 +3,7 @@
  * it polls, and tries the stream again from time to time.
  */
 
-/** How an attempt ended. */
+/** The end of an attempt. */
 export type Outcome =
   /** The stream delivered events until its end. */
   | { kind: "streamed"; livedMs: number; retryMs: number }

@@ -2,7 +2,7 @@ import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { type Page, watchPage } from "./page.ts";
 
-/** A connection that pauses while its page is hidden, and reconnects when the network comes back. */
+/** A connection that pauses while its page is hidden, and reconnects when the network is available again. */
 export type PageConnection = {
   /** False before `open` and after `close`. */
   isOpen(): boolean;

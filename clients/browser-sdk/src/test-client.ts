@@ -6,7 +6,7 @@ import { createListeners } from "./listeners.ts";
 export type TestClient<FlagKeys extends string = string> = Client<FlagKeys> & {
   /** Sets a value. Listeners are called before this returns. */
   set(key: FlagKeys, value: boolean): void;
-  /** Restores the values with which the client was created. */
+  /** Restores the initial values. */
   reset(): void;
 };
 

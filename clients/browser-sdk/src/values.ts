@@ -8,7 +8,7 @@ export type Source = "stream" | "poll" | "bootstrap" | "cache" | "none";
 export type Change = { keys: string[]; source: Source };
 
 /**
- * The values of the current user. All values change at once: a reader never sees those of two users side by side.
+ * The values of the current user. All values change together, so that a reader never sees the values of two users.
  * Listeners are called last, because they may switch the user.
  */
 export type UserValues = {

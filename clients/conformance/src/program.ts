@@ -112,7 +112,7 @@ function readLines(stream: NodeJS.ReadableStream) {
       ended = true;
       wake();
     },
-    /** Returns the next line, or the reason why there is none. */
+    /** Returns the next line, or the reason for its absence. */
     async next(timeoutMs: number): Promise<string | Missing> {
       if (lines.length === 0 && !ended)
         await new Promise<void>((resolve) => {

@@ -55,7 +55,7 @@ export function readAttribute(source: object, name: string): AttributeValue | un
 }
 
 /** Returns the text of an id, or undefined for an empty text and for values that are neither a text nor a number. */
-export function readId(value: unknown): string | undefined {
+function readId(value: unknown): string | undefined {
   if (typeof value === "string") return value === "" ? undefined : value;
   return typeof value === "number" && Number.isFinite(value) ? idTextOf(value) : undefined;
 }

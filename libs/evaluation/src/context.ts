@@ -3,7 +3,6 @@ import {
   type AttributeValue,
   hasAttributes,
   readAttribute,
-  readId,
 } from "./attributes.ts";
 import { Elements, Subject, textOf } from "./subject.ts";
 import { HashedUser } from "./user-hash.ts";
@@ -35,8 +34,6 @@ type Read = (source: object, name: string) => AttributeValue | undefined;
 export class EvaluationContext {
   readonly #source: object;
   readonly #read: Read;
-  /** An id from outside the source. It takes precedence. */
-  readonly #givenId: string | undefined;
   #firstNumber = -1;
   #first: Subject | undefined = undefined;
   #secondNumber = -1;
@@ -47,10 +44,9 @@ export class EvaluationContext {
   /** Undefined before the first percentage. */
   #user: HashedUser | null | undefined = undefined;
 
-  constructor(source: object, read: Read, givenId: string | undefined) {
+  constructor(source: object, read: Read) {
     this.#source = source;
     this.#read = read;
-    this.#givenId = givenId;
   }
 
   /** Returns the attribute with this name and number, or undefined if it is missing. */
@@ -102,11 +98,11 @@ export class EvaluationContext {
   /** `targetingKey` is OpenFeature's name of the id. An attribute with that name counts only without an id. */
   #valueOf(name: string): AttributeValue | undefined {
     if (name !== "id" && name !== "targetingKey") return this.#read(this.#source, name);
-    return this.#givenId ?? this.#read(this.#source, "id") ?? this.#read(this.#source, name);
+    return this.#read(this.#source, "id") ?? this.#read(this.#source, name);
   }
 
   #prepareUser(): HashedUser | null {
-    const id = this.#givenId ?? this.#read(this.#source, "id");
+    const id = this.#read(this.#source, "id");
     const isId = typeof id === "string" || typeof id === "number";
     this.#user = isId ? new HashedUser(textOf(id)) : null;
     return this.#user;
@@ -115,7 +111,7 @@ export class EvaluationContext {
 
 /** Creates a context of attributes that `readAttributes` has validated. */
 export function createContext(attributes: Attributes): EvaluationContext {
-  return new EvaluationContext(attributes, readFromMap, undefined);
+  return new EvaluationContext(attributes, readFromMap);
 }
 
 function readFromMap(attributes: object, name: string): AttributeValue | undefined {
@@ -135,16 +131,9 @@ export const emptyContext: EvaluationContext = createContext(new Map());
  * - `user_id` is an alias of `id`. A valid `id` takes precedence.
  * - If the object changes later, the context can return values from before or after the change.
  * - A getter or proxy runs when its attribute is read. Its exceptions reach the caller of `evaluate`.
- *
- * `targetingKey` is for OpenFeature, which has its own name of the id. If it is a text or a number, it takes precedence
- * over the ids in the object.
  */
-export function contextOf(attributes: unknown, targetingKey?: unknown): EvaluationContext {
-  const givenId = targetingKey === undefined ? undefined : readId(targetingKey);
-  if (hasAttributes(attributes)) return new EvaluationContext(attributes, readAttribute, givenId);
-  return givenId === undefined
-    ? emptyContext
-    : new EvaluationContext(noAttributes, readAttribute, givenId);
+export function contextOf(attributes: unknown): EvaluationContext {
+  return hasAttributes(attributes)
+    ? new EvaluationContext(attributes, readAttribute)
+    : emptyContext;
 }
-
-const noAttributes = {};

@@ -102,9 +102,9 @@ describe("given an object from application code as a context", () => {
 });
 
 describe("given the id of an object from application code", () => {
-  const idIs = (context: unknown, id: string, targetingKey?: unknown) => {
+  const idIs = (context: unknown, id: string) => {
     const { evaluate } = compile(oneRuleFlag(condition("id", "equals", id)));
-    return evaluate(contextOf(context, targetingKey)).value;
+    return evaluate(contextOf(context)).value;
   };
 
   it.each([
@@ -130,21 +130,6 @@ describe("given the id of an object from application code", () => {
     const { evaluate } = compile(flagWithRollout("flag", 99));
     expect(evaluate(contextOf(context)).value).toBe(false);
   });
-
-  it("prefers a targeting key", () => {
-    expect(idIs({ id: "bob", user_id: "bob" }, "ann", "ann")).toBe(true);
-    expect(idIs({ id: "bob" }, "7", 7)).toBe(true);
-    expect(idIs(undefined, "ann", "ann")).toBe(true);
-    const { evaluate } = compile(oneRuleFlag(condition("targetingKey", "equals", "ann")));
-    expect(evaluate(contextOf({ targetingKey: "bob" }, "ann")).value).toBe(true);
-  });
-
-  it.each([undefined, null, "", true, Number.NaN, ["bob"], {}])(
-    "ignores an invalid targeting key: %p",
-    (targetingKey) => {
-      expect(idIs({ id: "ann" }, "ann", targetingKey)).toBe(true);
-    },
-  );
 });
 
 describe("given the diagnostics of a context", () => {

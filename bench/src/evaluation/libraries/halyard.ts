@@ -3,8 +3,8 @@ import { flagState } from "../../targeting/targeted-flags.ts";
 import type { LoadLibrary } from "./library.ts";
 
 /**
- * Halyard's library, called as the SDK for servers calls it: with a plain object, from which each evaluation creates its
- * context. A constant flag needs none.
+ * Calls Halyard's library as the server SDK does. Each evaluation creates its context from a plain object. A constant
+ * flag needs no context.
  */
 export const loadHalyard: LoadLibrary = async (flags, users) => {
   const compiled = flags.map((flag) => compile(flagState(flag)));
