@@ -88,7 +88,7 @@ export async function runIn(folder: string, command: string, ...args: string[]):
 
 /**
  * The Node.js versions that the packages support. `npm ci --prefix e2e/node-versions` installs the older ones. Without
- * them their tests are skipped, unless the environment requires them.
+ * them their tests are skipped with a notice on stderr, unless `REQUIRE_NODE_VERSIONS=1` is set.
  */
 export const nodeVersions = ["20", "22", "24"].map((version) => {
   const binary =
@@ -96,6 +96,11 @@ export const nodeVersions = ["20", "22", "24"].map((version) => {
       ? process.execPath
       : join(projectRoot, `e2e/node-versions/node_modules/node-${version}/bin/node`);
   const isTested = process.env.REQUIRE_NODE_VERSIONS === "1" || existsSync(binary);
+  if (!isTested)
+    process.stderr.write(
+      `\nSKIPPED: the tests with Node.js ${version}. Install it with \`npm ci --prefix e2e/node-versions\`; ` +
+        "REQUIRE_NODE_VERSIONS=1 turns this into a failure.\n\n",
+    );
   return { version, binary, describe: isTested ? describe : describe.skip };
 });
 
