@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "./clock.ts";
 import type { Context } from "./context.ts";
 import { createListeners } from "./listeners.ts";
-import { type ClientOptions, readOptions } from "./options.ts";
+import { type ClientOptions, readOptions, textOf } from "./options.ts";
 import { browserPage, type Page } from "./page.ts";
 import { createProblemLog, HalyardError } from "./problem.ts";
 import { createSession } from "./session.ts";
@@ -60,6 +60,11 @@ export type ClientEvents<FlagKeys extends string = string> = {
 
 const defaultTimeoutMs = 5_000;
 
+/** Plain JavaScript can pass null. */
+function timeoutOf(options: WaitOptions | null | undefined): number {
+  return options?.timeoutMs ?? defaultTimeoutMs;
+}
+
 /**
  * Creates a client and connects it. Invalid options are logged. The client then answers from `bootstrap`, and with
  * fallbacks.
@@ -95,16 +100,18 @@ export function createClientIn<FlagKeys extends string = string>(
   if (options.autoConnect) session.connect();
 
   const client: Client = {
-    ready: ({ timeoutMs = defaultTimeoutMs } = {}) => session.wait(timeoutMs),
+    ready: (wait) => session.wait(timeoutOf(wait)),
     isEnabled(key, fallback = false) {
-      if (Object.hasOwn(values.flags, key)) return values.flags[key] as boolean;
+      const name = textOf(key);
+      const value = values.flags[name];
+      // Keys such as `constructor` have inherited values.
+      if (typeof value === "boolean") return value;
       if (session.status().current)
-        log(new HalyardError("unknown_flag", `No flag "${String(key)}"; the fallback applies.`));
+        log(new HalyardError("unknown_flag", `No flag "${name}"; the fallback applies.`));
       return fallback;
     },
     allFlags: () => values.flags,
-    setContext: (context, { timeoutMs = defaultTimeoutMs } = {}) =>
-      session.switchTo(context, timeoutMs),
+    setContext: (context, wait) => session.switchTo(context, timeoutOf(wait)),
     on: listeners.on,
     off: listeners.off,
     get status() {

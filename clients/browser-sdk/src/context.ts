@@ -20,22 +20,26 @@ export type ReadContext = {
 /** Names of the id, which is a text or a number. The edge rejects other ids. */
 const idName = /^(user_)?id$/;
 
-/** Reads the context that an application gave. Invalid attributes are ignored. */
+/** Reads the context that an application gave. Invalid attributes, and contexts whose getters throw, are ignored. */
 export function readContext(given: unknown): ReadContext {
-  const isObject = typeof given === "object" && given !== null && !Array.isArray(given);
-  const source = (isObject ? given : {}) as Record<string, unknown>;
-  let hasInvalid = !isObject && given !== undefined && given !== null;
+  const source = (given ?? {}) as Record<string, unknown>;
+  let hasInvalid = typeof source !== "object" || Array.isArray(source);
   const attributes = new Map<string, AttributeValue>();
-  for (const name of Object.keys(source).sort()) {
-    const value = source[name];
-    const isId = idName.test(name);
-    if (value === undefined || value === null) continue;
-    if (isScalar(value) && !(isId && typeof value === "boolean")) attributes.set(name, value);
-    else if (Array.isArray(value) && !isId) {
-      const items = value.filter(isScalar);
-      attributes.set(name, items);
-      hasInvalid ||= items.length < value.length;
-    } else hasInvalid = true;
+  try {
+    for (const name of hasInvalid ? [] : Object.keys(source).sort()) {
+      const value = source[name];
+      const isId = idName.test(name);
+      if (value === undefined || value === null) continue;
+      if (isScalar(value) && !(isId && typeof value === "boolean")) attributes.set(name, value);
+      else if (Array.isArray(value) && !isId) {
+        const items = value.filter(isScalar);
+        attributes.set(name, items);
+        hasInvalid ||= items.length < value.length;
+      } else hasInvalid = true;
+    }
+  } catch {
+    attributes.clear();
+    hasInvalid = true;
   }
   return { json: JSON.stringify(Object.fromEntries(attributes)), hasInvalid };
 }

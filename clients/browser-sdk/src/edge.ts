@@ -6,7 +6,7 @@ import type { Outcome, Route } from "./next-step.ts";
 
 /** Requests to the edge for one user. They neither throw nor reject. */
 export type Edge = {
-  /** Requests all values once. */
+  /** Requests all values once. A 304 of a proxy to a client without values is a failure. */
   poll(request: EdgeRequest): Promise<Outcome>;
   /** Reads the stream of values until it ends. */
   stream(request: EdgeRequest): Promise<Outcome>;
@@ -90,7 +90,7 @@ export function createEdge(options: {
       if (tag !== undefined) headers["if-none-match"] = tag;
       const init = { method: "POST", headers, body: contextJson };
       return attempt({ by: "poll", init, signal }, async (response) => {
-        if (response.status === 304) onValues(undefined);
+        if (response.status === 304 && tag !== undefined) onValues(undefined);
         else {
           const message = parseFlags(await response.text());
           if (message === undefined) return failed("poll");

@@ -2,18 +2,16 @@
 export type Flags = Readonly<Record<string, boolean>>;
 
 /** The flags of a response or an event. */
-export type FlagsMessage = { flags: Flags; removed?: readonly string[] };
+export type FlagsMessage = { flags: Flags; removed: readonly string[] };
 
 /** Parses the flags of a response or an event; undefined if the text is anything else. */
 export function parseFlags(text: string): FlagsMessage | undefined {
-  let message: unknown;
   try {
-    message = JSON.parse(text);
+    const { flags, removed = [] } = JSON.parse(text) as Record<string, unknown>;
+    return isFlags(flags) && Array.isArray(removed) ? { flags, removed } : undefined;
   } catch {
     return undefined;
   }
-  const { flags, removed = [] } = (message ?? {}) as Record<string, unknown>;
-  return isFlags(flags) && Array.isArray(removed) ? { flags, removed } : undefined;
 }
 
 export function isFlags(value: unknown): value is Flags {
@@ -25,7 +23,7 @@ export function isFlags(value: unknown): value is Flags {
 }
 
 /** Returns the values after a delta. */
-export function withDelta(flags: Flags, { flags: changed, removed = [] }: FlagsMessage): Flags {
+export function withDelta(flags: Flags, { flags: changed, removed }: FlagsMessage): Flags {
   const next = { ...flags, ...changed };
   for (const key of removed) delete next[key];
   return next;

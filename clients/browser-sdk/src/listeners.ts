@@ -1,6 +1,6 @@
 import { HalyardError } from "./problem.ts";
 
-/** Listeners of a client's events. A listener that throws does not disturb the others. */
+/** Listeners of a client's events. A listener that throws or rejects does not disturb the others. */
 export type Listeners<Events extends Record<string, (argument: never) => void>> = {
   on<Name extends keyof Events>(name: Name, listener: Events[Name]): () => void;
   off<Name extends keyof Events>(name: Name, listener: Events[Name]): void;
@@ -10,12 +10,9 @@ export type Listeners<Events extends Record<string, (argument: never) => void>> 
 export function createListeners<Events extends Record<string, (argument: never) => void>>(
   onThrown: (problem: HalyardError) => void,
 ): Listeners<Events> {
-  const sets = new Map<keyof Events, Set<Events[keyof Events]>>();
-  const of = (name: keyof Events) => {
-    const set = sets.get(name) ?? new Set();
-    sets.set(name, set);
-    return set;
-  };
+  const sets = new Map<keyof Events, Set<Listener>>();
+  const of = (name: keyof Events) =>
+    sets.get(name) ?? (sets.set(name, new Set()).get(name) as Set<Listener>);
   return {
     on(name, listener) {
       of(name).add(listener);
@@ -23,14 +20,15 @@ export function createListeners<Events extends Record<string, (argument: never) 
     },
     off: (name, listener) => void of(name).delete(listener),
     emit(name, ...given) {
+      // An async function turns what a listener throws into a rejection, like that of an async listener.
       for (const listener of [...of(name)])
-        try {
-          (listener as (...given: Parameters<Events[typeof name]>) => void)(...given);
-        } catch (error) {
+        (async () => listener(...(given as never[])))().catch((error) =>
           onThrown(
             new HalyardError("listener", `A listener of "${name as string}" has thrown: ${error}`),
-          );
-        }
+          ),
+        );
     },
   };
 }
+
+type Listener = (...given: never[]) => unknown;

@@ -38,11 +38,12 @@ export type ReadOptions = {
 /** Reads options. JavaScript applications may pass values of any type. */
 export function readOptions(options: ClientOptions): ReadOptions {
   const given = (options ?? {}) as Partial<ClientOptions>;
-  const { context, bootstrap, storage, logger = console, autoConnect = true } = given;
-  const baseUrl = String(given.baseUrl).replace(/\/+$/, "");
-  const clientKey = String(given.clientKey);
+  const { context, bootstrap, storage, logger, autoConnect = true } = given;
+  const baseUrl = textOf(given.baseUrl).replace(/\/+$/, "");
+  const clientKey = textOf(given.clientKey);
   return {
-    ...{ baseUrl, clientKey, context, logger, autoConnect },
+    ...{ baseUrl, clientKey, context, autoConnect },
+    logger: logger ?? console,
     bootstrap: isFlags(bootstrap) ? bootstrap : undefined,
     storage: storage === false ? undefined : (storage ?? browserStorage()),
     // The global function is read for each request, because tools replace it after the client was created.
@@ -51,11 +52,16 @@ export function readOptions(options: ClientOptions): ReadOptions {
   };
 }
 
+/** Returns a text as it is, and everything else as an empty text. */
+export function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
 function problemOf(baseUrl: string, clientKey: string): string | undefined {
-  if (!/^https?:\/\/[^/]/.test(baseUrl)) return "Invalid `baseUrl`: expected https://…";
+  if (!/^https?:\/\/[^/]/.test(baseUrl)) return "Invalid `baseUrl`: expected https://.";
   if (clientKey.startsWith("hs_"))
     return "Invalid `clientKey`: a server key. Revoke it: pages are public.";
-  if (!/^hc_[^\W_]+_[\w-]+$/.test(clientKey)) return "Invalid `clientKey`: expected hc_…";
+  if (!/^hc_[^\W_]+_[\w-]+$/.test(clientKey)) return "Invalid `clientKey`: expected hc_.";
   return undefined;
 }
 

@@ -7,7 +7,7 @@ import type { Outcome } from "./next-step.ts";
  * - `context`: the context has invalid attributes, which are ignored.
  * - `unknown_flag`: the environment has no such flag. The caller's fallback applies.
  * - `storage`: the values cannot be stored. Without them, the next page starts without values.
- * - `listener`: a listener of the application has thrown.
+ * - `listener`: a listener of the application has thrown or rejected.
  */
 export type ProblemKind =
   | "options"
@@ -45,7 +45,11 @@ export function createProblemLog(logger: Logger): (problem: HalyardError) => voi
   return ({ kind, message, isFatal }) => {
     if (logged.has(kind)) return;
     logged.add(kind);
-    logger[isFatal ? "error" : "warn"]?.(`Halyard: ${message}`);
+    try {
+      logger[isFatal ? "error" : "warn"]?.(`Halyard: ${message}`);
+    } catch {
+      // The application's logger failed. There is no other place to report to.
+    }
   };
 }
 
@@ -54,7 +58,7 @@ export function problemOf(outcome: Outcome, baseUrl: string): HalyardError | und
   if (outcome.kind === "held_back")
     return new HalyardError(
       "streams_held_back",
-      "No event from the stream; polling every 60 s. Check proxies.",
+      "No event from the stream; polling. Check proxies.",
     );
   if (outcome.kind !== "failed") return undefined;
   const { status } = outcome;

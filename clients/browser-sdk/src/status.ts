@@ -8,7 +8,7 @@ import { createWaiters } from "./waiters.ts";
 
 export type Status = {
   source: Source;
-  /** True while the values are known to be current. */
+  /** True while an edge can be reached and has sent or confirmed the values. The edge itself may lack a change. */
   current: boolean;
   /** `idle`: not connected. `paused`: the page is hidden. `stopped`: after a fatal error. */
   connection: "idle" | "paused" | Activity;

@@ -20,7 +20,8 @@ const item = "halyard";
 /** For example, a visitor before and after the sign-in, in two environments. */
 const maxEntries = 5;
 
-type Entry = [id: string, flags: Flags, tag: string | null];
+/** JSON has null instead of undefined. */
+type Entry = [id: string, flags: Flags, tag: string | null | undefined];
 
 /** Uses a storage that may be absent, full or forbidden. `onProblem` receives the errors of writing. */
 export function createStoredValues(
@@ -29,10 +30,9 @@ export function createStoredValues(
 ): StoredValues {
   function entries(): Entry[] {
     try {
-      const read: unknown = JSON.parse(storage?.getItem(item) ?? "[]");
-      return Array.isArray(read) ? read.filter(isEntry) : [];
+      return (JSON.parse(storage?.getItem(item) ?? "[]") as unknown[]).filter(isEntry);
     } catch {
-      // Damaged, or forbidden. A forbidden storage is reported when it is written.
+      // Damaged, no list, or forbidden. A forbidden storage is reported when it is written.
       return [];
     }
   }
@@ -45,9 +45,9 @@ export function createStoredValues(
     write(id, { flags, tag }) {
       if (storage === undefined) return;
       const others = entries().filter((entry) => entry[0] !== id);
-      const kept: Entry[] = [[id, flags, tag ?? null], ...others].slice(0, maxEntries) as Entry[];
+      const kept: Entry[] = [[id, flags, tag], ...others];
       try {
-        storage.setItem(item, JSON.stringify(kept));
+        storage.setItem(item, JSON.stringify(kept.slice(0, maxEntries)));
       } catch (error) {
         onProblem(error);
       }

@@ -283,7 +283,7 @@ describe("given a page", () => {
     await eventually(() => edge.streams().length === 1);
   });
 
-  it("ends a wait when the network comes back", async () => {
+  it("ends a wait when the network is available again", async () => {
     edge.answer("stream", { status: 503 });
     edge.answer("flags", { status: 503 });
     const started = start();

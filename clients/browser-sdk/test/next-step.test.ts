@@ -74,7 +74,7 @@ describe("given error responses", () => {
     expect(nextStep(firstState(true), rejected("poll", status), 0.5)).toBe("stop");
   });
 
-  it("polls at once after a stream was limited, for at least the given time", () => {
+  it("polls immediately after a stream was limited, for at least the given time", () => {
     expect(follow(firstState(true), rejected("stream", 429))).toMatchObject({
       ...{ state: { polls: 5 }, waitMs: 0 },
     });

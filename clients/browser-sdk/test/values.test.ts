@@ -61,13 +61,22 @@ describe("given a stream", () => {
     expect(logged).toEqual(['Halyard: No flag "missing"; the fallback applies.']);
   });
 
-  it("calls the other listeners if one throws", async () => {
-    const { client, logged, events } = start();
-    client.on("change", () => {
-      throw new Error("a bug");
-    });
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("a bug");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("a bug"))],
+  ])("calls the other listeners if one %s, and logs that", async (_, listener: () => unknown) => {
+    const { client, logged } = start();
+    const calls: string[] = [];
+    client.on("change", listener);
+    client.on("change", () => void calls.push("called"));
     await client.ready();
-    expect(events).toContain("current");
+    expect(calls).toEqual(["called"]);
+    await eventually(() => logged.length > 0);
     expect(logged).toEqual(['Halyard: A listener of "change" has thrown: Error: a bug']);
   });
 
@@ -121,7 +130,7 @@ describe("given a context", () => {
 describe("given another user", () => {
   beforeEach(() => edge.setFlags(({ id }) => ({ admin: id === "ada", [`of-${id}`]: true })));
 
-  it("switches all values at once", async () => {
+  it("switches all values together", async () => {
     const { client, events } = start({ context: { id: "ada" } });
     await client.ready();
     expect(await client.setContext({ id: "bob" })).toBe(true);
@@ -145,6 +154,22 @@ describe("given another user", () => {
     release();
     expect(await switched).toBe(true);
     expect(client.allFlags()).toEqual({ admin: false, "of-bob": true });
+  });
+
+  it("ignores a 304 for values that it does not have, instead of those of another user", async () => {
+    edge.setFlags(({ id }) => ({ checkout: id === "ada" }));
+    const { client, clock } = start({ context: { id: "ada" } });
+    await client.ready();
+    edge.answer("stream", { status: 429 });
+    edge.answer("flags", { status: 304 });
+    const switched = client.setContext({ id: "bob" });
+    await eventually(() => edge.requests.length === 3);
+    await eventually(() => client.status.connection === "waiting");
+    clock.advance(5_000);
+    expect(await switched).toBe(false);
+    expect(client.status).toMatchObject({ source: "none", current: false });
+    edge.answer("stream", undefined);
+    edge.answer("flags", undefined);
   });
 
   it("lets only the last of several switches succeed", async () => {

@@ -6,7 +6,7 @@ const cases = readSuite().files.flatMap(({ path, optional, cases }) =>
   cases.map(({ name, checks }) => ({ path, optional, name, checks })),
 );
 
-describe("given an evaluator for which every flag is disabled", () => {
+describe("given an evaluator that treats every flag as disabled", () => {
   it("counts every case as passed, failed or skipped", async () => {
     const { version, passed, failed, skipped } = await runSuite({ evaluate: () => disabled });
     expect(version).toMatch(/^\d+\.\d+\.\d+$/);

@@ -38,7 +38,8 @@ export class HalyardProvider implements Provider {
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: HalyardProviderOptions) {
-    this.#options = options;
+    // Plain JavaScript can pass nothing. The client then reports what is missing.
+    this.#options = options ?? {};
   }
 
   /**
@@ -89,26 +90,14 @@ export class HalyardProvider implements Provider {
     return detailsOf(evaluation, client.status);
   }
 
-  async resolveStringEvaluation(
-    flagKey: string,
-    defaultValue: string,
-  ): Promise<ResolutionDetails<string>> {
-    return this.#mismatch(flagKey, defaultValue);
-  }
+  resolveStringEvaluation = async (flagKey: string, defaultValue: string) =>
+    this.#mismatch(flagKey, defaultValue);
 
-  async resolveNumberEvaluation(
-    flagKey: string,
-    defaultValue: number,
-  ): Promise<ResolutionDetails<number>> {
-    return this.#mismatch(flagKey, defaultValue);
-  }
+  resolveNumberEvaluation = async (flagKey: string, defaultValue: number) =>
+    this.#mismatch(flagKey, defaultValue);
 
-  async resolveObjectEvaluation<T extends JsonValue>(
-    flagKey: string,
-    defaultValue: T,
-  ): Promise<ResolutionDetails<T>> {
-    return this.#mismatch(flagKey, defaultValue);
-  }
+  resolveObjectEvaluation = async <T extends JsonValue>(flagKey: string, defaultValue: T) =>
+    this.#mismatch(flagKey, defaultValue);
 
   /** Returns the error of a flag that is read as another type than boolean. */
   #mismatch<T>(flagKey: string, defaultValue: T): ResolutionDetails<T> {

@@ -45,8 +45,9 @@ export class HalyardProvider implements Provider {
   #contextChanges = 0;
 
   constructor(options: HalyardProviderOptions) {
-    this.#options = options;
-    this.#wait = { timeoutMs: options.readyTimeoutMs ?? defaultReadyTimeoutMs };
+    // Plain JavaScript can pass nothing. The client then reports what is missing.
+    this.#options = options ?? {};
+    this.#wait = { timeoutMs: this.#options.readyTimeoutMs ?? defaultReadyTimeoutMs };
   }
 
   /**
@@ -94,20 +95,14 @@ export class HalyardProvider implements Provider {
     return detailsOf(value, this.#client.status);
   }
 
-  resolveStringEvaluation(flagKey: string, defaultValue: string): ResolutionDetails<string> {
-    return this.#mismatch(flagKey, defaultValue);
-  }
+  resolveStringEvaluation = (flagKey: string, defaultValue: string) =>
+    this.#mismatch(flagKey, defaultValue);
 
-  resolveNumberEvaluation(flagKey: string, defaultValue: number): ResolutionDetails<number> {
-    return this.#mismatch(flagKey, defaultValue);
-  }
+  resolveNumberEvaluation = (flagKey: string, defaultValue: number) =>
+    this.#mismatch(flagKey, defaultValue);
 
-  resolveObjectEvaluation<T extends JsonValue>(
-    flagKey: string,
-    defaultValue: T,
-  ): ResolutionDetails<T> {
-    return this.#mismatch(flagKey, defaultValue);
-  }
+  resolveObjectEvaluation = <T extends JsonValue>(flagKey: string, defaultValue: T) =>
+    this.#mismatch(flagKey, defaultValue);
 
   #open(context: EvaluationContext): Client {
     const isEmpty = Object.keys(context).length === 0;

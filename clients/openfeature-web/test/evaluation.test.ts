@@ -1,5 +1,5 @@
 import { HalyardProvider } from "@halyard/openfeature-web";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import {
   type Client,
   type EvaluationDetails,
@@ -103,6 +103,14 @@ describe("given a provider that is not ready", () => {
     });
     await setting;
   });
+});
+
+it("a provider without options is fatal, with one line in the log", async () => {
+  const onConsole = jest.spyOn(console, "error").mockReturnValue();
+  const setting = OpenFeature.setProviderAndWait("none", new HalyardProvider(undefined as never));
+  await expect(setting).rejects.toMatchObject({ code: "PROVIDER_FATAL" });
+  expect(onConsole).toHaveBeenCalledTimes(1);
+  onConsole.mockRestore();
 });
 
 describe("given a provider in a fatal state", () => {

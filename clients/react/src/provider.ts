@@ -20,7 +20,7 @@ export type Flags = Readonly<Partial<Record<string, boolean>>>;
 
 export type HalyardProviderProps = {
   children?: ReactNode;
-  /** The values with which the server rendered the page. Default: `bootstrap` of the client or its options. */
+  /** The values that the server used for the page. Default: `bootstrap` of the client or its options. */
   bootstrap?: Flags | undefined;
 } & (
   | {

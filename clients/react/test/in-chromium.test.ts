@@ -7,6 +7,12 @@ import type { Page } from "playwright-core";
 import { type FakeEdge, startFakeEdge } from "../../browser-sdk/test/support/fake-edge.ts";
 import { type Site, startSite } from "../../browser-sdk/test/support/site.ts";
 
+/** The oldest and the newest version of React that the package supports, with the replaced packages. */
+const versions = Object.entries({
+  "18.2": { react: "react-18", "react-dom": "react-dom-18" },
+  "19": {},
+});
+
 /** Hooks in a page, in strict mode. */
 describeInChromium("given React in a page", () => {
   let browser: Browser;
@@ -19,7 +25,7 @@ describeInChromium("given React in a page", () => {
     await edge?.close();
   });
 
-  describe("given a rendered application", () => {
+  describe.each(versions)("given an application with React %s", (version, alias) => {
     let site: Site;
     let page: Page;
     const errors: string[] = [];
@@ -27,7 +33,7 @@ describeInChromium("given React in a page", () => {
     beforeAll(async () => {
       const { outputFiles } = await build({
         entryPoints: [fileURLToPath(new URL("support/page.ts", import.meta.url))],
-        ...{ bundle: true, write: false, format: "esm", conditions: ["halyard-source"] },
+        ...{ bundle: true, write: false, format: "esm", conditions: ["halyard-source"], alias },
         define: { "process.env.NODE_ENV": '"development"' },
       });
       site = await startSite(outputFiles[0]?.text ?? "");
@@ -62,6 +68,10 @@ describeInChromium("given React in a page", () => {
     const options = (more: object = {}) => ({
       ...{ baseUrl: edge.url, clientKey: `hc_abcdefghijklmnop_${"s".repeat(43)}` },
       ...more,
+    });
+
+    it("runs with that version", async () => {
+      expect(await call("version")).toMatch(new RegExp(`^${version}\\.`));
     });
 
     it("renders again only if the used flag changes", async () => {

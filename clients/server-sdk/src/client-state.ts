@@ -7,7 +7,7 @@ import type { Clock } from "./platform.ts";
 import { createReadiness } from "./readiness.ts";
 import type { RuleSet } from "./rules/rule-set.ts";
 
-/** What an application can observe of its client: status, readiness and events. */
+/** The observable state of a client: status, readiness and events. */
 export type ClientState = ConnectionEvents &
   Pick<Client, "ready" | "on" | "off" | "status"> & {
     /** Sets the time of flags from a cache file. */

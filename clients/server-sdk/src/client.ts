@@ -75,7 +75,7 @@ export type ClientEvents = {
 export type Client<FlagKeys extends string = string> = {
   /**
    * Resolves with true when the flags come from the service, by stream or poll. Resolves with false after the time-out
-   * (default 5,000 ms), or at once when the client is closed or cannot connect: invalid options or a rejected key. The
+   * (default 5,000 ms), or immediately when the client is closed or cannot connect: invalid options or a rejected key. The
    * client then answers from the cache file, the bootstrap object or fallbacks.
    */
   ready(options?: { timeoutMs?: number }): Promise<boolean>;

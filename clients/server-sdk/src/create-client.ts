@@ -8,7 +8,7 @@ import { HalyardError } from "./halyard-error.ts";
 import { createLog, type Log } from "./log.ts";
 import { type ClientOptions, readOptions, type Settings } from "./options.ts";
 import { type Platform, systemPlatform } from "./platform.ts";
-import { readRules } from "./rules/parse-rules.ts";
+import type { Rules } from "./rules/parse-rules.ts";
 import { RuleSet } from "./rules/rule-set.ts";
 import { startUsage } from "./usage/usage.ts";
 
@@ -31,19 +31,26 @@ export function createClientOn<FlagKeys extends string = string>(
   platform: Platform,
   options: ClientOptions,
 ): Client<FlagKeys> {
-  const { settings, logger, problems } = readOptions(options);
+  const { settings, bootstrap, logger, problems } = readOptions(options);
   const log = createLog(logger, platform.clock.monotonicMs);
-  if (settings === undefined) return invalidClient(platform, log, problems) as Client<FlagKeys>;
+  if (settings === undefined)
+    return invalidClient(platform, { log, problems, bootstrap }) as Client<FlagKeys>;
   if (problems.length > 0) log.write("warn", problems.join(" "));
-  return connect(settings, platform, log) as Client<FlagKeys>;
+  return connect(settings, platform, { log, bootstrap }) as Client<FlagKeys>;
 }
 
-function connect(settings: Settings, platform: Platform, log: Log): Client {
+function connect(
+  settings: Settings,
+  platform: Platform,
+  { log, bootstrap }: { log: Log; bootstrap: Rules | undefined },
+): Client {
   const { clock } = platform;
   const ruleSet = new RuleSet();
   const state = createClientState({ ruleSet, clock, log, pollIntervalMs: settings.pollIntervalMs });
   const onError = state.failed;
-  state.storedAt(readStored(settings, ruleSet, onError));
+  const savedAt = readCached(settings, ruleSet, onError);
+  state.storedAt(savedAt);
+  if (savedAt === undefined) useBootstrap(ruleSet, bootstrap);
   const cache = cacheWriterOf(settings, { ruleSet, clock, onError });
   const usage = startUsage({ settings, platform, ruleSet, onError });
   const connection = openConnection({
@@ -89,41 +96,46 @@ function cacheWriterOf(
   return createCacheWriter({ path, binding: cacheBindingOf(baseUrl, serverKey), ...options });
 }
 
-/**
- * Takes the flags of the cache file, or else of the bootstrap object. Returns the time of the former.
- */
-function readStored(
-  { cacheFile, bootstrap, baseUrl, serverKey }: Settings,
+/** Takes the flags of the cache file. Returns the time of its write; undefined without a usable file. */
+function readCached(
+  { cacheFile, baseUrl, serverKey }: Settings,
   ruleSet: RuleSet,
   report: (error: HalyardError) => void,
 ): Date | undefined {
-  if (cacheFile !== undefined) {
-    const reading = readCacheFile(cacheFile, cacheBindingOf(baseUrl, serverKey));
-    if (reading.found) {
-      const { rules, etag, savedAt } = reading.cached;
-      ruleSet.replace(rules, etag, "cache");
-      return savedAt;
-    }
-    const { problem } = reading;
-    if (problem !== undefined)
-      report(new HalyardError("cache_file", `The cache file is ignored: ${problem}.`));
+  if (cacheFile === undefined) return undefined;
+  const reading = readCacheFile(cacheFile, cacheBindingOf(baseUrl, serverKey));
+  if (reading.found) {
+    const { rules, etag, savedAt } = reading.cached;
+    ruleSet.replace(rules, etag, "cache");
+    return savedAt;
   }
-  if (bootstrap === undefined || bootstrap === null) return undefined;
-  const parsed = readRules(bootstrap);
-  if (parsed.ok) ruleSet.replace(parsed.value, undefined, "bootstrap");
-  else report(new HalyardError("invalid_options", `\`bootstrap\` is ignored: ${parsed.problem}.`));
+  const { problem } = reading;
+  if (problem !== undefined)
+    report(new HalyardError("cache_file", `The cache file is ignored: ${problem}.`));
   return undefined;
 }
 
-/** A client that cannot connect. It answers fallbacks. */
-function invalidClient(platform: Platform, log: Log, problems: readonly string[]): Client {
+function useBootstrap(ruleSet: RuleSet, bootstrap: Rules | undefined): void {
+  if (bootstrap !== undefined) ruleSet.replace(bootstrap, undefined, "bootstrap");
+}
+
+/** A client that cannot connect. It answers from the bootstrap object, or else fallbacks. */
+function invalidClient(
+  platform: Platform,
+  given: { log: Log; problems: readonly string[]; bootstrap: Rules | undefined },
+): Client {
+  const { log, problems, bootstrap } = given;
   const ruleSet = new RuleSet();
   const { clock } = platform;
+  useBootstrap(ruleSet, bootstrap);
   const state = createClientState({ ruleSet, clock, log, pollIntervalMs: 0 });
   state.failed(new HalyardError("invalid_options", problems.join(" "), { fatal: true }));
   return {
     ...createEvaluator({ ruleSet, hasValidOptions: false, log }),
-    ...{ ready: state.ready, on: state.on, off: state.off, status: state.status },
+    ...{ ready: state.ready, on: state.on, off: state.off },
+    get status() {
+      return state.status;
+    },
     close: async () => state.close(),
   };
 }

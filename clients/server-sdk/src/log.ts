@@ -21,7 +21,7 @@ export type Log = {
   ): void;
 };
 
-/** Time for which further messages of a kind are dropped. An outage of a day writes 24 lines of each kind at most. */
+/** Pause after a message, in which others of its kind are dropped. An outage of a day writes 24 lines of each kind at most. */
 const silenceMs = 3_600_000;
 
 /** Without a logger, warnings and errors go to the console. */

@@ -1,4 +1,5 @@
 import { consoleLogger, type Logger } from "./log.ts";
+import { parseRules, type Rules } from "./rules/parse-rules.ts";
 
 export type ClientOptions = {
   /** Address of Halyard's gateway or of an edge, such as `https://flags.example.com`. A path prefix is kept. */
@@ -21,13 +22,13 @@ export type Settings = {
   baseUrl: string;
   serverKey: string;
   cacheFile: string | undefined;
-  bootstrap: unknown;
   pollIntervalMs: number;
 };
 
 export type ReadOptions = {
   /** Undefined if the client cannot connect with these options. */
   settings: Settings | undefined;
+  bootstrap: Rules | undefined;
   logger: Logger;
   /** One sentence for each invalid option. No sentence contains a value of an option. */
   problems: string[];
@@ -40,6 +41,15 @@ const maxPollIntervalMs = 86_400_000;
 
 /** Reads the options of an application, which can contain anything. Invalid optional ones have no effect. */
 export function readOptions(options: unknown): ReadOptions {
+  try {
+    return readEach(options);
+  } catch {
+    const problems = ["Invalid options: reading them threw an exception."];
+    return { settings: undefined, bootstrap: undefined, logger: consoleLogger, problems };
+  }
+}
+
+function readEach(options: unknown): ReadOptions {
   const given = typeof options === "object" && options !== null ? options : {};
   const { baseUrl, serverKey, cacheFile, bootstrap, pollIntervalMs, logger } = given as Partial<
     Record<keyof ClientOptions, unknown>
@@ -53,7 +63,8 @@ export function readOptions(options: unknown): ReadOptions {
     settings:
       base === undefined || key === undefined
         ? undefined
-        : { baseUrl: base, serverKey: key, cacheFile: file, bootstrap, pollIntervalMs: interval },
+        : { baseUrl: base, serverKey: key, cacheFile: file, pollIntervalMs: interval },
+    bootstrap: readBootstrap(bootstrap, problems),
     logger: readLogger(logger, problems),
     problems,
   };
@@ -88,6 +99,24 @@ function readCacheFile(value: unknown, problems: string[]): string | undefined {
   if (typeof value === "string" && value !== "" && !value.includes("\0")) return value;
   problems.push("Invalid `cacheFile`: expected a path. The client works without a cache file.");
   return undefined;
+}
+
+/** Returns a copy, which the application cannot change. */
+function readBootstrap(value: unknown, problems: string[]): Rules | undefined {
+  if (value === undefined || value === null) return undefined;
+  const parsed = parseRules(toJson(value));
+  if (parsed.ok) return parsed.value;
+  problems.push(`\`bootstrap\` is ignored: ${parsed.problem}.`);
+  return undefined;
+}
+
+/** Returns an empty text for a value that JSON cannot express, and for one whose getters throw. */
+function toJson(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? "";
+  } catch {
+    return "";
+  }
 }
 
 function readPollInterval(value: unknown, problems: string[]): number {

@@ -1,4 +1,4 @@
-/** What the client takes from its environment. Tests replace it. */
+/** Network, clock and random numbers of the client. Tests replace them. */
 export type Platform = {
   readonly fetch: typeof globalThis.fetch;
   readonly clock: Clock;

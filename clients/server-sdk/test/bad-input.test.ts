@@ -33,6 +33,7 @@ describe("options that cannot connect", () => {
     ["no options", undefined],
     ["null", null],
     ["a text", "https://flags.example.com"],
+    ["an object that throws", hostile],
     ["no base address", { serverKey }],
     ["an empty base address", { baseUrl: "", serverKey }],
     ["a base address without a scheme", { baseUrl: "flags.example.com", serverKey }],
@@ -52,7 +53,7 @@ describe("options that cannot connect", () => {
     const onConsole = jest.spyOn(console, "error").mockImplementation(() => undefined);
     const lines: LogLine[] = [];
     const withLogger =
-      typeof options === "object" && options !== null
+      typeof options === "object" && options !== null && options !== hostile
         ? { ...options, logger: recordingLogger(lines) }
         : options;
     const client = createClient(withLogger as ClientOptions);
@@ -69,6 +70,19 @@ describe("options that cannot connect", () => {
     expect(errorLines.length + onConsole.mock.calls.length).toBe(1);
     onConsole.mockRestore();
     await client.close();
+  });
+
+  test("leave the flags of the bootstrap object, also after the client is closed", async () => {
+    const logger = recordingLogger([]);
+    const flag = { enabled: true, rollout_percentage: 100, targeting_rules: [], version: 1 };
+    const bootstrap = { environment_id: "e", flags: { "new-checkout": flag } };
+    const client = createClient({ baseUrl: "", serverKey, bootstrap, logger });
+    expect(client.evaluate("new-checkout")).toMatchObject({ value: true, reason: "static" });
+    expect(client.evaluate("missing").reason).toBe("flag_not_found");
+    expect(client.status).toMatchObject({ source: "bootstrap", connection: "invalid_options" });
+    await client.close();
+    expect(client.status.connection).toBe("closed");
+    expect(client.isEnabled("new-checkout")).toBe(true);
   });
 
   test("never reach the log", () => {
@@ -93,6 +107,14 @@ describe("optional options of the wrong form", () => {
     const { client, warnings } = await setUp(options);
     expect(await client.ready()).toBe(true);
     expect(warnings()).toEqual([expect.stringContaining(name)]);
+  });
+
+  test("(a bootstrap object that throws or is not JSON) are ignored", async () => {
+    for (const bootstrap of [hostile, 10n]) {
+      const { client, warnings } = await setUp({ bootstrap });
+      expect(await client.ready()).toBe(true);
+      expect(warnings()).toEqual([expect.stringContaining("bootstrap")]);
+    }
   });
 
   test("(a logger that throws) are ignored", async () => {
@@ -201,13 +223,17 @@ describe("arguments of the wrong type", () => {
   });
 });
 
-test("A listener that throws or rejects is logged once and disturbs nothing", async () => {
+test.each([
+  [
+    "throws",
+    () => {
+      throw new Error("listener");
+    },
+  ],
+  ["rejects", () => Promise.reject(new Error("listener"))],
+])("a listener that %s is logged once and disturbs nothing", async (_, listener: () => unknown) => {
   const { client, edge, warnings } = await setUp();
-  client.on("change", () => {
-    throw new Error("listener");
-  });
-  const rejecting: () => unknown = () => Promise.reject(new Error("listener"));
-  client.on("change", rejecting);
+  client.on("change", listener);
   await client.ready();
   edge.change("added", {});
   await eventually(() => client.isEnabled("added"));

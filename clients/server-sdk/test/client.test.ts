@@ -275,9 +275,26 @@ describe("usage reports", () => {
     expect(reported).toEqual(keys);
   });
 
+  test.each([404, 429, 503])("are sent again after %i", async (status) => {
+    const { client, edge, clock } = await setUp({}, (given) => given.behave("usage", { status }));
+    await client.ready();
+    client.isEnabled("new-checkout");
+    clock.advance(60_001);
+    await eventually(() => edge.of("usage").length === 1);
+    edge.behave("usage", "normal");
+    await eventually(() => {
+      clock.advance(5_000);
+      return edge.of("usage").length > 1;
+    });
+    await client.close();
+    const ids = edge.of("usage").map(({ headers }) => headers["idempotency-key"]);
+    expect(ids).toEqual(ids.map(() => expect.any(String)));
+    expect(new Set(ids).size).toBe(1);
+  });
+
   test("stop after a rejection that concerns all of them", async () => {
     const { client, edge, clock, warnings } = await setUp({}, (given) =>
-      given.behave("usage", { status: 404 }),
+      given.behave("usage", { status: 403 }),
     );
     await client.ready();
     client.isEnabled("new-checkout");

@@ -49,7 +49,7 @@ describe("a lost connection", () => {
     });
   });
 
-  test("during a suspension: the client opens a stream at once", async () => {
+  test("during a suspension: the client opens a stream immediately", async () => {
     for (const monotonicContinues of [true, false]) {
       const setup = await setUp();
       const { edge, clock } = setup;
@@ -123,7 +123,7 @@ describe("a service that rejects the key", () => {
     expect(client.status.current).toBe(false);
   });
 
-  test("makes ready resolve with false at once", async () => {
+  test("makes ready resolve with false immediately", async () => {
     const { client } = await setUp({}, (edge) => edge.behave("stream", { status: 401 }));
     expect(await client.ready({ timeoutMs: 3_600_000 })).toBe(false);
   });

@@ -129,7 +129,7 @@ describe("a poll", () => {
   });
 });
 
-test("After a suspension, the stream is opened at once", () => {
+test("After a suspension, the stream is opened immediately", () => {
   const plan = end(end(end(firstPlan(0), closed), closed), closed);
   expect(afterResume(plan, 500).streamAtMs).toBe(500);
 });

@@ -56,11 +56,6 @@ export async function startFakeEdge(initial: Evaluate | Flags = {}): Promise<Fak
       answerPreflight(response);
       return;
     }
-    if (request.url?.startsWith("/api/v1/flags")) {
-      // The management route by which the examples find their flag.
-      response.end(JSON.stringify({ flags: [{ id: "1", enabled: true }] }));
-      return;
-    }
     const route: Route = request.url === "/api/v1/sdk/stream" ? "stream" : "flags";
     const context = await contextOf(request);
     requests.push({ route, context, headers: request.headers });

@@ -6,7 +6,14 @@ import {
   useHalyardClient,
   useSuspenseFlag,
 } from "@halyard/react";
-import { createElement, type FunctionComponent, type ReactNode, StrictMode, Suspense } from "react";
+import {
+  createElement,
+  type FunctionComponent,
+  type ReactNode,
+  StrictMode,
+  Suspense,
+  version,
+} from "react";
 import { createRoot, hydrateRoot } from "react-dom/client";
 import { renderToString } from "react-dom/server";
 
@@ -54,6 +61,7 @@ Object.assign(globalThis, {
     recovered,
     shown,
     renders: () => renders,
+    version: () => version,
     switchUser: (id: string) => switchUser(id),
     setFlag: (value: boolean) => testClient.set("checkout", value),
     setOther: (value: boolean) => testClient.set("other", value),

@@ -19,7 +19,7 @@ import {
 import { type Receipt, readStream, type StreamEnd } from "./read-stream.ts";
 import { watchForSuspension } from "./suspension.ts";
 
-/** What the connection tells the client. */
+/** Events of the connection that the client handles. */
 export type ConnectionEvents = {
   /** The flags in memory are those of the service. `changed` are the keys whose settings changed. */
   confirmed(source: "stream" | "poll", changed: readonly string[]): void;

@@ -41,7 +41,7 @@ const stalledLastedMs = 300_000;
 const firstRefusedRetryMs = 30_000;
 const maxRefusedRetryMs = 300_000;
 const failuresBeforePolling = 2;
-/** Part of an interval by which it varies up and down. */
+/** Fraction of an interval that is added or subtracted at random. */
 const jitter = 0.1;
 
 export function firstPlan(nowMs: number): Plan {
@@ -57,7 +57,7 @@ export function nextStep({ polls, pollAtMs, streamAtMs }: Plan): Step {
     : { kind: "stream", atMs: streamAtMs };
 }
 
-/** Returns the plan after a suspension: everything at once that the service has not forbidden. */
+/** Returns the plan after a suspension: immediate attempts, except those that `Retry-After` delays. */
 export function afterResume(plan: Plan, nowMs: number): Plan {
   return {
     ...plan,

@@ -1,4 +1,4 @@
-/** A response that is not the one that was asked for. */
+/** An error response, or another response without the requested data. */
 export type Rejection = {
   kind: "rejected";
   status: number;

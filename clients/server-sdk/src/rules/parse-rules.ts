@@ -15,7 +15,7 @@ export type RulesEvent = Rules & { readonly full: boolean; readonly removed: rea
 export type Parsed<T> = { ok: true; value: T } | { ok: false; problem: string };
 
 /**
- * Parses the body of a rule set. A body in which any flag is incomplete is rejected as a whole, so that a damaged
+ * Parses the body of a rule set. A body with an incomplete flag is rejected as a whole, so that a damaged
  * response never replaces part of the flags. Unknown members are ignored.
  */
 export function parseRules(text: string): Parsed<Rules> {

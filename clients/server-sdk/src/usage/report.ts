@@ -5,7 +5,7 @@ export type Report = { id: string; body: string; endMonotonicMs: number };
 
 export type Period = { startMs: number; endMs: number };
 
-/** Maximum size of the flags in a body. The service accepts 64 KiB, of which the period takes about 100 bytes. */
+/** Maximum size of the flags in a body. The service accepts 64 KiB, and the period takes about 100 bytes of that. */
 const maxFlagsBytes = 60_000;
 
 /** Returns the bodies that report counts of a period, each within the size that the service accepts. */
@@ -44,11 +44,12 @@ export type UsageOutcome =
   /** The service rejects all reports of this client. */
   | { kind: "refused"; status: number };
 
-/** Decides what becomes of a report from the status of its response; undefined if there was none. */
+/** Decides whether a report is sent again, by the status of its response; undefined without a response. */
 export function outcomeOfStatus(status: number | undefined, retryAfterMs = 0): UsageOutcome {
-  if (status === undefined || status === 429 || status >= 500)
+  // A gateway answers 404 while its routes change.
+  if (status === undefined || status === 404 || status === 429 || status >= 500)
     return { kind: "retry", retryAfterMs };
   if (status >= 200 && status < 300) return { kind: "accepted" };
-  if (status === 401 || status === 403 || status === 404) return { kind: "refused", status };
+  if (status === 401 || status === 403) return { kind: "refused", status };
   return { kind: "rejected", status };
 }
