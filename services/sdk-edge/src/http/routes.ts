@@ -1,5 +1,10 @@
 import { keyProblems } from "@halyard/api-keys";
-import { cacheHeadersOf, type RouteContract, type UsageEndpoint } from "@halyard/contracts";
+import {
+  cacheHeadersOf,
+  isEventStream,
+  type RouteContract,
+  type UsageEndpoint,
+} from "@halyard/contracts";
 import {
   type App,
   announcesBody,
@@ -57,7 +62,7 @@ type CountedEndpoint = {
  */
 export function registerEdgeRoute(app: App, route: EdgeRoute, parts: RouteParts): void {
   const { contract, name } = route;
-  const isStream = contract.success.contentType === "text/event-stream";
+  const isStream = isEventStream(contract);
   const methods: HTTPMethods[] = [contract.method];
   // A stream has no HEAD, which would return no events.
   if (contract.method === "GET" && !isStream) methods.push("HEAD");

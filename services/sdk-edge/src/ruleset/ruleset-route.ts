@@ -8,7 +8,7 @@ import { chooseCoding } from "./content-coding.ts";
 import { readHeldTags, unlessOlder } from "./held-rules.ts";
 import type { Rulesets, SharedBytes } from "./rulesets.ts";
 
-/** The route for the rules of all flags, from which SDKs evaluate in the application. */
+/** The route for the rules of all flags. SDKs evaluate them in the application. */
 export function rulesetRoute(parts: SdkParts, rulesets: Rulesets): EdgeRoute {
   return {
     contract: sdkRuleset,

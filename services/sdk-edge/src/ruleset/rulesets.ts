@@ -16,7 +16,7 @@ import { type CompressedCoding, compress } from "./content-coding.ts";
 /**
  * The serialized rule sets of environments. The first request after a change prepares the rule set, and all further
  * ones share its bytes. Only the segments that changed are serialized, in time slices. An environment whose rule set
- * nobody requests costs nothing, and its bytes are dropped when they have not been used for a while.
+ * is never requested costs nothing, and its bytes are dropped when they have not been used for a while.
  */
 export type Rulesets = {
   /** Resolves with the rule set of the current view of the key's environment. */

@@ -32,7 +32,7 @@ async function respond(parts: SdkParts, exchange: Exchange): Promise<void> {
     exchange.reject(report);
     return;
   }
-  const outcome = await parts.publishReport?.(report);
+  const outcome = await parts.publishReport?.(exchange.key.organizationId, report);
   if (exchange.response.destroyed) return;
   if (outcome === "stored") exchange.answerJson(202, accepted);
   else exchange.reject(notStored);

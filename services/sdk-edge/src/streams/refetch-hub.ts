@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { DirectoryKey } from "@halyard/api-keys";
+import { retryLine } from "@halyard/service";
 import { type ConfigurationTag, parseConfigurationTag } from "../environment/configuration-tag.ts";
 import { createPacedQueue } from "./paced-queue.ts";
 import {
@@ -10,7 +11,7 @@ import {
   type StreamCounts,
   sinkOf,
 } from "./stream.ts";
-import { refetchEvent, retryLine, tagEvent } from "./stream-events.ts";
+import { refetchEvent, tagEvent } from "./stream-events.ts";
 
 /**
  * The open streams of OpenFeature clients. After a change, each client receives the new tag and then requests all its

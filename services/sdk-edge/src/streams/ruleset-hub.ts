@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { DirectoryKey } from "@halyard/api-keys";
+import { heartbeatEvent, retryLine } from "@halyard/service";
 import type { ConfigurationTag } from "../environment/configuration-tag.ts";
 import { changedFlags } from "../environment/delta.ts";
 import type { EnvironmentView } from "../environment/environment-view.ts";
@@ -14,7 +15,6 @@ import {
   type StreamCounts,
   sinkOf,
 } from "./stream.ts";
-import { heartbeatEvent, retryLine } from "./stream-events.ts";
 
 /**
  * The open streams of rules. After a change, each stream receives the flags that differ between the view that it was

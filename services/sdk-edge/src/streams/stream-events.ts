@@ -7,24 +7,6 @@ import type { FlagValues } from "../environment/flag-values.ts";
  * has sent them.
  */
 
-/**
- * Makes clients reconnect after about three seconds. The jitter of `random` spreads the reconnections of many clients.
- */
-export function retryLine(random: () => number): string {
-  const milliseconds = minRetryMs + Math.floor(random() * retryJitterMs);
-  return `retry: ${milliseconds}\n\n`;
-}
-
-const minRetryMs = 3_000;
-const retryJitterMs = 1_500;
-
-export function heartbeatEvent(nowMs: number): string {
-  return `event: heartbeat\ndata: {"timestamp":${Math.floor(nowMs / 1_000)}}\n\n`;
-}
-
-/** The heartbeat of streams whose clients do not know that event: a comment, which every client ignores. */
-export const keepAlive = Buffer.from(": keep-alive\n\n");
-
 /** Makes an OpenFeature client evaluate again. The client sends the tag with that request. */
 export function refetchEvent(configurationTag: string): string {
   return `id: ${configurationTag}\ndata: {"type":"refetchEvaluation","etag":"${configurationTag}"}\n\n`;

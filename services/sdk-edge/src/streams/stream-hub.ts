@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { DirectoryKey } from "@halyard/api-keys";
 import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
+import { heartbeatEvent, retryLine } from "@halyard/service";
 import { type ChangedFlag, changedFlags, deltaFor, deltaInSteps } from "../environment/delta.ts";
 import type { EnvironmentView } from "../environment/environment-view.ts";
 import type { EnvironmentViews } from "../environment/environment-views.ts";
@@ -15,7 +16,7 @@ import {
   type StreamCounts,
   sinkOf,
 } from "./stream.ts";
-import { catchUpEvent, deltaEvent, fullEvent, heartbeatEvent, retryLine } from "./stream-events.ts";
+import { catchUpEvent, deltaEvent, fullEvent } from "./stream-events.ts";
 
 /**
  * The open streams of values. `notify` is called after the new values have replaced the old ones. So a client that

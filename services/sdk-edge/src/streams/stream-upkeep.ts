@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { heartbeatEvent, keepAlive, retryLine } from "@halyard/service";
 import {
   endStream,
   hasRoom,
@@ -9,7 +10,6 @@ import {
   type StreamCounts,
   sinkOf,
 } from "./stream.ts";
-import { heartbeatEvent, keepAlive, retryLine } from "./stream-events.ts";
 
 /**
  * Regular work on the open streams, by one timer for all of them. Each tick sends the heartbeats of one group, and ends

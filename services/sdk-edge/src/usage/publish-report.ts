@@ -9,7 +9,10 @@ import type { NatsConnection } from "@nats-io/transport-node";
  * After `unavailable` the outcome can be unknown: the message may still arrive. The client sends the report again, and
  * usage-metering recognizes it by its id.
  */
-export type PublishReport = (report: EvaluationsReported) => Promise<"stored" | "unavailable">;
+export type PublishReport = (
+  organizationId: string,
+  report: EvaluationsReported,
+) => Promise<"stored" | "unavailable">;
 
 /** Time-out of a message. The broker responds within milliseconds. */
 const acknowledgementTimeoutMs = 2_000;
@@ -18,6 +21,8 @@ const acknowledgementTimeoutMs = 2_000;
  * hangs would let them fill the memory of the edge.
  */
 const maxWaiting = 64;
+/** Maximum number of them from one organization, so that it does not take the room of all others. */
+const maxWaitingPerOrganization = maxWaiting / 4;
 
 export function createPublishReport(options: {
   connection: Promise<NatsConnection>;
@@ -25,7 +30,7 @@ export function createPublishReport(options: {
 }): PublishReport {
   let publish: ((report: EvaluationsReported) => Promise<unknown>) | undefined;
   let isConnected = () => false;
-  let waiting = 0;
+  const waiting = createWaiting();
   let isFailing = false;
 
   void options.connection.then((connection) => {
@@ -39,9 +44,10 @@ export function createPublishReport(options: {
       });
   });
 
-  return async (report) => {
-    if (publish === undefined || !isConnected() || waiting >= maxWaiting) return "unavailable";
-    waiting += 1;
+  return async (organizationId, report) => {
+    if (publish === undefined || !isConnected() || !waiting.hasRoom(organizationId))
+      return "unavailable";
+    waiting.add(organizationId, 1);
     try {
       await publish(report);
       isFailing = false;
@@ -52,7 +58,23 @@ export function createPublishReport(options: {
       isFailing = true;
       return "unavailable";
     } finally {
-      waiting -= 1;
+      waiting.add(organizationId, -1);
     }
+  };
+}
+
+/** Counts the reports that wait, in total and by organization. */
+function createWaiting() {
+  const counts = new Map<string, number>();
+  let total = 0;
+  return {
+    hasRoom: (organizationId: string): boolean =>
+      total < maxWaiting && (counts.get(organizationId) ?? 0) < maxWaitingPerOrganization,
+    add(organizationId: string, change: 1 | -1): void {
+      const count = (counts.get(organizationId) ?? 0) + change;
+      if (count === 0) counts.delete(organizationId);
+      else counts.set(organizationId, count);
+      total += change;
+    },
   };
 }

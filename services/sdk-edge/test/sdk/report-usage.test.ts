@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   checkEvaluationsReported,
   type EvaluationsReported,
@@ -245,6 +246,26 @@ describe("given a broker that does not store the report", () => {
     }
     await eventually(async () => (await send(report, options)).status === 202);
     expect(await eventually(stored)).toHaveLength(1);
+  });
+
+  it("lets no organization take the room of another while the broker does not respond", async () => {
+    const publish = createPublishReport({
+      connection: own.ready,
+      logger: pino({ level: "silent" }),
+    });
+    const publishFor = (organizationId: string) =>
+      publish(organizationId, {
+        ...{ report_id: randomUUID(), environment_id: id("env", 1) },
+        ...{ evaluated_at: ended, flags: [] },
+      });
+    await own.ready;
+    nats.signal("SIGSTOP");
+    const flood = Array.from({ length: 64 }, () => publishFor("one"));
+    const other = publishFor("another");
+    nats.signal("SIGCONT");
+    expect(await other).toBe("stored");
+    expect((await Promise.all(flood)).filter((outcome) => outcome === "stored")).toHaveLength(16);
+    expect(await publishFor("one")).toBe("stored");
   });
 
   it("answers 503 without a connection, and 202 when the broker is available again", async () => {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { retryLine } from "@halyard/service";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import {
   createOpenStreams,
@@ -7,7 +8,6 @@ import {
   maxUnsentBytes,
   type Stream,
 } from "../../src/streams/stream.ts";
-import { retryLine } from "../../src/streams/stream-events.ts";
 import { createStreamUpkeep, type StreamUpkeep } from "../../src/streams/stream-upkeep.ts";
 
 let upkeep: StreamUpkeep | undefined;
