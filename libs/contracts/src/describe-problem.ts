@@ -35,6 +35,14 @@ function pointerOf({ instancePath, keyword, params }: ErrorObject): string {
   return instancePath;
 }
 
+/** Expectations by format. */
+const formats = {
+  uuid: "must be a UUID",
+  date: "must be a date that exists, such as 2027-01-31, not before 1970",
+  "date-time":
+    "must be an ISO 8601 instant that exists, such as 2027-01-31T09:00:00Z or 2027-01-31T10:00:00+01:00",
+};
+
 function expectationOf(error: ErrorObject): string {
   switch (error.keyword) {
     case "required":
@@ -48,9 +56,7 @@ function expectationOf(error: ErrorObject): string {
     case "const":
       return `must be ${JSON.stringify(error.params.allowedValue)}`;
     case "format":
-      return error.params.format === "uuid"
-        ? "must be a UUID"
-        : "must be an ISO 8601 instant that exists, such as 2027-01-31T09:00:00Z or 2027-01-31T10:00:00+01:00";
+      return formats[error.params.format as keyof typeof formats];
     case "pattern":
     case "minProperties":
     case "anyOf":

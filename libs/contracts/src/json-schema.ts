@@ -19,7 +19,10 @@ export function toJsonSchema(schema: z.ZodType): JsonSchema {
 /** Creates the validator of the project: strict about schemas, with the formats in use. It never changes the data. */
 export function createAjv(): Ajv2020 {
   const ajv = new Ajv2020({ allErrors: false, strict: true, strictTypes: false, verbose: true });
+  // A keyword of OpenAPI for programs that generate code. It validates nothing.
+  ajv.addKeyword("discriminator");
   ajv.addFormat("date-time", (text: string) => parseInstant(text) !== undefined);
+  ajv.addFormat("date", (text: string) => (parseInstant(`${text}T00:00:00Z`) ?? -1) >= 0);
   ajv.addFormat("uuid", /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i);
   return ajv;
 }

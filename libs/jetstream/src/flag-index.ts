@@ -10,6 +10,8 @@ export type FlagIndex = {
   /** Applies an entry unless it is older. Returns whether the entry was newer. */
   apply(address: FlagAddress, entry: FlagEntry | Tombstone): boolean;
   statusOf(address: FlagAddress): "exists" | "deleted" | "unknown";
+  /** Returns the ids of an environment's existing flags. */
+  flagIdsOf(environmentId: string): string[];
   /** Returns the project of an environment; undefined if it never had a flag. */
   projectOf(environmentId: string): string | undefined;
   /** Returns whether an entry of this flag has arrived, in any environment. */
@@ -62,6 +64,10 @@ export function createFlagIndex(): FlagIndex {
       if (version === 0) return "unknown";
       return version > 0 ? "exists" : "deleted";
     },
+    flagIdsOf: (environmentId) =>
+      [...(environments.get(environmentId)?.versions ?? [])].flatMap(([flagId, version]) =>
+        version > 0 ? [flagId] : [],
+      ),
     projectOf: (environmentId) => environments.get(environmentId)?.projectId,
     hasFlag: (flagId) => flagIds.has(flagId),
   };

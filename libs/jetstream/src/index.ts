@@ -13,6 +13,7 @@ export * from "./follow-snapshot.ts";
 export * from "./follow-stream.ts";
 export * from "./keep-streams.ts";
 export type { NatsServers } from "./nats-servers.ts";
+export { createDeadLetterReader, type DeadLetters } from "./newest-dead-letters.ts";
 export * from "./parse-json.ts";
 export type { QueueMessage, Verdict } from "./process-message.ts";
 export * from "./publish-last-seen.ts";

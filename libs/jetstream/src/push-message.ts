@@ -1,4 +1,4 @@
-import type { Msg } from "@nats-io/transport-node";
+import type { Msg, MsgHdrs } from "@nats-io/transport-node";
 import { knownText } from "./failures.ts";
 
 /** A message of a stream. */
@@ -7,6 +7,9 @@ export type StreamMessage = {
   sequence: number;
   payload: Uint8Array;
   messageId: string | undefined;
+  headers: MsgHdrs | undefined;
+  /** Time at which the broker stored the message, in nanoseconds since 1970, rounded by the number format. */
+  timeNanos: number;
 };
 
 /** Content of a message that the broker sends to a push consumer. */
@@ -65,7 +68,14 @@ function parseDelivery({ subject, data: payload, headers, reply = "" }: Msg): De
   const messageId = headers?.get("Nats-Msg-Id") || undefined;
   return {
     kind: "delivery",
-    message: { subject, sequence, payload, messageId },
+    message: {
+      subject,
+      sequence,
+      payload,
+      messageId,
+      headers,
+      timeNanos: Number(tokens[first + 2]),
+    },
     delivery: Number(tokens[first + 1]),
     pending: Number(tokens[first + 3]),
   };

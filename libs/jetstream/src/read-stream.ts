@@ -63,6 +63,8 @@ type ReadOptions = {
   stream: string;
   /** Filter of subjects; undefined for the whole stream. Servers before 2.10 accept no list of filters. */
   filter: string | undefined;
+  /** Delivers messages without their payloads. */
+  headersOnly?: boolean;
   /** First sequence to read. */
   from: number;
   /** Last sequence of the stream, looked up before the read. */
@@ -170,7 +172,7 @@ class PushReading implements Reading {
 }
 
 async function addConsumer(
-  { connection, stream, filter, from }: ReadOptions,
+  { connection, stream, filter, headersOnly = false, from }: ReadOptions,
   identity: { name: string; deliver_subject: string },
 ): Promise<ConsumerInfo> {
   const config: Partial<ConsumerConfig> = {
@@ -184,6 +186,7 @@ async function addConsumer(
     num_replicas: 1,
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: from,
+    headers_only: headersOnly,
     ...(filter === undefined ? {} : { filter_subject: filter }),
   };
   const manager = await jetstreamManager(connection, {

@@ -12,6 +12,8 @@ describe("the index of flags", () => {
     expect(index.statusOf(address)).toBe("unknown");
     expect(index.apply(address, flag(1))).toBe(true);
     expect(index.statusOf(address)).toBe("exists");
+    expect(index.flagIdsOf("environment")).toEqual(["flag"]);
+    expect(index.flagIdsOf("another")).toEqual([]);
     expect(index.projectOf("environment")).toBe("project");
     expect(index.statusOf({ ...address, environmentId: "another" })).toBe("unknown");
     expect(index.hasFlag("flag")).toBe(true);
@@ -23,6 +25,7 @@ describe("the index of flags", () => {
     expect(index.apply(address, flag(1))).toBe(false);
     expect(index.apply(address, deletion(2))).toBe(false);
     expect(index.statusOf(address)).toBe("deleted");
+    expect(index.flagIdsOf("environment")).toEqual([]);
     expect(index.apply(address, flag(3))).toBe(true);
     expect(index.statusOf(address)).toBe("exists");
   });

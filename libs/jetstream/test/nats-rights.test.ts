@@ -8,6 +8,7 @@ import {
   natsUsers,
   quotaBucket,
   scheduleStream,
+  serviceNames,
   snapshotBucket,
   usageStream,
 } from "@halyard/contracts";
@@ -118,6 +119,7 @@ describe("a NATS user", () => {
     [evaluationsStream.reported.subject, ["sdk-edge"]],
     [auditStream.recorded.subject, ["scheduler", "webhook-dispatcher"]],
     ["edge.report", ["sdk-edge"]],
+    ...serviceNames.map((service): [string, Service[]] => [`process.status.${service}`, [service]]),
     ["set_aside.audit.recorded", ["management"]],
     ["set_aside.flag.toggled", ["webhook-dispatcher"]],
     ["set_aside.usage.recorded", ["usage-metering"]],
@@ -153,6 +155,7 @@ describe("a NATS user", () => {
     ["evaluations.reported", []],
     ["audit.recorded", []],
     ["edge.report", ["management"]],
+    ["process.status.*", ["management"]],
   ])("subscribes to %s only as %j", async (subject, subscribers) => {
     expect(await subscribersTo(subject)).toEqual(subscribers);
   });
@@ -213,6 +216,9 @@ describe("a NATS user", () => {
     [`CONSUMER.DELETE.${scheduleStream.name}.management`, ["management"]],
     [`CONSUMER.DELETE.${usageStream.name}.usage-metering`, ["usage-metering"]],
     [`STREAM.INFO.${deadLetterStream.name}`, created],
+    [`STREAM.MSG.GET.${deadLetterStream.name}`, []],
+    [`CONSUMER.CREATE.${deadLetterStream.name}.name`, []],
+    [`CONSUMER.CREATE.${deadLetterStream.name}.name.set_aside.>`, ["management"]],
     ["ACCOUNT.INFO", []],
     ["SERVER.REMOVE", []],
   ])("sends the request %s only as %j", async (request, requesters) => {

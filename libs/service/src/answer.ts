@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import type { ErrorCode } from "@halyard/contracts";
 
 /**
@@ -15,6 +16,8 @@ export type Answer = {
    * A failure between parts closes the connection, because a body that ends early would look complete.
    */
   parts?: AsyncIterable<string>;
+  /** Begins a stream of server-sent events, whose headers are set. The receiver writes its events and ends it. */
+  stream?: (response: ServerResponse) => void;
   headers?: Readonly<Record<string, string>>;
 };
 
@@ -35,6 +38,11 @@ export const answer = {
   /** A body that is sent while it is produced, without `Content-Length`. */
   inParts(parts: AsyncIterable<string>): Answer {
     return { status: 200, parts };
+  },
+
+  /** Server-sent events. */
+  stream(begin: (response: ServerResponse) => void): Answer {
+    return { status: 200, stream: begin };
   },
 
   created(location: string, body: unknown, { etag }: Tag = {}): Answer {

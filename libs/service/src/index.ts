@@ -37,6 +37,7 @@ export {
   registerRoute,
 } from "./route.ts";
 export { type RunningService, runService, type ServiceOptions } from "./run-service.ts";
+export { heartbeatEvent, keepAlive, retryLine } from "./server-sent-events.ts";
 export {
   burstVariable,
   commaSeparated,

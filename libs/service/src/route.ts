@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
-import { defaultCacheHeadersOf, type RouteContract } from "@halyard/contracts";
+import { defaultCacheHeadersOf, isEventStream, type RouteContract } from "@halyard/contracts";
 import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import type { z } from "zod";
 import { type Answer, isProblem, type Problem } from "./answer.ts";
@@ -66,7 +66,9 @@ export function registerRoute<
   if (!app.hasRequestDecorator(admissionKey)) app.decorateRequest(admissionKey, undefined);
   const methods: HTTPMethods[] = [contract.method];
   if (contract.alsoMethod !== undefined) methods.push(contract.alsoMethod);
-  if (contract.method === "GET") methods.push("HEAD");
+  // A stream has no HEAD, which would return no events.
+  const isStream = isEventStream(contract);
+  if (contract.method === "GET" && !isStream) methods.push("HEAD");
   // The headers of a response take precedence.
   const cacheHeaders = { ...defaultCacheHeadersOf(contract as unknown as RouteContract) };
 
@@ -104,7 +106,15 @@ export function registerRoute<
     return isProblem(given) ? sendProblem(reply, given) : sendAnswer(reply, given);
   }
 
-  app.route({ method: methods, url: contract.path, onRequest: admit, handler: respond });
+  app.route({
+    method: methods,
+    url: contract.path,
+    exposeHeadRoute: false,
+    // The duration of a stream is not that of a request.
+    config: { measured: !isStream },
+    onRequest: admit,
+    handler: respond,
+  });
 }
 
 function factsOf(request: FastifyRequest): RequestFacts {
@@ -118,9 +128,22 @@ function factsOf(request: FastifyRequest): RequestFacts {
 /** Time-out for a client that reads nothing of a body in parts. The gateway has the same time-out. */
 const maxStallMs = 60_000;
 
+const streamHeaders = {
+  "content-type": "text/event-stream",
+  "x-accel-buffering": "no",
+  connection: "close",
+};
+
 function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
   reply.code(given.status);
   if (given.headers !== undefined) reply.headers(given.headers);
+  if (given.stream !== undefined) {
+    reply.hijack();
+    const headers = reply.getHeaders() as Record<string, string>;
+    reply.raw.writeHead(given.status, { ...headers, ...streamHeaders });
+    given.stream(reply.raw);
+    return reply;
+  }
   if (given.parts !== undefined) {
     reply.header("content-type", jsonType);
     // Without a body, the parts need not be read from the database.

@@ -1,21 +1,8 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import { describe } from "@jest/globals";
-import { type BrowserContext, chromium } from "playwright-core";
+import { executablePath } from "./start-chromium.ts";
 
-/** Debian's Chromium, with a fresh profile and without background requests. */
-const executablePath = "/usr/bin/chromium";
-const switches = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
+export { type Browser, startChromium } from "./start-chromium.ts";
 
 /**
  * Describes tests in a browser. Without Chromium they are skipped with a notice on stderr, unless `REQUIRE_CHROMIUM=1`
@@ -31,21 +18,4 @@ export function describeInChromium(title: string, tests: () => void): void {
       "Install it with `apt-get install chromium`; REQUIRE_CHROMIUM=1 turns this into a failure.\n\n",
   );
   describe.skip(title, tests);
-}
-
-export type Browser = { context: BrowserContext; close(): Promise<void> };
-
-export async function startChromium(): Promise<Browser> {
-  const profile = mkdtempSync(join(tmpdir(), "halyard-chromium-"));
-  const context = await chromium.launchPersistentContext(profile, {
-    executablePath,
-    args: switches,
-  });
-  return {
-    context,
-    async close() {
-      await context.close();
-      rmSync(profile, { recursive: true, force: true });
-    },
-  };
 }

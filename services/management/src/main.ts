@@ -19,6 +19,7 @@ import {
 import type { Registry } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import { createManagementApp } from "./app.ts";
+import { createChangeStreams } from "./change-streams/change-streams.ts";
 import { type Config, readConfig } from "./config.ts";
 import { startRemoving } from "./deletion/remove-deleted.ts";
 import { requireRowSecurity } from "./deletion/require-row-security.ts";
@@ -89,7 +90,9 @@ await startOrExit(async () => {
   const lastUsed = createLastUsed();
   const plans = { ...defaultPlans, ...config.PLANS };
   const shared = { sql, lastUsed, plans, now: () => new Date(), newId: uuidv7, metrics, logger };
+  const changeStreams = createChangeStreams(shared);
   const workers = startWorkers({
+    onWritten: changeStreams.wake,
     nats: natsServers(config),
     replicas: config.JETSTREAM_REPLICAS,
     flagEventsMaxBytes: config.FLAG_EVENTS_MAX_BYTES,
@@ -109,10 +112,12 @@ await startOrExit(async () => {
   const app = createManagementApp({
     ...shared,
     writer,
+    changeStreams,
     findKey: (...caller) => {
       demoKeys.assertDone();
       return findKey(...caller);
     },
+    readStatus: workers.readStatus,
     operatorToken: config.OPERATOR_TOKEN,
     keyLimits: createKeyLimits(keyRate(config)),
     trustedProxies: config.TRUSTED_PROXIES,
@@ -125,6 +130,11 @@ await startOrExit(async () => {
     app,
     metrics,
     readiness: createReadiness(database, demoKeys, workers),
-    close: [database.close, rowSecurity.stop, demoKeys.stop, workers.stop, ...background],
+    drain: changeStreams.drain,
+    close: [
+      database.close,
+      ...[rowSecurity.stop, demoKeys.stop, workers.stop, changeStreams.stop],
+      ...background,
+    ],
   });
 });

@@ -10,6 +10,7 @@ import {
   apiTimeoutMs,
   type Consumption,
   connectNats,
+  createDeadLetterReader,
   createQueueMetrics,
   type FollowedSnapshot,
   keepStreams,
@@ -34,6 +35,13 @@ import { createLease } from "./relay/lease.ts";
 import { createRelayMetrics, type Relay, startRelay } from "./relay/relay.ts";
 import { startCleanUp } from "./retention/clean-up.ts";
 import { consumeDueChanges } from "./schedule/due-consumer.ts";
+import {
+  createKnownProcesses,
+  followProcesses,
+  type KnownProcesses,
+} from "./status/known-processes.ts";
+import { createPropagation } from "./status/propagation.ts";
+import { createReadStatus, type ReadStatus } from "./status/read-status.ts";
 import { consumeLastSeen } from "./usage/last-seen.ts";
 
 /**
@@ -45,6 +53,8 @@ export type Workers = {
   directoryIsCurrent: () => boolean;
   /** Makes writes wait until they are in effect. */
   effects: Effects;
+  /** Reads the status of the installation. */
+  readStatus: ReadStatus;
   details: () => {
     nats: "connected" | "away";
     nats_problem?: string | undefined;
@@ -61,6 +71,8 @@ type WorkerOptions = {
   /** Id of this process in the lease of the relay. */
   holder: string;
   sql: Sql;
+  /** Called when this process or another one may have written something. */
+  onWritten: () => void;
   directory: KeyDirectory;
   /** Signs the entries of API keys. If undefined, they are not signed. */
   signer: EntrySigner | undefined;
@@ -78,18 +90,31 @@ export function startWorkers(options: WorkerOptions): Workers {
   let workers: ConnectedWorkers | undefined;
   const isConnected = () => workers?.edges.isConnected() ?? false;
   const composed = composeEffects({ ...options, isConnected });
+  const processes = createKnownProcesses();
   const notifyLeader = createLeaderNotifier(options.sql, options.logger);
-  const wakeRelay = () => (workers?.relay.isLeading() ? workers.relay.wake() : notifyLeader());
+  const wakeRelay = () => {
+    options.onWritten();
+    if (workers?.relay.isLeading()) workers.relay.wake();
+    else notifyLeader();
+  };
   const { problem, onProblem } = trackProblem();
   const connecting = connectNats({ ...options, name: "management", onProblem });
   const working = onceConnected(connecting, async (connection) => {
-    workers = await startConnectedWorkers({ ...options, ...composed, wakeRelay, connection });
+    const given = { ...composed, processes, wakeRelay, connection };
+    workers = await startConnectedWorkers({ ...options, ...given });
     return workers.stops;
   });
   return {
     wakeRelay,
     directoryIsCurrent: () => workers?.keys.isCurrent() ?? false,
     effects: composed.effects,
+    readStatus: createReadStatus({
+      isConnected,
+      processes,
+      propagation: composed.propagation,
+      readDeadLetters: () => workers?.readDeadLetters(),
+      logger: options.logger,
+    }),
     details: () => ({
       nats: isConnected() ? "connected" : "away",
       nats_problem: problem(),
@@ -106,13 +131,18 @@ type ConnectedWorkers = {
   keys: FollowedSnapshot;
   dueChanges: Consumption;
   edges: FollowedEdges;
+  readDeadLetters: ReturnType<typeof createDeadLetterReader>;
   /** Functions that stop the workers, called from the last to the first. */
   stops: readonly (() => Promise<void>)[];
 };
 
 async function startConnectedWorkers(
   options: WorkerOptions &
-    ReturnType<typeof composeEffects> & { connection: NatsConnection; wakeRelay: () => void },
+    ReturnType<typeof composeEffects> & {
+      processes: KnownProcesses;
+      connection: NatsConnection;
+      wakeRelay: () => void;
+    },
 ): Promise<ConnectedWorkers> {
   const { connection, sql, logger, publications, effects } = options;
   const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
@@ -122,6 +152,8 @@ async function startConnectedWorkers(
     edges: options.edges,
     onLoss: effects.interrupt,
   });
+  const processes = followProcesses(connection, options.processes);
+  const readDeadLetters = createDeadLetterReader(withBroker);
   const monotonicMs = () => performance.now();
   const relay = startRelay({
     ...{ ...options, broker: withBroker, newEpoch: uuidv4 },
@@ -140,12 +172,19 @@ async function startConnectedWorkers(
   ];
   const ending = new AbortController();
   const listening = listenForNotifications(sql, {
-    onWritten: relay.wake,
-    onPublished: ({ rowIds, revision }) => publications.confirm(rowIds, revision),
+    onWritten() {
+      options.onWritten();
+      relay.wake();
+    },
+    onPublished({ rowIds, revision }) {
+      options.onWritten();
+      publications.confirm(rowIds, revision);
+    },
     signal: ending.signal,
   });
   const stops = [
     async () => edges.stop(),
+    async () => processes.stop(),
     async () => {
       ending.abort();
       await listening;
@@ -154,15 +193,17 @@ async function startConnectedWorkers(
     // These stop before the relay, which still publishes what they write.
     async () => void (await Promise.all([dueChanges, ...others].map((each) => each.stop()))),
   ];
-  return { relay, keys, dueChanges, edges, stops };
+  return { relay, keys, dueChanges, edges, readDeadLetters, stops };
 }
 
 function composeEffects(options: {
   directory: KeyDirectory;
   metrics: Registry;
   isConnected: () => boolean;
+  now: () => Date;
 }) {
   const edges = createLiveEdges();
+  const propagation = createPropagation();
   const publications = createPublications(edges.published);
   const effects = createEffects({
     publications,
@@ -177,6 +218,11 @@ function composeEffects(options: {
       return (options.directory.versionOf(address.keyId) ?? 0) >= value.version;
     },
     onIncomplete: createEffectMetrics(options.metrics, edges),
+    onWaited({ durationMs, isInEffect }) {
+      if (edges.count() === 0) return;
+      const committedAt = new Date(options.now().getTime() - durationMs);
+      propagation.record({ committedAt, appliedMs: isInEffect ? durationMs : null });
+    },
   });
-  return { publications, edges, effects };
+  return { publications, edges, effects, propagation };
 }

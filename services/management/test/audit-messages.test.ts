@@ -3,6 +3,7 @@ import {
   call,
   connectAsSuperuser,
   eventually,
+  openEventStream,
   type ServiceProcess,
   startServiceProcess,
 } from "@halyard/testing";
@@ -103,6 +104,18 @@ describe("a change of a webhook", () => {
       },
     ]);
     expect(await changesOf(project.environmentOnlyKey)).toEqual([]);
+  });
+
+  it("is sent to the open streams of the project's changes", async () => {
+    const url = `${management.url}/api/v1/projects/${project.projectId}/changes/stream`;
+    const stream = await openEventStream(url, { authorization: `Bearer ${project.serverKey}` });
+    await eventually(() => stream.events.length > 0);
+    const message = aMessage();
+    await send(message);
+    const [, sent] = await eventually(() => stream.events.length > 1 && stream.events);
+    expect(sent).toMatchObject({ event: "change", id: message.id });
+    expect(sent?.data).toEqual((await changesOf())[0]);
+    stream.close();
   });
 
   it("has the service as actor if no user requested it", async () => {

@@ -39,6 +39,7 @@ let counter = 0;
 const createFlag = (scope: Scope, body: Record<string, unknown> = {}) =>
   send(scope, "POST", "/api/v1/flags", { key: `flag-${++counter}`, name: "A flag", ...body });
 
+const nilId = "00000000-0000-0000-0000-000000000000";
 const off = { enabled: false, rollout_percentage: 100, targeting_rules: [] };
 const settings = { name: "A flag", description: "", type: "release" };
 
@@ -184,6 +185,36 @@ describe("the audit log of a project", () => {
 });
 
 describe("paging", () => {
+  it("selects the changes of one actor, of one action and of a period", async () => {
+    const scope = await given.scope();
+    const flag = await createFlag(scope);
+    await send(scope, "PATCH", `/api/v1/flags/${flag.id}`, { enabled: true });
+    const actionsOf = async (query: string) =>
+      (await changesOf(scope, query)).map(({ action }: { action: string }) => action);
+    const byUser = `?actor_id=${scope.userId}`;
+    expect(await actionsOf(byUser)).toEqual(["state", "created"]);
+    const byOperator = await changesOf(scope, `?actor_id=${nilId}`);
+    expect(byOperator.length).toBeGreaterThan(0);
+    for (const { actor } of byOperator) expect(actor).toEqual({ id: nilId, email: "operator" });
+    expect(await actionsOf(`?actor_id=${randomUUID()}`)).toEqual([]);
+
+    const [{ changed_at: last }] = await changesOf(scope);
+    expect(await actionsOf(`${byUser}&action=state&since=${last}`)).toEqual(["state"]);
+    expect(await actionsOf(`${byUser}&until=${last}`)).toEqual(["created"]);
+    expect(await actionsOf(`?since=${last}&until=${last}`)).toEqual([]);
+    const first = await read(scope, `${byUser}&limit=1`);
+    const { next_cursor: cursor } = first.body;
+    expect(await actionsOf(`${byUser}&limit=1&cursor=${cursor}`)).toEqual(["created"]);
+  });
+
+  it.each(["actor_id=ada", "since=yesterday", "until=2027-01-31", "action=renamed"])(
+    "rejects the filter %s",
+    async (filter) => {
+      const scope = await given.scope();
+      expect((await read(scope, `?${filter}`)).body.error.code).toBe("VALIDATION_001");
+    },
+  );
+
   it("returns a hundred entries, then the older ones", async () => {
     const scope = await given.scope();
     const flag = await createFlag(scope);
@@ -290,7 +321,7 @@ describe("reading the audit log", () => {
 
 describe("given a log of a hundred thousand entries", () => {
   const [projectId, flagId, environmentId] = [randomUUID(), randomUUID(), randomUUID()];
-  const organizationId = randomUUID();
+  const [organizationId, actorId] = [randomUUID(), randomUUID()];
   let admin: postgres.Sql;
 
   beforeAll(async () => {
@@ -302,7 +333,9 @@ describe("given a log of a hundred thousand entries", () => {
         case when number % 10 < 8 then ${projectId} else gen_random_uuid() end::uuid,
         case when number % 500 = 0 then ${environmentId} else gen_random_uuid() end::uuid,
         case when number % 1000 = 0 then ${flagId} else gen_random_uuid() end::uuid,
-        'a', 'state', 'manual', gen_random_uuid(), 'a@example.com', now()
+        'a', 'state', 'manual',
+        case when number % 1000 = 0 then ${actorId} else gen_random_uuid() end::uuid,
+        'a@example.com', now()
       from generate_series(1, 100000) as number`;
     await admin`
       insert into changes (id, organization_id, user_id, action, cause, actor_id, actor_email, changed_at)
@@ -318,6 +351,11 @@ describe("given a log of a hundred thousand entries", () => {
     ["of the project", {}, ["changes_newest_first", "changes_of_organization_newest_first"]],
     ["of a flag", { flagId }, ["changes_of_flag_newest_first"]],
     ["of an environment", { environmentId }, ["changes_of_environment_newest_first"]],
+    [
+      "of an actor",
+      { actorId },
+      ["changes_of_actor_newest_first", "changes_of_organization_by_actor"],
+    ],
   ])("reads a page %s from its index, without sorting", async (_what, which, indexes) => {
     const page = { beforeSequence: 50_000, limit: 100 };
     const [statement] = await recordedStatements((sql) =>

@@ -30,6 +30,7 @@ beforeEach(() => {
     isConnected: () => connected,
     isInEffect: () => true,
     onIncomplete: (step) => incomplete.push(step),
+    onWaited: () => undefined,
   });
 });
 

@@ -137,3 +137,65 @@ describe("a page of the list", () => {
     expect([...keysIn(first.body), ...keysIn(second.body)]).toEqual(numbered(50));
   });
 });
+
+describe("the list with include=environments", () => {
+  const listOf = async (query: string, key: string) => {
+    const { status, body } = await management.call(`/api/v1/flags?${query}`, { key });
+    expect(status).toBe(200);
+    return body.flags;
+  };
+
+  it("has the state of each flag in every environment, without the rules", async () => {
+    const project = await seedProject(management);
+    const key = project.serverKey;
+    const body = { key: "a-flag", name: "A flag", enabled: true, rollout_percentage: 7 };
+    const created = await management.call("/api/v1/flags", { method: "POST", key, body });
+    const other = `/api/v1/flags/${created.body.id}/environments/${project.otherEnvironmentId}`;
+    const rules = [{ conditions: [] }, { conditions: [], value: false }];
+    const changed = await management.call(other, {
+      method: "PATCH",
+      key,
+      body: { targeting_rules: rules },
+    });
+    const own = {
+      environment_id: project.environmentId,
+      enabled: true,
+      rollout_percentage: 7,
+      rule_count: 0,
+      version: 1,
+      updated_at: created.body.updated_at,
+    };
+    const inOther = {
+      environment_id: project.otherEnvironmentId,
+      enabled: false,
+      rollout_percentage: 100,
+      rule_count: 2,
+      version: 2,
+      updated_at: changed.body.updated_at,
+    };
+    const [plain] = await listOf("", key);
+    expect(plain).not.toHaveProperty("environments");
+    for (const query of ["include=environments", "include=environments&limit=1&key=a-flag"]) {
+      const [{ environments, ...flag }] = await listOf(query, key);
+      expect(flag).toEqual(plain);
+      expect(environments).toHaveLength(2);
+      expect(environments).toEqual(expect.arrayContaining([own, inOther]));
+    }
+    const [seenByBound] = await listOf("include=environments", project.environmentOnlyKey);
+    expect(seenByBound.environments).toEqual([own]);
+  });
+
+  it("contains the states of flags on every page", async () => {
+    const project = await projectWith(numbered(501));
+    const flags = await listOf("include=environments", project.serverKey);
+    expect(flags).toHaveLength(501);
+    for (const { enabled, environments } of flags)
+      expect(environments).toMatchObject([{ environment_id: project.environmentId, enabled }]);
+  });
+
+  it("rejects anything else to include", async () => {
+    const { serverKey: key } = await seedProject(management);
+    const answer = await management.call("/api/v1/flags?include=history", { key });
+    expect(answer.body.error.code).toBe("VALIDATION_001");
+  });
+});

@@ -1,7 +1,7 @@
 import { deadLetterStream, type UsageLastSeen, usageStream } from "@halyard/contracts";
 import { publishLastSeen } from "@halyard/jetstream";
 import { connectAsSuperuser, eventually } from "@halyard/testing";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { v7 as uuidv7 } from "uuid";
@@ -304,5 +304,63 @@ describe("given many flags", () => {
     const { flags } = (await call("/api/v1/flags")).body;
     expect(flags).toHaveLength(2_000);
     for (const flag of flags) expect(flag.last_evaluated_at).toBe(evaluated_at);
+  });
+});
+
+describe("the list of flags with stale_days", () => {
+  const dayMs = 86_400_000;
+  const presentClock = () => new Date();
+  afterEach(() => {
+    management.clock.now = presentClock;
+  });
+
+  async function keysOf(query: string): Promise<string[]> {
+    const { status, body } = await call(`/api/v1/flags?${query}`);
+    expect(status).toBe(200);
+    return body.flags.map(({ key }: { key: string }) => key);
+  }
+
+  /** Moves the clock of requests. Evaluations keep the times of their messages. */
+  const passDays = (days: number) => {
+    management.clock.now = () => new Date(Date.now() + days * dayMs);
+  };
+
+  it("has flags that no environment has evaluated for that time, and that are old enough", async () => {
+    passDays(-10);
+    const used = await createFlag("used");
+    await createFlag("unused");
+    const elsewhere = await createFlag("used-elsewhere");
+    passDays(0);
+    await createFlag("young");
+    const evaluated_at = new Date().toISOString();
+    await deliver({
+      flags: [
+        { environment_id: project.environmentId, flag_id: used.id, evaluated_at },
+        { environment_id: project.otherEnvironmentId, flag_id: elsewhere.id, evaluated_at },
+      ],
+    });
+    expect(await keysOf("stale_days=7")).toEqual(["unused"]);
+    expect(await keysOf("stale_days=11")).toEqual([]);
+    passDays(8);
+    expect(await keysOf("stale_days=7")).toEqual(["unused", "used", "used-elsewhere", "young"]);
+    expect(await keysOf("stale_days=7&key=used")).toEqual(["used"]);
+    expect(await keysOf("stale_days=7&limit=2")).toEqual(["unused", "used"]);
+  });
+
+  it("is empty if all flags of one environment were requested in that time", async () => {
+    passDays(-10);
+    await createFlag("a-flag");
+    passDays(0);
+    expect(await keysOf("stale_days=7")).toEqual(["a-flag"]);
+    const environment_id = project.otherEnvironmentId;
+    await deliver({ environments: [{ environment_id, evaluated_at: new Date().toISOString() }] });
+    expect(await keysOf("stale_days=7")).toEqual([]);
+    passDays(8);
+    expect(await keysOf("stale_days=7")).toEqual(["a-flag"]);
+  });
+
+  it.each(["0", "366", "1.5", "many"])("rejects stale_days=%s", async (days) => {
+    const answer = await call(`/api/v1/flags?stale_days=${days}`);
+    expect(answer.body.error.code).toBe("VALIDATION_001");
   });
 });

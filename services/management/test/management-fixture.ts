@@ -20,6 +20,7 @@ import {
 import { type Logger, pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { createManagementApp } from "../src/app.ts";
+import { createChangeStreams } from "../src/change-streams/change-streams.ts";
 import { startRemoving } from "../src/deletion/remove-deleted.ts";
 import { environmentEntry } from "../src/environments/environment.ts";
 import { insertEnvironments } from "../src/environments/environment-store.ts";
@@ -55,6 +56,8 @@ export async function openManagement(
     fillsEnvironments?: boolean;
     /** False: the test removes the rows of deleted resources itself, batch by batch. */
     removesDeleted?: boolean;
+    /** True: streams of changes get no hints, as if all notifications were lost. */
+    losesHints?: boolean;
   } = {},
 ) {
   const backends = options.over ?? (await openBackends());
@@ -72,7 +75,9 @@ export async function openManagement(
   const directory = createKeyDirectory(signatures);
   const lastUsed = createLastUsed();
   const clock = { now: () => new Date() };
+  const changeStreams = createChangeStreams({ sql, now: () => clock.now(), metrics, logger });
   const workers = startWorkers({
+    onWritten: options.losesHints ? () => undefined : changeStreams.wake,
     nats: natsLogin("management", nats.url),
     replicas: 1,
     holder: randomUUID(),
@@ -104,7 +109,9 @@ export async function openManagement(
   const app = createManagementApp({
     sql,
     writer,
+    changeStreams,
     findKey: createKeyLookup({ sql, directory, directoryIsCurrent: workers.directoryIsCurrent }),
+    readStatus: workers.readStatus,
     operatorToken,
     keyLimits: createKeyLimits(options.keyRate ?? manyRequests),
     lastUsed,
@@ -120,7 +127,9 @@ export async function openManagement(
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   await eventually(() => workers.directoryIsCurrent(), { because: "management follows the keys" });
   const stop = once(async () => {
+    await changeStreams.drain();
     await app.close();
+    await changeStreams.stop();
     await filling?.stop();
     await removing?.stop();
     await workers.stop();

@@ -1,4 +1,4 @@
-import type { AuthenticateServerKey } from "@halyard/api-keys";
+import { type AuthenticateServerKey, checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import { isOutage, type Sql } from "@halyard/postgres";
 import {
@@ -13,26 +13,37 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { Directory } from "./directory/directory.ts";
 import type { OpenStreams } from "./open-streams/open-streams.ts";
+import { reportFlagTraffic } from "./reports/flag-traffic.ts";
 import { reportFlagUsage } from "./reports/flag-usage.ts";
-import { readMonth } from "./reports/report-store.ts";
+import { readDays, readFirstDay, readMonth, resolvePeriod } from "./reports/report-store.ts";
 
 /** No route takes a body. */
 const bodyLimitBytes = 16 * 1024;
 
-/** Creates the HTTP server of usage metering. All routes need a server key. */
-export function createUsageApp(options: {
+type Sources = {
   sql: Sql;
   directory: Directory;
   openStreams: OpenStreams;
   authenticate: AuthenticateServerKey;
-  trustedProxies: readonly string[];
-  checkAnswers: boolean;
-  metrics: Registry;
-  logger: Logger;
-}): App {
-  const { sql, directory, openStreams, authenticate } = options;
-  const app = createApp({ ...options, bodyLimitBytes, isOutage });
+};
 
+/** Creates the HTTP server of usage metering. All routes need a server key. */
+export function createUsageApp(
+  options: Sources & {
+    trustedProxies: readonly string[];
+    checkAnswers: boolean;
+    metrics: Registry;
+    logger: Logger;
+  },
+): App {
+  const app = createApp({ ...options, bodyLimitBytes, isOutage });
+  registerUsage(app, options);
+  registerFlagUsage(app, options);
+  return app;
+}
+
+/** Registers the usage of the organization. */
+function registerUsage(app: App, { sql, directory, openStreams, authenticate }: Sources): void {
   registerRoute(app, contract.getUsage, {
     authenticate,
     handle: async (_input, { organizationId }) => {
@@ -55,6 +66,26 @@ export function createUsageApp(options: {
     },
   });
 
+  registerRoute(app, contract.listUsageDays, {
+    authenticate,
+    handle: async ({ query: { from, to } }, { organizationId }) => {
+      const period = await resolvePeriod(sql, { from, to });
+      if (period.days < 1 || period.days > contract.maxUsageDays)
+        return createProblem(
+          "VALIDATION_001",
+          `query parameter /from must be at most /to, and at most ${contract.maxUsageDays - 1} days before it; /to is today by default`,
+        );
+      const [days, knownSince] = await Promise.all([
+        readDays(sql, { organizationId, ...period }),
+        readFirstDay(sql, organizationId),
+      ]);
+      return answer.ok({ days, known_since: knownSince } satisfies contract.UsageDays);
+    },
+  });
+}
+
+/** Registers the evaluations of the project's flags. */
+function registerFlagUsage(app: App, { sql, directory, authenticate }: Sources): void {
   registerRoute(app, contract.getFlagUsage, {
     authenticate,
     handle: async ({ params, query }, key) => {
@@ -68,5 +99,24 @@ export function createUsageApp(options: {
       return answer.ok(await reportFlagUsage(sql, { flagId, environments, hours }));
     },
   });
-  return app;
+
+  registerRoute(app, contract.listFlagTraffic, {
+    authenticate,
+    handle: async ({ query }, key) => {
+      const environmentId =
+        query.environment_id?.toLowerCase() ??
+        (key.environmentOnly ? key.environmentId : undefined);
+      const problem = environmentId && checkKeyEnvironment(key, environmentId);
+      if (problem) return problem;
+      const environmentIds = directory
+        .environmentIdsOf(key.projectId)
+        .filter((each) => environmentId === undefined || each === environmentId);
+      if (environmentIds.length === 0)
+        return createProblem("NOT_FOUND_001", "There is no such environment in this project.");
+      const { hours = contract.defaultUsageHours, order = "most" } = query;
+      const limit = query.limit ?? contract.defaultTrafficLimit;
+      const request = { environmentIds, hours, order, limit };
+      return answer.ok(await reportFlagTraffic(sql, directory, request));
+    },
+  });
 }

@@ -2,6 +2,7 @@ import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import type { UsageMetrics } from "./counting/usage-metrics.ts";
+import { addBaselines } from "./retention/flag-baselines.ts";
 import { oldRows, rollUpHours } from "./retention/old-rows.ts";
 import { type Existing, removeOrphans } from "./retention/remove-orphans.ts";
 
@@ -18,7 +19,7 @@ type CleanUpOptions = {
   requestRetentionDays: number | undefined;
 };
 
-/** Starts to roll up old hours, and to delete rows that are no longer needed. */
+/** Starts to roll up old hours, to add the baselines of each day, and to delete rows that are no longer needed. */
 export function startCleanUp(options: CleanUpOptions & { existing: Existing; logger: Logger }): {
   stop(): Promise<void>;
 } {
@@ -33,7 +34,7 @@ export function startCleanUp(options: CleanUpOptions & { existing: Existing; log
       isExpected: isOutage,
       onFailure: (err) => logger.warn({ err }, failure),
     });
-  const cleaning = every(cleanUpIntervalMs, "could not roll up old hours", (mayContinue) =>
+  const cleaning = every(cleanUpIntervalMs, "could not sum up or delete old rows", (mayContinue) =>
     cleanUp(options, mayContinue),
   );
   const removing = every(
@@ -56,9 +57,10 @@ export async function cleanUp(
     rolledUp = await rollUpHours(sql, atMost);
     usageMetrics.rolledUp(rolledUp);
   }
-  const { bulkAnswers, flagHours, edges, reports, requestDays } = oldRows;
+  await addBaselines(sql);
+  const { requestDays, ...others } = oldRows;
   const days = { ...requestDays, retentionDays: requestRetentionDays };
-  for (const { deleteOldest, retentionDays } of [bulkAnswers, flagHours, edges, reports, days])
+  for (const { deleteOldest, retentionDays } of [...Object.values(others), days])
     while (
       retentionDays !== undefined &&
       mayContinue() &&

@@ -1,3 +1,4 @@
+import { maxUsageDays } from "@halyard/contracts";
 import {
   keyRateVariables,
   operatorTokenDigestVariable,
@@ -19,7 +20,8 @@ export const configSchema = z.object({
   POSTGRES_URL: postgresUrlVariable("usage"),
   POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
   USAGE_RETENTION_DAYS: retentionDaysVariable(
-    62,
+    // `GET /api/v1/usage/days` shows this many days.
+    maxUsageDays,
     "Retention period of daily request counts, in days. Monthly totals stay.",
   ),
   ...keyRateVariables,

@@ -104,6 +104,26 @@ describe("daily requests", () => {
   });
 });
 
+describe("the baselines of flags", () => {
+  it("are added each day, and deleted when the list of flags no longer needs them", async () => {
+    const environmentId = uuidv7();
+    await metering.admin`
+      insert into flags_last_seen values (${uuidv7()}, ${environmentId}, now(), 'none', 5)`;
+    await metering.admin`
+      insert into flag_baselines
+      select ${environmentId}, (now() at time zone 'UTC')::date - age, gen_random_uuid(), 1
+      from unnest(array[31, 32]) as age`;
+    await cleanUpTwice();
+    const kept = await metering.admin`
+      select (now() at time zone 'UTC')::date - day as age, evaluations::int from flag_baselines
+      where environment_id = ${environmentId} order by day`;
+    expect(kept).toEqual([
+      { age: 31, evaluations: 1 },
+      { age: 0, evaluations: 5 },
+    ]);
+  });
+});
+
 describe("rows that are no longer needed", () => {
   it("are deleted: hours that reports no longer show, and edges that no longer send", async () => {
     const { admin } = metering;

@@ -7,6 +7,7 @@ import {
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
+import { rollUpHours } from "../src/retention/old-rows.ts";
 import {
   type Metering,
   makeEdge,
@@ -122,6 +123,94 @@ describe("the usage of an organization", () => {
     await eventually(async () => (await streams()) === 1);
     await put(leaseKey.organization(tenant.organizationId), { holders: {} });
     await eventually(async () => (await streams()) === 0);
+  });
+});
+
+describe("the requests of an organization by day", () => {
+  const days = async (query: string, key: string) => {
+    const { status, body } = await get(`/api/v1/usage/days${query}`, key);
+    return { status, ...body };
+  };
+  const requestsOf = ({ days }: { days: { requests: number }[] }) =>
+    days.map(({ requests }) => requests);
+
+  it("are those of this month by default, with all days, and add up to its requests", async () => {
+    await setClock("2031-10-05T10:30:00.000Z");
+    const own = await newTenant();
+    const hour = (at: string, requests: number, environment_id = own.environmentId) =>
+      own.used({ hour: at, environment_id, requests: { flags: requests, evaluate: 1 } });
+    await metering.send(
+      makeEdge().message([
+        hour("2031-09-30T23:00:00.000Z", 2),
+        hour("2031-10-01T00:00:00.000Z", 3),
+        hour("2031-10-03T23:00:00.000Z", 4),
+        hour("2031-10-03T23:00:00.000Z", 5, own.otherEnvironmentId),
+        hour("2031-10-05T10:00:00.000Z", 6),
+      ]),
+    );
+    await metering.allProcessed();
+    const month = await days("", own.serverKey);
+    expect(month).toEqual({
+      status: 200,
+      days: [
+        { date: "2031-10-01", requests: 4 },
+        { date: "2031-10-02", requests: 0 },
+        { date: "2031-10-03", requests: 11 },
+        { date: "2031-10-04", requests: 0 },
+        { date: "2031-10-05", requests: 7 },
+      ],
+      known_since: "2031-09-30",
+    });
+    const { body } = await get("/api/v1/usage", own.serverKey);
+    expect(requestsOf(month).reduce((sum, each) => sum + each)).toBe(body.requests.used);
+    expect(requestsOf(await days("?from=2031-09-30&to=2031-10-01", own.serverKey))).toEqual([3, 4]);
+    expect(requestsOf(await days("?to=2031-09-30", own.serverKey))).toHaveLength(30);
+  });
+
+  it("are the same after old hours are rolled up", async () => {
+    const own = await newTenant();
+    const { organizationId, projectId, environmentId } = own;
+    await metering.admin`
+      insert into request_hours
+      select ${organizationId}, ${projectId}, ${environmentId}, 'flags',
+        '2020-01-01T00:00:00Z'::timestamptz + number * interval '1 hour', 1
+      from generate_series(0, 49) as number`;
+    const query = "?from=2019-12-31&to=2020-01-03";
+    const before = await days(query, own.serverKey);
+    expect(requestsOf(before)).toEqual([0, 24, 24, 2]);
+    await rollUpHours(replica.sql, 30);
+    expect(await days(query, own.serverKey)).toEqual(before);
+    expect(before.known_since).toBe("2020-01-01");
+  });
+
+  it("are 0 for an organization without requests", async () => {
+    const own = await newTenant();
+    const { status, ...body } = await days("?from=2031-01-30&to=2031-01-31", own.serverKey);
+    expect(body).toEqual({
+      days: [
+        { date: "2031-01-30", requests: 0 },
+        { date: "2031-01-31", requests: 0 },
+      ],
+      known_since: null,
+    });
+  });
+
+  it("are those of at most 92 days", async () => {
+    const { days: all } = await days("?from=2031-07-01&to=2031-09-30", tenant.serverKey);
+    expect(all).toHaveLength(92);
+  });
+
+  it.each([
+    "from=2031-06-30&to=2031-09-30",
+    "from=2031-09-02&to=2031-09-01",
+    "from=2031-02-29",
+    "from=1969-12-31&to=1970-01-01",
+    "to=2031-9-1",
+    "to=2031-09-01T00:00:00Z",
+    "to=",
+  ])("are rejected for %s", async (query) => {
+    const { status, error } = await days(`?${query}`, tenant.serverKey);
+    expect([status, error.code]).toEqual([400, "VALIDATION_001"]);
   });
 });
 
@@ -274,7 +363,7 @@ describe("a flag that the client cannot see", () => {
 });
 
 describe("authentication", () => {
-  const paths = ["/api/v1/usage", `/api/v1/flags/${uuidv7()}/usage`];
+  const paths = ["/api/v1/usage", "/api/v1/usage/days", `/api/v1/flags/${uuidv7()}/usage`];
 
   it.each(paths)("%s: requires a server key", async (path) => {
     const codeFor = async (key?: string) => {

@@ -1,4 +1,4 @@
-import type { RouteContract } from "./route.ts";
+import { isEventStream, type RouteContract } from "./route.ts";
 
 /** Request headers with the user's context, in the order of the document. */
 export const userHeaders = [
@@ -25,9 +25,8 @@ export function cacheHeadersOf(contract: RouteContract): CacheHeaders {
  * caller's key: only a private cache may store them, and it revalidates them before each use.
  */
 export function defaultCacheHeadersOf(contract: RouteContract): CacheHeaders {
-  const { access, method, readsUser, service, success, carriesKey, compressed } = contract;
-  if (carriesKey === true || success.contentType === "text/event-stream")
-    return { "Cache-Control": "no-store" };
+  const { access, method, readsUser, service, carriesKey, compressed } = contract;
+  if (carriesKey === true || isEventStream(contract)) return { "Cache-Control": "no-store" };
   if (method !== "GET" && service !== "sdk-edge") return {};
   const vary = ["Authorization"];
   if (access === "any_key_in_either_header") vary.push("X-API-Key");

@@ -1,37 +1,39 @@
 import { z } from "zod";
-import { Id, IdParam, InstantOut } from "./fields.ts";
+import { Id, IdParam, InstantIn, InstantOut } from "./fields.ts";
 import { ChangeType } from "./history.ts";
 import { defineRoute } from "./route.ts";
+
+const AuditedAction = z.enum([
+  "created",
+  "settings",
+  "state",
+  "deleted",
+  "key_issued",
+  "key_rotated",
+  "key_revoked",
+  "environment_created",
+  "environment_renamed",
+  "environment_deleted",
+  "project_created",
+  "project_renamed",
+  "project_deleted",
+  "user_created",
+  "user_changed",
+  "user_deleted",
+  "webhook_created",
+  "webhook_changed",
+  "webhook_deleted",
+  "schedule_set",
+  "schedule_replaced",
+  "schedule_cleared",
+]);
 
 /** An entry of the audit log of a project. */
 export const AuditedChange = z.strictObject({
   id: Id,
-  action: z
-    .enum([
-      "created",
-      "settings",
-      "state",
-      "deleted",
-      "key_issued",
-      "key_rotated",
-      "key_revoked",
-      "environment_created",
-      "environment_renamed",
-      "environment_deleted",
-      "project_created",
-      "project_renamed",
-      "project_deleted",
-      "user_created",
-      "user_changed",
-      "user_deleted",
-      "webhook_created",
-      "webhook_changed",
-      "webhook_deleted",
-      "schedule_set",
-      "schedule_replaced",
-      "schedule_cleared",
-    ])
-    .describe("`created`, `settings`, `state` and `deleted` are changes of the flag in `flag_id`"),
+  action: AuditedAction.describe(
+    "`created`, `settings`, `state` and `deleted` are changes of the flag in `flag_id`",
+  ),
   change_type: ChangeType,
   flag_id: Id.nullable(),
   flag_key: z.string().nullable(),
@@ -66,9 +68,15 @@ export const listChanges = defineRoute({
   params: z.strictObject({ projectId: IdParam }),
   summary: "Read the audit log of a project, the newest first",
   description:
-    "The entries of a flag remain after its deletion. The creation of a flag has one entry, in the environment of the key that created it. The deletion has one entry for each environment, with the last state there. Changes of the organization's users are in the audit log of each of its projects. URLs of webhooks have no user info and no query, and `***` in place of each segment of the path. Changes of webhooks and schedules appear within seconds. An `environment_only` key sees only the changes that name its environment: no settings of flags, webhooks, users or the project, and no creation of a flag by a key of another environment. A page of large changes can have fewer entries than `limit`. `next_cursor` is null on the last page.",
+    "The entries of a flag remain after its deletion. The creation of a flag has one entry, in the environment of the key that created it. The deletion has one entry for each environment, with the last state there. Changes of the organization's users are in the audit log of each of its projects. URLs of webhooks have no user info and no query, and `***` in place of each segment of the path. Changes of webhooks and schedules appear within seconds. An `environment_only` key sees only the changes that name its environment: no settings of flags, webhooks, users or the project, and no creation of a flag by a key of another environment. Filters can be combined. A page of large changes can have fewer entries than `limit`. `next_cursor` is null on the last page.",
   query: z.strictObject({
     flag_id: IdParam.optional(),
+    actor_id: IdParam.optional().describe(
+      "Lists only the changes of this user. The nil UUID selects those of the operator and of services",
+    ),
+    action: AuditedAction.optional(),
+    since: InstantIn.optional().describe("Lists only changes at or after this instant"),
+    until: InstantIn.optional().describe("Lists only changes before this instant"),
     limit: z.int().min(1).max(1000).optional(),
     cursor: z.string().max(400).optional(),
   }),
@@ -76,5 +84,25 @@ export const listChanges = defineRoute({
     status: 200,
     description: "A page of changes: 100 entries without `limit`",
     body: z.strictObject({ changes: z.array(AuditedChange), next_cursor: z.string().nullable() }),
+  },
+});
+
+/** Maximum number of missed changes that a stream sends after a reconnection. */
+export const maxMissedChanges = 1_000;
+
+export const streamChanges = defineRoute({
+  service: "management",
+  access: "operator_or_server_key",
+  tag: "History",
+  operationId: "streamChanges",
+  method: "GET",
+  path: "/api/v1/projects/:projectId/changes/stream",
+  params: z.strictObject({ projectId: IdParam }),
+  summary: "Stream the changes of a project as they are made",
+  description: `Server-sent events. Each \`change\` event is one entry of the audit log, in the form and with the visibility of \`GET …/changes\`; its \`id\` is the id of the entry. \`heartbeat\` is sent at the start and every 15 seconds; the first one has the id of the newest entry, so a list that is read after it misses nothing. After a reconnection with \`Last-Event-ID\`, the stream sends the changes that were missed, each once and in order. \`reset\` is sent instead if there are more than ${maxMissedChanges.toLocaleString("en")}, or if the id is unknown: then read the list again. The stream uses no stream and no request of the plan. An API key can have 100 open streams in each process of management. The stream ends with its key and with its project.`,
+  success: {
+    status: 200,
+    description: "Events `change`, `heartbeat` and `reset`",
+    contentType: "text/event-stream",
   },
 });

@@ -15,6 +15,9 @@ export const Id = z.string().meta({ format: "uuid" });
 /** An instant in a response: UTC, milliseconds, `Z`. */
 export const InstantOut = z.string().meta({ format: "date-time" });
 
+/** A day in UTC, such as `2027-01-31`. */
+export const UtcDate = z.string().meta({ format: "date", examples: ["2027-01-31"] });
+
 /**
  * An instant in a request. Only the extended calendar format of ISO 8601 is accepted: programs read its rarer forms
  * differently, and a rejected time is better than a change at another time.

@@ -3,6 +3,8 @@ import { RolloutPercentage, TargetingRules } from "../rules.ts";
 import { furtherRuleLimits, TargetingRulesInput } from "../rules-input.ts";
 import { Description, Id, IdParam, InstantOut, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
+import { EvaluationResult, RuleTrace } from "./sdk.ts";
+import { ContextUser } from "./user-context.ts";
 
 /** Flags of a project, and their states by environment. */
 export const FlagType = z.enum([
@@ -48,6 +50,27 @@ export const FlagState = z.strictObject({
   updated_at: InstantOut,
 });
 export type FlagState = z.infer<typeof FlagState>;
+
+/** The state of a flag in one environment without its rules, for lists. */
+export const FlagStateSummary = z.strictObject({
+  environment_id: Id,
+  enabled: z.boolean(),
+  rollout_percentage: RolloutPercentage,
+  rule_count: z.int(),
+  version: z.int(),
+  updated_at: InstantOut,
+});
+export type FlagStateSummary = z.infer<typeof FlagStateSummary>;
+
+export const ListedFlag = Flag.extend({
+  environments: z
+    .array(FlagStateSummary)
+    .optional()
+    .describe(
+      "With `include=environments`: the state in each environment of the project, in the order of their creation. An `environment_only` key sees only its own environment",
+    ),
+});
+export type ListedFlag = z.infer<typeof ListedFlag>;
 
 const stateSettings = {
   enabled: z.boolean().optional(),
@@ -131,13 +154,28 @@ export const listFlags = defineRoute({
       .string()
       .optional()
       .describe("Lists only the flag with this key. The list is empty if no flag has it"),
+    include: z
+      .enum(["environments"])
+      .optional()
+      .describe("Adds `environments` to each flag: its state in each environment"),
+    stale_days: z
+      .int()
+      .min(1)
+      .max(365)
+      .optional()
+      .describe(
+        "Lists only the flags that were created at least this many days ago and that no environment of the project has evaluated since. A request for all flags of an environment evaluates each of them. Evaluations count a few seconds after they were made",
+      ),
     limit: z.int().min(1).max(1000).optional(),
     cursor: z.string().max(400).optional(),
   }),
   success: {
     status: 200,
     description: "All flags, or a page of them when `limit` is given",
-    body: z.strictObject({ flags: z.array(Flag), next_cursor: z.string().nullable().optional() }),
+    body: z.strictObject({
+      flags: z.array(ListedFlag),
+      next_cursor: z.string().nullable().optional(),
+    }),
   },
 });
 
@@ -206,4 +244,53 @@ export const updateFlagState = defineRoute({
   conditional: true,
   success: { status: 200, description: "The state after the change", body: FlagState },
   errors: ["CONFLICT_003"],
+});
+
+export const ExplainFlag = z.strictObject({
+  user: ContextUser.optional().describe(
+    "The user, as in the body of `POST /api/v1/sdk/evaluate`. Its `id` overrides its `attributes`, and these override its other members",
+  ),
+  state: UpdateFlagState.optional().describe(
+    "Settings to try in place of the stored ones. They are not stored",
+  ),
+});
+export type ExplainFlag = z.infer<typeof ExplainFlag>;
+
+export const FlagExplanation = EvaluationResult.omit({ key: true, trace: true }).extend({
+  trace: z.strictObject({
+    enabled: z.boolean(),
+    rollout_percentage: RolloutPercentage,
+    rules: z.array(RuleTrace).describe("Each rule, in order of priority"),
+    split: z
+      .strictObject({
+        percentage: RolloutPercentage,
+        bucket: z
+          .int()
+          .min(0)
+          .max(9_999)
+          .nullable()
+          .describe("Bucket of the user in the flag. Null for a user without an id"),
+      })
+      .optional()
+      .describe(
+        "The percentage that decided. It includes the user if the bucket is below 100 times the percentage. Only with the reason `split`",
+      ),
+  }),
+});
+export type FlagExplanation = z.infer<typeof FlagExplanation>;
+
+export const explainFlag = defineRoute({
+  ...shared,
+  operationId: "explainFlag",
+  method: "POST",
+  path: `${state}/explain`,
+  params: StateParams,
+  summary: "Explain the value of a flag for a user",
+  description: `For people who try a flag, also with settings that are not stored yet. The user is not stored or logged, and the request does not count as a request of the month. The response contains names of attributes, and no values of the user. ${furtherRuleLimits}`,
+  body: ExplainFlag,
+  example: {
+    user: { id: "user-42", attributes: { country: "DE", plan: "pro" } },
+    state: { enabled: true, targeting_rules: rulesExample },
+  },
+  success: { status: 200, description: "The value and its trace", body: FlagExplanation },
 });

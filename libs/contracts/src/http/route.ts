@@ -1,15 +1,5 @@
 import { z } from "zod";
-
-/**
- * The definition of a route of the public API. The service registers it, the gateway forwards by it, the OpenAPI
- * document contains it, and tests iterate over all of them.
- */
-export type ServiceName =
-  | "management"
-  | "sdk-edge"
-  | "scheduler"
-  | "webhook-dispatcher"
-  | "usage-metering";
+import type { ServiceName } from "../service-names.ts";
 
 /** Credentials that a route accepts. The handler decides what a key may see. */
 export type Access =
@@ -22,6 +12,10 @@ export type Access =
   /** A token in the URL, because browsers send no headers of the caller with an `EventSource`. */
   | "stream_token";
 
+/**
+ * The definition of a route of the public API. The service registers it, the gateway forwards by it, the OpenAPI
+ * document contains it, and tests iterate over all of them.
+ */
 export type RouteContract<
   P extends z.ZodObject = z.ZodObject,
   Q extends z.ZodObject = z.ZodObject,
@@ -78,6 +72,11 @@ export type RouteContract<
 };
 
 export type OwnError = { description: string; body: z.ZodType; example: unknown };
+
+/** Returns whether a route responds with a stream of server-sent events. */
+export function isEventStream({ success }: Pick<RouteContract, "success">): boolean {
+  return success.contentType === "text/event-stream";
+}
 
 type Draft<
   P extends z.ZodObject,

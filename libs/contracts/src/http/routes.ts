@@ -2,11 +2,13 @@ import * as changes from "./changes.ts";
 import * as flags from "./flags.ts";
 import * as history from "./history.ts";
 import * as keys from "./keys.ts";
+import * as me from "./me.ts";
 import * as ofrep from "./ofrep.ts";
 import * as operators from "./operators.ts";
 import type { RouteContract } from "./route.ts";
 import * as schedules from "./schedules.ts";
 import * as sdk from "./sdk.ts";
+import * as status from "./status.ts";
 import * as tenancy from "./tenancy.ts";
 import * as usage from "./usage.ts";
 import * as webhooks from "./webhooks.ts";
@@ -32,6 +34,7 @@ export const routes: readonly RouteContract[] = [
   usage.getFlagUsage,
   flags.getFlagState,
   flags.updateFlagState,
+  flags.explainFlag,
   schedules.setSchedule,
   schedules.getSchedule,
   schedules.clearSchedule,
@@ -39,6 +42,7 @@ export const routes: readonly RouteContract[] = [
   history.getHistory,
   history.rollBack,
   changes.listChanges,
+  changes.streamChanges,
   webhooks.createWebhook,
   webhooks.listWebhooks,
   webhooks.getWebhook,
@@ -50,16 +54,20 @@ export const routes: readonly RouteContract[] = [
   webhooks.redeliver,
   operators.listOperators,
   usage.getUsage,
+  usage.listUsageDays,
+  usage.listFlagTraffic,
   tenancy.createEnvironment,
   tenancy.listEnvironments,
   tenancy.getEnvironment,
   tenancy.updateEnvironment,
   tenancy.deleteEnvironment,
+  me.getMe,
   keys.issueKey,
   keys.listKeys,
   keys.getKey,
   keys.rotateKey,
   keys.revokeKey,
+  status.getStatus,
   tenancy.createOrganization,
   tenancy.listOrganizations,
   tenancy.getOrganization,

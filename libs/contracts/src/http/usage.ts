@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Id, IdParam, InstantOut } from "./fields.ts";
+import { Id, IdParam, InstantOut, UtcDate } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
 /** A used amount and its limit. */
@@ -20,6 +20,19 @@ export const Usage = z.strictObject({
   projects: Limited,
 });
 export type Usage = z.infer<typeof Usage>;
+
+/** Maximum number of days in a response: three months of any length. */
+export const maxUsageDays = 92;
+
+export const UsageDays = z.strictObject({
+  days: z
+    .array(z.strictObject({ date: UtcDate, requests: z.int().min(0) }))
+    .describe("Every day of the period, oldest first"),
+  known_since: UtcDate.nullable().describe(
+    "The first day with stored requests. Earlier days have 0: there were no requests, or their retention has ended. `null` if no requests are stored",
+  ),
+});
+export type UsageDays = z.infer<typeof UsageDays>;
 
 /** Retention of hourly counts, in hours. */
 export const maxUsageHours = 30 * 24;
@@ -46,6 +59,24 @@ export const FlagUsage = z.strictObject({
 });
 export type FlagUsage = z.infer<typeof FlagUsage>;
 
+/** Default number of flags in a list by traffic. */
+export const defaultTrafficLimit = 20;
+
+export const FlagTraffic = z.strictObject({
+  hours: z.int().min(1).max(maxUsageHours),
+  since: InstantOut.describe(
+    "Beginning of the period: the start of a day in UTC. Later than requested if evaluations are not known for so long",
+  ),
+  flags: z.array(
+    z.strictObject({
+      flag_id: Id,
+      evaluations: z.int().min(0).describe("Evaluations since `since`"),
+      last_evaluated_at: InstantOut.nullable(),
+    }),
+  ),
+});
+export type FlagTraffic = z.infer<typeof FlagTraffic>;
+
 const shared = { service: "usage-metering", access: "server_key", tag: "Usage" } as const;
 
 export const getUsage = defineRoute({
@@ -57,6 +88,17 @@ export const getUsage = defineRoute({
   description:
     "The figures are up to two seconds old. Management requests do not count, and the monthly limit never blocks them.",
   success: { status: 200, description: "Usage and limits", body: Usage },
+});
+
+export const listUsageDays = defineRoute({
+  ...shared,
+  operationId: "listUsageDays",
+  method: "GET",
+  path: "/api/v1/usage/days",
+  summary: "List the organization's requests by day",
+  description: `Days are in UTC. The period is at most ${maxUsageDays} days long, and includes \`from\` and \`to\`. \`to\` is today by default, \`from\` the first day of the month of \`to\`. The days of a month add up to \`requests.used\` of \`GET /api/v1/usage\`, unless the operator has restored a backup of the database in this month.`,
+  query: z.strictObject({ from: UtcDate.optional(), to: UtcDate.optional() }),
+  success: { status: 200, description: "The requests of each day", body: UsageDays },
 });
 
 export const getFlagUsage = defineRoute({
@@ -71,4 +113,20 @@ export const getFlagUsage = defineRoute({
     hours: z.int().min(1).max(maxUsageHours).optional().meta({ default: defaultUsageHours }),
   }),
   success: { status: 200, description: "The evaluations of the flag", body: FlagUsage },
+});
+
+export const listFlagTraffic = defineRoute({
+  ...shared,
+  operationId: "listFlagTraffic",
+  method: "GET",
+  path: "/api/v1/usage/flags",
+  summary: "List the project's flags by evaluations",
+  description: `Counts like \`GET /api/v1/flags/{id}/usage\`, in whole days: the period begins at the start of the day in UTC that contains the first of the \`hours\` (default ${defaultUsageHours}). Evaluations of an earlier day that arrive late, for instance after an outage, can count in the period. Flags without evaluations are included. \`order=least\` lists the least evaluated flags first. Without \`environment_id\`, the numbers are sums over all environments of the project; an \`environment_only\` key sees its own environment. \`limit\` is ${defaultTrafficLimit} by default.`,
+  query: z.strictObject({
+    hours: z.int().min(1).max(maxUsageHours).optional().meta({ default: defaultUsageHours }),
+    environment_id: IdParam.optional(),
+    order: z.enum(["most", "least"]).optional().meta({ default: "most" }),
+    limit: z.int().min(1).max(1000).optional().meta({ default: defaultTrafficLimit }),
+  }),
+  success: { status: 200, description: "Flags by evaluations", body: FlagTraffic },
 });

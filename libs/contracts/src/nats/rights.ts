@@ -1,4 +1,5 @@
 import { edgeReports } from "../edge-reports.ts";
+import { processStatuses } from "../process-status.ts";
 import { completeKey, keysAndScopesFilter } from "../snapshot.ts";
 import { leaseKey } from "../stream-leases.ts";
 import {
@@ -140,8 +141,11 @@ const publishes: Record<NatsUser, readonly string[]> = {
     ...consumesQueue(auditStream.name, auditStream.recorded),
     ...consumesQueue(usageStream.name, usageStream.lastSeen),
     ...lastSeen,
+    ...reads(deadLetterStream.name, `${deadLetterStream.subjectPrefix}>`),
+    processStatuses.subjectOf("management"),
   ],
   scheduler: [
+    processStatuses.subjectOf("scheduler"),
     ...readsSnapshot(),
     ...sendsAndCounts(scheduleStream.name, scheduleStream.due),
     ...consumesQueue(scheduleStream.name, scheduleStream.resolved),
@@ -150,6 +154,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
   ],
   "sdk-edge": [
     edgeReports.subject,
+    processStatuses.subjectOf("sdk-edge"),
     ...readsSnapshot(),
     usageStream.recorded.subject,
     evaluationsStream.reported.subject,
@@ -160,6 +165,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     api("STREAM.PURGE", leasesBucket.streamName),
   ],
   "webhook-dispatcher": [
+    processStatuses.subjectOf("webhook-dispatcher"),
     ...readsSnapshot(keysAndScopesFilter),
     ...consumes(
       flagEventsStream.name,
@@ -171,6 +177,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
     ...lastSeen,
   ],
   "usage-metering": [
+    processStatuses.subjectOf("usage-metering"),
     ...readsSnapshot(),
     ...reads(quotaBucket.streamName),
     `${quotaBucket.subjectPrefix}*`,
@@ -188,7 +195,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
 };
 
 const subscribes: Partial<Record<NatsUser, readonly string[]>> = {
-  management: [edgeReports.subject],
+  management: [edgeReports.subject, processStatuses.everySubject],
   operator: [">"],
 };
 

@@ -39,7 +39,15 @@ export function registerAuditRoutes(routes: Routes, { sql }: { sql: Sql }): void
       );
     const { changes, more } = await listChanges(
       sql,
-      { ...log, flagId: query.flag_id, environmentId: onlyEnvironmentOf(principal) },
+      {
+        ...log,
+        flagId: query.flag_id,
+        environmentId: onlyEnvironmentOf(principal),
+        actorId: query.actor_id,
+        action: query.action,
+        since: dateOf(query.since),
+        until: dateOf(query.until),
+      },
       { beforeSequence, limit },
     );
     const last = more ? changes.at(-1) : undefined;
@@ -50,7 +58,13 @@ export function registerAuditRoutes(routes: Routes, { sql }: { sql: Sql }): void
   });
 }
 
-function onlyEnvironmentOf(principal: Principal): string | undefined {
+/** The contract has checked the format. */
+function dateOf(instant: string | undefined): Date | undefined {
+  return instant === undefined ? undefined : new Date(contract.parseInstant(instant) ?? Number.NaN);
+}
+
+/** Returns the environment whose entries a principal sees; undefined for all entries. */
+export function onlyEnvironmentOf(principal: Principal): string | undefined {
   if (principal.kind === "operator" || !principal.key.environmentOnly) return undefined;
   return principal.key.environmentId;
 }

@@ -29,6 +29,14 @@ export const auditInsertion = (entries: readonly AuditEntry[]) => fragment`
     actor jsonb, "apiKeyId" text, before jsonb, after jsonb, "changedAt" timestamptz)
   on conflict (id) do nothing`;
 
+/** The columns of a `StoredAuditEntry`. */
+export const entryColumns = fragment`
+  id, action, cause, flag_id as "flagId", flag_key as "flagKey", key_id as "keyId",
+  webhook_id as "webhookId", user_id as "userId", environment_id as "environmentId",
+  jsonb_build_object('id', actor_id, 'email', actor_email) as actor,
+  api_key_id as "apiKeyId",
+  state_before as before, state_after as after, changed_at as "changedAt"`;
+
 /** The audit log of a project. It includes changes to users of the organization. */
 export type AuditLog = { projectId: string; organizationId: string };
 
@@ -45,6 +53,18 @@ export async function findAuditSequence(
   return found?.sequence;
 }
 
+/** The entries to list. All given members must match. */
+export type AuditFilter = {
+  flagId?: string | undefined;
+  environmentId?: string | undefined;
+  actorId?: string | undefined;
+  action?: string | undefined;
+  /** The earliest time of a change. */
+  since?: Date | undefined;
+  /** The time before which a change was made. */
+  until?: Date | undefined;
+};
+
 /**
  * Returns a page of audit entries, newest first, and whether there are older ones. The page begins before
  * `beforeSequence`, or with the newest entry if that is null. It ends early at `maxPageBytes`. A page that is limited
@@ -52,16 +72,20 @@ export async function findAuditSequence(
  */
 export async function listChanges(
   sql: Sql,
-  which: AuditLog & { flagId?: string | undefined; environmentId?: string | undefined },
+  which: AuditLog & AuditFilter,
   page: { beforeSequence: number | null; limit: number },
 ): Promise<{ changes: StoredAuditEntry[]; more: boolean }> {
-  const { flagId, environmentId } = which;
+  const { flagId, environmentId, actorId, action, since, until } = which;
   const ofFlag = flagId === undefined ? fragment`` : fragment`and change.flag_id = ${flagId}`;
   const ofEnvironment =
     environmentId === undefined
       ? fragment``
       : fragment`and change.environment_id = ${environmentId}`;
   const upToPage = fragment`
+    ${actorId === undefined ? fragment`` : fragment`and change.actor_id = ${actorId}`}
+    ${action === undefined ? fragment`` : fragment`and change.action = ${action}`}
+    ${since === undefined ? fragment`` : fragment`and change.changed_at >= ${since}`}
+    ${until === undefined ? fragment`` : fragment`and change.changed_at < ${until}`}
     and change.sequence < coalesce(${page.beforeSequence}::bigint, ${afterEverySequence}::bigint)
     order by change.sequence desc
     limit ${page.limit + 1}`;
@@ -75,11 +99,7 @@ export async function listChanges(
         )`
       : fragment``;
   const rows = await sql<(StoredAuditEntry & { available: number })[]>`
-    select id, action, cause, flag_id as "flagId", flag_key as "flagKey", key_id as "keyId",
-      webhook_id as "webhookId", user_id as "userId", environment_id as "environmentId",
-      jsonb_build_object('id', actor_id, 'email', actor_email) as actor,
-      api_key_id as "apiKeyId",
-      state_before as before, state_after as after, changed_at as "changedAt", available
+    select ${entryColumns}, available
     from (
       select found.*, count(*) over () as available,
         sum(

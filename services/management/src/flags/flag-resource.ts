@@ -3,9 +3,10 @@ import {
   type Flag as FlagResource,
   type FlagState as FlagStateResource,
   inSchemaOrder,
+  type ListedFlag as ListedFlagResource,
 } from "@halyard/contracts";
 import { createProblem, type Problem } from "@halyard/service";
-import type { Flag, FlagInEnvironment, FlagState } from "./flag.ts";
+import type { Flag, FlagInEnvironment, FlagState, ListedFlag } from "./flag.ts";
 
 /**
  * Returns a flag and its state as the API represents them. The time of the last evaluation is not part of the version.
@@ -36,6 +37,20 @@ export function flagResource(
 
 export function resourceOf(found: Omit<FlagInEnvironment, "environment">): FlagResource {
   return flagResource(found.flag, found.state, found.lastEvaluatedAt);
+}
+
+export function listedFlagResource(found: ListedFlag): ListedFlagResource {
+  const { summaries } = found;
+  if (summaries === undefined) return resourceOf(found);
+  const environments = summaries.map((state) => ({
+    environment_id: state.environmentId,
+    enabled: state.enabled,
+    rollout_percentage: state.rolloutPercentage,
+    rule_count: state.ruleCount,
+    version: state.version,
+    updated_at: state.updatedAt.toISOString(),
+  }));
+  return { ...resourceOf(found), environments };
 }
 
 export function flagStateResource(state: FlagState): FlagStateResource {

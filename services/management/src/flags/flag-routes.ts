@@ -8,14 +8,17 @@ import {
   createProblem,
   cursorOf,
   fixedAnswer,
+  isProblem,
   namesTag,
   noSuchCursor,
   type Problem,
   readCursor,
 } from "@halyard/service";
+import type { z } from "zod";
 import type { Routes } from "../access/routes.ts";
 import { maxPageBytes } from "../page-bounds.ts";
 import { changedSettings } from "./decide-flag.ts";
+import { explainFlag } from "./explain-flag.ts";
 import type { Flag, FlagState } from "./flag.ts";
 import { changeFlag, createFlag, noSuchFlag, removeFlag } from "./flag-changes.ts";
 import {
@@ -23,16 +26,20 @@ import {
   etagOf,
   flagResource,
   flagStateResource,
+  listedFlagResource,
   pathOf,
   pathOfState,
   readTagOf,
   resourceOf,
 } from "./flag-resource.ts";
-import { type FlagPage, findFlag, listFlags } from "./flag-store.ts";
+import { type FlagPage, type FlagSelection, findFlag, listFlags } from "./flag-store.ts";
 import { checkRules } from "./targeting-rules.ts";
 
 /** Registers the routes of flags. All of them require a server key of the project. */
-export function registerFlagRoutes(routes: Routes, { sql }: { sql: Sql }): void {
+export function registerFlagRoutes(
+  routes: Routes,
+  { sql, now }: { sql: Sql; now: () => Date },
+): void {
   routes.write(contract.createFlag, {
     check: ({ body }) => checkRules(body),
     run: (change, _, request) => createFlag(change, change.principal.key, request),
@@ -45,13 +52,14 @@ export function registerFlagRoutes(routes: Routes, { sql }: { sql: Sql }): void 
     const afterKey = cursor === undefined ? "" : readCursor(cursor, isFlagKey);
     if (afterKey === undefined) return noSuchCursor;
     const isPossible = flagKey === undefined || isFlagKey(flagKey);
+    const selection = selectionOf(query, key, now());
     const readPage: ReadFlagPage = async (page) =>
-      isPossible ? listFlags(sql, { ...key, flagKey }, page) : { flags: [], more: false };
+      isPossible ? listFlags(sql, selection, page) : { flags: [], more: false };
     if (limit === undefined) return answerAllFlags(readPage, afterKey);
     const { flags, more } = await readPage({ afterKey, limit, maxBytes: maxPageBytes });
     const last = more ? flags.at(-1) : undefined;
     return answer.ok({
-      flags: flags.map(resourceOf),
+      flags: flags.map(listedFlagResource),
       next_cursor: last === undefined ? null : cursorOf(last.flag.key),
     });
   });
@@ -116,6 +124,21 @@ export function registerFlagStateRoutes(routes: Routes, { sql }: { sql: Sql }): 
   });
 }
 
+/** Registers the explanation of a flag. It writes nothing, and the user is in no log, metric or message. */
+export function registerFlagExplanation(routes: Routes, { sql }: { sql: Sql }): void {
+  routes.read(contract.explainFlag, async ({ params, body }, { key }) => {
+    const changed = checkRules(body.state ?? {}, "/state");
+    if (isProblem(changed)) return changed;
+    const scope = { ...key, flagId: params.flagId, environmentId: params.envId };
+    const found = await findFlag(sql, scope);
+    if (found === undefined) return noSuchFlag;
+    const problem = checkKeyEnvironment(key, found.environment.id);
+    if (problem !== undefined) return problem;
+    const explained = await explainFlag(found, body.user, changed);
+    return isProblem(explained) ? explained : answer.ok(explained);
+  });
+}
+
 /** Registers the catalogue of condition operators. Any key can read it, and it is the same for all callers. */
 export function registerOperatorCatalogue(routes: Routes): void {
   const answerTo = fixedAnswer(
@@ -123,6 +146,24 @@ export function registerOperatorCatalogue(routes: Routes): void {
     { ...contract.cacheHeadersOf(contract.listOperators) },
   );
   routes.read(contract.listOperators, ({ request }) => answerTo(request.headers["if-none-match"]));
+}
+
+const dayMs = 24 * 60 * 60 * 1_000;
+
+/** Returns the flags that a request lists, as its key may see them. */
+function selectionOf(
+  query: z.infer<typeof contract.listFlags.query>,
+  { projectId, environmentId, environmentOnly }: DirectoryKey,
+  now: Date,
+): FlagSelection {
+  const { key: flagKey, include, stale_days: staleDays } = query;
+  return {
+    projectId,
+    environmentId,
+    flagKey,
+    unusedSince: staleDays === undefined ? undefined : new Date(now.getTime() - staleDays * dayMs),
+    summarized: include && (environmentOnly ? "own" : "all"),
+  };
 }
 
 function isFlagKey(text: string): boolean {
@@ -186,7 +227,7 @@ async function answerAllFlags(readPage: ReadFlagPage, afterKey: string): Promise
   const first = await readAfter(afterKey);
   return first.more
     ? answer.inParts(writeFlags(first, readAfter))
-    : answer.ok({ flags: first.flags.map(resourceOf) });
+    : answer.ok({ flags: first.flags.map(listedFlagResource) });
 }
 
 async function* writeFlags(
@@ -204,5 +245,5 @@ async function* writeFlags(
 }
 
 function jsonOf({ flags }: FlagPage): string {
-  return flags.map((found) => JSON.stringify(resourceOf(found))).join(",");
+  return flags.map((found) => JSON.stringify(listedFlagResource(found))).join(",");
 }

@@ -7,8 +7,10 @@ import {
   type FlagInEnvironment,
   type FlagScope,
   type FlagState,
+  type FlagStateSummary,
   type HistoryEntry,
   initialSettings,
+  type ListedFlag,
 } from "./flag.ts";
 
 type Row = Omit<Flag, "updatedAt"> &
@@ -45,7 +47,7 @@ const lastSeen = fragment`
  * Flags with their states. In an environment that is still being filled, a flag without a stored state has the initial
  * one.
  */
-const tables = fragment`
+const flagsWithStates = fragment`
   flags as flag
   join projects as project on project.id = flag.project_id
   join environments as environment on environment.project_id = flag.project_id
@@ -62,8 +64,9 @@ const tables = fragment`
         as targeting_rules,
       coalesce(stored.version, flag.version) as version,
       coalesce(stored.updated_at, environment.created_at) as updated_at
-  ) as state on stored.flag_id is not null or fill.environment_id is not null
-  ${lastSeen}`;
+  ) as state on stored.flag_id is not null or fill.environment_id is not null`;
+
+const tables = fragment`${flagsWithStates} ${lastSeen}`;
 
 export async function findFlag(sql: Sql, scope: FlagScope): Promise<FlagInEnvironment | undefined> {
   const [row] = await sql<Row[]>`
@@ -116,21 +119,32 @@ export async function readStates(tx: Transaction, flagId: string): Promise<FlagS
 }
 
 /** A page of flags in the order of their keys. `more` is true if flags follow. */
-export type FlagPage = { flags: FlagInEnvironment[]; more: boolean };
+export type FlagPage = { flags: ListedFlag[]; more: boolean };
 
-/**
- * Reads the flags after a key: at most `limit`, and fewer if their rules together exceed `maxBytes`. `flagKey` selects
- * a single flag.
- */
+/** The flags to list. */
+export type FlagSelection = {
+  projectId: string;
+  /** The environment of the listed states. */
+  environmentId: string;
+  flagKey?: string | undefined;
+  /** Selects the flags that are older than this instant and were not evaluated since, in any environment. */
+  unusedSince?: Date | undefined;
+  /** The environments whose states are summarized: that of the listed states, or all of the project. */
+  summarized?: "own" | "all" | undefined;
+};
+
+/** Reads the flags after a key: at most `limit`, and fewer if their rules together exceed `maxBytes`. */
 export async function listFlags(
   sql: Sql,
-  scope: { projectId: string; environmentId: string; flagKey?: string | undefined },
+  selection: FlagSelection,
   page: { afterKey: string; limit: number; maxBytes: number },
 ): Promise<FlagPage> {
-  const withKey =
-    scope.flagKey === undefined ? fragment`` : fragment`and flag.key = ${scope.flagKey}`;
-  const rows = await sql<(Row & { available: number; bytesBefore: number })[]>`
-    select *
+  const { flagKey, unusedSince } = selection;
+  const withKey = flagKey === undefined ? fragment`` : fragment`and flag.key = ${flagKey}`;
+  const unused =
+    unusedSince === undefined ? fragment`` : isUnusedSince(unusedSince, selection.projectId);
+  const rows = await sql<ListedRow[]>`
+    select * ${summariesOf(selection)}
     from (
       select found.*, count(*) over ()::integer as available,
         coalesce(
@@ -143,20 +157,58 @@ export async function listFlags(
       from (
         select ${columns}
         from ${tables}
-        where flag.project_id = ${scope.projectId}
-          and state.environment_id = ${scope.environmentId}
+        where flag.project_id = ${selection.projectId}
+          and state.environment_id = ${selection.environmentId}
           and flag.key > ${page.afterKey}
-          ${withKey}
+          ${withKey} ${unused}
         order by flag.key
         limit ${page.limit + 1}
       ) as found
     ) as measured
     where "bytesBefore" < ${page.maxBytes}
     order by key`;
-  const flags = rows
-    .slice(0, page.limit)
-    .map(({ available: _, bytesBefore: __, ...row }) => fromRow(row));
+  const flags = rows.slice(0, page.limit).map(fromListedRow);
   return { flags, more: (rows[0]?.available ?? 0) > flags.length };
+}
+
+type ListedRow = Row & {
+  available: number;
+  bytesBefore: number;
+  summaries?: (Omit<FlagStateSummary, "updatedAt"> & { updatedAt: string })[];
+};
+
+/**
+ * Matches flags that are older than an instant and were not evaluated since. An evaluation of all flags in one
+ * environment counts for each of them. Evaluations in deleted environments do not count.
+ */
+const isUnusedSince = (instant: Date, projectId: string) => fragment`
+  and flag.created_at <= ${instant}
+  and not exists (
+    select from environments as any_environment
+    join environments_last_seen as seen on seen.environment_id = any_environment.id
+    where any_environment.project_id = ${projectId} and seen.evaluated_at > ${instant}
+  )
+  and not exists (
+    select from flags_last_seen as seen
+    join environments as any_environment on any_environment.id = seen.environment_id
+    where seen.flag_id = flag.id and seen.evaluated_at > ${instant}
+  )`;
+
+/** Selects the states of each flag of a page as JSON, so that one snapshot contains the flag and its states. */
+function summariesOf({ summarized, environmentId }: FlagSelection) {
+  if (summarized === undefined) return fragment``;
+  const own = summarized === "own" ? fragment`and environment.id = ${environmentId}` : fragment``;
+  return fragment`, (
+    select jsonb_agg(
+      jsonb_build_object('environmentId', state.environment_id, 'enabled', state.enabled,
+        'rolloutPercentage', state.rollout_percentage,
+        'ruleCount', jsonb_array_length(state.targeting_rules),
+        'version', state.version, 'updatedAt', state.updated_at)
+      order by environment.created_at, environment.id
+    )
+    from ${flagsWithStates}
+    where flag.id = measured.id ${own}
+  ) as summaries`;
 }
 
 /**
@@ -267,6 +319,17 @@ export async function insertHistory(
     from jsonb_to_recordset(${json(entries)}) as entry (
       id uuid, "flagId" uuid, "environmentId" uuid, enabled boolean, "rolloutPercentage" smallint,
       "targetingRules" jsonb, "changeType" text, "changedBy" uuid, "changedAt" timestamptz)`;
+}
+
+function fromListedRow({
+  available: _,
+  bytesBefore: __,
+  summaries,
+  ...row
+}: ListedRow): ListedFlag {
+  if (summaries === undefined) return fromRow(row);
+  const read = summaries.map((state) => ({ ...state, updatedAt: new Date(state.updatedAt) }));
+  return { ...fromRow(row), summaries: read };
 }
 
 function fromRow(row: Row): FlagInEnvironment {

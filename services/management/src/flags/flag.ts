@@ -43,6 +43,15 @@ export type FlagInEnvironment = {
   lastEvaluatedAt: Date | null;
 };
 
+/** The state of a flag in one environment without its rules, for lists. */
+export type FlagStateSummary = Pick<
+  FlagState,
+  "environmentId" | "enabled" | "rolloutPercentage" | "version" | "updatedAt"
+> & { ruleCount: number };
+
+/** A flag of a list, with the states in the environments that were requested. */
+export type ListedFlag = FlagInEnvironment & { summaries?: readonly FlagStateSummary[] };
+
 /** Address of a flag in one environment of a project. */
 export type FlagScope = { projectId: string; flagId: string; environmentId: string };
 

@@ -18,13 +18,15 @@ export type WithCheckedRules<Request> = Omit<Request, "targeting_rules"> & {
 /**
  * Rejects rules that match the schema and are still unusable: rules that are too large for a message, and values that
  * their operator cannot use. It needs only the request, so it runs before any database work. Stored rules are not
- * checked again, so that rules of an earlier release can still be read and replaced.
+ * checked again, so that rules of an earlier release can still be read and replaced. `parent` is the JSON pointer to the
+ * request in the body.
  */
 export function checkRules<Request extends { targeting_rules?: TargetingRule[] | undefined }>(
   request: Request,
+  parent = "",
 ): WithCheckedRules<Request> | Problem {
   const rules = request.targeting_rules;
-  const problem = rules && (checkSize(rules) ?? checkValues(rules));
+  const problem = rules && (checkSize(rules, parent) ?? checkValues(rules, parent));
   return problem ?? (request as WithCheckedRules<Request>);
 }
 
@@ -32,20 +34,20 @@ export function checkRules<Request extends { targeting_rules?: TargetingRule[] |
 export const noRules = [] as readonly TargetingRule[] as CheckedRules;
 
 /** Checks the size of the rules as serialized JSON, which can be longer than the request: `1e20` has 21 digits. */
-function checkSize(rules: readonly TargetingRule[]): Problem | undefined {
+function checkSize(rules: readonly TargetingRule[], parent: string): Problem | undefined {
   const bytes = Buffer.byteLength(JSON.stringify(rules));
   if (bytes <= maxRulesBytes) return undefined;
   return createProblem(
     "VALIDATION_001",
-    `/targeting_rules must be at most ${maxRulesBytes} bytes as JSON, and these are ${bytes}`,
+    `${parent}/targeting_rules must be at most ${maxRulesBytes} bytes as JSON, and these are ${bytes}`,
   );
 }
 
-function checkValues(rules: readonly TargetingRule[]): Problem | undefined {
+function checkValues(rules: readonly TargetingRule[], parent: string): Problem | undefined {
   const problem = findRulesProblem(rules);
   if (problem === undefined) return undefined;
   return createProblem(
     "VALIDATION_001",
-    `/targeting_rules${problem.pointer} must be ${problem.expected}`,
+    `${parent}/targeting_rules${problem.pointer} must be ${problem.expected}`,
   );
 }

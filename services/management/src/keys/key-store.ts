@@ -83,6 +83,18 @@ export async function findUnrevokedKey(
   return key;
 }
 
+/** Returns when the keys with these ids expire. Revoked keys, and those of deleted environments, are missing. */
+export async function readKeyEnds(
+  sql: Sql,
+  keyIds: readonly string[],
+): Promise<Map<string, Date | null>> {
+  if (keyIds.length === 0) return new Map();
+  const rows = await sql<{ id: string; expiresAt: Date | null }[]>`
+    select key.id, key.expires_at as "expiresAt" from ${tables}
+    where key.id = any(${keyIds}::text[]) and key.revoked_at is null`;
+  return new Map(rows.map(({ id, expiresAt }) => [id, expiresAt]));
+}
+
 /** Reads the next valid keys in the order of ids. Skips revoked and expired ones. */
 export const workingKeysAfter = (sql: Sql, id: string, limit: number) => sql<Key[]>`
   select ${columns} from ${tables}

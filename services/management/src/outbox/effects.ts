@@ -43,6 +43,8 @@ export function createEffects(options: {
   /** Returns whether this process already uses the API key, or the end of an environment, in a message. */
   isInEffect: (message: OutboxMessage) => boolean;
   onIncomplete: (step: Incomplete) => void;
+  /** Called after the wait for a change of the snapshot. */
+  onWaited: (wait: { durationMs: number; isInEffect: boolean }) => void;
 }): Effects {
   const waits = new Set<AbortController>();
 
@@ -62,24 +64,35 @@ export function createEffects(options: {
     return undefined;
   }
 
+  async function waitUntilInEffect(
+    confirmed: Expected["confirmed"],
+    messages: readonly OutboxMessage[],
+  ): Promise<Incomplete | undefined> {
+    const ending = new AbortController();
+    waits.add(ending);
+    const timer = setTimeout(() => ending.abort(), timeoutMs);
+    const incomplete = await waitFor(confirmed, messages, ending.signal);
+    clearTimeout(timer);
+    waits.delete(ending);
+    return incomplete === undefined || options.isConnected() ? incomplete : "disconnected";
+  }
+
   return {
     expect(rowIds) {
       const { confirmed, forget } = options.publications.expect(rowIds);
       return {
         forget,
         async wait(messages) {
-          if (!options.isConnected()) {
-            options.onIncomplete("disconnected");
-            return;
-          }
-          const ending = new AbortController();
-          waits.add(ending);
-          const timer = setTimeout(() => ending.abort(), timeoutMs);
-          const incomplete = await waitFor(confirmed, messages, ending.signal);
-          clearTimeout(timer);
-          waits.delete(ending);
-          if (incomplete !== undefined)
-            options.onIncomplete(options.isConnected() ? incomplete : "disconnected");
+          const startedMs = performance.now();
+          const incomplete = options.isConnected()
+            ? await waitUntilInEffect(confirmed, messages)
+            : "disconnected";
+          if (incomplete !== undefined) options.onIncomplete(incomplete);
+          if (messages.some(({ stream }) => stream === "snapshot"))
+            options.onWaited({
+              durationMs: performance.now() - startedMs,
+              isInEffect: incomplete === undefined,
+            });
         },
       };
     },

@@ -15,7 +15,7 @@ export type Sums = {
 };
 
 export function sumUp(messages: readonly UsageRecorded[], nowMs: number): Sums {
-  const { months, requests, bulkAnswers, flags, environmentsSeen, flagsSeen, keysSeen } = sumTables;
+  const { months, requests, bulkAnswers, environmentsSeen, keysSeen } = sumTables;
   const { add, rows } = createRows();
   const seen = (answered: string) => instant(seenAtMs(millisecondsOf(answered), nowMs));
   let misdated = 0;
@@ -40,8 +40,8 @@ export function sumUp(messages: readonly UsageRecorded[], nowMs: number): Sums {
       add(environmentsSeen, { environment_id, evaluated_at: seen(answeredAt) });
     for (const { evaluations, ...flag } of usage.flags) {
       const flag_id = flag.flag_id.toLowerCase();
-      add(flags, { flag_id, environment_id, hour, evaluations });
-      add(flagsSeen, { flag_id, environment_id, evaluated_at: seen(flag.evaluated_at) });
+      const evaluated_at = seen(flag.evaluated_at);
+      addFlag(add, { flag_id, environment_id, countedMs, evaluations, evaluated_at });
     }
   }
 
@@ -57,22 +57,37 @@ export function sumUp(messages: readonly UsageRecorded[], nowMs: number): Sums {
  * reported period ended.
  */
 export function sumUpReports(reports: readonly EvaluationsReported[], nowMs: number): Sums["rows"] {
-  const { flags, flagsSeen } = sumTables;
   const { add, rows } = createRows();
   for (const report of reports) {
     const environment_id = report.environment_id.toLowerCase();
     const endedMs = millisecondsOf(report.evaluated_at);
-    const hour = instant(countedHourMs(endedMs, nowMs));
+    const countedMs = countedHourMs(endedMs, nowMs);
     const evaluated_at = instant(seenAtMs(endedMs, nowMs));
     for (const { flag_id: id, ...counts } of report.flags) {
       const flag_id = id.toLowerCase();
       const evaluations = addUp(counts.true, counts.false);
       if (evaluations === 0) continue;
-      add(flags, { flag_id, environment_id, hour, evaluations });
-      add(flagsSeen, { flag_id, environment_id, evaluated_at });
+      addFlag(add, { flag_id, environment_id, countedMs, evaluations, evaluated_at });
     }
   }
   return rows();
+}
+
+type FlagEvaluations = {
+  flag_id: string;
+  environment_id: string;
+  countedMs: number;
+  evaluations: number;
+  evaluated_at: string;
+};
+
+/** Adds evaluations of a single flag to the hour in which they count, and to their total. */
+function addFlag(
+  add: ReturnType<typeof createRows>["add"],
+  { countedMs, evaluated_at, ...evaluated }: FlagEvaluations,
+): void {
+  add(sumTables.flags, { ...evaluated, hour: instant(countedMs) });
+  add(sumTables.flagsSeen, { ...evaluated, evaluated_at });
 }
 
 /** Collects rows, and merges those with the same key. */
@@ -82,19 +97,26 @@ function createRows() {
   );
   return {
     add<Row extends SumRow>(table: SumTable<Row>, more: Row): void {
-      const { key, value } = table;
-      const name = Object.keys(key)
+      const name = Object.keys(table.key)
         .map((column) => more[column])
         .join(" ");
       const rows = byTable.get(table);
-      const known = rows?.get(name)?.[value];
-      const added = more[value];
-      if (typeof known === "number")
-        rows?.set(name, { ...more, [value]: addUp(known, Number(added)) });
-      else if (known === undefined || String(added) > known) rows?.set(name, more);
+      const known = rows?.get(name);
+      rows?.set(name, known === undefined ? more : { ...known, ...merge(table, known, more) });
     },
     rows: () => new Map([...byTable].map(([table, rows]) => [table, [...rows.values()]])),
   };
+}
+
+/** Returns the sum of each number, and the later of two times. */
+function merge({ values }: SumTable, known: SumRow, more: SumRow): SumRow {
+  return Object.fromEntries(
+    values.map((column) => {
+      const [one = "", other = ""] = [known[column], more[column]];
+      if (typeof one === "number") return [column, addUp(one, Number(other))];
+      return [column, other > one ? other : one];
+    }),
+  );
 }
 
 /** Returns the latest time in a message; undefined if it contains none. */

@@ -36,7 +36,7 @@ export const sumTables = {
   }),
   flagsSeen: describe("flags_last_seen", {
     key: { flag_id: "uuid", environment_id: "uuid" },
-    value: { evaluated_at: "timestamptz" },
+    value: { evaluated_at: "timestamptz", evaluations: "bigint" },
   }),
   keysSeen: describe("keys_last_seen", {
     key: { key_id: "text" },
@@ -50,8 +50,10 @@ export type SumTable<Row = SumRow> = {
   name: string;
   /** Columns and types of the primary key. */
   key: Readonly<Record<string, ColumnType>>;
-  /** The column with a number, which is summed, or with a time, where the latest is kept. */
+  /** The first of the values. */
   value: string;
+  /** The columns with a number, which is summed, or with a time, where the latest is kept. */
+  values: readonly string[];
   columns: readonly string[];
   upsert: TemplateStringsArray;
   /** Never set. It ties the type of rows to the table. */
@@ -74,8 +76,12 @@ function describe<
 ): SumTable<RowOf<Key & Also & Value>> {
   const types: Columns = { ...key, ...also, ...value };
   const columns = Object.keys(types);
-  const [[valueColumn, valueType]] = Object.entries(value) as [[string, ColumnType]];
-  const isSeen = valueType === "timestamptz";
+  const values = Object.keys(value);
+  const [firstValue = ""] = values;
+  const isSeen = value[firstValue] === "timestamptz";
+  const isChanged =
+    isSeen && values.length === 1 ? `where known.${firstValue} < excluded.${firstValue}` : "";
+  const merged = values.map((column) => (value[column] === "bigint" ? sum : latest)(column));
   const parameters = Object.values(types).map((type) => `?::${parameterType(type)}[]`);
   const typed = (column: string) => `${column}::${types[column]}`;
   const keys = Object.keys(key);
@@ -84,9 +90,9 @@ function describe<
     select ${columns.map(typed).join()}${isSeen ? ", 'first'" : ""}
     from unnest(${parameters.join()}) as given (${columns.join()})
     order by ${keys.map(typed).join()}
-    on conflict (${keys.join()}) do update set ${isSeen ? latest(valueColumn) : sum(valueColumn)}
+    on conflict (${keys.join()}) do update set ${merged.join()} ${isChanged}
     ${returning === undefined ? "" : `returning ${returning}`}`;
-  return { name, key, value: valueColumn, columns, upsert: statementOf(upsert) };
+  return { name, key, value: firstValue, values, columns, upsert: statementOf(upsert) };
 }
 
 /** Returns the sum of two counts, at most the maximum. */
@@ -98,11 +104,11 @@ function sum(column: string): string {
   return `${column} = least(known.${column} + excluded.${column}, ${maxSum})`;
 }
 
-/** Keeps the later time, and marks it as unsent to management. */
+/** Keeps the later time, and marks it as unsent to management if it has changed. */
 function latest(column: string): string {
-  return `${column} = excluded.${column},
-    news = case known.news when 'none' then 'later' else known.news end
-    where known.${column} < excluded.${column}`;
+  return `${column} = greatest(known.${column}, excluded.${column}),
+    news = case when known.news = 'none' and known.${column} < excluded.${column} then 'later'
+      else known.news end`;
 }
 
 /** Returns the type of an array parameter's elements. Times and dates are sent as text. */

@@ -11,8 +11,11 @@ import { createFlagIndex, type FlagAddress, type SnapshotPart } from "@halyard/j
 export type Directory = {
   keys: KeyDirectory;
   organization(organizationId: string): OrganizationEntry | undefined;
+  /** Returns the environments of a project, in the order of their creation. */
+  environmentIdsOf(projectId: string): readonly string[];
   /** Returns the environments of a project that have a flag, in the order of their creation. */
   environmentsOf(flag: { projectId: string; flagId: string }): readonly KnownEnvironment[];
+  flagIdsOf(environmentId: string): readonly string[];
   flagExists(scope: FlagScope): boolean;
   /** Everything but the keys. */
   scopes: SnapshotPart;
@@ -27,6 +30,11 @@ export function createDirectory(signatures: KeySignatures): Directory {
   return {
     keys,
     organization: (organizationId) => existing(known.organizations.get(organizationId)),
+    environmentIdsOf: (projectId) =>
+      [...(known.projects.get(projectId) ?? [])]
+        .toSorted()
+        .filter((environmentId) => existing(known.environments.get(environmentId)) !== undefined),
+    flagIdsOf: (environmentId) => known.flags.flagIdsOf(environmentId),
     environmentsOf({ projectId, flagId }) {
       const { environments, flags, projects } = known;
       return [...(projects.get(projectId) ?? [])].toSorted().flatMap((environmentId) => {

@@ -2,6 +2,7 @@ import type { Sql } from "@halyard/postgres";
 import { statementOf } from "../counting/sum-tables.ts";
 
 const hours = { column: "hour", before: "present_time() - ? * interval '1 day'" };
+const days = { column: "day", before: "(present_time() at time zone 'UTC')::date - ?::integer" };
 
 /**
  * The rows to delete by age. Reports show 30 days of evaluations. A row of `edges` prevents messages from counting
@@ -24,11 +25,9 @@ export const oldRows = {
     retentionDays: 2,
   },
   requestDays: {
-    deleteOldest: deletion("request_days", {
-      column: "day",
-      before: "(present_time() at time zone 'UTC')::date - ?::integer",
-    }),
+    deleteOldest: deletion("request_days", days),
   },
+  flagBaselines: { deleteOldest: deletion("flag_baselines", days), retentionDays: 31 },
 };
 
 /** Returns a function that deletes a batch of the oldest rows, and returns their number. */

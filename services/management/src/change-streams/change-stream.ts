@@ -1,0 +1,58 @@
+import type { ServerResponse } from "node:http";
+import { auditEntryResource } from "../audit/audit-log.ts";
+import type { Feed, SequencedEntry } from "./feed-store.ts";
+
+/** One open stream of changes. */
+export type ChangeStream = {
+  readonly response: ServerResponse;
+  readonly feed: Feed;
+  /** The id of the API key, or "operator". */
+  readonly caller: string;
+  expiresAtMs: number | undefined;
+  /** Sequence up to which the stream has sent everything. Undefined until the first read. */
+  position: number | undefined;
+  /** True when the stream has sent all changes that were missed before it was opened. */
+  isCaughtUp: boolean;
+  /** Monotonic time since when the client has not read what was sent. */
+  behindSinceMs: number | undefined;
+  /** Monotonic time of the last heartbeat. */
+  heartbeatMs: number;
+};
+
+export const operatorCaller = "operator";
+
+/** Maximum number of unsent bytes with which a stream gets more. It is not less than the high-water mark of sockets. */
+const maxUnsentBytes = 64 * 1024;
+
+/** Time after which a client that reads nothing is disconnected: two heartbeats. */
+const maxBehindMs = 30_000;
+
+export function isOpen({ response }: ChangeStream): boolean {
+  return !response.writableEnded && !response.destroyed;
+}
+
+export function hasRoom(stream: ChangeStream): boolean {
+  return isOpen(stream) && stream.response.writableLength <= maxUnsentBytes;
+}
+
+export function isFarBehind({ behindSinceMs }: ChangeStream, nowMs: number): boolean {
+  return behindSinceMs !== undefined && nowMs - behindSinceMs > maxBehindMs;
+}
+
+/** Ends a stream. With unsent data, the connection is closed immediately. */
+export function endStream({ response }: ChangeStream, lastWords?: string): void {
+  if (response.writableLength === 0) response.end(lastWords);
+  else response.destroy();
+}
+
+/** Formats a change. JSON contains no line breaks, so the data is always one line. */
+export function changeEvent(entry: SequencedEntry): string {
+  return `event: change\nid: ${entry.id}\ndata: ${JSON.stringify(auditEntryResource(entry))}\n\n`;
+}
+
+/** Why a stream cannot send all changes that were missed. */
+export type ResetReason = "unknown_id" | "too_many_changes" | "database_restored";
+
+export function resetEvent(reason: ResetReason): string {
+  return `event: reset\ndata: {"reason":"${reason}"}\n\n`;
+}

@@ -1,0 +1,39 @@
+import type { Sql } from "@halyard/postgres";
+import { pause } from "@halyard/timing";
+import { readWriters } from "./feed-store.ts";
+
+/**
+ * Waits until all entries up to a sequence are visible. Transactions commit out of the order of their sequences: after
+ * an entry is visible, one with a lower sequence can still appear. Its transaction held a lock on the table by then. So
+ * when all transactions that held such a lock have ended, no further entry up to that sequence can appear.
+ */
+export type SettledChanges<Position> = {
+  /**
+   * Returns a position up to which all entries are visible: this one, or one from an earlier call that waited for too
+   * long. Returns undefined if it waits for too long itself; the next call continues.
+   */
+  settle(position: Position): Promise<Position | undefined>;
+};
+
+/** Interval of reading the locks. Most transactions take a few milliseconds. */
+const retryMs = 10;
+/** Maximum wait of one call, so that the caller can do its other work meanwhile. */
+const maxAttempts = 20;
+
+export function createSettledChanges<Position>(sql: Sql): SettledChanges<Position> {
+  let waiting: { position: Position; writers: string[] } | undefined;
+  return {
+    async settle(position) {
+      waiting ??= { position, writers: await readWriters(sql) };
+      for (let attempt = 1; waiting.writers.length > 0; attempt += 1) {
+        if (attempt > maxAttempts) return undefined;
+        await pause(retryMs);
+        const current = new Set(await readWriters(sql));
+        waiting.writers = waiting.writers.filter((id) => current.has(id));
+      }
+      const settled = waiting.position;
+      waiting = undefined;
+      return settled;
+    },
+  };
+}

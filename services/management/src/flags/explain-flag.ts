@@ -1,0 +1,86 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ExplainFlag, FlagExplanation } from "@halyard/contracts";
+import {
+  type Attributes,
+  bucketOf,
+  createContext,
+  type FlagState as EvaluatedState,
+  type EvaluationContext,
+  type Explanation,
+  explainInSteps,
+  readAttributes,
+} from "@halyard/evaluation";
+import { createProblem, isProblem, type Problem } from "@halyard/service";
+import type { FlagInEnvironment } from "./flag.ts";
+import type { WithCheckedRules } from "./targeting-rules.ts";
+
+/** Evaluates a flag for a user, with changed settings if given, and returns how each rule contributed. */
+export async function explainFlag(
+  { flag, state }: FlagInEnvironment,
+  user: ExplainFlag["user"],
+  changed: WithCheckedRules<NonNullable<ExplainFlag["state"]>>,
+): Promise<FlagExplanation | Problem> {
+  const attributes = readUser(user ?? {});
+  if (isProblem(attributes)) return attributes;
+  const evaluated = {
+    key: flag.key,
+    enabled: changed.enabled ?? state.enabled,
+    rollout_percentage: changed.rollout_percentage ?? state.rolloutPercentage,
+    targeting_rules: changed.targeting_rules ?? state.targetingRules,
+  };
+  const { rules, ...outcome } = await explainInTurns(evaluated, createContext(attributes));
+  const { enabled, rollout_percentage } = evaluated;
+  const split =
+    outcome.reason === "split" ? { split: splitOf(evaluated, rules, attributes.get("id")) } : {};
+  return { ...outcome, trace: { enabled, rollout_percentage, rules, ...split } };
+}
+
+const attributesAreInvalid = createProblem(
+  "VALIDATION_001",
+  "/user has an attribute that is not a string, a number, true, false, or an array of these",
+);
+
+/**
+ * Reads a user as the edge does: `id` wins over `attributes`, and these win over the other members. The message does not
+ * name the attribute, because names can be as private as values.
+ */
+function readUser(user: NonNullable<ExplainFlag["user"]>): Attributes | Problem {
+  const { attributes, ...members } = user;
+  const outer = readAttributes(members, "reject");
+  const inner = readAttributes(attributes ?? {}, "reject");
+  if (!outer.ok || !inner.ok) return attributesAreInvalid;
+  const ownId = readAttributes({ id: members.id }, "reject");
+  const merged = new Map([...outer.attributes, ...inner.attributes]);
+  const given = ownId.ok ? ownId.attributes.get("id") : undefined;
+  return given === undefined ? merged : merged.set("id", given);
+}
+
+/** Time after which an explanation lets other requests run. Rules of the maximum size can take seconds. */
+const sliceMs = 10;
+
+async function explainInTurns(
+  state: EvaluatedState,
+  context: EvaluationContext,
+): Promise<Explanation> {
+  const steps = explainInSteps(state, context);
+  for (let endMs = performance.now() + sliceMs; ; ) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (performance.now() < endMs) continue;
+    await nextTurn();
+    endMs = performance.now() + sliceMs;
+  }
+}
+
+/** Returns the percentage that decided, and the user's bucket. The id of a user is a text. */
+function splitOf(
+  state: EvaluatedState,
+  rules: Explanation["rules"],
+  id: unknown,
+): NonNullable<FlagExplanation["trace"]["split"]> {
+  const index = rules.findIndex(({ matched }) => matched);
+  return {
+    percentage: state.targeting_rules[index]?.rollout_percentage ?? state.rollout_percentage,
+    bucket: typeof id === "string" ? bucketOf(state.key, id) : null,
+  };
+}
