@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { ServiceName } from "@halyard/contracts";
 import {
   hostVariable,
@@ -36,6 +37,9 @@ const waitingRequests = 4_096;
 
 const expectsCount = "a whole number from 1";
 
+/** The folder into which `npm run build --workspace services/dashboard` and the image build the dashboard. */
+const builtDashboard = join(import.meta.dirname, "../../../services/dashboard/dist");
+
 export const configSchema = z.object({
   HALYARD_MODE: modeVariable,
   HOST: hostVariable,
@@ -65,6 +69,17 @@ export const configSchema = z.object({
       "JSON file with the ids that `/openapi.json` shows as examples. `npm start` sets it. The file may be missing.",
     expects: "the path of a file",
     documentedDefault: "placeholders",
+  }),
+  DASHBOARD_DIR: variable(z.string().default(builtDashboard), {
+    description:
+      "Folder of the built dashboard. Without one, browsers are redirected from `/` to `/docs`.",
+    expects: "the path of a directory",
+    documentedDefault: "`services/dashboard/dist` of this installation",
+  }),
+  SIGN_IN_FILE: variable(z.string().optional(), {
+    description:
+      "JSON file with a one-time code for the dashboard. `npm start` sets it. The file may be missing.",
+    expects: "the path of a file",
   }),
   UPSTREAM_MANAGEMENT_URL: variable(upstreams, {
     description: "URLs of management.",

@@ -76,7 +76,6 @@ const commonHeaders = {
 };
 
 export async function registerDocs(app: App, { exampleIdsFile }: DocsOptions): Promise<void> {
-  registerFrontPage(app);
   const document = await readFile(openApiFile, "utf8");
   app.get("/openapi.json", async (_request, reply) => {
     reply.headers({ ...commonHeaders, "content-type": "application/json" });
@@ -87,16 +86,4 @@ export async function registerDocs(app: App, { exampleIdsFile }: DocsOptions): P
       reply.headers({ ...commonHeaders, "content-type": type }).send(content);
     });
   }
-}
-
-/** Redirects browsers from `/` to the documentation. Other clients receive 404, because the API has no route `/`. */
-function registerFrontPage(app: App): void {
-  app.get("/", (request, reply) => {
-    reply.header("vary", "Accept");
-    if (request.headers.accept?.includes("text/html") !== true) {
-      reply.callNotFound();
-      return;
-    }
-    reply.header("cache-control", "no-cache").redirect("/docs");
-  });
 }

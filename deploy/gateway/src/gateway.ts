@@ -1,31 +1,28 @@
 import type { ServiceName } from "@halyard/contracts";
-import {
-  type App,
-  createApp,
-  type Logger,
-  type Metrics,
-  type ReadReadiness,
-} from "@halyard/service";
+import { type App, createApp, type Metrics, type ReadReadiness } from "@halyard/service";
 import { Counter } from "prom-client";
 import { limitConnections } from "./connection-limits.ts";
+import { type DashboardOptions, registerDashboard } from "./dashboard.ts";
 import { type DocsOptions, registerDocs } from "./docs-page.ts";
 import { serveOneAtATime } from "./one-at-a-time.ts";
 import { createProxy } from "./proxy.ts";
 import { createRepeatedLog, type RepeatedLog } from "./repeated-log.ts";
 import { routeTable } from "./route-table.ts";
 import { createService, type Service, type ServiceLimits } from "./service.ts";
+import { registerSignIn, type SignInOptions } from "./sign-in.ts";
 import { createTrustedPeers } from "./trusted-peers.ts";
 import { routeUndecodablePaths } from "./undecodable-paths.ts";
 
-export type GatewayOptions = DocsOptions & {
-  logger: Logger;
-  metrics: Metrics;
-  trustedProxies: readonly string[];
-  upstreams: Readonly<Record<ServiceName, readonly URL[]>>;
-  limits: GatewayLimits;
-  /** Replaces the time limit of every service, for tests. */
-  answerWithinMs?: number;
-};
+export type GatewayOptions = DocsOptions &
+  DashboardOptions &
+  SignInOptions & {
+    metrics: Metrics;
+    trustedProxies: readonly string[];
+    upstreams: Readonly<Record<ServiceName, readonly URL[]>>;
+    limits: GatewayLimits;
+    /** Replaces the time limit of every service, for tests. */
+    answerWithinMs?: number;
+  };
 
 export type GatewayLimits = ServiceLimits & {
   connections: number;
@@ -39,7 +36,7 @@ export type Gateway = {
   close: () => Promise<void>;
 };
 
-/** Maximum body size of requests that the gateway answers itself. None of them has a body. */
+/** Maximum body size of requests that the gateway answers itself. Only a sign-in has a body. */
 const ownBodyLimitBytes = 1024;
 
 /**
@@ -55,7 +52,10 @@ const answerWithinMs: Readonly<Record<ServiceName, number>> = {
   "sdk-edge": 10_000,
 };
 
-/** Creates the gateway. It forwards the routes of the route table to their services, and serves the documentation. */
+/**
+ * Creates the gateway. It forwards the routes of the route table to their services, and serves the documentation and
+ * the dashboard.
+ */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { logger, metrics, trustedProxies } = options;
   const app = createApp({
@@ -73,6 +73,8 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const activity = limitConnections(app.server, { max, maxPerAddress, isTrustedPeer, rejected });
   serveOneAtATime(app, activity);
   await registerDocs(app, options);
+  await registerDashboard(app, options);
+  registerSignIn(app, options);
   const proxy = createProxy({ warn, rejected: () => rejected("busy") });
   const serviceAt = (name: ServiceName) => createService(options.upstreams[name], options.limits);
   const services: Readonly<Record<ServiceName, Service>> = {

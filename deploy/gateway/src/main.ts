@@ -14,6 +14,8 @@ await startOrExit(async () => {
     upstreams: config.upstreams,
     limits: config.limits,
     exampleIdsFile: config.EXAMPLE_IDS_FILE,
+    dashboardDir: config.DASHBOARD_DIR,
+    signInFile: config.SIGN_IN_FILE,
   });
   await runService({
     config,

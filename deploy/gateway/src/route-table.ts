@@ -35,6 +35,8 @@ export const routeTable: readonly RouteEntry[] = [
   },
   { pattern: "/api/v1/flags/:id/usage", service: "usage-metering" },
   { pattern: "/api/v1/usage", service: "usage-metering" },
+  { pattern: "/api/v1/usage/days", service: "usage-metering" },
+  { pattern: "/api/v1/usage/flags", service: "usage-metering" },
   { pattern: "/api/v1/*", service: "management" },
 ];
 

@@ -286,18 +286,6 @@ describe("given the gateway's own pages", () => {
     expect(known).toContain(exampleIds.confirm);
   });
 
-  it("redirects browsers from / to the page, and returns 404 to other clients", async () => {
-    const answered = await fetch(`${gateway.url}/`, {
-      headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" },
-      redirect: "manual",
-    });
-    expect([answered.status, answered.headers.get("location")]).toEqual([302, "/docs"]);
-    expect(answered.headers.get("vary")).toBe("Accept");
-    const other = await fetch(`${gateway.url}/`);
-    expect(other.status).toBe(404);
-    expect(await other.json()).toMatchObject({ error: { code: "NOT_FOUND_001" } });
-  });
-
   it("serves a page with all its resources, which may not load anything from other origins", async () => {
     for (const path of ["/docs", "/docs/"]) {
       const answered = await fetch(gateway.url + path);

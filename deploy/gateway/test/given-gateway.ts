@@ -42,12 +42,16 @@ export async function givenGateway(options: {
   logger?: Logger;
   metrics?: Metrics;
   exampleIdsFile?: string;
+  dashboardDir?: string;
+  signInFile?: string;
 }): Promise<GivenGateway> {
   const gateway = await createGateway({
     logger: options.logger ?? createLogger({ service: "gateway", level: "silent" }),
     metrics: options.metrics ?? createMetrics({ service: "gateway" }),
     trustedProxies: options.trustedProxies ?? [],
     exampleIdsFile: options.exampleIdsFile,
+    dashboardDir: options.dashboardDir,
+    signInFile: options.signInFile,
     upstreams: {
       management: options.management,
       scheduler: options.schedulers ?? [],

@@ -22,7 +22,14 @@ export function createComponents(routes: readonly contracts.RouteContract[]): Co
   const names = namedSchemas(routes);
   const registry = z.registry<{ id: string }>();
   for (const [schema, id] of names) registry.add(schema, { id });
-  const { schemas } = z.toJSONSchema(registry, { io: "input", uri: (id) => `${prefix}${id}` });
+  const { schemas } = z.toJSONSchema(registry, {
+    io: "input",
+    uri: (id) => `${prefix}${id}`,
+    override: ({ zodSchema, jsonSchema }) => {
+      if (zodSchema instanceof z.ZodDiscriminatedUnion)
+        jsonSchema.discriminator = discriminatorOf(zodSchema, names);
+    },
+  });
   const definitions: JsonObject = {};
   for (const [name, { $schema, $id, ...definition }] of Object.entries(schemas as Definitions))
     definitions[name] = definition;
@@ -37,6 +44,20 @@ export function createComponents(routes: readonly contracts.RouteContract[]): Co
       return Object.fromEntries(Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1)));
     },
   };
+}
+
+/** Returns the OpenAPI discriminator of a union: its property, and the schema for each value of the property. */
+function discriminatorOf(
+  { def }: z.ZodDiscriminatedUnion,
+  names: ReadonlyMap<z.ZodType, string>,
+): JsonObject {
+  const propertyName = def.discriminator;
+  const mapping = def.options.flatMap((option) => {
+    const { shape } = option as z.ZodObject<Record<string, z.ZodLiteral<string>>>;
+    const name = names.get(option as z.ZodObject);
+    return name === undefined ? [] : [[shape[propertyName]?.value, prefix + name]];
+  });
+  return { propertyName, mapping: Object.fromEntries(mapping) };
 }
 
 type Definitions = Record<string, JsonObject>;

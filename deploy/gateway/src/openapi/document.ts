@@ -36,6 +36,7 @@ const tags = [
   { name: "Usage", description: "Usage of the plan, and of each flag" },
   { name: "Environments", description: "Environments of a project" },
   { name: "API keys", description: "Client keys read flag values; server keys also manage flags" },
+  { name: "Operations", description: "The state of the installation. For operators" },
   { name: "Organizations", description: "Organizations, users and projects. For operators" },
 ];
 
@@ -57,7 +58,7 @@ const securitySchemes = {
     description:
       "From `eventStreams` of a bulk evaluation. Valid for a day, and only for the stream",
   },
-  operatorToken: bearer("The operator token, which may manage organizations"),
+  operatorToken: bearer("The operator token, which may manage organizations and read the status"),
 };
 
 export function buildDocument(contracts: readonly RouteContract[] = routes): JsonObject {

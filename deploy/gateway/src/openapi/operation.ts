@@ -1,4 +1,10 @@
-import { type Access, type RouteContract, reportsRemaining, userHeaders } from "@halyard/contracts";
+import {
+  type Access,
+  isEventStream,
+  type RouteContract,
+  reportsRemaining,
+  userHeaders,
+} from "@halyard/contracts";
 import type { Components, JsonObject } from "./components.ts";
 import { errorsByStatus, ownErrorsOf } from "./errors.ts";
 import { parameterExample } from "./examples.ts";
@@ -50,7 +56,7 @@ function parametersOf(contract: RouteContract, components: Components): JsonObje
   if (contract.conditional === true) parameters.push(parameterRef("If-Match"));
   if (contract.idempotent !== undefined) parameters.push(parameterRef("Idempotency-Key"));
   if (contract.revalidated === true) parameters.push(parameterRef("If-None-Match"));
-  if (isStream(contract)) parameters.push(parameterRef("Last-Event-ID"));
+  if (isEventStream(contract)) parameters.push(parameterRef("Last-Event-ID"));
   return parameters;
 }
 
@@ -101,8 +107,4 @@ function isTagged(contract: RouteContract, components: Components): boolean {
   if (success.body === undefined) return false;
   if (conditional === true) return true;
   return "version" in ((components.define(success.body).properties ?? {}) as JsonObject);
-}
-
-function isStream({ success }: RouteContract): boolean {
-  return success.contentType === "text/event-stream";
 }

@@ -1,0 +1,223 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { get as httpGet, type IncomingMessage } from "node:http";
+import { createRequire } from "node:module";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { buffer, text } from "node:stream/consumers";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { createLogger } from "@halyard/service";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type GivenGateway, givenGateway } from "./given-gateway.ts";
+
+/** Tests of the files of the dashboard, with a folder such as Vite writes. */
+const root = mkdtempSync(join(tmpdir(), "halyard-dashboard-"));
+const folder = join(root, "dist");
+const page = `<!doctype html><div id="root"></div>${" ".repeat(1_000)}`;
+const script = `export const value = ${JSON.stringify("a".repeat(1_000))};`;
+const icon = "<svg/>";
+const files = { "index.html": page, "assets/index-B9R5L73L.js": script, "favicon.svg": icon };
+mkdirSync(join(folder, "assets"), { recursive: true });
+for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+writeFileSync(join(root, "secret.js"), "beside the folder");
+afterAll(() => rmSync(root, { recursive: true }));
+
+/** The request headers of a browser that opens a page. */
+const browser = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
+
+const gateways: GivenGateway[] = [];
+afterAll(() => Promise.all(gateways.map(({ stop }) => stop())));
+
+async function gatewayWith(options: Partial<Parameters<typeof givenGateway>[0]>) {
+  const gateway = await givenGateway({ management: [], edges: [], ...options });
+  gateways.push(gateway);
+  return gateway;
+}
+
+describe("given a built dashboard", () => {
+  let gateway: GivenGateway;
+  beforeAll(async () => {
+    gateway = await gatewayWith({ dashboardDir: folder });
+  });
+
+  const get = (path: string, headers: Record<string, string> = browser, method = "GET") =>
+    fetch(gateway.url + path, { method, headers: { "accept-encoding": "identity", ...headers } });
+
+  /** Sends a path unchanged. `fetch` would resolve its dots. */
+  async function getUnchanged(path: string): Promise<string> {
+    const socket = connect(gateway.port, "127.0.0.1");
+    socket.end(`GET ${path} HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nConnection: close\r\n\r\n`);
+    return text(socket);
+  }
+
+  it.each(["/", "/flags", "/flags/new-checkout", "/webhooks/0199?tab=deliveries", "/v1.2/a%20b"])(
+    "returns the page to a browser at %s",
+    async (path) => {
+      const answered = await get(path);
+      expect(answered.status).toBe(200);
+      expect(answered.headers.get("content-type")).toBe("text/html; charset=utf-8");
+      expect(await answered.text()).toBe(page);
+    },
+  );
+
+  it.each(["/", "/flags", "/index.html", "/nothing.js"])(
+    "returns an error as JSON to an API client at %s",
+    async (path) => {
+      for (const headers of [{}, { accept: "application/json" }] as Record<string, string>[]) {
+        const answered = await get(path, headers);
+        expect(answered.status).toBe(404);
+        expect(answered.headers.get("vary")).toContain("Accept");
+        expect(await answered.json()).toMatchObject({ error: { code: "NOT_FOUND_001" } });
+      }
+    },
+  );
+
+  it.each([
+    "/api",
+    "/api/v2/flags",
+    "/ofrep",
+    "/docs/nothing",
+    "/metrics",
+    "/dashboard/sign-in",
+    "/assets/",
+    "/assets/index-00000000.js",
+    "/assets/../favicon.svg/",
+  ])("returns an error to a browser too at %s", async (path) => {
+    const answered = await getUnchanged(path);
+    expect(answered).toMatch(/^HTTP\/1\.1 404 /);
+    expect(answered).toContain("NOT_FOUND_001");
+  });
+
+  it("leaves the documentation and its resources where they were", async () => {
+    expect(await (await get("/docs")).text()).toContain("swagger-ui");
+    expect((await get("/openapi.json")).headers.get("content-type")).toContain("json");
+  });
+
+  it.each(["POST", "DELETE", "OPTIONS"])("returns 404 for %s", async (method) => {
+    expect((await get("/flags", browser, method)).status).toBe(404);
+  });
+
+  it("answers HEAD with the headers of GET", async () => {
+    const head = await get("/flags", browser, "HEAD");
+    expect(head.headers.get("content-length")).toBe(String(page.length));
+    expect(await head.text()).toBe("");
+  });
+
+  it("protects the page with strict headers, and lets browsers revalidate it", async () => {
+    const { headers } = await get("/flags");
+    const policy = headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self' 'sha256-");
+    expect(policy).toContain("connect-src 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/unsafe|\*|https?:/);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "cache-control": "no-cache",
+      "cross-origin-opener-policy": "same-origin",
+      "permissions-policy": expect.stringContaining("camera=()"),
+      "referrer-policy": "no-referrer",
+      vary: "Accept, Accept-Encoding",
+      "x-content-type-options": "nosniff",
+      "x-frame-options": "DENY",
+    });
+    const known = await get("/", { ...browser, "if-none-match": headers.get("etag") ?? "" });
+    expect([known.status, await known.text()]).toEqual([304, ""]);
+  });
+
+  it("lets browsers keep assets forever, and revalidate other files", async () => {
+    const asset = await get("/assets/index-B9R5L73L.js", { accept: "*/*" });
+    expect(await asset.text()).toBe(script);
+    expect(Object.fromEntries(asset.headers)).toMatchObject({
+      "cache-control": "public, max-age=31536000, immutable",
+      "content-type": "text/javascript; charset=utf-8",
+      vary: "Accept-Encoding",
+      "x-content-type-options": "nosniff",
+    });
+    const image = await get("/favicon.svg", { accept: "image/*" });
+    expect(image.headers.get("content-type")).toBe("image/svg+xml");
+    expect(image.headers.get("cache-control")).toBe("no-cache");
+    expect(await image.text()).toBe(icon);
+  });
+
+  it.each([
+    ["br, gzip", "br", brotliDecompressSync],
+    ["gzip, deflate, br;q=0", "gzip", gunzipSync],
+    ["GZIP;q=0.5", "gzip", gunzipSync],
+    ["deflate, gzip;q=0.0", undefined, (body: Buffer) => body],
+  ] as const)("compresses for a client that accepts %s", async (accepted, encoding, decode) => {
+    for (const [path, content] of [
+      ["/flags", page],
+      ["/assets/index-B9R5L73L.js", script],
+    ] as const) {
+      const { headers, body } = await readRaw(path, accepted);
+      expect(headers["content-encoding"]).toBe(encoding);
+      expect(decode(body).toString()).toBe(content);
+    }
+  });
+
+  it("gives each encoding a tag of its own, and does not enlarge small files", async () => {
+    const [br, gzip] = [await readRaw("/flags", "br"), await readRaw("/flags", "gzip")];
+    expect(br.headers.etag).not.toBe(gzip.headers.etag);
+    expect((await readRaw("/favicon.svg", "br")).headers["content-encoding"]).toBeUndefined();
+  });
+
+  /** Reads a body without decoding it. */
+  async function readRaw(path: string, accepted: string) {
+    const headers = { ...browser, "accept-encoding": accepted };
+    const request = httpGet(gateway.url + path, { headers });
+    const [incoming] = (await once(request, "response")) as [IncomingMessage];
+    return { headers: incoming.headers, body: await buffer(incoming) };
+  }
+
+  it.each([
+    "/assets/../../secret.js",
+    "/../secret.js",
+    "/..%2fsecret.js",
+    "/assets/%2e%2e/%2e%2e/secret.js",
+    "/assets/..\\..\\secret.js",
+    "//secret.js",
+    `/${encodeURIComponent(join(root, "secret.js"))}`,
+  ])("serves no file outside of the folder for %s", async (path) => {
+    expect(await getUnchanged(path)).not.toContain("beside the folder");
+  });
+});
+
+describe("given no built dashboard", () => {
+  it("starts, logs it once, and redirects browsers from / to the documentation", async () => {
+    const lines: string[] = [];
+    const logger = createLogger({
+      service: "gateway",
+      level: "info",
+      destination: { write: (line: string) => lines.push(line) },
+    });
+    const gateway = await gatewayWith({ dashboardDir: join(root, "missing"), logger });
+    const answered = await fetch(gateway.url, { headers: browser, redirect: "manual" });
+    expect([answered.status, answered.headers.get("location")]).toEqual([302, "/docs"]);
+    expect(answered.headers.get("vary")).toBe("Accept");
+    for (const [path, headers] of [
+      ["/", {}],
+      ["/flags", browser],
+    ] as const)
+      expect((await fetch(gateway.url + path, { headers })).status).toBe(404);
+    expect(lines.filter((line) => line.includes("no dashboard"))).toHaveLength(1);
+  });
+});
+
+describe("given the styles that React Aria adds to the page", () => {
+  const library = dirname(createRequire(import.meta.url).resolve("react-aria/package.json"));
+
+  it.each(["interactions/usePress.mjs", "overlays/usePreventScroll.mjs"])(
+    "allows exactly the style of %s",
+    async (module) => {
+      const source = readFileSync(join(library, "dist/private", module), "utf8");
+      const attribute = /PRESSABLE_ATTRIBUTE = '([\w-]+)'/.exec(source)?.[1] ?? "";
+      const style = /style\.textContent = `([^`]+)`\.trim\(\)/.exec(source)?.[1] ?? "";
+      const content = style.replaceAll(/\$\{[^}]*PRESSABLE_ATTRIBUTE\}/g, attribute).trim();
+      const hash = createHash("sha256").update(content).digest("base64");
+      const gateway = await gatewayWith({ dashboardDir: folder });
+      const { headers } = await fetch(gateway.url, { headers: browser });
+      expect(headers.get("content-security-policy")).toContain(`'sha256-${hash}'`);
+    },
+  );
+});

@@ -1,0 +1,180 @@
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request as openRequest } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { json } from "node:stream/consumers";
+import { createLogger, type Logger } from "@halyard/service";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { type GivenGateway, givenGateway } from "./given-gateway.ts";
+
+/** Tests of the one-time code with which the link of `npm start` signs in. */
+const directory = mkdtempSync(join(tmpdir(), "halyard-sign-in-"));
+const signInFile = join(directory, "sign-in.json");
+const serverKey = "hs_aaaaaaaaaaaaaaaa_secret";
+
+function newCode(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+/** Writes the file as the launcher does. Returns the code. */
+function givenCode({ endsInMs = 60_000 } = {}): string {
+  const code = newCode();
+  const content = {
+    code_sha256: createHash("sha256").update(code).digest("hex"),
+    expires_at: new Date(Date.now() + endsInMs).toISOString(),
+    server_key: serverKey,
+  };
+  writeFileSync(signInFile, JSON.stringify(content));
+  return code;
+}
+
+let gateway: GivenGateway;
+const lines: string[] = [];
+const logger: Logger = createLogger({
+  service: "gateway",
+  level: "trace",
+  destination: { write: (line: string) => lines.push(line) },
+});
+beforeAll(async () => {
+  gateway = await givenGateway({ management: [], edges: [], signInFile, logger });
+});
+afterEach(() => rmSync(signInFile, { force: true }));
+afterAll(async () => {
+  await gateway.stop();
+  rmSync(directory, { recursive: true });
+});
+
+type Answered = { status: number | undefined; headers: Record<string, unknown>; body: unknown };
+
+/** Sends a code. Unlike `fetch`, it can send any `Host`. */
+async function signIn(
+  code: unknown,
+  headers: Record<string, string> = {},
+  { port } = gateway,
+): Promise<Answered> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answered>();
+  const request = openRequest(
+    { host: "127.0.0.1", port, method: "POST", path: "/dashboard/sign-in" },
+    (incoming) => {
+      const { statusCode: status, headers: received } = incoming;
+      json(incoming).then((body) => resolve({ status, headers: received, body }), reject);
+    },
+  );
+  request.on("error", reject);
+  request.setHeader("content-type", "application/json");
+  for (const [name, value] of Object.entries(headers)) request.setHeader(name, value);
+  request.end(JSON.stringify({ code }));
+  return promise;
+}
+
+const rejected = { status: 404, body: { error: { code: "NOT_FOUND_001" } } };
+
+describe("given a one-time code", () => {
+  it("returns the key once, and deletes the file", async () => {
+    const code = givenCode();
+    const answered = await signIn(code);
+    expect(answered).toMatchObject({
+      status: 200,
+      headers: { "cache-control": "no-store" },
+      body: { server_key: serverKey },
+    });
+    expect(existsSync(signInFile)).toBe(false);
+    expect(await signIn(code)).toMatchObject(rejected);
+  });
+
+  it("returns the key to one of many simultaneous requests, at two gateways", async () => {
+    const other = await givenGateway({ management: [], edges: [], signInFile });
+    const code = givenCode();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => signIn(code, {}, n % 2 === 0 ? gateway : other)),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 404)).toHaveLength(19);
+    await other.stop();
+  });
+
+  it("rejects an expired code, and deletes the file", async () => {
+    expect(await signIn(givenCode({ endsInMs: -1 }))).toMatchObject(rejected);
+    expect(existsSync(signInFile)).toBe(false);
+  });
+
+  it("accepts the right code after nine wrong ones, and none after ten", async () => {
+    for (const { wrong, status } of [
+      { wrong: 9, status: 200 },
+      { wrong: 10, status: 404 },
+    ]) {
+      const fresh = await givenGateway({ management: [], edges: [], signInFile });
+      const code = givenCode();
+      for (let n = 0; n < wrong; n++)
+        expect(await signIn(newCode(), {}, fresh)).toMatchObject({
+          ...rejected,
+          headers: { "cache-control": "no-store" },
+        });
+      expect(await signIn(code, {}, fresh)).toMatchObject({ status });
+      await fresh.stop();
+    }
+  });
+
+  it.each([undefined, 1, "", "short", "a".repeat(44), "hs_aaaaaaaaaaaaaaaa_secret"])(
+    "rejects %j as invalid",
+    async (code) => {
+      givenCode();
+      expect(await signIn(code)).toMatchObject({
+        status: 400,
+        body: { error: { code: "VALIDATION_001" } },
+      });
+      expect(existsSync(signInFile)).toBe(true);
+    },
+  );
+
+  it("writes neither codes nor keys to the log", async () => {
+    const codes = [givenCode(), newCode()];
+    for (const code of codes.toReversed()) await signIn(code);
+    await signIn("hs_aaaaaaaaaaaaaaaa_secret");
+    for (const secret of [...codes, serverKey]) expect(lines.join("")).not.toContain(secret);
+  });
+});
+
+describe("given a request that is not from a browser on this machine", () => {
+  it.each([
+    ["a name that resolves to this machine", { host: "rebound.example.com" }],
+    ["a name that begins like an address of this machine", { host: "127.0.0.1.example.com" }],
+    ["another origin", { origin: "https://example.com" }],
+    ["another port as its origin", { origin: "http://127.0.0.1:1" }],
+    ["an opaque origin", { origin: "null" }],
+  ])("rejects %s, and keeps the code", async (_, headers) => {
+    const code = givenCode();
+    expect(await signIn(code, headers)).toMatchObject(rejected);
+    expect(await signIn(code)).toMatchObject({ status: 200 });
+  });
+
+  it("rejects another address as the peer, whatever it claims to forward", async () => {
+    const code = givenCode();
+    const request = { method: "POST", url: "/dashboard/sign-in", payload: { code } } as const;
+    const headers = { host: "127.0.0.1", "x-forwarded-for": "127.0.0.1" };
+    const from = async (remoteAddress: string) =>
+      (await gateway.app.inject({ ...request, headers, remoteAddress })).statusCode;
+    expect(await from("192.0.2.1")).toBe(404);
+    expect(await from("127.0.0.1")).toBe(200);
+  });
+
+  it.each(["127.0.0.1", "localhost", "[::1]"])("accepts a page of %s", async (name) => {
+    const host = `${name}:${gateway.port}`;
+    const headers = { host, origin: `http://${host}` };
+    expect(await signIn(givenCode(), headers)).toMatchObject({ status: 200 });
+  });
+});
+
+describe("given no code", () => {
+  it("rejects every code while the file is missing", async () => {
+    expect(await signIn(newCode())).toMatchObject(rejected);
+  });
+
+  it("has no such route without a file in its settings", async () => {
+    const without = await givenGateway({ management: [], edges: [] });
+    givenCode();
+    expect(await signIn("not even valid", {}, without)).toMatchObject(rejected);
+    await without.stop();
+  });
+});
