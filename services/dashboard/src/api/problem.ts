@@ -1,0 +1,100 @@
+import type { ErrorBody } from "./schema.d.ts";
+
+/** An error response of the API. */
+export class ApiProblem extends Error {
+  readonly status: number;
+  /** The code of the API's error table, such as `CONFLICT_003`. */
+  readonly code: string;
+  readonly requestId: string | null;
+  /** Time after which a retry helps, in seconds. Null if the response names none. */
+  readonly retryAfter: number | null;
+
+  constructor(
+    message: string,
+    facts: Pick<ApiProblem, "status" | "code" | "requestId" | "retryAfter">,
+  ) {
+    super(message);
+    this.name = "ApiProblem";
+    this.status = facts.status;
+    this.code = facts.code;
+    this.requestId = facts.requestId;
+    this.retryAfter = facts.retryAfter;
+  }
+
+  static from(body: unknown, response: Response): ApiProblem {
+    const { message, code } =
+      (body as { error?: Partial<ErrorBody["error"]> } | undefined)?.error ?? {};
+    const retryAfter = Number(response.headers.get("retry-after") ?? Number.NaN);
+    return new ApiProblem(message ?? `The server answered ${response.status}.`, {
+      status: response.status,
+      code: code ?? "",
+      requestId: response.headers.get("x-request-id"),
+      retryAfter: Number.isFinite(retryAfter) ? retryAfter : null,
+    });
+  }
+}
+
+/** A request got no response: the network or the server is unavailable. */
+export class ConnectionLost extends Error {
+  constructor(options?: ErrorOptions) {
+    super("Halyard cannot be reached.", options);
+    this.name = "ConnectionLost";
+  }
+}
+
+/** A message of the API about one field of a request. */
+type FieldMessage = { path: readonly string[]; text: string };
+
+/**
+ * Returns the field that a rejected request names. The message begins with the JSON pointer of the field:
+ * "/targeting_rules/0/name is too long".
+ */
+export function fieldMessageOf(error: unknown): FieldMessage | undefined {
+  if (!(error instanceof ApiProblem) || error.status !== 400) return undefined;
+  const { pointer, text } = /^\/(?<pointer>\S+) (?<text>.+)$/s.exec(error.message)?.groups ?? {};
+  if (pointer === undefined || text === undefined) return undefined;
+  return { path: pointer.split("/"), text };
+}
+
+/** Returns whether a change failed because somebody else changed the resource first. */
+export function isEditConflict(error: unknown): boolean {
+  return error instanceof ApiProblem && error.status === 412;
+}
+
+/** Returns whether a repeated request can succeed without a change of its content. */
+export function isTemporary(error: unknown): boolean {
+  if (error instanceof ConnectionLost) return true;
+  return error instanceof ApiProblem && (error.status === 503 || error.status === 429);
+}
+
+/** Returns whether a request may have succeeded although its response is missing or an error of the server. */
+export function isUnconfirmed(error: unknown): boolean {
+  return error instanceof ConnectionLost || (error instanceof ApiProblem && error.status >= 500);
+}
+
+/** Says what a person can do about an error. */
+export function adviceFor(error: unknown): string {
+  if (error instanceof ConnectionLost) return "Check your connection, then try again.";
+  if (!(error instanceof ApiProblem)) return "Reload the page. If it happens again, report it.";
+  if (error.retryAfter !== null) return `Try again in ${error.retryAfter} s.`;
+  if (error.code === "CONFLICT_002")
+    return "The flag has no earlier state any more. Reload the page to see its history.";
+  switch (error.status) {
+    case 401:
+      return "The key is unknown, expired or revoked. Sign in with another one.";
+    case 403:
+      return "This key has no permission for it. Ask for a key with more rights.";
+    case 404:
+      return "It may have been deleted. Go back to the list.";
+    case 409:
+      return "Choose another name, or change what exists.";
+    case 412:
+      return "Somebody else changed it meanwhile. Compare both versions, then save again.";
+    case 429:
+      return "A limit of the plan is reached. The usage page shows it.";
+    default:
+      return error.status >= 500
+        ? `Try again. If it happens again, report the request id ${error.requestId ?? "of the response"}.`
+        : "Correct the input, then try again.";
+  }
+}

@@ -1,0 +1,49 @@
+import { RouterProvider } from "@tanstack/react-router";
+import { useState } from "react";
+import { RouterProvider as AriaRouterProvider } from "react-aria-components";
+import { createKeyRouter, createOperatorRouter } from "./routes.tsx";
+import { type Session, SessionCache, SessionsProvider, useSessions } from "./session/session.tsx";
+import { SignInPage } from "./session/sign-in-page.tsx";
+import { Loading, Warning } from "./ui/panels.tsx";
+import { Toasts } from "./ui/toasts.tsx";
+
+export function App() {
+  return (
+    <SessionsProvider>
+      <CurrentSession />
+      <Toasts />
+    </SessionsProvider>
+  );
+}
+
+function CurrentSession() {
+  const { current, isReady } = useSessions();
+  if (!isReady) return <Restoring />;
+  if (current !== undefined) return <SessionPages key={current.token} session={current} />;
+  return <SignInPage />;
+}
+
+/** Until all keys of the tab are checked, no page is shown: it could be that of another project. */
+function Restoring() {
+  const { ended } = useSessions();
+  return (
+    <>
+      <Loading label="Signing in" />
+      {ended !== undefined && <Warning>{ended}</Warning>}
+    </>
+  );
+}
+
+/** The pages of one session. Another session gets a cache and a router of its own. */
+function SessionPages({ session }: { session: Session }) {
+  const [router] = useState(() =>
+    session.kind === "operator" ? createOperatorRouter() : createKeyRouter(),
+  );
+  return (
+    <SessionCache>
+      <AriaRouterProvider navigate={(href) => void router.navigate({ href })}>
+        <RouterProvider router={router} />
+      </AriaRouterProvider>
+    </SessionCache>
+  );
+}

@@ -1,0 +1,90 @@
+import type { AuditedChange } from "../api/schema.d.ts";
+import { changed, type Difference, stateDifferences } from "../state/difference.ts";
+import { stateFrom, stateTexts } from "../state/words.ts";
+import type { FormatTime } from "./describe-change.ts";
+
+type Values = Record<string, unknown>;
+
+/** Names of the fields of entries. An entry of a newer release can have others. */
+const labels: Readonly<Record<string, string>> = {
+  name: "Name",
+  email: "E-mail",
+  description: "Description",
+  type: "Type",
+  kind: "Kind",
+  url: "URL",
+  events: "Events",
+  enabled: "State",
+  has_secret: "Secret",
+  user_id: "Owner",
+  environment_only: "Only this environment",
+  expires_at: "Expires",
+  revoked_at: "Revoked",
+  replaced_by: "Replaced by",
+  enable_at: "Turns on",
+  disable_at: "Turns off",
+};
+
+/** Fields of a state, which have words of their own, and fields that say nothing to a person. */
+const stateFields: readonly string[] = ["enabled", "rollout_percentage", "targeting_rules"];
+const silentFields: readonly string[] = ["schedule_id", "changed_fields"];
+
+/** Returns what differs before and after a change, in words. Something new or deleted has all of its values. */
+export function changeDifferences(change: AuditedChange, formatTime: FormatTime): Difference[] {
+  const before = stateFrom(change.before);
+  const after = stateFrom(change.after);
+  const hasState = before !== undefined || after !== undefined;
+  const fields = fieldDifferences(change, { formatTime, omitted: hasState ? stateFields : [] });
+  if (before !== undefined && after !== undefined)
+    return [...fields, ...stateDifferences(before, after)];
+  const added =
+    after === undefined ? [] : [{ label: "State", after: stateTexts(after).join(". ") }];
+  const removed =
+    before === undefined ? [] : [{ label: "State", before: stateTexts(before).join(". ") }];
+  return [...fields, ...added, ...removed];
+}
+
+function fieldDifferences(
+  { before, after }: AuditedChange,
+  { formatTime, omitted }: { formatTime: FormatTime; omitted: readonly string[] },
+): Difference[] {
+  const names = [...new Set([...Object.keys(labels), ...keysOf(after), ...keysOf(before)])].filter(
+    (field) => !omitted.includes(field) && !silentFields.includes(field),
+  );
+  const textOf = (values: Values, field: string) => fieldText(field, values[field], formatTime);
+  return names.flatMap((field): Difference[] => {
+    const label = labels[field] ?? field.replaceAll("_", " ");
+    if (before !== null && after !== null) {
+      if (!(field in before) && !(field in after)) return [];
+      const isHidden =
+        isHiddenChange(after, field) && textOf(before, field) === textOf(after, field);
+      if (isHidden) return [{ label, before: textOf(before, field), after: "another one" }];
+      return changed(label, textOf(before, field), textOf(after, field));
+    }
+    const only = after ?? before ?? {};
+    if (!isWorthSaying(only[field])) return [];
+    const text = textOf(only, field);
+    return [after === null ? { label, before: text } : { label, after: text }];
+  });
+}
+
+const keysOf = (values: Values | null): string[] => Object.keys(values ?? {});
+
+/** The log masks the URLs and omits the secrets of webhooks, so both texts can be the same. */
+function isHiddenChange({ changed_fields: fields }: Values, field: string): boolean {
+  const name = field === "has_secret" ? "secret" : field;
+  return Array.isArray(fields) && fields.includes(name);
+}
+
+const isWorthSaying = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== "";
+
+function fieldText(field: string, value: unknown, formatTime: FormatTime): string {
+  if (value === null || value === undefined || value === "") return "none";
+  if (field === "enabled") return value === true ? "on" : "off";
+  if (field === "has_secret") return value === true ? "set" : "none";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (field.endsWith("_at") && typeof value === "string") return formatTime(new Date(value));
+  if (Array.isArray(value)) return value.map(String).join(", ");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,179 @@
+import type { AuditedChange } from "../api/schema.d.ts";
+import { type Difference, stateDifferences } from "../state/difference.ts";
+import { joined, stateFrom } from "../state/words.ts";
+import { localTime } from "../ui/dates.ts";
+
+/** A sentence about a change, without the person: "turned", "new-checkout", "on in production". */
+export type Sentence = {
+  readonly verb: string;
+  /** The subject of the change. A page can link it. */
+  readonly subject: string;
+  readonly rest: string;
+};
+
+/** Writes a time for the reader. Entries contain times of schedules and of keys. */
+export type FormatTime = (instant: Date) => string;
+
+/**
+ * Describes a change in a few words that follow the name of a person: "turned new-checkout on in production".
+ * `environment` is the name of its environment, if the reader knows it.
+ */
+export function describeChange(change: AuditedChange, environment?: string): string {
+  return sentenceText(sentenceOf(change, environment));
+}
+
+export const sentenceText = ({ verb, subject, rest }: Sentence): string =>
+  [verb, subject, rest].filter(Boolean).join(" ");
+
+export function sentenceOf(
+  change: AuditedChange,
+  environment?: string,
+  formatTime: FormatTime = localTime,
+): Sentence {
+  const wordsOf = words[change.action] ?? unknownWords;
+  const [verb, subject, rest] = wordsOf({
+    change,
+    formatTime,
+    flag: change.flag_key ?? "a flag",
+    name: nameIn(change.after ?? change.before),
+    where: environment === undefined ? "" : ` in ${environment}`,
+  });
+  return { verb, subject, rest: rest.trim() };
+}
+
+type Words = readonly [verb: string, subject: string, rest: string];
+
+type Context = {
+  change: AuditedChange;
+  formatTime: FormatTime;
+  flag: string;
+  /** The name or e-mail in the entry. */
+  name: string;
+  /** The environment, or nothing if its name is unknown. */
+  where: string;
+};
+
+type WordsOf = (context: Context) => Words;
+
+/** An open page can receive an action of a newer release, for which the table has no words. */
+const unknownWords: WordsOf = ({ change, name }) => ["changed", change.flag_key ?? name, ""];
+
+const words: Readonly<Record<AuditedChange["action"], WordsOf>> = {
+  state: ({ change, flag, where }) => stateWords(change, flag, where),
+  // A flag exists in all environments, though the entry names that of the key.
+  created: ({ flag }) => ["created", flag, ""],
+  settings: ({ change, flag }) => settingsWords(change, flag),
+  deleted: ({ flag, where }) => ["deleted", flag, where],
+  schedule_set: ({ change, flag, where, formatTime }) => [
+    "scheduled",
+    flag,
+    `to turn ${timesText(change, formatTime)}${where}`,
+  ],
+  schedule_replaced: ({ change, flag, where, formatTime }) => [
+    "rescheduled",
+    flag,
+    `to turn ${timesText(change, formatTime)}${where}`,
+  ],
+  schedule_cleared: ({ flag, where }) => ["cleared the schedule of", flag, where],
+  webhook_created: ({ change, name }) => ["created the webhook", name, hostText(change.after)],
+  webhook_changed: ({ change, name }) => webhookWords(change, name),
+  webhook_deleted: ({ change, name }) => ["deleted the webhook", name, hostText(change.before)],
+  key_issued: ({ name, where }) => ["issued the API key", name, where],
+  key_rotated: ({ name, where }) => ["rotated the API key", name, where],
+  key_revoked: ({ name, where }) => ["revoked the API key", name, where],
+  environment_created: ({ name }) => ["created the environment", name, ""],
+  environment_renamed: ({ change, name }) => [
+    `renamed the environment ${nameIn(change.before)} to`,
+    name,
+    "",
+  ],
+  environment_deleted: ({ name }) => ["deleted the environment", name, ""],
+  project_created: ({ name }) => ["created the project", name, ""],
+  project_renamed: ({ change, name }) => [
+    `renamed the project ${nameIn(change.before)} to`,
+    name,
+    "",
+  ],
+  project_deleted: ({ name }) => ["deleted the project", name, ""],
+  user_created: ({ name }) => ["added the user", name, ""],
+  user_changed: ({ name }) => ["changed the user", name, ""],
+  user_deleted: ({ name }) => ["deleted the user", name, ""],
+};
+
+type Values = AuditedChange["after"];
+
+/** Returns the name or e-mail in an entry, or nothing. */
+function nameIn(values: Values): string {
+  const { name, email } = (values ?? {}) as { name?: unknown; email?: unknown };
+  const found = typeof name === "string" && name !== "" ? name : email;
+  return typeof found === "string" ? found : "";
+}
+
+function stateWords(change: AuditedChange, flag: string, where: string): Words {
+  const before = stateFrom(change.before);
+  const after = stateFrom(change.after);
+  const how = change.change_type === "scheduled" ? " by schedule" : "";
+  if (before === undefined || after === undefined) return ["changed", flag, where + how];
+  if (change.change_type === "rollback") return ["rolled", flag, `back${where}`];
+  const rollout = `${after.rollout_percentage} %`;
+  if (before.enabled !== after.enabled) {
+    const isRollout = after.enabled && before.rollout_percentage !== after.rollout_percentage;
+    return [
+      "turned",
+      flag,
+      `${after.enabled ? "on" : "off"}${isRollout ? ` at ${rollout}` : ""}${where}${how}`,
+    ];
+  }
+  if (before.rollout_percentage !== after.rollout_percentage)
+    return ["set the percentage of", flag, `to ${rollout}${where}`];
+  return rulesWords(stateDifferences(before, after), flag, where);
+}
+
+function rulesWords(differences: readonly Difference[], flag: string, where: string): Words {
+  const [first] = differences;
+  if (first === undefined || differences.length > 1) return ["changed the rules of", flag, where];
+  const rule = first.label.charAt(0).toLowerCase() + first.label.slice(1);
+  if (first.parts !== undefined) return [`changed ${rule} of`, flag, where];
+  if (first.before === undefined) return [`added ${rule} to`, flag, where];
+  if (first.after === undefined) return [`removed ${rule} from`, flag, where];
+  return ["changed the order of the rules of", flag, where];
+}
+
+function settingsWords({ before, after }: AuditedChange, flag: string): Words {
+  const fields = ["name", "description", "type"].filter(
+    (field) => before?.[field] !== after?.[field],
+  );
+  const what = fields.length === 0 ? "settings" : joined(fields, "and");
+  return [`changed the ${what} of`, flag, ""];
+}
+
+function webhookWords({ after }: AuditedChange, name: string): Words {
+  const fields = Array.isArray(after?.changed_fields) ? after.changed_fields.map(String) : [];
+  if (fields.join() === "enabled")
+    return ["turned the webhook", name, after?.enabled === true ? "on" : "off"];
+  if (fields.length === 0) return ["changed the webhook", name, ""];
+  const labels: Readonly<Record<string, string>> = { url: "URL", enabled: "state" };
+  const changed = joined(
+    fields.map((field) => labels[field] ?? field),
+    "and",
+  );
+  return [`changed the ${changed} of the webhook`, name, ""];
+}
+
+/** The log masks the path of a URL, so the host says enough. */
+function hostText(values: Values): string {
+  const url = values?.url;
+  return typeof url === "string" && URL.canParse(url) ? `(${new URL(url).host})` : "";
+}
+
+function timesText({ after }: AuditedChange, formatTime: FormatTime): string {
+  const at = (word: string, instant: unknown) =>
+    typeof instant === "string"
+      ? [{ instant, text: `${word} at ${formatTime(new Date(instant))}` }]
+      : [];
+  const times = [...at("on", after?.enable_at), ...at("off", after?.disable_at)];
+  return times
+    .toSorted((a, b) => Date.parse(a.instant) - Date.parse(b.instant))
+    .map(({ text }) => text)
+    .join(" and ");
+}

@@ -1,0 +1,212 @@
+import { Link } from "@tanstack/react-router";
+import { ProgressBar } from "react-aria-components";
+import type { ListedFlag } from "../flags/flag-search.ts";
+import { Differences } from "../state/differences.tsx";
+import { Badge, type Tone } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { Dialog, DialogActions } from "../ui/dialog.tsx";
+import { ErrorPanel } from "../ui/error-panel.tsx";
+import { Warning } from "../ui/panels.tsx";
+import styles from "./copy-dialog.module.css";
+import { type CopyOutcome, outcomeTexts, type PlannedCopy, summaryOfCopy } from "./plan-copy.ts";
+import { type Pair, useCopy, usePlan } from "./use-copy.ts";
+
+type CopyProps = {
+  flags: readonly ListedFlag[];
+  pair: Pair;
+  /** Only shows the difference, for a key that may not change the target or for one flag of the list. */
+  isReadOnly?: boolean;
+  onClose: (wasCopied: boolean) => void;
+};
+
+/** Shows what copying would change, then copies with progress. It is open while it is rendered. */
+export function CopyDialog(props: CopyProps) {
+  const { flags, pair } = props;
+  const { query, done } = usePlan(flags, pair);
+  const close = () => props.onClose(false);
+  if (query.data !== undefined) return <Preview {...props} plans={query.data} />;
+  return (
+    <Dialog title={titleOf(props)} isOpen onClose={close} wide>
+      {query.error ? (
+        <ErrorPanel error={query.error} onRetry={() => void query.refetch()} />
+      ) : (
+        <Progress label="Reading both environments" value={done} of={flags.length} />
+      )}
+      <DialogActions>
+        <Button onPress={close}>Cancel</Button>
+      </DialogActions>
+    </Dialog>
+  );
+}
+
+const countText = (count: number) => (count === 1 ? "1 flag" : `${count} flags`);
+
+function titleOf({ flags, pair, isReadOnly }: CopyProps): string {
+  if (isReadOnly) return `${flags[0]?.key}: ${pair.to.name} compared with ${pair.from.name}`;
+  return `Copy ${countText(flags.length)} from ${pair.from.name} to ${pair.to.name}`;
+}
+
+function Preview(props: CopyProps & { plans: readonly PlannedCopy[] }) {
+  const { pair, plans, isReadOnly = false, onClose } = props;
+  const toCopy = plans.filter(({ changes }) => changes.length > 0);
+  const { start, stop, isRunning, outcomes } = useCopy(toCopy, pair.to);
+  const ended = outcomes !== undefined && !isRunning;
+  const close = () => {
+    if (!isRunning) onClose(outcomes !== undefined);
+  };
+  return (
+    <Dialog title={titleOf(props)} isOpen onClose={close} wide>
+      {!isReadOnly && outcomes === undefined && (
+        <p>
+          These changes take effect in {pair.to.name} immediately. Names, descriptions and schedules
+          are not copied.
+        </p>
+      )}
+      {outcomes !== undefined && (
+        <Result outcomes={[...outcomes.values()]} isRunning={isRunning} pair={pair} />
+      )}
+      <ol className={styles.plans} aria-label="Changes">
+        {plans.map((plan) => (
+          <Plan
+            key={plan.flag.id}
+            plan={plan}
+            pair={pair}
+            outcome={outcomes?.get(plan.flag.id)}
+            isComparison={isReadOnly}
+          />
+        ))}
+      </ol>
+      <DialogActions>
+        {isRunning && <Button onPress={stop}>Stop</Button>}
+        {!isRunning && <Button onPress={close}>{ended || isReadOnly ? "Close" : "Cancel"}</Button>}
+        {!isReadOnly && !ended && (
+          <Button
+            variant="primary"
+            onPress={() => void start()}
+            isPending={isRunning}
+            isDisabled={toCopy.length === 0}
+          >
+            Copy {countText(toCopy.length)} to {pair.to.name}
+          </Button>
+        )}
+      </DialogActions>
+    </Dialog>
+  );
+}
+
+function Result({
+  outcomes,
+  isRunning,
+  pair,
+}: {
+  outcomes: readonly CopyOutcome[];
+  isRunning: boolean;
+  pair: Pair;
+}) {
+  if (isRunning) {
+    const done = outcomes.filter(({ kind }) => kind !== "waiting" && kind !== "running").length;
+    return <Progress label={`Copying to ${pair.to.name}`} value={done} of={outcomes.length} />;
+  }
+  const hasConflict = outcomes.some(({ kind }) => kind === "conflict");
+  return (
+    <div className={styles.result} role="status">
+      <p>
+        <b>{summaryOfCopy(outcomes)}.</b> To undo a copy, open the history of the flag in{" "}
+        {pair.to.name} and roll it back.
+      </p>
+      {hasConflict && (
+        <Warning>
+          Somebody else changed a flag in {pair.to.name} after this preview, so it was left as it
+          is. Close this dialog and compare again.
+        </Warning>
+      )}
+    </div>
+  );
+}
+
+const tones: Readonly<Record<CopyOutcome["kind"], Tone>> = {
+  waiting: "neutral",
+  running: "accent",
+  copied: "on",
+  conflict: "warning",
+  stopped: "neutral",
+  failed: "danger",
+};
+
+function Plan({
+  plan: { flag, changes },
+  pair,
+  outcome,
+  isComparison,
+}: {
+  plan: PlannedCopy;
+  pair: Pair;
+  outcome: CopyOutcome | undefined;
+  /** Names the environments instead of the flag, which is in the title. */
+  isComparison: boolean;
+}) {
+  return (
+    <li className={styles.plan}>
+      {!isComparison && <PlanHead flagKey={flag.key} pair={pair} outcome={outcome} />}
+      {outcome?.kind === "failed" && <p className={styles.reason}>{outcome.reason}</p>}
+      {changes.length === 0 ? (
+        <p className={styles.note}>Nothing differs any more.</p>
+      ) : (
+        <>
+          {isComparison && (
+            <p className={styles.note}>
+              From the state in {pair.to.name} to the state in {pair.from.name}:
+            </p>
+          )}
+          <Differences items={changes} label={`Differences of ${flag.key}`} />
+        </>
+      )}
+    </li>
+  );
+}
+
+function PlanHead({
+  flagKey,
+  pair,
+  outcome,
+}: {
+  flagKey: string;
+  pair: Pair;
+  outcome: CopyOutcome | undefined;
+}) {
+  return (
+    <div className={styles.planHead}>
+      <code className={styles.key}>{flagKey}</code>
+      {outcome !== undefined && (
+        <Badge tone={tones[outcome.kind]}>{outcomeTexts[outcome.kind]}</Badge>
+      )}
+      {outcome?.kind === "copied" && (
+        <Link
+          to={`/flags/${flagKey}/history` as "/"}
+          search={{ env: pair.to.name } as never}
+          aria-label={`History of ${flagKey}`}
+        >
+          History
+        </Link>
+      )}
+    </div>
+  );
+}
+
+/** Progress of a number of requests. */
+export function Progress({ label, value, of }: { label: string; value: number; of: number }) {
+  return (
+    <ProgressBar value={value} maxValue={of} aria-label={label} className={styles.progress ?? ""}>
+      {({ percentage }) => (
+        <>
+          <p>
+            {label}: {value} of {of}
+          </p>
+          <div className={styles.track}>
+            <div className={styles.fill} style={{ width: `${percentage}%` }} />
+          </div>
+        </>
+      )}
+    </ProgressBar>
+  );
+}

@@ -1,0 +1,113 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+import { type Api, unwrap } from "../api/client.ts";
+import { adviceFor, ConnectionLost, isEditConflict, isTemporary } from "../api/problem.ts";
+import type { Environment } from "../api/schema.d.ts";
+import { invalidateList } from "../flags/flag-queries.ts";
+import type { ListedFlag } from "../flags/flag-search.ts";
+import { useKeySession } from "../session/session.tsx";
+import { type CopyOutcome, type PlannedCopy, planCopy } from "./plan-copy.ts";
+import { patiently, runPool } from "./run-pool.ts";
+
+export type Pair = { from: Environment; to: Environment };
+
+const readState = (api: Api, flagId: string, envId: string, signal: AbortSignal) =>
+  patiently(() =>
+    unwrap(
+      api.GET("/api/v1/flags/{flagId}/environments/{envId}", {
+        params: { path: { flagId, envId } },
+        signal,
+      }),
+    ),
+  );
+
+/** Reads both states of the chosen flags and plans the copies, in the order of the flags. */
+export function usePlan(flags: readonly ListedFlag[], { from, to }: Pair) {
+  const { api } = useKeySession();
+  const [done, setDone] = useState(0);
+  const query = useQuery({
+    queryKey: ["copy-plan", from.id, to.id, flags.map(({ id }) => id)],
+    // The preview shows what was read for it, and is never exchanged while somebody reads it.
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async ({ signal }): Promise<readonly PlannedCopy[]> => {
+      setDone(0);
+      const plans = new Map<string, PlannedCopy>();
+      const task = async (flag: ListedFlag) => {
+        const [source, target] = await Promise.all([
+          readState(api, flag.id, from.id, signal),
+          readState(api, flag.id, to.id, signal),
+        ]);
+        plans.set(flag.id, planCopy(flag, source, target));
+        setDone(plans.size);
+      };
+      await runPool(flags, task, signal);
+      return flags.flatMap(({ id }) => plans.get(id) ?? []);
+    },
+  });
+  return { query, done };
+}
+
+/** Copies planned changes one after another. A change that somebody else made first is never overwritten. */
+export function useCopy(plans: readonly PlannedCopy[], to: Environment) {
+  const { api } = useKeySession();
+  const client = useQueryClient();
+  const isStopped = useRef(false);
+  const [isRunning, setRunning] = useState(false);
+  const [outcomes, setOutcomes] = useState<ReadonlyMap<string, CopyOutcome>>();
+  const note = (id: string, outcome: CopyOutcome) =>
+    setOutcomes((before) => new Map(before).set(id, outcome));
+
+  async function copy({ flag, version, body }: PlannedCopy): Promise<CopyOutcome> {
+    try {
+      await unwrap(
+        api.PATCH("/api/v1/flags/{flagId}/environments/{envId}", {
+          params: {
+            path: { flagId: flag.id, envId: to.id },
+            header: { "If-Match": `"${version}"` },
+          },
+          body,
+        }),
+      );
+      return { kind: "copied" };
+    } catch (error) {
+      if (isEditConflict(error)) return { kind: "conflict" };
+      // The following changes would fail as well.
+      if (isTemporary(error)) isStopped.current = true;
+      return { kind: "failed", reason: reasonOf(error) };
+    }
+  }
+
+  async function start(): Promise<void> {
+    isStopped.current = false;
+    setRunning(true);
+    setOutcomes(new Map(plans.map(({ flag }) => [flag.id, { kind: "waiting" }])));
+    for (const plan of plans) {
+      if (isStopped.current) {
+        note(plan.flag.id, { kind: "stopped" });
+        continue;
+      }
+      note(plan.flag.id, { kind: "running" });
+      note(plan.flag.id, await copy(plan));
+    }
+    setRunning(false);
+    await refresh();
+  }
+
+  /** Reads the copied flags again, also without a live connection. */
+  async function refresh(): Promise<void> {
+    for (const { flag } of plans) void client.invalidateQueries({ queryKey: ["flag", flag.key] });
+    await invalidateList(client);
+  }
+
+  const stop = () => {
+    isStopped.current = true;
+  };
+  return { start, stop, isRunning, outcomes };
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ConnectionLost)
+    return "No response. The change may have been made: compare again before you repeat it.";
+  return `${error instanceof Error ? error.message : ""} ${adviceFor(error)}`;
+}

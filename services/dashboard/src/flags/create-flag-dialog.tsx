@@ -1,0 +1,72 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { unwrap } from "../api/client.ts";
+import { ApiProblem } from "../api/problem.ts";
+import type { FlagType } from "../api/schema.d.ts";
+import { useKeySession } from "../session/session.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Select, TextField } from "../ui/fields.tsx";
+import { DialogForm } from "../ui/form-dialog.tsx";
+import { putIntoList, readFlag } from "./flag-queries.ts";
+import { flagTypes, suggestKey } from "./flag-search.ts";
+
+/** Creates a flag, which is off in every environment, and opens its page. */
+export function CreateFlagDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  return (
+    <Dialog title="Create a flag" isOpen={isOpen} onClose={onClose}>
+      <CreateFlagForm onClose={onClose} />
+    </Dialog>
+  );
+}
+
+function useCreateFlag(onClose: () => void) {
+  const { api } = useKeySession();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  return useMutation({
+    mutationFn: (body: { key: string; name: string; description: string; type: FlagType }) =>
+      unwrap(api.POST("/api/v1/flags", { body })),
+    onSuccess: async ({ key }) => {
+      putIntoList(client, key, await readFlag(api, key));
+      onClose();
+      await navigate({ to: `/flags/${key}` as "/" });
+    },
+  });
+}
+
+function CreateFlagForm({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState("");
+  const [ownKey, setOwnKey] = useState<string>();
+  const [description, setDescription] = useState("");
+  const [type, setType] = useState<FlagType>("release");
+  const { mutate, isPending, error } = useCreateFlag(onClose);
+  const key = ownKey ?? suggestKey(name);
+  const isTaken = error instanceof ApiProblem && error.code === "CONFLICT_001";
+  const submit = () => {
+    mutate({ key, name: name.trim(), description, type });
+  };
+  return (
+    <DialogForm
+      action="Create flag"
+      onClose={onClose}
+      onSubmit={submit}
+      isPending={isPending}
+      isComplete={name.trim() !== "" && key !== ""}
+      error={isTaken ? null : error}
+    >
+      <TextField label="Name" value={name} onChange={setName} autoFocus isRequired />
+      <TextField
+        label="Key"
+        value={key}
+        onChange={setOwnKey}
+        isCode
+        isRequired
+        description="Your code uses the key, so it cannot change later."
+        error={isTaken ? "Another flag has this key." : undefined}
+      />
+      <TextField label="Description" value={description} onChange={setDescription} rows={2} />
+      <Select label="Type" value={type} onChange={setType} options={flagTypes} />
+    </DialogForm>
+  );
+}

@@ -1,0 +1,60 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Trash2 } from "lucide-react";
+import { useState } from "react";
+import { unwrap } from "../api/client.ts";
+import { useKeySession } from "../session/session.tsx";
+import { Button } from "../ui/button.tsx";
+import { ConfirmDialog } from "../ui/dialog.tsx";
+import { Card } from "../ui/panels.tsx";
+import { notify } from "../ui/toasts.tsx";
+import { useFlagInPage } from "./flag-page.tsx";
+import { putIntoList } from "./flag-queries.ts";
+import styles from "./settings-tab.module.css";
+
+/** Deletes the flag in every environment, and goes back to the list. */
+export function DeleteFlag() {
+  const [isAsking, setAsking] = useState(false);
+  const { api } = useKeySession();
+  const { flag } = useFlagInPage();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const { mutate, isPending, error, reset } = useMutation({
+    mutationFn: () =>
+      unwrap(api.DELETE("/api/v1/flags/{id}", { params: { path: { id: flag.id } } })),
+    onSuccess: async () => {
+      putIntoList(client, flag.key, undefined);
+      await navigate({ to: "/flags" });
+      notify({ text: `${flag.key} is deleted.` });
+    },
+  });
+  const close = () => {
+    reset();
+    setAsking(false);
+  };
+  return (
+    <Card title="Delete the flag">
+      <div className={styles.danger}>
+        <p>Applications that still ask for it get their fallback value. This cannot be undone.</p>
+        <Button variant="danger" onPress={() => setAsking(true)}>
+          <Trash2 size={16} aria-hidden /> Delete flag
+        </Button>
+      </div>
+      <ConfirmDialog
+        title={`Delete ${flag.key}?`}
+        action="Delete flag"
+        isOpen={isAsking}
+        onClose={close}
+        typed={{ label: "Type the key of the flag to delete it", text: flag.key }}
+        onConfirm={() => mutate()}
+        isPending={isPending}
+        error={error ?? undefined}
+      >
+        <p>
+          It is deleted in every environment at once, with its rules and schedules. Its history
+          stays in the audit log.
+        </p>
+      </ConfirmDialog>
+    </Card>
+  );
+}

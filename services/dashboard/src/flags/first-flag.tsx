@@ -1,0 +1,44 @@
+import { Flag } from "lucide-react";
+import { useKeySession } from "../session/session.tsx";
+import { Button } from "../ui/button.tsx";
+import { CodeBlock } from "../ui/code-block.tsx";
+import { EmptyState } from "../ui/panels.tsx";
+
+/** Describes the first steps in a project without flags. The commands contain the address of this server, and no key. */
+export function FirstFlag({ onCreate }: { onCreate: () => void }) {
+  const { me } = useKeySession();
+  const { origin } = window.location;
+  const curl = `curl ${origin}/api/v1/flags \\
+  -H "Authorization: Bearer $HALYARD_SERVER_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"key":"new-checkout","name":"New checkout"}'`;
+  const sdk = `import { createClient } from "@halyard/server-sdk";
+
+const halyard = createClient({
+  baseUrl: "${origin}",
+  serverKey: process.env.HALYARD_SERVER_KEY,
+});
+await halyard.ready();
+
+if (halyard.isEnabled("new-checkout", { id: user.id }, false)) showNewCheckout();`;
+  return (
+    <EmptyState
+      icon={Flag}
+      title={`${me.project.name} has no flags yet`}
+      action={
+        <Button variant="primary" onPress={onCreate}>
+          Create the first flag
+        </Button>
+      }
+      examples={
+        <>
+          <CodeBlock title="Or create it over the API" code={curl} />
+          <CodeBlock title="Then ask for it in your application" code={sdk} />
+        </>
+      }
+    >
+      A flag is off in every environment until you turn it on. Your applications ask for it by its
+      key.
+    </EmptyState>
+  );
+}

@@ -1,0 +1,161 @@
+import { Link } from "@tanstack/react-router";
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { memo, useLayoutEffect, useRef, useState } from "react";
+import type { Environment } from "../api/schema.d.ts";
+import { permissionsOf } from "../session/permissions.ts";
+import { useKeySession } from "../session/session.tsx";
+import { Badge } from "../ui/badge.tsx";
+import { Switch } from "../ui/fields.tsx";
+import styles from "./flag-list.module.css";
+import { type ListedFlag, type ListedState, stateIn, typeLabel } from "./flag-search.ts";
+import { useToggle } from "./use-toggle.ts";
+
+/** Height of a row in pixels. The style sheet uses the same height. */
+const rowHeight = 60;
+/** Rows beyond both ends of the window that exist, so that fast scrolling shows no gaps. */
+const overscan = 12;
+/** Environments whose state a row shows. A project can have 50. */
+const maxStates = 4;
+
+/** The list renders only the rows near the window, so that thousands of flags scroll smoothly. */
+export function FlagList({
+  flags,
+  environment,
+  total,
+}: {
+  flags: readonly ListedFlag[];
+  environment: Environment;
+  total: number;
+}) {
+  const frame = useRef<HTMLDivElement>(null);
+  const [scrollMargin, setScrollMargin] = useState(0);
+  useLayoutEffect(() => setScrollMargin(frame.current?.offsetTop ?? 0), []);
+  const rows = useWindowVirtualizer({
+    count: flags.length,
+    estimateSize: () => rowHeight,
+    overscan,
+    scrollMargin,
+    getItemKey: (index) => flags[index]?.id ?? index,
+  });
+  const toggle = useToggle();
+  const session = useKeySession();
+  const mayChange = permissionsOf(session).mayChange(environment.id);
+  const environments = othersFirst(session.me.environments, environment);
+  return (
+    <div
+      className={styles.frame}
+      ref={frame}
+      role="table"
+      aria-label="Flags"
+      aria-rowcount={flags.length + 1}
+    >
+      <div role="rowgroup">
+        <div role="row" aria-rowindex={1} className={styles.head}>
+          <span role="columnheader">
+            {flags.length === total ? `${total} flags` : `${flags.length} of ${total} flags`}
+          </span>
+          <span role="columnheader" className={styles.others}>
+            Other environments
+          </span>
+          <span role="columnheader" className={styles.own}>
+            {environment.name}
+          </span>
+        </div>
+      </div>
+      <div role="rowgroup" style={{ height: rows.getTotalSize(), position: "relative" }}>
+        {rows.getVirtualItems().map(({ index, key, start }) => {
+          const flag = flags[index];
+          if (flag === undefined) return null;
+          return (
+            <Row
+              key={key}
+              flag={flag}
+              index={index}
+              offset={start - scrollMargin}
+              environment={environment}
+              others={environments}
+              mayChange={mayChange}
+              onToggle={toggle}
+            />
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+/** Returns all environments except the chosen one, which has a column of its own. */
+const othersFirst = (all: readonly Environment[], chosen: Environment) =>
+  all.filter(({ id }) => id !== chosen.id);
+
+type RowProps = {
+  flag: ListedFlag;
+  index: number;
+  offset: number;
+  environment: Environment;
+  others: readonly Environment[];
+  mayChange: boolean;
+  onToggle: (toggle: { flag: ListedFlag; environment: Environment; enabled: boolean }) => void;
+};
+
+const Row = memo(function Row(props: RowProps) {
+  const { flag, index, offset, environment, others, mayChange, onToggle } = props;
+  const own = stateIn(flag, environment.id);
+  const label = `${flag.key} in ${environment.name}`;
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      className={styles.row}
+      style={{ transform: `translateY(${offset}px)` }}
+    >
+      <div role="cell" className={styles.flag}>
+        <Link to={`/flags/${flag.key}` as "/"} className={styles.key ?? ""} preload={false}>
+          {flag.key}
+        </Link>
+        <span className={styles.name}>
+          {flag.type !== "release" && <Badge>{typeLabel(flag.type)}</Badge>}
+          <span className={styles.nameText}>{flag.name}</span>
+        </span>
+      </div>
+      <div role="cell" className={styles.others}>
+        {others.slice(0, maxStates).map((other) => (
+          <OtherState key={other.id} name={other.name} state={stateIn(flag, other.id)} />
+        ))}
+        {others.length > maxStates && (
+          <span className={styles.more}>+{others.length - maxStates}</span>
+        )}
+      </div>
+      <div role="cell" className={styles.own}>
+        <span className={styles.summary}>{own === undefined ? "" : summaryOf(own)}</span>
+        <Switch
+          label={label}
+          isLabelHidden
+          isSelected={own?.enabled ?? false}
+          isDisabled={!mayChange || own === undefined}
+          onChange={(enabled) => onToggle({ flag, environment, enabled })}
+        />
+      </div>
+    </div>
+  );
+});
+
+function OtherState({ name, state }: { name: string; state: ListedState | undefined }) {
+  if (state === undefined) return null;
+  return (
+    <Badge tone={state.enabled ? "on" : "neutral"}>
+      {name}: {state.enabled ? summaryOf(state).toLowerCase() : "off"}
+    </Badge>
+  );
+}
+
+/** Says who gets a flag, in a few words. */
+export function summaryOf({
+  enabled,
+  rollout_percentage: percentage,
+  rule_count: rules,
+}: ListedState): string {
+  if (!enabled) return "Off";
+  if (rules > 0) return rules === 1 ? "1 rule" : `${rules} rules`;
+  return percentage === 100 ? "Everyone" : `${percentage} %`;
+}

@@ -1,0 +1,93 @@
+import { Link, Outlet, useParams } from "@tanstack/react-router";
+import { ChevronLeft, SearchX } from "lucide-react";
+import { createContext, use } from "react";
+import type { Environment } from "../api/schema.d.ts";
+import { useEnvironment } from "../session/environment.ts";
+import { Badge } from "../ui/badge.tsx";
+import { CopyButton } from "../ui/code-block.tsx";
+import { Page } from "../ui/page.tsx";
+import { EmptyState } from "../ui/panels.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { TabLinks } from "../ui/tabs.tsx";
+import styles from "./flag-page.module.css";
+import { useFlag } from "./flag-queries.ts";
+import { type ListedFlag, typeLabel } from "./flag-search.ts";
+
+export type FlagInPage = { flag: ListedFlag; environment: Environment };
+
+const FlagContext = createContext<FlagInPage | undefined>(undefined);
+
+/** Returns the flag and the environment of the page, in its tabs. */
+export function useFlagInPage(): FlagInPage {
+  const found = use(FlagContext);
+  if (found === undefined) throw new Error("this component is only in tabs of a flag's page");
+  return found;
+}
+
+/** A flag in the chosen environment: targeting, schedule, history and settings are its tabs. */
+export function FlagPage() {
+  const { flagKey } = useParams({ strict: false }) as { flagKey: string };
+  const query = useFlag(flagKey);
+  const { environment } = useEnvironment();
+  return (
+    <div>
+      <QueryView query={query} label={`Loading ${flagKey}`}>
+        {(flag) =>
+          flag === null ? (
+            <MissingFlag flagKey={flagKey} />
+          ) : (
+            <FlagContext value={{ flag, environment }}>
+              <LoadedFlag flag={flag} environment={environment} />
+            </FlagContext>
+          )
+        }
+      </QueryView>
+    </div>
+  );
+}
+
+function LoadedFlag({ flag, environment }: FlagInPage) {
+  const to = `/flags/${flag.key}`;
+  return (
+    <Page
+      title={flag.name}
+      lead={
+        <span className={styles.lead}>
+          <Link to="/flags" className={styles.back ?? ""}>
+            <ChevronLeft size={14} aria-hidden /> Flags
+          </Link>
+          <code>{flag.key}</code>
+          <CopyButton text={flag.key} label="Copy the key" />
+          <Badge>{typeLabel(flag.type)}</Badge>
+          <Badge tone="accent">{environment.name}</Badge>
+        </span>
+      }
+    >
+      {flag.description !== "" && <p className={styles.description}>{flag.description}</p>}
+      <TabLinks
+        label={`Views of ${flag.key}`}
+        tabs={[
+          { label: "Targeting", link: { to: to as "/" } },
+          { label: "Schedule", link: { to: `${to}/schedule` as "/" } },
+          { label: "History", link: { to: `${to}/history` as "/" } },
+          { label: "Settings", link: { to: `${to}/settings` as "/" } },
+        ]}
+      />
+      <Outlet />
+    </Page>
+  );
+}
+
+function MissingFlag({ flagKey }: { flagKey: string }) {
+  return (
+    <Page title="No such flag">
+      <EmptyState
+        icon={SearchX}
+        title={`There is no flag ${flagKey}`}
+        action={<Link to="/flags">All flags</Link>}
+      >
+        It may have been deleted. The history of the project keeps what it was.
+      </EmptyState>
+    </Page>
+  );
+}

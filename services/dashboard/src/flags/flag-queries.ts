@@ -1,0 +1,92 @@
+import { type QueryClient, useQuery } from "@tanstack/react-query";
+import { type Api, unwrap } from "../api/client.ts";
+import { useKeySession } from "../session/session.tsx";
+import type { ListedFlag } from "./flag-search.ts";
+
+/** Days without an evaluation after which a flag counts as stale. */
+export const staleDays = 30;
+
+const listKey = ["flags"];
+
+/** Reads all flags of the project with their states in every environment. */
+export function useFlags() {
+  const { api } = useKeySession();
+  return useQuery({
+    queryKey: listKey,
+    queryFn: async ({ signal }) => {
+      const query = { include: "environments" as const };
+      const { flags } = await unwrap(api.GET("/api/v1/flags", { params: { query }, signal }));
+      return flags as readonly ListedFlag[];
+    },
+  });
+}
+
+/** Reads the ids of the flags that nobody has evaluated for `staleDays`. */
+export function useStaleIds(isWanted: boolean) {
+  const { api } = useKeySession();
+  return useQuery({
+    queryKey: ["stale-flags"],
+    enabled: isWanted,
+    queryFn: async ({ signal }) => {
+      const query = { stale_days: staleDays };
+      const { flags } = await unwrap(api.GET("/api/v1/flags", { params: { query }, signal }));
+      return new Set(flags.map(({ id }) => id)) as ReadonlySet<string>;
+    },
+  });
+}
+
+/** Reads one flag with its states, or undefined if no flag has this key. */
+export async function readFlag(api: Api, key: string): Promise<ListedFlag | undefined> {
+  const query = { key, include: "environments" as const };
+  const { flags } = await unwrap(api.GET("/api/v1/flags", { params: { query } }));
+  return flags[0] as ListedFlag | undefined;
+}
+
+/** Reads one flag, or null if no flag has this key. */
+export function useFlag(key: string) {
+  const { api } = useKeySession();
+  return useQuery({
+    queryKey: ["flag", key, "settings"],
+    queryFn: async () => (await readFlag(api, key)) ?? null,
+  });
+}
+
+/** Changes one flag in the cached list. */
+export function updateInList(
+  client: QueryClient,
+  key: string,
+  change: (flag: ListedFlag) => ListedFlag,
+): void {
+  client.setQueryData<readonly ListedFlag[]>(listKey, (flags) =>
+    flags?.map((flag) => (flag.key === key ? change(flag) : flag)),
+  );
+}
+
+/**
+ * Puts a flag into the cached list, in the order of the keys, or removes the flag with this key. A response that was
+ * overtaken by a newer one changes nothing.
+ */
+export function putIntoList(client: QueryClient, key: string, flag: ListedFlag | undefined): void {
+  client.setQueryData<readonly ListedFlag[]>(listKey, (flags) => {
+    if (flags === undefined) return undefined;
+    const known = flags.find((other) => other.key === key);
+    if (flag !== undefined && known?.id === flag.id && known.version > flag.version) return flags;
+    const others = flags.filter((other) => other.key !== key);
+    if (flag === undefined) return others;
+    const at = others.findIndex((other) => other.key > key);
+    return at === -1 ? [...others, flag] : others.toSpliced(at, 0, flag);
+  });
+}
+
+/** Cancels reads of the list that are under way, and returns whether there were any. */
+export async function cancelListReads(client: QueryClient): Promise<boolean> {
+  const wasReading = isReadingList(client);
+  await client.cancelQueries({ queryKey: listKey });
+  return wasReading;
+}
+
+const isReadingList = (client: QueryClient): boolean =>
+  client.isFetching({ queryKey: listKey }) > 0;
+
+export const invalidateList = (client: QueryClient): Promise<void> =>
+  client.invalidateQueries({ queryKey: listKey });

@@ -1,0 +1,73 @@
+import type { Flag, FlagType } from "../api/schema.d.ts";
+
+export const flagTypes: readonly { value: FlagType; label: string; note: string }[] = [
+  { value: "release", label: "Release", note: "a feature on its way to everybody" },
+  { value: "experiment", label: "Experiment", note: "a comparison that ends" },
+  { value: "operational", label: "Operational", note: "how the system runs" },
+  { value: "kill_switch", label: "Kill switch", note: "off in an emergency" },
+  { value: "permission", label: "Permission", note: "for some customers, permanently" },
+];
+
+export const typeLabel = (type: FlagType): string =>
+  flagTypes.find(({ value }) => value === type)?.label ?? type;
+
+/** The filters of the flag list, which are in the address. */
+export type FlagSearch = {
+  q?: string | undefined;
+  type?: FlagType | undefined;
+  state?: "on" | "off" | undefined;
+  stale?: true | undefined;
+};
+
+export function readFlagSearch(search: Record<string, unknown>): FlagSearch {
+  const { q, type, state, stale } = search;
+  return {
+    q: typeof q === "string" && q !== "" ? q : undefined,
+    type: flagTypes.find(({ value }) => value === type)?.value,
+    state: state === "on" || state === "off" ? state : undefined,
+    stale: stale === true || stale === "true" ? true : undefined,
+  };
+}
+
+/** A flag's state in one environment, as the list shows it. */
+export type ListedState = {
+  readonly environment_id: string;
+  readonly enabled: boolean;
+  readonly rollout_percentage: number;
+  readonly rule_count: number;
+  readonly version: number;
+};
+
+export type ListedFlag = Flag & { readonly environments: readonly ListedState[] };
+
+export const stateIn = (flag: ListedFlag, environmentId: string): ListedState | undefined =>
+  flag.environments.find((state) => state.environment_id === environmentId);
+
+/** Returns the flags that match all filters. `staleIds` are the ids of flags that nobody evaluates. */
+export function filterFlags(
+  flags: readonly ListedFlag[],
+  { q, type, state, stale }: FlagSearch,
+  { environmentId, staleIds }: { environmentId: string; staleIds: ReadonlySet<string> | undefined },
+): readonly ListedFlag[] {
+  const words = q?.toLowerCase().split(/\s+/).filter(Boolean) ?? [];
+  return flags.filter((flag) => {
+    if (type !== undefined && flag.type !== type) return false;
+    if (stale === true && staleIds?.has(flag.id) !== true) return false;
+    if (state !== undefined && stateIn(flag, environmentId)?.enabled !== (state === "on"))
+      return false;
+    if (words.length === 0) return true;
+    const text = `${flag.key} ${flag.name} ${flag.description}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}
+
+/** Suggests a key for a name: "New checkout (EU)" becomes "new-checkout-eu". */
+export function suggestKey(name: string): string {
+  return name
+    .normalize("NFKD")
+    .replaceAll(/[\u0300-\u036f]/g, "")
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._]+/g, "-")
+    .replaceAll(/^[^a-z0-9]+|-+$/g, "")
+    .slice(0, 128);
+}

@@ -1,0 +1,72 @@
+import { useQuery } from "@tanstack/react-query";
+import { unwrap } from "../api/client.ts";
+import type { FlagUsage } from "../api/schema.d.ts";
+import { useKeySession } from "../session/session.tsx";
+import { count } from "../ui/numbers.ts";
+import { Card } from "../ui/panels.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+import { Time } from "../ui/time.tsx";
+import { useFlagInPage } from "./flag-page.tsx";
+import styles from "./settings-tab.module.css";
+
+const usageDays = 7;
+
+type Row = FlagUsage["environments"][number];
+
+const columns: readonly Column<Row>[] = [
+  { id: "name", header: "Environment", cell: ({ name }) => name },
+  {
+    id: "last",
+    header: "Last evaluated",
+    cell: ({ last_evaluated_at: at }) => (at === null ? "Never" : <Time at={at} />),
+  },
+  {
+    id: "evaluations",
+    header: `Evaluations in ${usageDays} days`,
+    align: "end",
+    cell: ({ evaluations }) => count(evaluations),
+  },
+];
+
+/** Says where the flag is evaluated, so that a person knows whether it can be deleted. */
+export function FlagUsageCard() {
+  const { api } = useKeySession();
+  const { flag } = useFlagInPage();
+  const usage = useQuery({
+    queryKey: ["flag", flag.key, "usage"],
+    queryFn: ({ signal }) =>
+      unwrap(
+        api.GET("/api/v1/flags/{id}/usage", {
+          params: { path: { id: flag.id }, query: { hours: usageDays * 24 } },
+          signal,
+        }),
+      ),
+  });
+  return (
+    <Card title="Where it is evaluated">
+      <div className={styles.stack}>
+        <p className={styles.note}>
+          {flag.last_evaluated_at === null ? (
+            "No application has asked for this flag yet."
+          ) : (
+            <>
+              An application last asked for this flag <Time at={flag.last_evaluated_at} />.
+            </>
+          )}{" "}
+          A request for all flags counts for each of them.
+        </p>
+        <QueryView query={usage} label="Loading the evaluations">
+          {({ environments }) => (
+            <Table
+              label="Evaluations by environment"
+              columns={columns}
+              rows={environments}
+              rowId={({ environment_id: id }) => id}
+            />
+          )}
+        </QueryView>
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,130 @@
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Plus, SearchX } from "lucide-react";
+import { useState } from "react";
+import { useEnvironment } from "../session/environment.ts";
+import { Button } from "../ui/button.tsx";
+import { Checkbox, SearchField, Select } from "../ui/fields.tsx";
+import { Filters, Page } from "../ui/page.tsx";
+import { EmptyState } from "../ui/panels.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { CreateFlagDialog } from "./create-flag-dialog.tsx";
+import { FirstFlag } from "./first-flag.tsx";
+import { FlagList } from "./flag-list.tsx";
+import { staleDays, useFlags, useStaleIds } from "./flag-queries.ts";
+import { type FlagSearch, filterFlags, flagTypes, type ListedFlag } from "./flag-search.ts";
+
+/** The flags of the project: search, filters, every environment's state, and a switch for the chosen one. */
+export function FlagsPage() {
+  const [isCreating, setCreating] = useState(false);
+  const flags = useFlags();
+  const create = () => setCreating(true);
+  return (
+    <Page
+      title="Flags"
+      actions={
+        <Button variant="primary" onPress={create}>
+          <Plus size={16} aria-hidden /> Create flag
+        </Button>
+      }
+    >
+      <QueryView query={flags} label="Loading the flags">
+        {(all) =>
+          all.length === 0 ? <FirstFlag onCreate={create} /> : <FilteredFlags all={all} />
+        }
+      </QueryView>
+      <CreateFlagDialog isOpen={isCreating} onClose={() => setCreating(false)} />
+    </Page>
+  );
+}
+
+function FilteredFlags({ all }: { all: readonly ListedFlag[] }) {
+  const search = useSearch({ strict: false }) as FlagSearch;
+  const staleIds = useStaleIds(search.stale === true);
+  return (
+    <>
+      <FlagFilters search={search} />
+      {search.stale === true ? (
+        <QueryView query={staleIds} label="Loading the flags that are not evaluated">
+          {(ids) => <FoundFlags all={all} search={search} staleIds={ids} />}
+        </QueryView>
+      ) : (
+        <FoundFlags all={all} search={search} staleIds={undefined} />
+      )}
+    </>
+  );
+}
+
+function FoundFlags({
+  all,
+  search,
+  staleIds,
+}: {
+  all: readonly ListedFlag[];
+  search: FlagSearch;
+  /** Ids of the flags that are not evaluated, if the search is for them. */
+  staleIds: ReadonlySet<string> | undefined;
+}) {
+  const { environment } = useEnvironment();
+  const shown = filterFlags(all, search, { environmentId: environment.id, staleIds });
+  return (
+    <>
+      <p aria-live="polite" className="visually-hidden">
+        {shown.length} of {all.length} flags
+      </p>
+      {shown.length === 0 ? (
+        <EmptyState icon={SearchX} title="No flag matches">
+          {search.stale === true
+            ? `Every flag was evaluated within the last ${staleDays} days, or the other filters exclude it.`
+            : "Change the search or the filters."}
+        </EmptyState>
+      ) : (
+        <FlagList flags={shown} environment={environment} total={all.length} />
+      )}
+    </>
+  );
+}
+
+function FlagFilters({ search }: { search: FlagSearch }) {
+  const navigate = useNavigate();
+  const { environment } = useEnvironment();
+  const filter = (changed: Partial<FlagSearch>) =>
+    void navigate({
+      to: ".",
+      replace: true,
+      search: (before: object) => ({ ...before, ...changed }),
+    } as never);
+  return (
+    <Filters>
+      <SearchField
+        label="Search flags by key, name or description"
+        placeholder="Search by key, name or description"
+        value={search.q ?? ""}
+        onChange={(q) => filter({ q: q === "" ? undefined : q })}
+      />
+      <Select
+        label="Type"
+        isLabelHidden
+        value={search.type ?? "all"}
+        onChange={(type) => filter({ type: type === "all" ? undefined : type })}
+        options={[{ value: "all", label: "All types" }, ...flagTypes]}
+      />
+      <Select
+        label={`State in ${environment.name}`}
+        isLabelHidden
+        value={search.state ?? "all"}
+        onChange={(state) => filter({ state: state === "all" ? undefined : state })}
+        options={[
+          { value: "all", label: "On or off" },
+          { value: "on", label: `On in ${environment.name}` },
+          { value: "off", label: `Off in ${environment.name}` },
+        ]}
+      />
+      <Checkbox
+        isSelected={search.stale === true}
+        onChange={(stale) => filter({ stale: stale || undefined })}
+      >
+        Not evaluated for {staleDays} days
+      </Checkbox>
+    </Filters>
+  );
+}

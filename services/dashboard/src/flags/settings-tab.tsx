@@ -1,0 +1,32 @@
+import { permissionsOf } from "../session/permissions.ts";
+import { useKeySession } from "../session/session.tsx";
+import { Card, Warning } from "../ui/panels.tsx";
+import { DeleteFlag } from "./delete-flag.tsx";
+import { useFlagInPage } from "./flag-page.tsx";
+import { FlagSettingsForm } from "./flag-settings-form.tsx";
+import { FlagSnippets } from "./flag-snippets.tsx";
+import { FlagUsageCard } from "./flag-usage-card.tsx";
+import styles from "./settings-tab.module.css";
+
+/** The name, the description and the type, which all environments share, and the environments that evaluate the flag. */
+export function SettingsTab() {
+  const { flag } = useFlagInPage();
+  const { mayChangeEverywhere } = permissionsOf(useKeySession());
+  return (
+    <div className={styles.cards}>
+      {mayChangeEverywhere ? (
+        <Card title="Settings">
+          <FlagSettingsForm key={flag.id} />
+        </Card>
+      ) : (
+        <Warning>
+          Your key changes only one environment. The name, the description and the type are those of
+          all environments, so this key cannot change them or delete the flag.
+        </Warning>
+      )}
+      <FlagUsageCard />
+      <FlagSnippets />
+      {mayChangeEverywhere && <DeleteFlag />}
+    </div>
+  );
+}

@@ -1,0 +1,105 @@
+import { Link } from "@tanstack/react-router";
+import { Boxes, CalendarClock, Flag, KeyRound, type LucideIcon, User, Webhook } from "lucide-react";
+import type { AuditedChange } from "../api/schema.d.ts";
+import { changeDifferences } from "../changes/change-difference.ts";
+import { type Sentence, sentenceOf, sentenceText } from "../changes/describe-change.ts";
+import { Differences } from "../state/differences.tsx";
+import { localTime, utcTime } from "../ui/dates.ts";
+import { Disclosure } from "../ui/disclosure.tsx";
+import { ClockTime } from "../ui/time.tsx";
+import styles from "./history.module.css";
+
+/** The existing flags and webhooks. Entries of deleted ones have no links. */
+export type Existing = {
+  readonly environments: ReadonlyMap<string, string>;
+  readonly flags: ReadonlySet<string>;
+  readonly webhooks: ReadonlySet<string>;
+};
+
+/** An entry of the audit log: the person, the change, and its difference. */
+export function ChangeEntry({ change, existing }: { change: AuditedChange; existing: Existing }) {
+  const environment = existing.environments.get(change.environment_id ?? "");
+  const sentence = sentenceOf(change, environment);
+  const Icon = iconOf(change);
+  return (
+    <li className={styles.entry}>
+      <span className={styles.clock}>
+        <ClockTime at={change.changed_at} />
+      </span>
+      <Icon size={16} aria-hidden className={styles.icon} />
+      <p className={styles.sentence}>
+        <strong>{change.actor.email}</strong> {sentence.verb}{" "}
+        <Subject sentence={sentence} link={linkOf(change, existing)} /> {sentence.rest}
+      </p>
+      <Disclosure label="Details" about={`of: ${sentenceText(sentence)}`} isInGrid>
+        {() => <Details change={change} />}
+      </Disclosure>
+    </li>
+  );
+}
+
+function iconOf({ action }: AuditedChange): LucideIcon {
+  if (action.startsWith("schedule_")) return CalendarClock;
+  if (action.startsWith("webhook_")) return Webhook;
+  if (action.startsWith("key_")) return KeyRound;
+  if (action.startsWith("user_")) return User;
+  return action.startsWith("environment_") || action.startsWith("project_") ? Boxes : Flag;
+}
+
+type Target = { to: string; search?: { env?: string } } | undefined;
+
+/** Returns the page of what was changed, if it still exists. */
+function linkOf(change: AuditedChange, existing: Existing): Target {
+  const env = existing.environments.get(change.environment_id ?? "");
+  const search = env === undefined ? {} : { env };
+  if (change.flag_id !== null)
+    return existing.flags.has(change.flag_id)
+      ? { to: `/flags/${change.flag_key}`, search }
+      : undefined;
+  if (change.webhook_id !== null)
+    return existing.webhooks.has(change.webhook_id)
+      ? { to: `/webhooks/${change.webhook_id}` }
+      : undefined;
+  return change.key_id === null ? undefined : { to: "/keys", search };
+}
+
+function Subject({ sentence: { subject }, link }: { sentence: Sentence; link: Target }) {
+  if (link === undefined) return <span className={styles.subject}>{subject}</span>;
+  return (
+    <Link
+      to={link.to as "/"}
+      search={(link.search ?? {}) as never}
+      className={styles.subject ?? ""}
+    >
+      {subject}
+    </Link>
+  );
+}
+
+function Details({ change }: { change: AuditedChange }) {
+  const { actor, flag_id, flag_key, api_key_id, changed_at } = change;
+  return (
+    <div className={styles.details}>
+      <Differences items={changeDifferences(change, localTime)} label="What changed" />
+      <p className={styles.note}>
+        {utcTime(new Date(changed_at))}
+        {api_key_id !== null && (
+          <>
+            {" "}
+            · with the API key <code>{api_key_id}</code>
+          </>
+        )}
+      </p>
+      <p className={styles.more}>
+        {flag_id !== null && (
+          <Link to="/history" search={{ flag: flag_id } as never}>
+            All changes of {flag_key}
+          </Link>
+        )}
+        <Link to="/history" search={{ person: actor.id } as never}>
+          All changes by {actor.email}
+        </Link>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,153 @@
+import { Link } from "@tanstack/react-router";
+import { History as HistoryIcon, RotateCcw } from "lucide-react";
+import { useState } from "react";
+import type { HistoryEntry } from "../api/schema.d.ts";
+import { useFlagInPage } from "../flags/flag-page.tsx";
+import { permissionsOf } from "../session/permissions.ts";
+import { useKeySession } from "../session/session.tsx";
+import { stateDifferences } from "../state/difference.ts";
+import { Differences } from "../state/differences.tsx";
+import { stateTexts } from "../state/words.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { CodeBlock } from "../ui/code-block.tsx";
+import { localTime } from "../ui/dates.ts";
+import { Disclosure } from "../ui/disclosure.tsx";
+import { EmptyState } from "../ui/panels.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { Time } from "../ui/time.tsx";
+import styles from "./history.module.css";
+import { type History, shownStates, useHistory, usePersonName } from "./history-queries.ts";
+import { RollbackDialog } from "./rollback-dialog.tsx";
+
+/** The last states of the flag in the chosen environment, what differs between them, and the way back. */
+export function HistoryTab() {
+  const { flag, environment } = useFlagInPage();
+  const query = useHistory({ flag, environment });
+  return (
+    <QueryView query={query} label={`Loading the history of ${flag.key}`}>
+      {(history) => <States key={environment.id} history={history} />}
+    </QueryView>
+  );
+}
+
+function States({ history }: { history: History }) {
+  const { flag, environment } = useFlagInPage();
+  const [isRollingBack, setRollingBack] = useState(false);
+  const mayChange = permissionsOf(useKeySession()).mayChange(environment.id);
+  const { entries, isComplete } = history;
+  const reason = whyNoRollback({ mayChange, isFirst: entries.length < 2 && isComplete });
+  if (entries.length === 0) return <NoStates />;
+  return (
+    <>
+      <div className={styles.tools}>
+        <p className={styles.note}>
+          States of <code>{flag.key}</code> in {environment.name}, the newest first.{" "}
+          {reason ?? "A rollback restores the state before the newest change."}
+        </p>
+        <Button isDisabled={reason !== undefined} onPress={() => setRollingBack(true)}>
+          <RotateCcw size={14} aria-hidden /> Roll back…
+        </Button>
+      </div>
+      <ol className={styles.states} aria-label={`States of ${flag.key} in ${environment.name}`}>
+        {entries.slice(0, shownStates).map((entry, index) => (
+          <StateEntry
+            key={entry.id}
+            entry={entry}
+            previous={entries[index + 1]}
+            isCurrent={index === 0}
+            isFirst={isComplete && index === entries.length - 1}
+          />
+        ))}
+      </ol>
+      <p className={styles.note}>
+        {isComplete && entries.length <= shownStates ? "This is the whole history. " : ""}
+        <Link to="/history" search={{ flag: flag.id } as never}>
+          All changes of {flag.key}
+        </Link>{" "}
+        are in the history of the project, also those of its settings and in other environments.
+      </p>
+      <RollbackDialog isOpen={isRollingBack} onClose={() => setRollingBack(false)} />
+    </>
+  );
+}
+
+function whyNoRollback({
+  mayChange,
+  isFirst,
+}: {
+  mayChange: boolean;
+  isFirst: boolean;
+}): string | undefined {
+  if (!mayChange) return "Your key cannot roll back in this environment.";
+  return isFirst ? "There is no earlier state to roll back to yet." : undefined;
+}
+
+const howTexts: Record<HistoryEntry["change_type"], string> = {
+  manual: "Manual",
+  scheduled: "By schedule",
+  rollback: "Rollback",
+};
+
+type StateEntryProps = {
+  entry: HistoryEntry;
+  previous: HistoryEntry | undefined;
+  isCurrent: boolean;
+  isFirst: boolean;
+};
+
+function StateEntry({ entry, previous, isCurrent, isFirst }: StateEntryProps) {
+  const person = usePersonName(entry.changed_by);
+  const when = localTime(new Date(entry.changed_at));
+  return (
+    <li className={styles.state}>
+      <div className={styles.stateHead}>
+        <strong>{person ?? "Someone"}</strong>
+        <Badge tone={entry.change_type === "manual" ? "neutral" : "accent"}>
+          {howTexts[entry.change_type]}
+        </Badge>
+        {isCurrent && <Badge tone="on">Current state</Badge>}
+        <span className={styles.when}>
+          <Time at={entry.changed_at} />
+        </span>
+      </div>
+      {previous === undefined ? (
+        <p className={styles.note}>
+          {isFirst
+            ? "The first state of the flag."
+            : "The state before is too old for this list, so the difference is not shown."}
+        </p>
+      ) : (
+        <Differences items={stateDifferences(previous, entry)} label={`Differences of ${when}`} />
+      )}
+      <Disclosure label="Full state" about={`of ${when}`}>
+        {() => <FullState entry={entry} />}
+      </Disclosure>
+    </li>
+  );
+}
+
+function FullState({ entry }: { entry: HistoryEntry }) {
+  const { enabled, rollout_percentage, targeting_rules } = entry;
+  const state = { enabled, rollout_percentage, targeting_rules };
+  return (
+    <div className={styles.full}>
+      <ul className={styles.facts}>
+        {stateTexts(state).map((text) => (
+          <li key={text}>{text}</li>
+        ))}
+      </ul>
+      <CodeBlock title="As JSON" code={JSON.stringify(state, null, 2)} />
+    </div>
+  );
+}
+
+/** Retention keeps the last states, so this appears only while an environment is created. */
+function NoStates() {
+  const { flag, environment } = useFlagInPage();
+  return (
+    <EmptyState icon={HistoryIcon} title={`No history in ${environment.name} yet`}>
+      The first state of {flag.key} appears here as soon as the environment is ready.
+    </EmptyState>
+  );
+}

@@ -1,0 +1,81 @@
+import { useEffect, useRef, useState } from "react";
+import { type Api, unwrap } from "../api/client.ts";
+import type { AuditedChange } from "../api/schema.d.ts";
+import { useKeySession } from "../session/session.tsx";
+import { csvFileName, csvHeader, csvRecords } from "./changes-csv.ts";
+import type { ChangesQuery } from "./history-search.ts";
+
+export type Download =
+  | { readonly kind: "idle" }
+  | { readonly kind: "reading"; readonly count: number }
+  | { readonly kind: "saved"; readonly count: number; readonly fileName: string }
+  | { readonly kind: "failed"; readonly error: unknown };
+
+/** Largest page of the API. */
+const pageSize = 1_000;
+/** Spreadsheets read a file without this mark in an encoding of their country. */
+const byteOrderMark = "\uFEFF";
+
+/** Saves all changes that match the filters as a CSV file. */
+export function useDownload(filters: ChangesQuery) {
+  const { api, me } = useKeySession();
+  const [download, setDownload] = useState<Download>({ kind: "idle" });
+  const running = useRef<AbortController>(undefined);
+  const cancel = () => {
+    running.current?.abort();
+    setDownload({ kind: "idle" });
+  };
+  useEffect(() => () => running.current?.abort(), []);
+
+  async function start(): Promise<void> {
+    const controller = new AbortController();
+    const { signal } = controller;
+    running.current = controller;
+    setDownload({ kind: "reading", count: 0 });
+    const environments = new Map(me.environments.map(({ id, name }) => [id, name]));
+    const parts = [byteOrderMark, csvHeader()];
+    let count = 0;
+    try {
+      for await (const changes of readPages(api, { projectId: me.project.id, filters, signal })) {
+        parts.push(csvRecords(changes, environments));
+        count += changes.length;
+        if (signal.aborted) return;
+        setDownload({ kind: "reading", count });
+      }
+      const fileName = csvFileName(me.project.name, new Date().toLocaleDateString("sv"));
+      save(new Blob(parts, { type: "text/csv;charset=utf-8" }), fileName);
+      setDownload({ kind: "saved", count, fileName });
+    } catch (error) {
+      if (!signal.aborted) setDownload({ kind: "failed", error });
+    }
+  }
+  return { download, start, cancel };
+}
+
+type Reading = { projectId: string; filters: ChangesQuery; signal: AbortSignal };
+
+async function* readPages(
+  api: Api,
+  { projectId, filters, signal }: Reading,
+): AsyncGenerator<readonly AuditedChange[]> {
+  let cursor: string | null = null;
+  do {
+    const query = { ...filters, limit: pageSize, ...(cursor !== null && { cursor }) };
+    const page: { changes: AuditedChange[]; next_cursor: string | null } = await unwrap(
+      api.GET("/api/v1/projects/{projectId}/changes", {
+        params: { path: { projectId }, query },
+        signal,
+      }),
+    );
+    yield page.changes;
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+}
+
+function save(blob: Blob, fileName: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = fileName;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

@@ -1,0 +1,251 @@
+import { useMutation } from "@tanstack/react-query";
+import { Plus } from "lucide-react";
+import { useId, useState } from "react";
+import { unwrap } from "../api/client.ts";
+import { useIdempotencyKey } from "../api/idempotency.ts";
+import { fieldMessageOf } from "../api/problem.ts";
+import type { IssuedApiKey, IssueKey } from "../api/schema.d.ts";
+import { Button } from "../ui/button.tsx";
+import { localTime } from "../ui/dates.ts";
+import { Checkbox, Select, TextField } from "../ui/fields.tsx";
+import { FormDialog } from "../ui/form-dialog.tsx";
+import { type KeyPlace, pathOf, useRefreshKeys } from "./key-queries.ts";
+import { type Expiry, expiriesWithin, expiryInstant, outlives } from "./key-state.ts";
+import styles from "./keys.module.css";
+import { NewKeyDialog } from "./new-key.tsx";
+
+/** Issues a key, then shows it once. */
+export function IssueKeyButton({
+  place,
+  variant = "secondary",
+}: {
+  place: KeyPlace;
+  variant?: "primary" | "secondary";
+}) {
+  const [isOpen, setOpen] = useState(false);
+  const [issued, setIssued] = useState<IssuedApiKey>();
+  const close = () => {
+    setOpen(false);
+    setIssued(undefined);
+  };
+  const note = place.own === null ? "Send it over a safe channel, never by e-mail." : undefined;
+  return (
+    <>
+      <Button variant={variant} onPress={() => setOpen(true)}>
+        <Plus size={16} aria-hidden /> Issue key
+      </Button>
+      {isOpen && issued === undefined && (
+        <IssueKeyDialog place={place} onIssued={setIssued} onClose={close} />
+      )}
+      {issued !== undefined && <NewKeyDialog issued={issued} note={note} onClose={close} />}
+    </>
+  );
+}
+
+/** Issues a key. The result of the mutation is empty, so that no cache contains the key. */
+function useIssueKey(place: KeyPlace, onIssued: (key: IssuedApiKey) => void) {
+  const refresh = useRefreshKeys();
+  const idempotencyKey = useIdempotencyKey();
+  return useMutation({
+    mutationFn: async (body: IssueKey): Promise<void> =>
+      onIssued(
+        await unwrap(
+          place.api.POST("/api/v1/projects/{projectId}/environments/{environmentId}/keys", {
+            params: { path: pathOf(place), header: { "Idempotency-Key": idempotencyKey(body) } },
+            body,
+          }),
+        ),
+      ),
+    onSuccess: refresh,
+  });
+}
+
+const kinds = [
+  { value: "server", label: "Server key", note: "for a person or a server; secret" },
+  { value: "client", label: "Client key", note: "for web and mobile apps; reads values" },
+] as const;
+
+type DialogProps = {
+  place: KeyPlace;
+  onIssued: (key: IssuedApiKey) => void;
+  onClose: () => void;
+};
+
+function IssueKeyDialog({ place, onIssued, onClose }: DialogProps) {
+  const { environment, users, own } = place;
+  const parentEnd = own?.expires_at ?? null;
+  const isForced = own?.environment_only ?? false;
+  const [now] = useState(() => Date.now());
+  const [kind, setKind] = useState<IssueKey["kind"]>("server");
+  const [name, setName] = useState("");
+  const [userId, setUserId] = useState(users.length === 1 ? (users[0]?.id ?? "") : "");
+  const [expiry, setExpiry] = useState<Expiry>(expiriesWithin(parentEnd, now)[0] ?? "never");
+  const [date, setDate] = useState("");
+  const [isLimited, setLimited] = useState(isForced);
+  const { mutate, isPending, error } = useIssueKey(place, onIssued);
+  // A client key changes nothing, so the restriction says something only if it is inherited.
+  const canBeLimited = kind === "server" || isForced;
+  const expiresAt = expiryInstant(expiry, date, now);
+  const rejected = fieldMessageOf(error);
+  const messages = new Map(rejected && [[rejected.path[0], `It ${rejected.text}.`]]);
+  const isTooLong = outlives(expiresAt ?? null, parentEnd);
+  const isComplete = name.trim() !== "" && userId !== "" && expiresAt !== undefined && !isTooLong;
+  const submit = () =>
+    mutate({
+      kind,
+      name: name.trim(),
+      user_id: userId,
+      environment_only: canBeLimited && isLimited,
+      ...(expiresAt != null && { expires_at: expiresAt }),
+    });
+  return (
+    <FormDialog
+      title={`Issue a key for ${environment.name}`}
+      action="Issue key"
+      onClose={onClose}
+      onSubmit={submit}
+      isPending={isPending}
+      isComplete={isComplete}
+      error={messages.has("name") || messages.has("expires_at") ? null : error}
+    >
+      <Select label="Kind" value={kind} onChange={setKind} options={kinds} />
+      <TextField
+        label="Name"
+        value={name}
+        onChange={setName}
+        description="Where the key is used, such as “Web app” or “Ada's laptop”."
+        error={messages.get("name")}
+        autoFocus
+        isRequired
+      />
+      <UserField place={place} userId={userId} onChange={setUserId} />
+      <ExpiryFields
+        {...{ parentEnd, expiry, setExpiry, date, setDate, now }}
+        error={isTooLong ? "Your key expires before this time." : messages.get("expires_at")}
+      />
+      {canBeLimited && (
+        <EnvironmentOnly
+          name={environment.name}
+          isForced={isForced}
+          isSelected={isLimited}
+          onChange={setLimited}
+        />
+      )}
+    </FormDialog>
+  );
+}
+
+/** The user of the new key. Only the operator can choose one. */
+function UserField({
+  place: { own, users },
+  userId,
+  onChange,
+}: {
+  place: KeyPlace;
+  userId: string;
+  onChange: (id: string) => void;
+}) {
+  if (own !== null)
+    return (
+      <p className={styles.note}>
+        The key is yours: what it changes is recorded as changed by {users[0]?.email}. The operator
+        issues keys for other people.
+      </p>
+    );
+  if (users.length === 0)
+    return <p>The organization has no users. Create a user first: every key belongs to one.</p>;
+  return (
+    <Select
+      label="User"
+      value={userId}
+      onChange={onChange}
+      options={users.map(({ id, email, name: note }) => ({
+        value: id,
+        label: email,
+        ...(note !== null && { note }),
+      }))}
+      description="Changes with this key are recorded with this user."
+    />
+  );
+}
+
+/** The restriction of the new key. A key with the restriction cannot issue one without. */
+function EnvironmentOnly({
+  name,
+  isForced,
+  ...props
+}: {
+  name: string;
+  isForced: boolean;
+  isSelected: boolean;
+  onChange: (isSelected: boolean) => void;
+}) {
+  const help = useId();
+  return (
+    <div>
+      <Checkbox {...props} isDisabled={isForced} aria-describedby={help}>
+        Limit the key to {name}
+      </Checkbox>
+      <p id={help} className={styles.help}>
+        {isForced
+          ? "Your key is limited to this environment, so its keys are too."
+          : "The key cannot change other environments, or what all environments share."}
+      </p>
+    </div>
+  );
+}
+
+const expiryLabels: Record<Expiry, string> = {
+  never: "Never",
+  parent: "With your key",
+  "30": "In 30 days",
+  "90": "In 90 days",
+  "365": "In a year",
+  date: "At a time that you choose",
+};
+
+function ExpiryFields({
+  parentEnd,
+  expiry,
+  setExpiry,
+  date,
+  setDate,
+  now,
+  error,
+}: {
+  parentEnd: string | null;
+  expiry: Expiry;
+  setExpiry: (expiry: Expiry) => void;
+  date: string;
+  setDate: (date: string) => void;
+  now: number;
+  error: string | undefined;
+}) {
+  return (
+    <>
+      <Select
+        label="Expires"
+        value={expiry}
+        onChange={setExpiry}
+        options={expiriesWithin(parentEnd, now).map((value) => ({
+          value,
+          label: expiryLabels[value],
+        }))}
+        {...(parentEnd !== null && {
+          description: `Your key expires on ${localTime(new Date(parentEnd))}. Its keys cannot live longer.`,
+        })}
+        error={expiry === "date" ? undefined : error}
+      />
+      {expiry === "date" && (
+        <TextField
+          label="Expires at (your local time)"
+          type="datetime-local"
+          value={date}
+          onChange={setDate}
+          error={error}
+          isRequired
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,147 @@
+import { Ban, RefreshCw } from "lucide-react";
+import type { ApiKey } from "../api/schema.d.ts";
+import { Badge, type Tone } from "../ui/badge.tsx";
+import { RowMenu } from "../ui/menu.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+import { Time } from "../ui/time.tsx";
+import type { KeyPlace } from "./key-queries.ts";
+import { type KeyState, stateOf, works } from "./key-state.ts";
+import styles from "./keys.module.css";
+
+type Actions = { onRotate: (key: ApiKey) => void; onRevoke: (key: ApiKey) => void };
+
+type KeyTableProps = Actions & {
+  place: KeyPlace;
+  all: readonly ApiKey[];
+  shown: readonly ApiKey[];
+  emailOf: (userId: string) => string;
+};
+
+/** The keys with what they may do. */
+export function KeyTable({ place, all, shown, emailOf, ...actions }: KeyTableProps) {
+  const nameOf = (id: string) => all.find((key) => key.id === id)?.name;
+  const columns: readonly Column<ApiKey>[] = [
+    {
+      id: "name",
+      header: "Key",
+      cell: (key) => <KeyName subject={key} isInUse={key.id === place.own?.id} />,
+    },
+    { id: "kind", header: "May do", cell: (key) => <Kind subject={key} /> },
+    { id: "user", header: "User", wideOnly: true, cell: ({ user_id: id }) => emailOf(id) },
+    {
+      id: "used",
+      header: "Last used",
+      wideOnly: true,
+      cell: ({ last_used_at: at }) => <OptionalTime at={at} or="Never" />,
+    },
+    {
+      id: "expires",
+      header: "Expires",
+      wideOnly: true,
+      cell: ({ expires_at: at }) => <OptionalTime at={at} or="Never" />,
+    },
+    {
+      id: "created",
+      header: "Created",
+      wideOnly: true,
+      cell: (key) => <Created subject={key} nameOf={nameOf} />,
+    },
+    {
+      id: "actions",
+      header: "Actions",
+      isHeaderHidden: true,
+      align: "end",
+      cell: (key) => mayHandle(place, key) && <KeyActions subject={key} {...actions} />,
+    },
+  ];
+  return <Table label="API keys" columns={columns} rows={shown} rowId={({ id }) => id} />;
+}
+
+const tones: Record<KeyState, Tone> = {
+  active: "on",
+  "expires soon": "warning",
+  expired: "neutral",
+  revoked: "neutral",
+};
+
+function KeyName({ subject, isInUse }: { subject: ApiKey; isInUse: boolean }) {
+  const state = stateOf(subject, Date.now());
+  return (
+    <div className={styles.name}>
+      <strong>{subject.name}</strong>
+      <span className={styles.badges}>
+        <code>{subject.id}</code>
+        {isInUse && <Badge tone="accent">In use here</Badge>}
+        {state !== "active" && <Badge tone={tones[state]}>{state}</Badge>}
+      </span>
+    </div>
+  );
+}
+
+function Kind({ subject: { kind, environment_only: isLimited } }: { subject: ApiKey }) {
+  return (
+    <div className={styles.kind}>
+      <span>{kind === "server" ? "Server key" : "Client key"}</span>
+      <span className={styles.note}>{describeKind(kind, isLimited)}</span>
+    </div>
+  );
+}
+
+function describeKind(kind: ApiKey["kind"], isLimited: boolean): string {
+  if (kind === "client") return "Reads flag values. May be public.";
+  return isLimited
+    ? "Reads and changes this environment only."
+    : "Reads and changes the whole project.";
+}
+
+const OptionalTime = ({ at, or }: { at: string | null; or: string }) =>
+  at === null ? <span className={styles.note}>{or}</span> : <Time at={at} />;
+
+function Created({
+  subject: { created_at: at, issued_by: issuer },
+  nameOf,
+}: {
+  subject: ApiKey;
+  nameOf: (id: string) => string | undefined;
+}) {
+  return (
+    <div className={styles.kind}>
+      <Time at={at} />
+      <span className={styles.note}>
+        {issuer === null ? "by the operator" : `with the key ${nameOf(issuer) ?? issuer}`}
+      </span>
+    </div>
+  );
+}
+
+/** Returns whether the API permits to rotate and revoke a key: the operator every one, other people their own. */
+function mayHandle({ own, users }: KeyPlace, key: ApiKey): boolean {
+  if (key.revoked_at !== null) return false;
+  if (own === null) return true;
+  const isOwn = users.some(({ id }) => id === key.user_id);
+  return isOwn && (key.environment_only || !own.environment_only);
+}
+
+function KeyActions({ subject, onRotate, onRevoke }: { subject: ApiKey } & Actions) {
+  return (
+    <RowMenu
+      name={subject.name}
+      entries={[
+        {
+          id: "rotate",
+          label: "Rotate…",
+          icon: <RefreshCw size={16} aria-hidden />,
+          isDisabled: !works(subject, Date.now()),
+          onAction: () => onRotate(subject),
+        },
+        {
+          id: "revoke",
+          label: "Revoke…",
+          icon: <Ban size={16} aria-hidden />,
+          isDanger: true,
+          onAction: () => onRevoke(subject),
+        },
+      ]}
+    />
+  );
+}

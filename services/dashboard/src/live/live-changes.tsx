@@ -1,0 +1,87 @@
+import { type Query, useQueryClient } from "@tanstack/react-query";
+import { createContext, type ReactNode, use, useEffect, useState } from "react";
+import { createFlagRefresher } from "../flags/refresh-flags.ts";
+import { useKeySession, useSessions } from "../session/session.tsx";
+import { Warning } from "../ui/panels.tsx";
+import { createDeliveryRefresher } from "../webhooks/refresh-deliveries.ts";
+import { createAnnouncer } from "./announce.ts";
+import { changesScope, invalidateFor } from "./apply-change.ts";
+import { followChanges, type LiveState } from "./follow-changes.ts";
+import styles from "./live.module.css";
+
+const LiveContext = createContext<LiveState>("connecting");
+
+/** Keeps what is shown current: follows the project's changes, and announces those of other people. */
+export function LiveChanges({ children }: { children: ReactNode }) {
+  const session = useKeySession();
+  const { refresh, reject } = useSessions();
+  const client = useQueryClient();
+  const [state, setState] = useState<LiveState>("connecting");
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a session keeps its token, and names in it may change.
+  useEffect(() => {
+    const ending = new AbortController();
+    const refresher = createFlagRefresher(client, session.api);
+    const deliveries = createDeliveryRefresher(client);
+    const announcer = createAnnouncer(session.me);
+    void followChanges({
+      url: `/api/v1/projects/${session.me.project.id}/changes/stream`,
+      token: session.token,
+      signal: ending.signal,
+      onState: (next) => {
+        setState(next);
+        if (next === "live") void client.invalidateQueries({ predicate: hasFailed });
+      },
+      onRejected: () => reject(session.token),
+      onReset: () => void client.invalidateQueries(),
+      onChange: (change) => {
+        refresher.take(change);
+        deliveries.take(change);
+        invalidateFor(change, client);
+        announcer.take(change);
+        // If it fails, the names are read again with the next reload.
+        if (changesScope(change)) void refresh(session.token).catch(() => undefined);
+      },
+    });
+    return () => {
+      ending.abort();
+      refresher.stop();
+      deliveries.stop();
+      announcer.stop();
+    };
+  }, [client, session.token]);
+  return <LiveContext value={state}>{children}</LiveContext>;
+}
+
+/** Selects failed queries, which are read again after a reconnect. */
+const hasFailed = ({ state }: Query) => state.error !== null;
+
+const stateTexts: Record<LiveState, string> = {
+  live: "Live",
+  connecting: "Connecting…",
+  lost: "Not connected",
+};
+
+/** Shows whether changes of other people arrive. */
+export function LiveIndicator() {
+  const state = use(LiveContext);
+  return (
+    <p className={styles.live} data-state={state}>
+      <span className={styles.dot} aria-hidden />
+      {stateTexts[state]}
+    </p>
+  );
+}
+
+/** Says that the connection is lost, while it is. */
+export function LostConnection() {
+  if (use(LiveContext) !== "lost") return null;
+  return (
+    <div className={styles.banner}>
+      <Warning>
+        Halyard cannot be reached. What you see may be out of date; it is updated when the
+        connection is back.
+      </Warning>
+    </div>
+  );
+}

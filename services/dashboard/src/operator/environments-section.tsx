@@ -1,0 +1,159 @@
+import { Plus } from "lucide-react";
+import { useState } from "react";
+import { unwrap } from "../api/client.ts";
+import type { Environment, Project } from "../api/schema.d.ts";
+import { useOperatorSession } from "../session/session.tsx";
+import { Button } from "../ui/button.tsx";
+import { TextField } from "../ui/fields.tsx";
+import { FormDialog } from "../ui/form-dialog.tsx";
+import { RowMenu } from "../ui/menu.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+import { Time } from "../ui/time.tsx";
+import { DeletionDialog } from "./deletion-dialog.tsx";
+import styles from "./operator.module.css";
+import { useWrite } from "./operator-queries.ts";
+import { RenameDialog } from "./rename-dialog.tsx";
+import { Section } from "./section.tsx";
+
+type OpenDialog = { kind: "create" } | { kind: "rename" | "delete"; environment: Environment };
+
+export function EnvironmentsSection({ project }: { project: Project }) {
+  const [dialog, setDialog] = useState<OpenDialog>();
+  return (
+    <Section
+      title="Environments"
+      lead="Every flag of the project has a state of its own in each environment."
+      actions={
+        <Button onPress={() => setDialog({ kind: "create" })}>
+          <Plus size={16} aria-hidden /> Create environment
+        </Button>
+      }
+    >
+      <Table
+        label="Environments"
+        columns={columnsWith(setDialog)}
+        rows={project.environments}
+        rowId={({ id }) => id}
+      />
+      <EnvironmentDialog
+        projectId={project.id}
+        dialog={dialog}
+        onClose={() => setDialog(undefined)}
+      />
+    </Section>
+  );
+}
+
+const columnsWith = (open: (dialog: OpenDialog) => void): readonly Column<Environment>[] => [
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ name }) => <span className={styles.long}>{name}</span>,
+  },
+  { id: "created", header: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    id: "actions",
+    header: "Actions",
+    isHeaderHidden: true,
+    align: "end",
+    cell: (environment) => (
+      <RowMenu
+        name={environment.name}
+        entries={[
+          {
+            id: "rename",
+            label: "Rename",
+            onAction: () => open({ kind: "rename", environment }),
+          },
+          {
+            id: "delete",
+            label: "Delete",
+            isDanger: true,
+            onAction: () => open({ kind: "delete", environment }),
+          },
+        ]}
+      />
+    ),
+  },
+];
+
+function EnvironmentDialog({
+  projectId,
+  dialog,
+  onClose,
+}: {
+  projectId: string;
+  dialog: OpenDialog | undefined;
+  onClose: () => void;
+}) {
+  const { api } = useOperatorSession();
+  if (dialog === undefined) return null;
+  if (dialog.kind === "create")
+    return <CreateEnvironmentDialog projectId={projectId} onClose={onClose} />;
+  const { id, name } = dialog.environment;
+  const path = { projectId, environmentId: id };
+  const route = "/api/v1/projects/{projectId}/environments/{environmentId}";
+  if (dialog.kind === "rename")
+    return (
+      <RenameDialog
+        title="Rename the environment"
+        name={name}
+        rename={(next) => unwrap(api.PATCH(route, { params: { path }, body: { name: next } }))}
+        onClose={onClose}
+      />
+    );
+  return (
+    <DeletionDialog
+      kind="environment"
+      name={name}
+      ends={[
+        "Its API keys stop within a second, and open streams of its applications close.",
+        "The states of all flags in it are gone. The other environments keep theirs.",
+        "Schedules in it are cancelled.",
+      ]}
+      send={() => unwrap(api.DELETE(route, { params: { path, query: { confirm: id } } }))}
+      onClose={onClose}
+    />
+  );
+}
+
+function CreateEnvironmentDialog({
+  projectId,
+  onClose,
+}: {
+  projectId: string;
+  onClose: () => void;
+}) {
+  const { api } = useOperatorSession();
+  const [name, setName] = useState("");
+  const { mutate, isPending, error } = useWrite(
+    (body: { name: string }) =>
+      unwrap(
+        api.POST("/api/v1/projects/{projectId}/environments", {
+          params: { path: { projectId } },
+          body,
+        }),
+      ),
+    onClose,
+  );
+  return (
+    <FormDialog
+      title="Create an environment"
+      action="Create environment"
+      onClose={onClose}
+      onSubmit={() => mutate({ name: name.trim() })}
+      isPending={isPending}
+      isComplete={name.trim() !== ""}
+      error={error}
+    >
+      <TextField
+        label="Name"
+        value={name}
+        onChange={setName}
+        autoFocus
+        isRequired
+        description="Every flag starts off in it. A project has at most 50 environments."
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,137 @@
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { ChevronLeft } from "lucide-react";
+import { useState } from "react";
+import { unwrap } from "../api/client.ts";
+import type { Organization } from "../api/schema.d.ts";
+import { useOperatorSession } from "../session/session.tsx";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { CopyButton } from "../ui/code-block.tsx";
+import { Page } from "../ui/page.tsx";
+import { Card } from "../ui/panels.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { DeletionDialog } from "./deletion-dialog.tsx";
+import styles from "./operator.module.css";
+import { useOrganization } from "./operator-queries.ts";
+import { PlanDialog } from "./plan-dialog.tsx";
+import { limitLabels, limitText } from "./plans.ts";
+import { ProjectsSection } from "./projects-section.tsx";
+import { RenameDialog } from "./rename-dialog.tsx";
+import { UsersSection } from "./users-section.tsx";
+
+/** An organization: its plan, projects and users. */
+export function OrganizationPage() {
+  const { organizationId } = useParams({ strict: false }) as { organizationId: string };
+  const query = useOrganization(organizationId);
+  if (query.data !== undefined) return <LoadedOrganization organization={query.data} />;
+  return (
+    <Page title="Organization" lead={<BackLink />}>
+      <QueryView query={query} label="Loading the organization">
+        {() => null}
+      </QueryView>
+    </Page>
+  );
+}
+
+function BackLink() {
+  return (
+    <Link to="/" className={styles.back ?? ""}>
+      <ChevronLeft size={14} aria-hidden /> Organizations
+    </Link>
+  );
+}
+
+function LoadedOrganization({ organization }: { organization: Organization }) {
+  const [dialog, setDialog] = useState<"rename" | "plan" | "delete">();
+  const { id, name, plan, limits } = organization;
+  return (
+    <Page
+      title={name}
+      lead={
+        <span className={styles.lead}>
+          <BackLink />
+          <Badge tone="accent">{plan}</Badge>
+          <CopyButton text={id} label="Copy the id" />
+        </span>
+      }
+      actions={
+        <>
+          <Button onPress={() => setDialog("rename")}>Rename</Button>
+          <Button onPress={() => setDialog("plan")}>Change plan</Button>
+        </>
+      }
+    >
+      <Card title={`Limits of the plan ${plan}`}>
+        <dl className={styles.facts}>
+          {limitLabels.map(({ key, label }) => (
+            <div key={key}>
+              <dt>{label}</dt>
+              <dd>{limitText(limits[key])}</dd>
+            </div>
+          ))}
+        </dl>
+      </Card>
+      <ProjectsSection organization={organization} />
+      <UsersSection organizationId={id} />
+      <Card title="Delete the organization">
+        <div className={styles.danger}>
+          <p>
+            Ends everything that belongs to {name}: its API keys, flags, schedules and webhooks.
+          </p>
+          <Button variant="danger" onPress={() => setDialog("delete")}>
+            Delete organization
+          </Button>
+        </div>
+      </Card>
+      <OrganizationDialog
+        organization={organization}
+        dialog={dialog}
+        onClose={() => setDialog(undefined)}
+      />
+    </Page>
+  );
+}
+
+function OrganizationDialog({
+  organization,
+  dialog,
+  onClose,
+}: {
+  organization: Organization;
+  dialog: "rename" | "plan" | "delete" | undefined;
+  onClose: () => void;
+}) {
+  const { api } = useOperatorSession();
+  const navigate = useNavigate();
+  const path = { organizationId: organization.id };
+  const route = "/api/v1/organizations/{organizationId}";
+  if (dialog === "plan") return <PlanDialog organization={organization} onClose={onClose} />;
+  if (dialog === "rename")
+    return (
+      <RenameDialog
+        title="Rename the organization"
+        name={organization.name}
+        rename={(name) => unwrap(api.PATCH(route, { params: { path }, body: { name } }))}
+        onClose={onClose}
+      />
+    );
+  if (dialog === "delete")
+    return (
+      <DeletionDialog
+        kind="organization"
+        name={organization.name}
+        ends={[
+          "All its API keys stop within a second, and open streams of its applications close.",
+          "Its projects, environments and flags are gone. Applications use their default values.",
+          "Its schedules are cancelled. Its webhooks are deleted, without an event.",
+          "Its users are deleted. The audit log of its projects stays until its retention ends.",
+        ]}
+        send={() =>
+          unwrap(api.DELETE(route, { params: { path, query: { confirm: organization.id } } }))
+        }
+        leave={() => navigate({ to: "/" })}
+        onClose={onClose}
+      />
+    );
+  return null;
+}

@@ -1,0 +1,108 @@
+import { UserRound, UserRoundPlus } from "lucide-react";
+import { useState } from "react";
+import type { User } from "../api/schema.d.ts";
+import { Button } from "../ui/button.tsx";
+import { CodeBlock } from "../ui/code-block.tsx";
+import { RowMenu } from "../ui/menu.tsx";
+import { EmptyState } from "../ui/panels.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+import { Time } from "../ui/time.tsx";
+import styles from "./operator.module.css";
+import { useUsers } from "./operator-queries.ts";
+import { Section } from "./section.tsx";
+import { DeleteUserDialog, UserDialog } from "./user-dialogs.tsx";
+
+type OpenDialog = { kind: "create" } | { kind: "edit" | "delete"; user: User };
+
+export function UsersSection({ organizationId }: { organizationId: string }) {
+  const users = useUsers(organizationId);
+  const [dialog, setDialog] = useState<OpenDialog>();
+  const close = () => setDialog(undefined);
+  return (
+    <Section
+      title="Users"
+      lead="Each API key belongs to a user, and every change is recorded with the user of its key."
+      actions={
+        <Button onPress={() => setDialog({ kind: "create" })}>
+          <UserRoundPlus size={16} aria-hidden /> Create user
+        </Button>
+      }
+    >
+      <QueryView query={users} label="Loading the users">
+        {(all) =>
+          all.length === 0 ? (
+            <FirstUser organizationId={organizationId} />
+          ) : (
+            <Table
+              label="Users"
+              columns={columnsWith(setDialog)}
+              rows={all}
+              rowId={({ id }) => id}
+            />
+          )
+        }
+      </QueryView>
+      {dialog?.kind === "create" && <UserDialog organizationId={organizationId} onClose={close} />}
+      {dialog?.kind === "edit" && (
+        <UserDialog organizationId={organizationId} user={dialog.user} onClose={close} />
+      )}
+      {dialog?.kind === "delete" && <DeleteUserDialog user={dialog.user} onClose={close} />}
+    </Section>
+  );
+}
+
+const columnsWith = (open: (dialog: OpenDialog) => void): readonly Column<User>[] => [
+  {
+    id: "email",
+    header: "E-mail",
+    cell: ({ email }) => <span className={styles.long}>{email}</span>,
+  },
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ name }) => <span className={styles.long}>{name}</span>,
+  },
+  {
+    id: "created",
+    header: "Created",
+    wideOnly: true,
+    cell: ({ created_at }) => <Time at={created_at} />,
+  },
+  {
+    id: "actions",
+    header: "Actions",
+    isHeaderHidden: true,
+    align: "end",
+    cell: (user) => (
+      <RowMenu
+        name={user.email}
+        entries={[
+          { id: "edit", label: "Edit", onAction: () => open({ kind: "edit", user }) },
+          {
+            id: "delete",
+            label: "Delete",
+            isDanger: true,
+            onAction: () => open({ kind: "delete", user }),
+          },
+        ]}
+      />
+    ),
+  },
+];
+
+function FirstUser({ organizationId }: { organizationId: string }) {
+  const curl = `curl ${window.location.origin}/api/v1/organizations/${organizationId}/users \\
+  -H "Authorization: Bearer $OPERATOR_TOKEN" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"email":"ada@example.com","name":"Ada"}'`;
+  return (
+    <EmptyState
+      icon={UserRound}
+      title="There are no users yet"
+      examples={<CodeBlock title="Create a user over the API" code={curl} />}
+    >
+      Create a user for each person, and for each program that changes flags.
+    </EmptyState>
+  );
+}

@@ -1,0 +1,139 @@
+import { ArrowRight } from "lucide-react";
+import type { FormEvent } from "react";
+import type { Schedule } from "../api/schema.d.ts";
+import { useFlagInPage } from "../flags/flag-page.tsx";
+import { stateIn } from "../flags/flag-search.ts";
+import { Button } from "../ui/button.tsx";
+import { DateTimeField } from "../ui/date-time-field.tsx";
+import { instantText, timeText } from "../ui/dates.ts";
+import { DialogActions } from "../ui/dialog.tsx";
+import { ErrorPanel } from "../ui/error-panel.tsx";
+import { Select } from "../ui/fields.tsx";
+import { LeaveDialog } from "../ui/leave-dialog.tsx";
+import { Warning } from "../ui/panels.tsx";
+import { type ResolvedTime, resolveLocal } from "./local-times.ts";
+import { describeTimes, inUtc, remainingTimes, withoutEffect } from "./schedule-text.ts";
+import styles from "./schedules.module.css";
+import type { Entered, ScheduleForm as Form } from "./use-schedule-form.ts";
+
+/** Sets the schedule of the flag, or replaces the pending one. */
+export function ScheduleForm({
+  form,
+  pending,
+  onCancel,
+}: {
+  form: Form;
+  pending: Schedule | undefined;
+  /** Closes the form. Without it, the form stays. */
+  onCancel?: () => void;
+}) {
+  const { enable, disable, reader, isEmpty, isDirty, hasProblem, isPending, error, save } = form;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!isEmpty && !hasProblem) save(pending?.id ?? null);
+  };
+  return (
+    <form onSubmit={submit} className={styles.form}>
+      {pending !== undefined && (
+        <Warning>
+          This replaces the present schedule:{" "}
+          <b>{describeTimes(remainingTimes(pending), reader)}</b>. It stays until you save.
+        </Warning>
+      )}
+      <div className={styles.fields}>
+        <TimeField
+          label="Turn on at"
+          entered={enable}
+          reader={reader}
+          autoFocus={onCancel !== undefined && isEmpty}
+        />
+        <TimeField label="Turn off at" entered={disable} reader={reader} />
+      </div>
+      <LeaveDialog isDirty={isDirty} />
+      <Preview form={form} />
+      {error !== null && <ErrorPanel error={error} />}
+      <DialogActions>
+        {onCancel !== undefined && <Button onPress={onCancel}>Cancel</Button>}
+        <Button
+          type="submit"
+          variant="primary"
+          isPending={isPending}
+          isDisabled={isEmpty || hasProblem}
+        >
+          {pending === undefined ? "Schedule" : "Replace schedule"}
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}
+
+/** One of the two times, with UTC, and with what a change of the clocks does to it. */
+function TimeField({
+  label,
+  entered: { local, occurrence, resolved, problem, set },
+  reader,
+  autoFocus = false,
+}: {
+  label: string;
+  entered: Entered;
+  reader: Form["reader"];
+  autoFocus?: boolean;
+}) {
+  return (
+    <div className={styles.field}>
+      <DateTimeField
+        label={label}
+        value={local}
+        onChange={(next) => set({ local: next, occurrence: "first" })}
+        onIncomplete={(isIncomplete) => set({ local, occurrence, isIncomplete })}
+        autoFocus={autoFocus}
+        error={problem}
+        description={utcNote(resolved, reader)}
+      />
+      {resolved?.kind === "twice" && local !== null && (
+        <Select
+          label="Clocks go back: this time comes twice"
+          value={occurrence}
+          onChange={(next) => set({ local, occurrence: next })}
+          options={(["first", "second"] as const).map((value) => ({
+            value,
+            label: `The ${value} time, ${timeText(resolveLocal(local, reader.zone, value).instant, inUtc(reader))} UTC`,
+          }))}
+        />
+      )}
+    </div>
+  );
+}
+
+function utcNote(resolved: ResolvedTime | null, reader: Form["reader"]): string {
+  if (resolved === null) return `Optional, in your time zone (${reader.zone})`;
+  const utc = `${instantText(resolved.instant, inUtc(reader))} UTC`;
+  if (resolved.kind !== "skipped") return utc;
+  return `${utc}. Clocks go forward over the time that you entered, so ${timeText(resolved.instant, reader)} is used.`;
+}
+
+/** Says what will happen, while the times are entered. */
+function Preview({ form: { times, hasProblem, reader } }: { form: Form }) {
+  const { flag, environment } = useFlagInPage();
+  const isOn = stateIn(flag, environment.id)?.enabled ?? false;
+  const sentence = describeTimes(times, reader);
+  return (
+    <div className={styles.preview} aria-live="polite">
+      <ArrowRight size={16} aria-hidden />
+      {hasProblem && <p>Correct the times to see what will happen.</p>}
+      {!hasProblem && sentence === undefined && (
+        <p>
+          Enter one time, or both for a window. Their order decides: on then off, or off then on.
+        </p>
+      )}
+      {!hasProblem && sentence !== undefined && (
+        <div>
+          <p>
+            <b>{sentence}</b>
+          </p>
+          <p className={styles.note}>{withoutEffect(times, isOn)}</p>
+        </div>
+      )}
+    </div>
+  );
+}

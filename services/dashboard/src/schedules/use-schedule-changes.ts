@@ -1,0 +1,73 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type Api, unwrap } from "../api/client.ts";
+import type { Environment, Schedule } from "../api/schema.d.ts";
+import { useKeySession } from "../session/session.tsx";
+import { invalidateSchedules, readFlagSchedules } from "./schedule-queries.ts";
+import type { Times } from "./schedule-text.ts";
+
+/** The flag and environment of a schedule. */
+export type ScheduledFlag = { flag: { id: string; key: string }; environment: Environment };
+
+/** Somebody else set, replaced or cleared the schedule after it was shown. Nothing was changed. */
+class ScheduleChanged extends Error {
+  constructor() {
+    super("Somebody else changed this schedule meanwhile. Nothing was saved.");
+    this.name = "ScheduleChanged";
+  }
+}
+
+/**
+ * Throws unless the pending schedule is the one that the person saw. The API has no conditional change of schedules, so
+ * a change within the same moment is still possible; the history names both.
+ */
+async function checkPending(api: Api, place: ScheduledFlag, seen: string | null): Promise<void> {
+  const schedules = await readFlagSchedules(api, place);
+  const pending = schedules.find(({ status }) => status === "pending");
+  if ((pending?.id ?? null) !== seen) throw new ScheduleChanged();
+}
+
+const pathOf = ({ flag, environment }: ScheduledFlag) => ({
+  flagId: flag.id,
+  envId: environment.id,
+});
+
+/** Sets a schedule, or replaces the one that the person saw. */
+export function useSetSchedule(place: ScheduledFlag, onSaved: () => void) {
+  const { api } = useKeySession();
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async ({ times, seen }: { times: Times; seen: string | null }) => {
+      await checkPending(api, place, seen);
+      return unwrap(
+        api.POST("/api/v1/flags/{flagId}/environments/{envId}/schedule", {
+          params: { path: pathOf(place) },
+          body: {
+            ...(times.enableAt !== null && { enable_at: times.enableAt.toISOString() }),
+            ...(times.disableAt !== null && { disable_at: times.disableAt.toISOString() }),
+          },
+        }),
+      );
+    },
+    onSuccess: onSaved,
+    // Also after an error: another person's schedule is shown at once.
+    onSettled: () => invalidateSchedules(client, place.flag.key),
+  });
+}
+
+/** Clears the schedule that the person saw. */
+export function useClearSchedule(place: ScheduledFlag, onCleared: () => void) {
+  const { api } = useKeySession();
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async ({ id }: Pick<Schedule, "id">) => {
+      await checkPending(api, place, id);
+      await unwrap(
+        api.DELETE("/api/v1/flags/{flagId}/environments/{envId}/schedule", {
+          params: { path: pathOf(place) },
+        }),
+      );
+    },
+    onSuccess: onCleared,
+    onSettled: () => invalidateSchedules(client, place.flag.key),
+  });
+}

@@ -1,0 +1,24 @@
+import type { KeySession } from "./session.tsx";
+
+/** The permissions of a key. Pages offer only permitted actions, and the API enforces the same rules. */
+type Permissions = {
+  /** Changes flags' states in this environment, and rolls them back. */
+  mayChange(environmentId: string): boolean;
+  /** Deletes flags and changes names, descriptions and types, which all environments share. */
+  mayChangeEverywhere: boolean;
+  /** Reads and changes webhooks. */
+  mayUseWebhooks: boolean;
+  /** Issues, rotates and revokes keys in this environment. */
+  mayIssueKeys(environmentId: string): boolean;
+};
+
+export function permissionsOf({ me }: Pick<KeySession, "me">): Permissions {
+  const { environment_only: isLimited, environment_id: own } = me.key;
+  const reaches = (environmentId: string) => !isLimited || environmentId === own;
+  return {
+    mayChange: reaches,
+    mayChangeEverywhere: !isLimited,
+    mayUseWebhooks: !isLimited,
+    mayIssueKeys: reaches,
+  };
+}

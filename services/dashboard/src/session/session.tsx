@@ -1,0 +1,274 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import {
+  createContext,
+  type ReactNode,
+  use,
+  useCallback,
+  useEffect,
+  useMemo,
+  useState,
+} from "react";
+import { type Api, createApi, unwrap } from "../api/client.ts";
+import { isTemporary, isUnconfirmed } from "../api/problem.ts";
+import type { ServerKeyIdentity } from "../api/schema.d.ts";
+import { addKey, readKeys, removeKey, type StoredKeys, writeKeys } from "./stored-keys.ts";
+
+/** The signed-in credentials with what they may access. */
+export type KeySession = { kind: "server_key"; token: string; api: Api; me: ServerKeyIdentity };
+type OperatorSession = { kind: "operator"; token: string; api: Api };
+export type Session = KeySession | OperatorSession;
+
+type Sessions = {
+  current: Session | undefined;
+  /** All keys of this tab. The operator's token is not among them. */
+  keys: readonly KeySession[];
+  /** False until the keys of this tab have been checked. */
+  isReady: boolean;
+  /** Why the last session ended, for the sign-in page. */
+  ended: string | undefined;
+  /** Checks a token and uses it. Throws the error of the API. */
+  signIn(token: string): Promise<void>;
+  switchTo(token: string): void;
+  signOut(token: string): void;
+  /** Reads the names in a session again. */
+  refresh(token: string): Promise<void>;
+  /** Ends the session of a token that the API no longer accepts, and says so on the sign-in page. */
+  reject(token: string): void;
+};
+
+const SessionsContext = createContext<Sessions | undefined>(undefined);
+
+export function useSessions(): Sessions {
+  const sessions = use(SessionsContext);
+  if (sessions === undefined) throw new Error("useSessions needs a SessionsProvider");
+  return sessions;
+}
+
+/** Returns the session of a server key, on pages that only such sessions reach. */
+export function useKeySession(): KeySession {
+  const { current } = useSessions();
+  if (current?.kind !== "server_key") throw new Error("this page needs a server key");
+  return current;
+}
+
+export function useOperatorSession(): OperatorSession {
+  const { current } = useSessions();
+  if (current?.kind !== "operator") throw new Error("this page needs the operator's token");
+  return current;
+}
+
+async function openSession(token: string, onRejected: () => Promise<void>): Promise<Session> {
+  const api = createApi(token, () => void onRejected());
+  const me = await unwrap(api.GET("/api/v1/me"));
+  return me.kind === "operator"
+    ? { kind: "operator", token, api }
+    : { kind: "server_key", token, api, me };
+}
+
+const endedText = "A key is no longer valid: it was revoked, was rotated or has expired.";
+
+/** The keys of this tab with their sessions, and the operator's session. */
+function useTab() {
+  const [stored, setStored] = useState<StoredKeys>(() => readKeys(sessionStorage));
+  const [keys, setKeys] = useState<readonly KeySession[]>([]);
+  const [operator, setOperator] = useState<OperatorSession>();
+  const [ended, setEnded] = useState<string>();
+
+  useEffect(() => writeKeys(sessionStorage, stored), [stored]);
+
+  const signOut = useCallback((token: string) => {
+    setOperator((session) => (session?.token === token ? undefined : session));
+    setKeys((sessions) => sessions.filter((session) => session.token !== token));
+    setStored((before) => removeKey(before, token));
+  }, []);
+
+  const reject = useCallback(
+    (token: string) => {
+      setEnded(endedText);
+      signOut(token);
+    },
+    [signOut],
+  );
+
+  const open = useCallback(
+    (token: string) =>
+      openSession(token, async () => {
+        if (await isRejected(token)) reject(token);
+      }),
+    [reject],
+  );
+
+  return {
+    stored,
+    setStored,
+    keys,
+    setKeys,
+    operator,
+    setOperator,
+    ended,
+    setEnded,
+    signOut,
+    reject,
+    open,
+  };
+}
+
+/** Keeps the sessions of this tab. Server keys survive a reload; the operator's token does not. */
+export function SessionsProvider({ children }: { children: ReactNode }) {
+  const { stored, setStored, keys, setKeys, operator, setOperator, ended, setEnded, ...tab } =
+    useTab();
+  const { signOut, reject, open } = tab;
+  const [isReady, setReady] = useState(false);
+
+  const signIn = useCallback(
+    async (token: string) => {
+      const session = await open(token);
+      setEnded(undefined);
+      if (session.kind === "operator") {
+        setOperator(session);
+        return;
+      }
+      setOperator(undefined);
+      setKeys((others) => [...others.filter((other) => other.token !== token), session]);
+      setStored((before) => addKey(before, token));
+    },
+    [open, setEnded, setKeys, setOperator, setStored],
+  );
+
+  const refresh = useCallback(
+    async (token: string) => {
+      const session = await open(token);
+      if (session.kind === "server_key") setKeys((all) => replaceMe(all, session));
+    },
+    [open, setKeys],
+  );
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: keys are restored once, when the page loads.
+  useEffect(
+    () => restoreKeys({ tokens: stored.tokens, open, forget: signOut, fail: setEnded, done }),
+    [],
+  );
+  function done(restored: readonly KeySession[]): void {
+    setKeys(restored);
+    setReady(true);
+  }
+
+  const value = useMemo<Sessions>(
+    () => ({
+      current: operator ?? keys.find(({ token }) => token === stored.current),
+      keys,
+      isReady,
+      ended,
+      signIn,
+      switchTo: (token) => {
+        setOperator(undefined);
+        setStored((before) => addKey(before, token));
+      },
+      signOut,
+      refresh,
+      reject,
+    }),
+    [
+      operator,
+      keys,
+      stored,
+      isReady,
+      ended,
+      signIn,
+      signOut,
+      refresh,
+      reject,
+      setOperator,
+      setStored,
+    ],
+  );
+  return <SessionsContext value={value}>{children}</SessionsContext>;
+}
+
+const replaceMe = (keys: readonly KeySession[], { token, me }: KeySession) =>
+  keys.map((key) => (key.token === token ? { ...key, me } : key));
+
+/**
+ * Returns whether management rejects a token. The other services learn of a new key a moment later, so their 401 alone
+ * does not end a session.
+ */
+async function isRejected(token: string): Promise<boolean> {
+  const headers = { Authorization: `Bearer ${token}` };
+  const response = await fetch("/api/v1/me", { headers }).catch(() => undefined);
+  return response?.status === 401;
+}
+
+/** Returns whether a key may be valid although its check failed. */
+const mayBeValid = (error: unknown) => isTemporary(error) || isUnconfirmed(error);
+
+/** Time between two attempts to restore keys while Halyard cannot be reached. */
+const restorePauseMs = 2_000;
+
+/**
+ * Opens the sessions of stored keys again, all at once. Keys that are no longer valid are forgotten. While Halyard cannot
+ * be reached, it tries again. Returns a function that ends the attempts.
+ */
+function restoreKeys(options: {
+  tokens: readonly string[];
+  open: (token: string) => Promise<Session>;
+  forget: (token: string) => void;
+  fail: (why: string | undefined) => void;
+  done: (restored: readonly KeySession[]) => void;
+}): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let hasEnded = false;
+
+  async function attempt(): Promise<void> {
+    const outcomes = await Promise.allSettled(options.tokens.map(options.open));
+    if (hasEnded) return;
+    const errors = outcomes.flatMap(({ status, reason }: { status: string; reason?: unknown }) =>
+      status === "rejected" ? [reason] : [],
+    );
+    const temporary = errors.find(mayBeValid);
+    if (temporary instanceof Error) {
+      options.fail(`${temporary.message} It is tried again.`);
+      timer = setTimeout(() => void attempt(), restorePauseMs);
+      return;
+    }
+    options.fail(errors.length > 0 ? endedText : undefined);
+    for (const [index, { status }] of outcomes.entries())
+      if (status === "rejected") options.forget(options.tokens[index] as string);
+    options.done(
+      outcomes.flatMap((outcome) =>
+        outcome.status === "fulfilled" && outcome.value.kind === "server_key"
+          ? [outcome.value]
+          : [],
+      ),
+    );
+  }
+
+  void attempt();
+  return () => {
+    hasEnded = true;
+    clearTimeout(timer);
+  };
+}
+
+/** Maximum repetitions of a read after a temporary failure. */
+const maxRetries = 3;
+
+/** Gives a session its own cache, so that nothing of one key is shown with another. Needs the token as its React key. */
+export function SessionCache({ children }: { children: ReactNode }) {
+  const [client] = useState(createQueryClient);
+  return <QueryClientProvider client={client}>{children}</QueryClientProvider>;
+}
+
+function createQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        retry: (count, error) => count < maxRetries && isTemporary(error),
+        // The stream of changes invalidates what is shown.
+        staleTime: 60_000,
+        // A lost connection shows as such, and is not waited for.
+        networkMode: "always",
+      },
+      mutations: { networkMode: "always" },
+    },
+  });
+}

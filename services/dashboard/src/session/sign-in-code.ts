@@ -1,0 +1,23 @@
+/** The fragment in which `npm start` passes a one-time code: `/#code=…`. A fragment never leaves the browser. */
+const fragment = /^#code=([A-Za-z0-9_-]+)$/;
+
+/**
+ * Exchanges the one-time code of the address for a server key, and removes it from the address and the history of the
+ * browser. Returns undefined without a code. Throws an error with a text for people if the code is not valid.
+ */
+export async function exchangeCode(): Promise<string | undefined> {
+  const code = fragment.exec(window.location.hash)?.[1];
+  if (code === undefined) return undefined;
+  window.history.replaceState(null, "", window.location.pathname + window.location.search);
+  const response = await fetch("/dashboard/sign-in", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ code }),
+  });
+  if (!response.ok)
+    throw new Error(
+      "The sign-in link was used already or is older than five minutes. Enter a server key instead.",
+    );
+  const { server_key } = (await response.json()) as { server_key: string };
+  return server_key;
+}

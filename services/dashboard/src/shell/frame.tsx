@@ -1,0 +1,55 @@
+import { Menu as MenuIcon, X } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { IconButton } from "../ui/button.tsx";
+import { Logo } from "../ui/logo.tsx";
+import { Navigation, type NavigationEntry } from "./navigation.tsx";
+import styles from "./shell.module.css";
+
+/**
+ * The frame of all pages: navigation at the side, or behind a button on narrow screens, and the page. `top` and
+ * `bottom` are above and below the navigation.
+ */
+export function Frame({
+  entries,
+  top,
+  bottom,
+  banner,
+  children,
+}: {
+  entries: readonly NavigationEntry[];
+  top?: ReactNode;
+  bottom: ReactNode;
+  banner?: ReactNode;
+  children: ReactNode;
+}) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <div className={styles.frame}>
+      <a href="#content" className={styles.skip}>
+        Skip to the content
+      </a>
+      <header className={`${styles.side} ${isOpen ? styles.open : ""}`}>
+        <div className={styles.brand}>
+          <Logo />
+          <span className={styles.toggle}>
+            <IconButton
+              label={isOpen ? "Close the menu" : "Open the menu"}
+              onPress={() => setOpen(!isOpen)}
+            >
+              {isOpen ? <X size={20} aria-hidden /> : <MenuIcon size={20} aria-hidden />}
+            </IconButton>
+          </span>
+        </div>
+        <div className={styles.drawer}>
+          {top}
+          <Navigation entries={entries} onFollow={() => setOpen(false)} />
+          <div className={styles.bottom}>{bottom}</div>
+        </div>
+      </header>
+      <main id="content" className={styles.content} tabIndex={-1}>
+        {banner}
+        {children}
+      </main>
+    </div>
+  );
+}

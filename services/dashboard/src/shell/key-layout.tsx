@@ -1,0 +1,82 @@
+import { Outlet } from "@tanstack/react-router";
+import {
+  CalendarClock,
+  ChartColumn,
+  Flag,
+  GitCompareArrows,
+  History,
+  KeyRound,
+  LogOut,
+  Webhook,
+} from "lucide-react";
+import { useState } from "react";
+import { LiveChanges, LiveIndicator, LostConnection } from "../live/live-changes.tsx";
+import { useMissingEnvironment } from "../session/environment.ts";
+import { permissionsOf } from "../session/permissions.ts";
+import { useKeySession, useSessions } from "../session/session.tsx";
+import { SignInForm } from "../session/sign-in-page.tsx";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Page } from "../ui/page.tsx";
+import { Warning } from "../ui/panels.tsx";
+import { AppearanceButton } from "./appearance.tsx";
+import { Frame } from "./frame.tsx";
+import type { NavigationEntry } from "./navigation.tsx";
+import { ScopeSwitcher } from "./scope-switcher.tsx";
+
+const entries: readonly NavigationEntry[] = [
+  { to: "/flags", label: "Flags", icon: Flag },
+  { to: "/schedules", label: "Schedules", icon: CalendarClock },
+  { to: "/compare", label: "Compare", icon: GitCompareArrows },
+  { to: "/history", label: "History", icon: History },
+  { to: "/webhooks", label: "Webhooks", icon: Webhook },
+  { to: "/usage", label: "Usage", icon: ChartColumn },
+  { to: "/keys", label: "API keys", icon: KeyRound },
+];
+
+/** The frame of the pages of a server key: project and environment, pages, and the person. */
+export function KeyLayout() {
+  const session = useKeySession();
+  const { signOut } = useSessions();
+  const [isAddingKey, setAddingKey] = useState(false);
+  const { mayUseWebhooks } = permissionsOf(session);
+  const missing = useMissingEnvironment();
+  const permitted = entries.filter(({ to }) => to !== "/webhooks" || mayUseWebhooks);
+  return (
+    <LiveChanges>
+      <Frame
+        entries={permitted}
+        top={<ScopeSwitcher onAddKey={() => setAddingKey(true)} />}
+        banner={<LostConnection />}
+        bottom={
+          <>
+            <LiveIndicator />
+            <div>
+              <AppearanceButton />
+              <Button variant="quiet" onPress={() => signOut(session.token)}>
+                <LogOut size={16} aria-hidden /> Sign out
+              </Button>
+            </div>
+          </>
+        }
+      >
+        {missing === undefined ? <Outlet /> : <MissingEnvironment name={missing} />}
+      </Frame>
+      <Dialog title="Use another key" isOpen={isAddingKey} onClose={() => setAddingKey(false)}>
+        <SignInForm onDone={() => setAddingKey(false)} />
+      </Dialog>
+    </LiveChanges>
+  );
+}
+
+/** Replaces the page, so that nothing is changed in another environment by mistake. */
+function MissingEnvironment({ name }: { name: string }) {
+  return (
+    <Page title="No such environment">
+      <Warning>
+        This project has no environment {name}. It may have been renamed or deleted. Choose another
+        one in the sidebar.
+      </Warning>
+    </Page>
+  );
+}

@@ -1,0 +1,32 @@
+import { Link } from "@tanstack/react-router";
+import type { LucideIcon } from "lucide-react";
+import styles from "./shell.module.css";
+
+export type NavigationEntry = { to: string; label: string; icon: LucideIcon };
+
+/** The links to the pages. `onFollow` closes the menu of narrow screens. */
+export function Navigation({
+  entries,
+  onFollow,
+}: {
+  entries: readonly NavigationEntry[];
+  onFollow?: () => void;
+}) {
+  return (
+    <nav aria-label="Pages" className={styles.navigation}>
+      {entries.map(({ to, label, icon: Icon }) => (
+        <Link
+          key={to}
+          to={to}
+          className={styles.entry ?? ""}
+          activeProps={{ className: `${styles.entry} ${styles.current}` }}
+          activeOptions={{ exact: to === "/", includeSearch: false }}
+          {...(onFollow && { onClick: onFollow })}
+        >
+          <Icon size={17} strokeWidth={1.75} aria-hidden />
+          {label}
+        </Link>
+      ))}
+    </nav>
+  );
+}

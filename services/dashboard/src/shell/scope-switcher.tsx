@@ -1,0 +1,52 @@
+import { ChevronsUpDown, Plus } from "lucide-react";
+import { Button } from "react-aria-components";
+import { useEnvironment } from "../session/environment.ts";
+import { useKeySession, useSessions } from "../session/session.tsx";
+import { Select } from "../ui/fields.tsx";
+import { Menu } from "../ui/menu.tsx";
+import styles from "./shell.module.css";
+
+/** Chooses the project, by the key that is used, and the environment. */
+export function ScopeSwitcher({ onAddKey }: { onAddKey: () => void }) {
+  const { me } = useKeySession();
+  const { keys, switchTo } = useSessions();
+  const { environment, choose } = useEnvironment();
+  return (
+    <div className={styles.scope}>
+      <Menu
+        label="Project and key"
+        trigger={
+          <Button className={styles.scopeButton ?? ""}>
+            <span className={styles.scopeText}>
+              <span className={styles.scopeName}>{me.project.name}</span>
+              <span className={styles.scopeNote}>
+                {me.organization.name} · {me.user.email}
+              </span>
+            </span>
+            <ChevronsUpDown size={16} aria-hidden />
+          </Button>
+        }
+        entries={[
+          ...keys.map((key) => ({
+            id: key.me.key.id,
+            label: key.me.project.name,
+            note: `${key.me.key.name} · ${key.me.user.email}`,
+            onAction: () => switchTo(key.token),
+          })),
+          {
+            id: "add",
+            label: "Use another key",
+            icon: <Plus size={16} aria-hidden />,
+            onAction: onAddKey,
+          },
+        ]}
+      />
+      <Select
+        label="Environment"
+        value={environment.name}
+        onChange={choose}
+        options={me.environments.map(({ name }) => ({ value: name, label: name }))}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,164 @@
+import type { Condition, TargetingRule } from "../api/schema.d.ts";
+import {
+  capitalized,
+  comparisonText,
+  conditionText,
+  itemsText,
+  outcomeText,
+  ruleName,
+  ruleText,
+  type State,
+} from "./words.ts";
+
+/** One difference between two versions of something, in words. */
+export type Difference = {
+  /** The differing part: "Percentage", or the name of a rule. */
+  readonly label: string;
+  /** Undefined if it was added. */
+  readonly before?: string | undefined;
+  /** Undefined if it was removed. */
+  readonly after?: string | undefined;
+  /** The parts that differ, in place of `before` and `after`. */
+  readonly parts?: readonly Difference[];
+};
+
+/** Returns the differences between two states of a flag, the most important first. */
+export function stateDifferences(before: State, after: State): Difference[] {
+  return [
+    ...changed("State", before.enabled ? "on" : "off", after.enabled ? "on" : "off"),
+    ...changed("Percentage", `${before.rollout_percentage} %`, `${after.rollout_percentage} %`),
+    ...ruleDifferences(before.targeting_rules, after.targeting_rules),
+  ];
+}
+
+/** Returns a difference unless both texts are the same. */
+export const changed = (label: string, before: string, after: string): Difference[] =>
+  before === after ? [] : [{ label, before, after }];
+
+type Placed = { rule: TargetingRule; index: number; content: string };
+type Pair = { before: Placed; after: Placed };
+
+function ruleDifferences(
+  before: readonly TargetingRule[],
+  after: readonly TargetingRule[],
+): Difference[] {
+  const { pairs, removed, added } = pairRules(before.map(place), after.map(place));
+  const label = ({ rule, index }: Placed) => capitalized(ruleName(rule, index));
+  return [
+    ...added.map((placed) => ({ label: label(placed), after: ruleText(placed.rule) })),
+    ...pairs.flatMap((pair) => {
+      const parts = partsOf(pair);
+      return parts.length === 0 ? [] : [{ label: label(pair.after), parts }];
+    }),
+    ...removed.map((placed) => ({ label: label(placed), before: ruleText(placed.rule) })),
+    ...orderDifference(pairs),
+  ];
+}
+
+/** Returns whether two lists of rules give the same to the same users. */
+export const haveEqualRules = (
+  before: readonly TargetingRule[],
+  after: readonly TargetingRule[],
+): boolean => ruleDifferences(before, after).length === 0;
+
+/** Ids do not count, and a rule without a value gives true. */
+const place = (rule: TargetingRule, index: number): Placed => {
+  const { name = "", conditions, value = true, rollout_percentage: percentage } = rule;
+  const content = JSON.stringify([name, conditions.map(conditionId), value, percentage]);
+  return { rule, index, content };
+};
+
+const conditionId = ({ attribute, operator, value }: Condition): string =>
+  JSON.stringify([attribute, operator, value]);
+
+/**
+ * Ways to recognize a rule in another version, the surest first. Ids and names are optional, so the position is the last
+ * resort for a rule that contradicts neither.
+ */
+const isSameRule: readonly ((before: Placed, after: Placed) => boolean)[] = [
+  ({ rule: a }, { rule: b }) => a.id !== undefined && a.id === b.id,
+  (a, b) => a.content === b.content,
+  ({ rule: a }, { rule: b }) => a.name !== undefined && a.name === b.name,
+  (a, b) => a.index === b.index && agree(a.rule.id, b.rule.id) && agree(a.rule.name, b.rule.name),
+];
+
+const agree = (a: string | undefined, b: string | undefined): boolean =>
+  a === undefined || b === undefined || a === b;
+
+function pairRules(before: readonly Placed[], after: readonly Placed[]) {
+  const pairs: Pair[] = [];
+  let removed = [...before];
+  let added = [...after];
+  for (const isSame of isSameRule) {
+    for (const next of added) {
+      const former = removed.find((candidate) => isSame(candidate, next));
+      if (former === undefined) continue;
+      pairs.push({ before: former, after: next });
+      removed = removed.filter((other) => other !== former);
+    }
+    const found = new Set(pairs.map((pair) => pair.after));
+    added = added.filter((other) => !found.has(other));
+  }
+  return { pairs: pairs.toSorted((a, b) => a.after.index - b.after.index), removed, added };
+}
+
+function partsOf({ before: { rule: before }, after: { rule: after } }: Pair): Difference[] {
+  return [
+    ...changed("Name", before.name ?? "none", after.name ?? "none"),
+    ...conditionDifferences(before.conditions, after.conditions),
+    ...changed("Result", outcomeText(before), outcomeText(after)),
+  ];
+}
+
+/** Compares values and not their texts, because the text of a long list omits items. */
+function conditionDifferences(
+  before: readonly Condition[],
+  after: readonly Condition[],
+): Difference[] {
+  const without = (all: readonly Condition[], others: readonly Condition[]) => {
+    const known = new Set(others.map(conditionId));
+    return all.filter((condition) => !known.has(conditionId(condition)));
+  };
+  let removed = without(before, after);
+  const differences = without(after, before).flatMap((next): Difference[] => {
+    const former = removed.find((other) => comparisonText(other) === comparisonText(next));
+    if (former === undefined) return [{ label: "Condition", after: conditionText(next) }];
+    removed = removed.filter((other) => other !== former);
+    return valueDifferences(former, next);
+  });
+  return [
+    ...differences,
+    ...removed.map((former) => ({ label: "Condition", before: conditionText(former) })),
+  ];
+}
+
+/** Returns the items of a list that were added and removed, or both conditions if they have no lists. */
+function valueDifferences(before: Condition, after: Condition): Difference[] {
+  if (!Array.isArray(before.value) || !Array.isArray(after.value))
+    return [{ label: "Condition", before: conditionText(before), after: conditionText(after) }];
+  const former = new Set(before.value);
+  const next = new Set(after.value);
+  const label = comparisonText(after);
+  const added = after.value.filter((item) => !former.has(item));
+  const removed = before.value.filter((item) => !next.has(item));
+  return [
+    ...(added.length > 0 ? [{ label, after: itemsText(added, "and") }] : []),
+    ...(removed.length > 0 ? [{ label, before: itemsText(removed, "and") }] : []),
+  ];
+}
+
+/** The order matters, because the first rule that matches decides. Added and removed rules do not change it. */
+function orderDifference(pairs: readonly Pair[]): Difference[] {
+  const formerly = pairs.toSorted((a, b) => a.before.index - b.before.index);
+  const names = (sorted: readonly Pair[]) =>
+    sorted.map(({ after: { rule, index } }) => ruleName(rule, index)).join(", ");
+  return changed("Order of the rules", names(formerly), names(pairs));
+}
+
+/** Writes a difference as one line: "Percentage: 10 % → 50 %". */
+export function differenceText({ label, before, after, parts }: Difference): string {
+  if (parts !== undefined) return `${label} changed (${parts.map(differenceText).join("; ")})`;
+  if (before === undefined) return `${label} added: ${after}`;
+  if (after === undefined) return `${label} removed: ${before}`;
+  return `${label}: ${before} → ${after}`;
+}

@@ -1,0 +1,141 @@
+import type { Condition, TargetingRule } from "../api/schema.d.ts";
+
+/** The settings of a flag in one environment. */
+export type State = {
+  readonly enabled: boolean;
+  readonly rollout_percentage: number;
+  readonly targeting_rules: readonly TargetingRule[];
+};
+
+type Value = Condition["value"];
+
+/** The operators as verbs that follow the name of an attribute. */
+const verbs: Readonly<Record<Condition["operator"], string>> = {
+  equals: "is",
+  not_equals: "is not",
+  contains: "contains",
+  not_contains: "does not contain",
+  starts_with: "starts with",
+  ends_with: "ends with",
+  matches_regex: "matches pattern",
+  in: "is one of",
+  not_in: "is none of",
+  gt: "is greater than",
+  gte: "is at least",
+  lt: "is less than",
+  lte: "is at most",
+  semver_eq: "is version",
+  semver_gt: "is after version",
+  semver_gte: "is at least version",
+  semver_lt: "is before version",
+  semver_lte: "is at most version",
+};
+
+/** Comparisons of date-times read better in words of time. */
+const timeVerbs: Readonly<Partial<Record<Condition["operator"], string>>> = {
+  gt: "is after",
+  gte: "is at or after",
+  lt: "is before",
+  lte: "is at or before",
+};
+
+/** Returns the verb of an operator. A newer server can have operators without one. */
+export const verbOf = (operator: Condition["operator"]): string => verbs[operator] ?? operator;
+
+/** Returns whether a value is a date-time, as number operators take it. */
+export function isTime(value: Value): value is string {
+  return typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value);
+}
+
+/** Describes a condition: "country is one of DE, AT or CH". */
+export function conditionText(condition: Condition): string {
+  const { value } = condition;
+  const text = Array.isArray(value) ? itemsText(value, "or") : quoted(String(value));
+  return `${comparisonText(condition)} ${text || "…"}`;
+}
+
+/** Returns the beginning of a condition: "country is one of". */
+export function comparisonText({ attribute, operator, value }: Condition): string {
+  const verb = (isTime(value) ? timeVerbs[operator] : undefined) ?? verbOf(operator);
+  return `${attribute || "…"} ${verb}`;
+}
+
+/** List items that a text names. The others are counted, because a list can have 1,000. */
+const namedItems = 5;
+
+/** Lists items: "DE, AT or 998 more". */
+export function itemsText(
+  items: readonly (string | number | boolean)[],
+  word: "and" | "or",
+): string {
+  const named = items.slice(0, items.length > namedItems + 1 ? namedItems : items.length);
+  const more = items.length - named.length;
+  const texts = named.map((item) => quoted(String(item)));
+  return joined(more > 0 ? [...texts, `${more} more`] : texts, word);
+}
+
+/** Joins texts: "a, b or c". */
+export function joined(texts: readonly string[], word: "and" | "or"): string {
+  const last = texts.at(-1) ?? "";
+  return texts.length < 2 ? last : `${texts.slice(0, -1).join(", ")} ${word} ${last}`;
+}
+
+/** Quotes a text whose borders would be unclear within a sentence. */
+const quoted = (text: string): string => (/[\s,]/.test(text) ? `“${text}”` : text);
+
+/** Names a rule by its name, or by its position, which begins at 0. */
+export function ruleName({ name }: TargetingRule, index: number): string {
+  return name === undefined || name.trim() === "" ? `rule ${index + 1}` : `rule “${name}”`;
+}
+
+type Who = { name?: string | undefined; conditions: readonly Condition[] };
+
+/** Says whom a rule matches: "staff (email ends with @example.com)" or "users whose country is DE". */
+export function whoText({ name, conditions }: Who): string {
+  const text = joined(conditions.map(conditionText), "and");
+  const isNamed = name !== undefined && name.trim() !== "";
+  if (text === "") return isNamed ? `${name} (all users)` : "all users";
+  return isNamed ? `${name} (${text})` : `users whose ${text}`;
+}
+
+type Outcome = Pick<TargetingRule, "value" | "rollout_percentage">;
+
+/** Says in a few words what a rule gives to its users. */
+export function effectText({ value, rollout_percentage: percentage }: Outcome): string {
+  if (value === false) return "off";
+  return percentage === undefined || percentage === 100 ? "on" : `on for ${percentage} %`;
+}
+
+/** Describes the value that a rule gives to its users. Without its own percentage, the percentage of the flag applies. */
+export const outcomeText = (rule: Outcome): string =>
+  rule.value !== false && rule.rollout_percentage === undefined
+    ? "on, for the percentage of the flag"
+    : effectText(rule);
+
+export const ruleText = (rule: TargetingRule): string =>
+  `${whoText({ conditions: rule.conditions })}: ${outcomeText(rule)}`;
+
+/** Describes a whole state, one line for each fact. */
+export function stateTexts({
+  enabled,
+  rollout_percentage: percentage,
+  targeting_rules: rules,
+}: State): string[] {
+  const whole = [enabled ? "On" : "Off", `Percentage of the flag: ${percentage} %`];
+  if (rules.length === 0) return [...whole, "No rules: the percentage applies to all users"];
+  return [
+    ...whole,
+    ...rules.map((rule, index) => `${capitalized(ruleName(rule, index))}: ${ruleText(rule)}`),
+    ...(rules.some(({ conditions }) => conditions.length === 0) ? [] : ["All other users: off"]),
+  ];
+}
+
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Returns the state in an entry of the audit log, or undefined if the entry has none. */
+export function stateFrom(values: Record<string, unknown> | null): State | undefined {
+  if (values === null || typeof values.enabled !== "boolean") return undefined;
+  const { enabled, rollout_percentage: percentage, targeting_rules: rules } = values;
+  if (typeof percentage !== "number" || !Array.isArray(rules)) return undefined;
+  return { enabled, rollout_percentage: percentage, targeting_rules: rules as TargetingRule[] };
+}

@@ -1,0 +1,58 @@
+import { Users } from "lucide-react";
+import { describeChange } from "../changes/describe-change.ts";
+import { useFlagInPage } from "../flags/flag-page.tsx";
+import { summarize } from "../state/summary.ts";
+import { Button } from "../ui/button.tsx";
+import { Time } from "../ui/time.tsx";
+import type { Settings } from "./draft.ts";
+import { useEditor } from "./editor-context.ts";
+import { problemsText } from "./problems.ts";
+import styles from "./targeting.module.css";
+import { useLastChange } from "./targeting-queries.ts";
+
+/** Says that somebody else saved another state meanwhile, and lets the person choose. Nothing is lost until then. */
+export function ConflictPanel({
+  theirs,
+  mine,
+  isPending,
+  onKeep,
+  onTake,
+}: {
+  theirs: Settings;
+  mine: Settings;
+  isPending: boolean;
+  onKeep: () => void;
+  onTake: () => void;
+}) {
+  const { environment } = useFlagInPage();
+  const { data: change } = useLastChange();
+  const { problems } = useEditor();
+  return (
+    <section role="alert" className={styles.conflict} aria-label="Changed by somebody else">
+      <h2 className={styles.conflictTitle}>
+        <Users size={18} aria-hidden /> Somebody else changed this meanwhile
+      </h2>
+      {change && (
+        <p>
+          {change.actor.email} {describeChange(change, environment.name)},{" "}
+          <Time at={change.changed_at} />.
+        </p>
+      )}
+      <dl className={styles.versions}>
+        <dt>Saved now</dt>
+        <dd>{summarize(theirs)}</dd>
+        <dt>Your draft</dt>
+        <dd>{summarize(mine)}</dd>
+      </dl>
+      {problems.size > 0 && <p role="status">{problemsText(problems.size)}</p>}
+      <div className={styles.buttons}>
+        <Button onPress={onTake} isDisabled={isPending}>
+          Take theirs
+        </Button>
+        <Button variant="primary" onPress={onKeep} isPending={isPending}>
+          Keep mine and save
+        </Button>
+      </div>
+    </section>
+  );
+}

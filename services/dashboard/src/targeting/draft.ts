@@ -1,0 +1,108 @@
+import type { Condition, FlagState, TargetingRule } from "../api/schema.d.ts";
+
+/** The editable state of a flag in one environment, without its version. */
+export type Settings = Pick<FlagState, "enabled" | "rollout_percentage" | "targeting_rules">;
+
+/** A condition with an identity, which stays the same when conditions are added or removed. */
+export type DraftCondition = Readonly<Condition & { uid: string }>;
+export type DraftRule = Readonly<
+  Omit<TargetingRule, "conditions"> & { uid: string; conditions: readonly DraftCondition[] }
+>;
+export type Draft = Readonly<Omit<Settings, "targeting_rules"> & { rules: readonly DraftRule[] }>;
+
+/** Limits of the API. */
+export const maxRules = 100;
+export const maxConditions = 50;
+
+let lastUid = 0;
+function nextUid(): string {
+  lastUid += 1;
+  return `new-${lastUid}`;
+}
+
+/** Makes a draft of stored settings. The identities are the positions, so a repeated read changes none. */
+export function draftOf({ enabled, rollout_percentage, targeting_rules }: Settings): Draft {
+  return {
+    enabled,
+    rollout_percentage,
+    rules: targeting_rules.map((rule, at) => ({
+      ...rule,
+      uid: `rule-${at}`,
+      conditions: rule.conditions.map((condition, index) => ({
+        ...condition,
+        uid: `condition-${index}`,
+      })),
+    })),
+  };
+}
+
+/** Returns the settings of a draft, as the API takes them. Members that only say the default are left out. */
+export function settingsOf({ enabled, rollout_percentage, rules }: Draft): Settings {
+  return { enabled, rollout_percentage, targeting_rules: rules.map(ruleOf) };
+}
+
+function ruleOf({ id, name, conditions, value, rollout_percentage }: DraftRule): TargetingRule {
+  return {
+    ...(id !== undefined && { id }),
+    ...(name !== undefined && name.trim() !== "" && { name }),
+    conditions: conditions.map(({ attribute, operator, value: compared }) => ({
+      attribute,
+      operator,
+      value: compared,
+    })),
+    ...(value === false && { value }),
+    ...(rollout_percentage !== undefined && { rollout_percentage }),
+  };
+}
+
+/** Returns whether a draft and stored settings mean the same, so that there is nothing to save. */
+export function isSame(draft: Draft, stored: Settings): boolean {
+  return JSON.stringify(settingsOf(draft)) === JSON.stringify(settingsOf(draftOf(stored)));
+}
+
+/**
+ * Returns the draft to continue with after `sent` was saved as `saved`. A draft that was edited during the request is
+ * kept, so that the response does not replace what was typed. A draft that means the same as the saved state is kept
+ * too: its rules keep their identities, so that open rules stay open and the focus stays where it is.
+ */
+export function draftAfterSave(draft: Draft, sent: Draft, saved: Settings): Draft {
+  return draft !== sent || isSame(draft, saved) ? draft : draftOf(saved);
+}
+
+export function newCondition(): DraftCondition {
+  return { uid: nextUid(), attribute: "", operator: "equals", value: "" };
+}
+
+export function newRule(): DraftRule {
+  return { uid: nextUid(), conditions: [newCondition()] };
+}
+
+/** Copies a rule. The copy has no `id`, because ids name one rule. */
+export function copyOf({ id: _, ...rule }: DraftRule): DraftRule {
+  return {
+    ...rule,
+    uid: nextUid(),
+    ...(rule.name !== undefined && { name: `${rule.name} (copy)` }),
+    conditions: rule.conditions.map((condition) => ({ ...condition, uid: nextUid() })),
+  };
+}
+
+/** Returns the list with one member at another position. */
+export function moved<T>(list: readonly T[], from: number, to: number): readonly T[] {
+  const member = list[from];
+  if (member === undefined || to < 0 || to >= list.length) return list;
+  return list.toSpliced(from, 1).toSpliced(to, 0, member);
+}
+
+/** Returns the rules after some of them were dropped before or behind another one. */
+export function dropped(
+  rules: readonly DraftRule[],
+  uids: ReadonlySet<unknown>,
+  target: { key: unknown; dropPosition: "before" | "after" | "on" },
+): readonly DraftRule[] {
+  const taken = rules.filter(({ uid }) => uids.has(uid));
+  const others = rules.filter(({ uid }) => !uids.has(uid));
+  const at = others.findIndex(({ uid }) => uid === target.key);
+  if (at === -1) return rules;
+  return others.toSpliced(target.dropPosition === "after" ? at + 1 : at, 0, ...taken);
+}

@@ -1,0 +1,55 @@
+import { useFlagInPage } from "../flags/flag-page.tsx";
+import { summarize } from "../state/summary.ts";
+import { Switch } from "../ui/fields.tsx";
+import { Card } from "../ui/panels.tsx";
+import { PercentageSlider } from "../ui/slider.tsx";
+import { type Draft, settingsOf } from "./draft.ts";
+import { useEditor } from "./editor-context.ts";
+import styles from "./targeting.module.css";
+
+/** The switch, what the whole state does, and the percentage of the flag. */
+export function StateCard({ draft }: { draft: Draft }) {
+  const { environment } = useFlagInPage();
+  const { edit } = useEditor();
+  const { enabled, rollout_percentage: percentage, rules } = draft;
+  const settings = settingsOf(draft);
+  return (
+    <Card
+      title={`In ${environment.name}`}
+      actions={
+        <Switch
+          label={enabled ? "On" : "Off"}
+          aria-label={`Flag in ${environment.name}`}
+          isSelected={enabled}
+          onChange={(next) => edit((before) => ({ ...before, enabled: next }))}
+        />
+      }
+    >
+      <div className={styles.stack}>
+        <p className={styles.summary} aria-live="polite">
+          {summarize(settings)}
+        </p>
+        {!enabled && (
+          <p className={styles.note}>Once it is on: {summarize({ ...settings, enabled: true })}</p>
+        )}
+        <PercentageSlider
+          label={rules.length === 0 ? "Percentage of all users" : "Percentage of the flag"}
+          value={percentage}
+          onChange={(next) => edit((before) => ({ ...before, rollout_percentage: next }))}
+        />
+        <p className={styles.note}>{percentageNote(draft)}</p>
+      </div>
+    </Card>
+  );
+}
+
+function percentageNote({ rules }: Draft): string {
+  if (rules.length === 0)
+    return "Raising the percentage takes the flag from nobody: whoever has it keeps it.";
+  const using = rules.filter(
+    ({ value, rollout_percentage: own }) => value !== false && own === undefined,
+  );
+  return using.length === 0
+    ? "No rule uses this percentage now: each has its own, or takes its users out."
+    : "It applies to each rule without a percentage of its own. Users whom no rule matches get the flag off.";
+}

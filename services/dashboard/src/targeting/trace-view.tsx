@@ -1,0 +1,78 @@
+import { Check, Minus, X } from "lucide-react";
+import type { ConditionTrace, FlagExplanation, RuleTrace, TargetingRule } from "../api/schema.d.ts";
+import { conditionText } from "../state/words.ts";
+import { Badge } from "../ui/badge.tsx";
+import type { Settings } from "./draft.ts";
+import styles from "./targeting.module.css";
+import { obstacleText, reasonText } from "./try-user.ts";
+
+/** The value of a flag for a user and how it came about. `settings` are those that were tried. */
+export function TraceView({ result, settings }: { result: FlagExplanation; settings: Settings }) {
+  const rules = settings.targeting_rules;
+  const nameOf = (index: number) => {
+    const name = rules[index]?.name;
+    return name === undefined ? `Rule ${index + 1}` : `Rule ${index + 1} (${name})`;
+  };
+  return (
+    <>
+      <p className={styles.verdict}>
+        <Badge tone={result.value ? "on" : "neutral"}>{result.value ? "On" : "Off"}</Badge>
+        <span className={styles.note}>
+          variation <code>{result.variation}</code>, reason <code>{result.reason}</code>
+        </span>
+      </p>
+      <p>{reasonText(result, nameOf)}</p>
+      <ol className={styles.trace}>
+        {result.trace.rules.map((trace) => (
+          <li key={trace.index} data-reached={trace.reached}>
+            <p>
+              <strong>{nameOf(trace.index)}</strong>{" "}
+              <span className={styles.note}>{outcomeText(trace)}</span>
+            </p>
+            {trace.reached && <ConditionTraces trace={trace} rule={rules[trace.index]} />}
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+function outcomeText({ reached, matched, inside_percentage: isInside }: RuleTrace): string {
+  if (!reached) return "was not tried";
+  if (!matched) return "does not match";
+  if (isInside === undefined) return "matches";
+  return isInside ? "matches, inside its percentage" : "matches, outside its percentage";
+}
+
+function ConditionTraces({ trace, rule }: { trace: RuleTrace; rule: TargetingRule | undefined }) {
+  if (trace.conditions.length === 0)
+    return <p className={styles.note}>It has no conditions, so it matches everyone.</p>;
+  return (
+    <ul className={styles.traceConditions}>
+      {trace.conditions.map((condition, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the list of one response never changes.
+        <li key={index}>
+          <Outcome condition={condition} />
+          <span>
+            {rule?.conditions[index] === undefined
+              ? `${condition.attribute} ${condition.operator}`
+              : conditionText(rule.conditions[index])}
+            {condition.obstacle !== undefined && (
+              <span className={styles.note}> ({obstacleText(condition.obstacle)})</span>
+            )}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Outcome({ condition: { held, obstacle } }: { condition: ConditionTrace }) {
+  const Icon = held ? Check : obstacle === undefined ? X : Minus;
+  return (
+    <>
+      <Icon size={15} aria-hidden className={held ? styles.held : styles.failed} />
+      <span className="visually-hidden">{held ? "True:" : "False:"}</span>
+    </>
+  );
+}

@@ -1,0 +1,182 @@
+import { useMutation } from "@tanstack/react-query";
+import { Plus, X } from "lucide-react";
+import { type FormEvent, useState } from "react";
+import { unwrap } from "../api/client.ts";
+import type { ContextUser } from "../api/schema.d.ts";
+import { useFlagInPage } from "../flags/flag-page.tsx";
+import { useKeySession } from "../session/session.tsx";
+import { Button, IconButton } from "../ui/button.tsx";
+import { ComboBox } from "../ui/combo-box.tsx";
+import { ErrorPanel } from "../ui/error-panel.tsx";
+import { Select, TextField } from "../ui/fields.tsx";
+import { Card } from "../ui/panels.tsx";
+import type { Settings } from "./draft.ts";
+import { useEditor } from "./editor-context.ts";
+import { ruleProblemOf } from "./problems.ts";
+import styles from "./targeting.module.css";
+import { TraceView } from "./trace-view.tsx";
+import { jsonOf, type UserFields, userFromJson, userOf } from "./try-user.ts";
+
+type Tried = { user: ContextUser; settings: Settings };
+
+/** Reads the value of the flag for a user, also with the unsaved draft. */
+function useTry(isDraft: boolean) {
+  const { api } = useKeySession();
+  const { flag, environment } = useFlagInPage();
+  const path = { flagId: flag.id, envId: environment.id };
+  return useMutation({
+    mutationFn: ({ user, settings }: Tried) =>
+      unwrap(
+        api.POST("/api/v1/flags/{flagId}/environments/{envId}/explain", {
+          params: { path },
+          body: { user, ...(isDraft && { state: settings }) },
+        }),
+      ),
+  });
+}
+
+/**
+ * Shows which value a user gets and why. The user exists only in this component, because contexts of users are personal
+ * data: neither the address nor a storage of the browser contains them.
+ */
+export function TryPanel({ settings, isDraft }: { settings: Settings; isDraft: boolean }) {
+  const trying = useTry(isDraft);
+  const { data, error, isPending, variables, mutate } = trying;
+  const isOutdated =
+    variables !== undefined && JSON.stringify(variables.settings) !== JSON.stringify(settings);
+  return (
+    <aside className={styles.try} aria-label="Try it">
+      <Card title="Try it">
+        <div className={styles.stack}>
+          <p className={styles.note}>
+            Enter a user to see what they get{isDraft ? " with your unsaved changes" : ""}, and why.
+            It costs no request of the month, and the user is not kept anywhere.
+          </p>
+          <UserForm isPending={isPending} onTry={(user) => mutate({ user, settings })} />
+          {error !== null && <TryError error={error} />}
+          {data !== undefined && variables !== undefined && (
+            <section aria-live="polite" aria-label="Result" className={styles.stack}>
+              {isOutdated && (
+                <p className={styles.hint}>The settings have changed since. Try again.</p>
+              )}
+              <TraceView result={data} settings={variables.settings} />
+            </section>
+          )}
+        </div>
+      </Card>
+    </aside>
+  );
+}
+
+/** The draft can have an error that is not yet corrected. */
+function TryError({ error }: { error: unknown }) {
+  const text = ruleProblemOf(error);
+  if (text === undefined) return <ErrorPanel error={error} />;
+  return (
+    <p role="alert" className={styles.problem}>
+      {text}
+    </p>
+  );
+}
+
+type UserFormProps = { isPending: boolean; onTry: (user: ContextUser) => void };
+
+function UserForm({ isPending, onTry }: UserFormProps) {
+  const [fields, setFields] = useState<UserFields>({
+    id: "",
+    attributes: [{ name: "", value: "" }],
+  });
+  const [json, setJson] = useState<string>();
+  const [problem, setProblem] = useState<string>();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const read =
+      json === undefined ? { ok: true as const, user: userOf(fields) } : userFromJson(json);
+    setProblem(read.ok ? undefined : read.problem);
+    if (read.ok) onTry(read.user);
+  };
+  return (
+    <form onSubmit={submit} className={styles.stack} autoComplete="off">
+      <Select
+        label="Enter the user as"
+        value={json === undefined ? "fields" : "json"}
+        onChange={(mode) => setJson(mode === "json" ? jsonOf(fields) : undefined)}
+        options={[
+          { value: "fields", label: "Fields" },
+          { value: "json", label: "JSON", note: "also lists and numbers" },
+        ]}
+      />
+      {json === undefined ? (
+        <Fields fields={fields} onChange={setFields} />
+      ) : (
+        <TextField label="User" value={json} onChange={setJson} rows={8} isCode error={problem} />
+      )}
+      <Button type="submit" isPending={isPending}>
+        Try this user
+      </Button>
+    </form>
+  );
+}
+
+function Fields({
+  fields: { id, attributes },
+  onChange,
+}: {
+  fields: UserFields;
+  onChange: (fields: UserFields) => void;
+}) {
+  const editor = useEditor();
+  const names = editor.attributes.filter((name) => name !== "id");
+  const set = (index: number, changed: Partial<UserFields["attributes"][number]>) =>
+    onChange({
+      id,
+      attributes: attributes.map((other, at) => (at === index ? { ...other, ...changed } : other)),
+    });
+  return (
+    <>
+      <TextField
+        label="User id"
+        value={id}
+        onChange={(next) => onChange({ id: next, attributes })}
+        placeholder="user-42"
+        isCode
+      />
+      {attributes.map(({ name, value }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the rows are edited in place and have no other identity.
+        <div key={index} className={styles.attribute}>
+          <ComboBox
+            label={`Attribute ${index + 1}`}
+            isLabelHidden
+            placeholder="attribute"
+            value={name}
+            onChange={(next) => set(index, { name: next })}
+            suggestions={names}
+          />
+          <TextField
+            label={`Value of attribute ${index + 1}`}
+            isLabelHidden
+            placeholder="value"
+            value={value}
+            onChange={(next) => set(index, { value: next })}
+            isCode
+          />
+          <IconButton
+            label={`Remove attribute ${index + 1}`}
+            size="small"
+            onPress={() => onChange({ id, attributes: attributes.toSpliced(index, 1) })}
+          >
+            <X size={16} aria-hidden />
+          </IconButton>
+        </div>
+      ))}
+      <div>
+        <Button
+          size="small"
+          onPress={() => onChange({ id, attributes: [...attributes, { name: "", value: "" }] })}
+        >
+          <Plus size={14} aria-hidden /> Add attribute
+        </Button>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,76 @@
+import type { ContextUser, FlagExplanation } from "../api/schema.d.ts";
+
+/** A user as typed into fields. */
+export type UserFields = {
+  readonly id: string;
+  readonly attributes: readonly { readonly name: string; readonly value: string }[];
+};
+
+/** Returns the user of the fields, as SDKs send it. Values are texts, which all operators accept. */
+export function userOf({ id, attributes }: UserFields): ContextUser {
+  const given = attributes.filter(({ name }) => name.trim() !== "");
+  return {
+    ...(id !== "" && { id }),
+    attributes: Object.fromEntries(given.map(({ name, value }) => [name.trim(), value])),
+  } as ContextUser;
+}
+
+export const jsonOf = (fields: UserFields): string => JSON.stringify(userOf(fields), null, 2);
+
+/** Reads a user from JSON. Returns what is wrong with the text otherwise. */
+export function userFromJson(
+  text: string,
+): { ok: true; user: ContextUser } | { ok: false; problem: string } {
+  try {
+    const user: unknown = JSON.parse(text);
+    if (typeof user === "object" && user !== null && !Array.isArray(user))
+      return { ok: true, user: user as ContextUser };
+    return { ok: false, problem: 'Enter an object such as { "id": "user-42" }.' };
+  } catch (error) {
+    return { ok: false, problem: `This is not JSON. ${(error as Error).message}` };
+  }
+}
+
+/** Says why the flag has its value for the user. */
+export function reasonText(
+  { reason, value, trace }: FlagExplanation,
+  ruleName: (index: number) => string,
+): string {
+  const rule = trace.rules.find(({ matched, reached }) => matched && reached);
+  const by = rule === undefined ? "" : `${ruleName(rule.index)} is the first that matches. `;
+  switch (reason) {
+    case "disabled":
+      return "The flag is off, so nobody gets it.";
+    case "static":
+      return "The flag is on for everyone.";
+    case "default":
+      return "No rule matches, so the flag is off.";
+    case "targeting_match":
+      return value ? `${by}It gives all its users the flag.` : `${by}It takes its users out.`;
+    case "split":
+      return `${by}${splitText(trace.split)}`;
+  }
+}
+
+function splitText(split: FlagExplanation["trace"]["split"]): string {
+  if (split === undefined) return "A percentage decides.";
+  const { bucket, percentage } = split;
+  if (bucket === null)
+    return `The percentage is ${percentage}, and a user without an id is outside every percentage below 100.`;
+  const included = percentage * 100;
+  const place = bucket < included ? "inside" : "outside";
+  if (included === 0) return `The percentage is 0, so nobody gets it. Bucket: ${bucket}.`;
+  return `The user's bucket is ${bucket} of 0 to 9999. ${percentage} % includes the buckets up to ${included - 1}, so the user is ${place}.`;
+}
+
+const obstacles: Readonly<Record<string, string>> = {
+  attribute_missing: "the user has no such attribute",
+  attribute_empty: "the attribute is an empty list",
+  wrong_type: "the attribute has a type that the operator does not take",
+  not_comparable: "the attribute is not what the operator compares",
+  text_too_long: "the attribute is too long for the expression",
+  invalid_condition: "another release stored this condition, and this one cannot evaluate it",
+};
+
+/** Says why a condition could not be evaluated. */
+export const obstacleText = (obstacle: string): string => obstacles[obstacle] ?? obstacle;

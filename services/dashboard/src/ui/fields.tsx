@@ -1,0 +1,191 @@
+import { Check, ChevronDown, Search, X } from "lucide-react";
+import type { ReactNode } from "react";
+import {
+  Checkbox as AriaCheckbox,
+  SearchField as AriaSearchField,
+  Select as AriaSelect,
+  Switch as AriaSwitch,
+  type SwitchProps as AriaSwitchProps,
+  TextField as AriaTextField,
+  Button,
+  type CheckboxProps,
+  FieldError,
+  Input,
+  Label,
+  ListBox,
+  ListBoxItem,
+  Popover,
+  SelectValue,
+  Text,
+  TextArea,
+} from "react-aria-components";
+import styles from "./fields.module.css";
+import overlay from "./overlay.module.css";
+
+type FieldProps = {
+  label: string;
+  /** Hides the label from sighted people, where the layout names the field already. */
+  isLabelHidden?: boolean;
+  /** Help below the field. */
+  description?: ReactNode;
+  /** A message of the API or of the form about this field. */
+  error?: string | undefined;
+};
+
+type TextFieldProps = FieldProps & {
+  value: string;
+  onChange: (value: string) => void;
+  name?: string;
+  placeholder?: string;
+  type?: "text" | "email" | "url" | "password" | "number" | "date" | "time" | "datetime-local";
+  rows?: number;
+  isRequired?: boolean;
+  isDisabled?: boolean;
+  isReadOnly?: boolean;
+  autoFocus?: boolean;
+  autoComplete?: string;
+  /** Shows dots instead of the text. */
+  isSecret?: boolean;
+  /** Shows the text in the font of code, without spell check. */
+  isCode?: boolean;
+};
+
+/** A field for one line of text, or for several with `rows`. */
+export function TextField(props: TextFieldProps) {
+  const {
+    label,
+    isLabelHidden,
+    description,
+    error,
+    placeholder,
+    rows,
+    isCode,
+    isSecret,
+    ...field
+  } = props;
+  const input = {
+    className: `${styles.input} ${isCode ? styles.code : ""} ${isSecret ? styles.secret : ""}`,
+    ...(placeholder !== undefined && { placeholder }),
+  };
+  return (
+    <AriaTextField
+      {...field}
+      className={styles.field ?? ""}
+      isInvalid={error !== undefined}
+      validationBehavior="aria"
+      spellCheck={isCode ? "false" : "true"}
+    >
+      <Label className={isLabelHidden ? "visually-hidden" : (styles.label ?? "")}>{label}</Label>
+      {rows === undefined ? <Input {...input} /> : <TextArea {...input} rows={rows} />}
+      <Help description={description} error={error} />
+    </AriaTextField>
+  );
+}
+
+function Help({ description, error }: Pick<FieldProps, "description" | "error">) {
+  return (
+    <>
+      {description !== undefined && (
+        <Text slot="description" className={styles.description ?? ""}>
+          {description}
+        </Text>
+      )}
+      <FieldError className={styles.error ?? ""}>{error}</FieldError>
+    </>
+  );
+}
+
+type SearchFieldProps = {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  placeholder?: string;
+};
+
+/** A field that filters what is below it. Escape clears it. */
+export function SearchField({ label, placeholder, ...props }: SearchFieldProps) {
+  return (
+    <AriaSearchField {...props} className={styles.search ?? ""} aria-label={label}>
+      <Search size={16} aria-hidden className={styles.searchIcon} />
+      <Input className={styles.input ?? ""} {...(placeholder !== undefined && { placeholder })} />
+      <Button className={styles.clear ?? ""}>
+        <X size={14} aria-hidden />
+      </Button>
+    </AriaSearchField>
+  );
+}
+
+export type Option<Value extends string> = { value: Value; label: string; note?: string };
+
+type SelectProps<Value extends string> = FieldProps & {
+  options: readonly Option<Value>[];
+  value: Value;
+  onChange: (value: Value) => void;
+  isDisabled?: boolean;
+};
+
+/** A choice of one of a few options. */
+export function Select<Value extends string>(props: SelectProps<Value>) {
+  const { label, isLabelHidden, description, error, options, value, onChange, isDisabled } = props;
+  return (
+    <AriaSelect
+      className={styles.field ?? ""}
+      selectedKey={value}
+      onSelectionChange={(key) => key !== null && onChange(key as Value)}
+      isInvalid={error !== undefined}
+      isDisabled={isDisabled ?? false}
+    >
+      <Label className={isLabelHidden ? "visually-hidden" : (styles.label ?? "")}>{label}</Label>
+      <Button className={`${styles.input} ${styles.select}`}>
+        <SelectValue>{({ selectedText }) => selectedText}</SelectValue>
+        <ChevronDown size={16} aria-hidden />
+      </Button>
+      <Help description={description} error={error} />
+      <Popover className={overlay.popover ?? ""}>
+        <ListBox className={overlay.list ?? ""} items={options}>
+          {(option) => (
+            <ListBoxItem
+              id={option.value}
+              textValue={option.label}
+              className={overlay.option ?? ""}
+            >
+              <span>{option.label}</span>
+              {option.note !== undefined && (
+                <span className={overlay.optionNote}>{option.note}</span>
+              )}
+            </ListBoxItem>
+          )}
+        </ListBox>
+      </Popover>
+    </AriaSelect>
+  );
+}
+
+type SwitchProps = Omit<AriaSwitchProps, "className" | "children"> & {
+  label: string;
+  isLabelHidden?: boolean;
+};
+
+/** A switch that takes effect immediately. */
+export function Switch({ label, isLabelHidden = false, ...props }: SwitchProps) {
+  return (
+    <AriaSwitch {...props} className={styles.switch ?? ""}>
+      <span className={styles.track} aria-hidden />
+      <span className={isLabelHidden ? "visually-hidden" : ""}>{label}</span>
+    </AriaSwitch>
+  );
+}
+
+export function Checkbox({
+  children,
+  ...props
+}: Omit<CheckboxProps, "className" | "children"> & { children: ReactNode }) {
+  return (
+    <AriaCheckbox {...props} className={styles.checkbox ?? ""}>
+      <span className={styles.box} aria-hidden>
+        <Check size={12} strokeWidth={3} />
+      </span>
+      {children}
+    </AriaCheckbox>
+  );
+}

@@ -1,0 +1,46 @@
+import type { FormEvent, ReactNode } from "react";
+import { Button } from "./button.tsx";
+import { Dialog, DialogActions } from "./dialog.tsx";
+import { ErrorPanel } from "./error-panel.tsx";
+
+type DialogFormProps = {
+  /** The label of the button that sends, such as "Create user". */
+  action: string;
+  onClose: () => void;
+  onSubmit: () => void;
+  isPending: boolean;
+  isComplete: boolean;
+  /** An error that no field shows. */
+  error: unknown;
+  children: ReactNode;
+};
+
+/** The fields of a dialog. Enter sends them. An error keeps what was typed. */
+export function DialogForm(props: DialogFormProps) {
+  const { action, onClose, onSubmit, isPending, isComplete, error, children } = props;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (isComplete && !isPending) onSubmit();
+  };
+  return (
+    <form onSubmit={submit} style={{ display: "contents" }}>
+      {children}
+      {error != null && <ErrorPanel error={error} />}
+      <DialogActions>
+        <Button onPress={onClose}>Cancel</Button>
+        <Button type="submit" variant="primary" isPending={isPending} isDisabled={!isComplete}>
+          {action}
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}
+
+/** A dialog with a few fields, open while it is rendered. */
+export function FormDialog({ title, ...form }: DialogFormProps & { title: string }) {
+  return (
+    <Dialog title={title} isOpen onClose={form.onClose}>
+      <DialogForm {...form} />
+    </Dialog>
+  );
+}

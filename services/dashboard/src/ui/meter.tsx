@@ -1,0 +1,52 @@
+import { Meter as AriaMeter, Label } from "react-aria-components";
+import styles from "./meter.module.css";
+import { count } from "./numbers.ts";
+
+/** Shares of a limit from which a meter warns and alarms. */
+const warningShare = 0.9;
+
+const toneOf = (used: number, limit: number) => {
+  if (used >= limit) return "danger";
+  return used >= limit * warningShare ? "warning" : "normal";
+};
+
+/** A used amount against its limit. Without a limit it shows the amount only. */
+export function LimitMeter({
+  label,
+  used,
+  limit,
+}: {
+  label: string;
+  used: number;
+  limit: number | null;
+}) {
+  if (limit === null)
+    return (
+      <div className={styles.meter}>
+        <span className={styles.label}>{label}</span>
+        <span className={styles.value}>
+          <strong>{count(used)}</strong> · unlimited
+        </span>
+      </div>
+    );
+  return (
+    <AriaMeter
+      className={styles.meter ?? ""}
+      value={Math.min(used, limit)}
+      maxValue={Math.max(limit, 1)}
+      valueLabel={`${count(used)} of ${count(limit)}`}
+    >
+      {({ percentage }) => (
+        <>
+          <Label className={styles.label ?? ""}>{label}</Label>
+          <span className={styles.value}>
+            <strong>{count(used)}</strong> of {count(limit)}
+          </span>
+          <div className={styles.track} data-tone={toneOf(used, limit)}>
+            <div className={styles.fill} style={{ width: `${percentage}%` }} />
+          </div>
+        </>
+      )}
+    </AriaMeter>
+  );
+}

@@ -1,0 +1,61 @@
+import {
+  Slider as AriaSlider,
+  Input,
+  Label,
+  NumberField,
+  SliderThumb,
+  SliderTrack,
+} from "react-aria-components";
+import fields from "./fields.module.css";
+import styles from "./slider.module.css";
+
+/** A percentage from 0 to 100, set by a slider or as a number. */
+export function PercentageSlider({
+  label,
+  value,
+  onChange,
+  isDisabled = false,
+}: {
+  label: string;
+  value: number;
+  onChange: (value: number) => void;
+  isDisabled?: boolean;
+}) {
+  return (
+    <div className={styles.row}>
+      <AriaSlider
+        className={styles.slider ?? ""}
+        minValue={0}
+        maxValue={100}
+        value={value}
+        onChange={(next) => onChange(next as number)}
+        isDisabled={isDisabled}
+      >
+        <Label className={fields.label ?? ""}>{label}</Label>
+        <SliderTrack className={styles.track ?? ""}>
+          {({ state }) => (
+            <>
+              <div
+                className={styles.fill}
+                style={{ width: `${state.getThumbPercent(0) * 100}%` }}
+              />
+              <SliderThumb className={styles.thumb ?? ""} />
+            </>
+          )}
+        </SliderTrack>
+      </AriaSlider>
+      <NumberField
+        aria-label={`${label}, in percent`}
+        className={styles.number ?? ""}
+        minValue={0}
+        maxValue={100}
+        value={value}
+        onChange={(next) => Number.isNaN(next) || onChange(next)}
+        isDisabled={isDisabled}
+      >
+        <Input className={fields.input ?? ""} />
+        <span aria-hidden>%</span>
+      </NumberField>
+    </div>
+  );
+}

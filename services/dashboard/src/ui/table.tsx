@@ -1,0 +1,58 @@
+import type { ReactNode } from "react";
+import styles from "./table.module.css";
+
+export type Column<Row> = {
+  id: string;
+  header: string;
+  /** Hides the header from sighted people, for columns of buttons. */
+  isHeaderHidden?: boolean;
+  align?: "start" | "end";
+  /** Omits the column on narrow screens. */
+  wideOnly?: boolean;
+  cell: (row: Row) => ReactNode;
+};
+
+/** A table of at most a few hundred rows. On narrow screens it scrolls sideways within its frame. */
+export function Table<Row>({
+  label,
+  columns,
+  rows,
+  rowId,
+}: {
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  rowId: (row: Row) => string;
+}) {
+  const classOf = ({ align, wideOnly }: Column<Row>) =>
+    [align === "end" ? styles.end : "", wideOnly ? styles.wideOnly : ""].join(" ");
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.
+    <section className={styles.frame} aria-label={label} tabIndex={0}>
+      <table className={styles.table}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.id} scope="col" className={classOf(column)}>
+                <span className={column.isHeaderHidden ? "visually-hidden" : ""}>
+                  {column.header}
+                </span>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={rowId(row)}>
+              {columns.map((column) => (
+                <td key={column.id} className={classOf(column)}>
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

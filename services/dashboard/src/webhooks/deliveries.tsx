@@ -1,0 +1,147 @@
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { ChevronRight, Inbox, RotateCcw } from "lucide-react";
+import { useState } from "react";
+import { Disclosure, DisclosurePanel, Heading, Button as PlainButton } from "react-aria-components";
+import type { Delivery, DeliveryStatus } from "../api/schema.d.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { ErrorPanel } from "../ui/error-panel.tsx";
+import { Select } from "../ui/fields.tsx";
+import { Card, EmptyState, Loading } from "../ui/panels.tsx";
+import { Time } from "../ui/time.tsx";
+import { DeliveryDetails } from "./delivery-details.tsx";
+import { useDeliveries } from "./delivery-queries.ts";
+import { type DeliverySearch, statusTexts } from "./delivery-status.ts";
+import { RedeliverFailedDialog } from "./redeliver-failed-dialog.tsx";
+import styles from "./webhooks.module.css";
+
+/** The deliveries of a webhook, newest first, with a filter by status. */
+export function Deliveries({ webhookId }: { webhookId: string }) {
+  const { status } = useSearch({ strict: false }) as DeliverySearch;
+  const [isRedelivering, setRedelivering] = useState(false);
+  return (
+    <Card
+      title="Deliveries"
+      actions={
+        <div className={styles.actions}>
+          <StatusFilter status={status} />
+          <Button onPress={() => setRedelivering(true)}>
+            <RotateCcw size={16} aria-hidden /> Redeliver all failed
+          </Button>
+        </div>
+      }
+    >
+      <DeliveryList key={status ?? "all"} webhookId={webhookId} status={status} />
+      <RedeliverFailedDialog
+        webhookId={webhookId}
+        isOpen={isRedelivering}
+        onClose={() => setRedelivering(false)}
+      />
+    </Card>
+  );
+}
+
+const statusOptions = Object.entries(statusTexts).map(([value, { label }]) => ({
+  value: value as DeliveryStatus,
+  label,
+}));
+
+function StatusFilter({ status }: { status: DeliveryStatus | undefined }) {
+  const navigate = useNavigate();
+  const choose = (chosen: DeliveryStatus | undefined) =>
+    void navigate({
+      to: ".",
+      replace: true,
+      search: (before: object) => ({ ...before, status: chosen }),
+    } as never);
+  return (
+    <Select
+      label="Status"
+      isLabelHidden
+      value={status ?? "all"}
+      onChange={(chosen) => choose(chosen === "all" ? undefined : chosen)}
+      options={[{ value: "all", label: "All statuses" }, ...statusOptions]}
+    />
+  );
+}
+
+function DeliveryList({
+  webhookId,
+  status,
+}: {
+  webhookId: string;
+  status: DeliveryStatus | undefined;
+}) {
+  const query = useDeliveries(webhookId, status);
+  const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = query;
+  const deliveries = data?.pages.flatMap((page) => page.deliveries) ?? [];
+  return (
+    <div className={styles.deliveries}>
+      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      {data === undefined && error === null && <Loading label="Loading the deliveries" />}
+      {data !== undefined && deliveries.length === 0 && <NoDeliveries status={status} />}
+      {deliveries.length > 0 && (
+        <ul className={styles.list} aria-label="Deliveries">
+          {deliveries.map((delivery) => (
+            <DeliveryRow key={delivery.id} delivery={delivery} />
+          ))}
+        </ul>
+      )}
+      {hasNextPage && (
+        <div>
+          <Button onPress={() => void fetchNextPage()} isPending={isFetchingNextPage}>
+            Load older
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function NoDeliveries({ status }: { status: DeliveryStatus | undefined }) {
+  const label = status && statusTexts[status].label.toLowerCase();
+  return (
+    <EmptyState icon={Inbox} title={label ? `No ${label} deliveries` : "No deliveries yet"}>
+      {label
+        ? "Choose another status to see other deliveries."
+        : "Change a flag, and its delivery appears here. Deliveries are kept for 30 days, unless the operator chose another time."}
+    </EmptyState>
+  );
+}
+
+function DeliveryRow({ delivery }: { delivery: Delivery }) {
+  const { status, event, attempts_made: attempts } = delivery;
+  const { label, tone } = statusTexts[status];
+  return (
+    <li>
+      <Disclosure>
+        {({ isExpanded }) => (
+          <>
+            <Heading level={3} className={styles.row ?? ""}>
+              <PlainButton slot="trigger" className={styles.trigger ?? ""}>
+                <ChevronRight
+                  size={16}
+                  aria-hidden
+                  className={`${styles.chevron} ${isExpanded ? styles.expanded : ""}`}
+                />
+                <span className={styles.status}>
+                  <Badge tone={tone}>{label}</Badge>
+                </span>
+                <code>{event}</code>
+                <span className={`${styles.muted} ${styles.attemptCount}`}>
+                  {attempts === 1 ? "1 attempt" : `${attempts} attempts`}
+                </span>
+              </PlainButton>
+              <span className={styles.muted}>
+                <Time at={delivery.created_at} />
+              </span>
+            </Heading>
+            <DisclosurePanel>
+              {isExpanded && <DeliveryDetails delivery={delivery} />}
+            </DisclosurePanel>
+          </>
+        )}
+      </Disclosure>
+    </li>
+  );
+}

@@ -1,0 +1,158 @@
+import { useState } from "react";
+import type { Webhook } from "../api/schema.d.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { type Option, Select } from "../ui/fields.tsx";
+import { DialogForm } from "../ui/form-dialog.tsx";
+import { notify } from "../ui/toasts.tsx";
+import { chosenSecret, SecretFields, useSecretChoice } from "./secret-choice.tsx";
+import { useUpdateWebhook } from "./webhook-queries.ts";
+import { fieldProblem } from "./webhook-texts.ts";
+import styles from "./webhooks.module.css";
+
+/** Says whether deliveries are signed, and sets, rotates or removes the secret. */
+export function SecretActions({ webhook }: { webhook: Webhook }) {
+  const [open, setOpen] = useState<"set" | "remove">();
+  const close = () => setOpen(undefined);
+  const title = webhook.has_secret ? "Rotate the secret" : "Set a secret";
+  return (
+    <>
+      {webhook.has_secret ? (
+        <span>Deliveries are signed. The secret cannot be shown.</span>
+      ) : (
+        <Badge tone="warning">Deliveries are not signed</Badge>
+      )}
+      <Button size="small" onPress={() => setOpen("set")}>
+        {title}
+      </Button>
+      {webhook.has_secret && (
+        <Button size="small" onPress={() => setOpen("remove")}>
+          Remove the secret
+        </Button>
+      )}
+      <Dialog title={title} isOpen={open === "set"} onClose={close}>
+        <SecretForm webhook={webhook} onClose={close} />
+      </Dialog>
+      <RemoveSecret webhook={webhook} isOpen={open === "remove"} onClose={close} />
+    </>
+  );
+}
+
+type Overlap = "0" | "3600" | "86400" | "604800";
+const overlaps: readonly Option<Overlap>[] = [
+  { value: "0", label: "None", note: "the previous secret ends at once" },
+  { value: "3600", label: "1 hour" },
+  { value: "86400", label: "1 day" },
+  { value: "604800", label: "7 days", note: "the maximum" },
+];
+
+/** Sets the secret. The form keeps a generated one on the screen until the person has it. */
+function SecretForm({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
+  // The webhook has a secret after the change, too.
+  const [isRotation] = useState(webhook.has_secret);
+  const choice = useSecretChoice();
+  const [overlap, setOverlap] = useState<Overlap>("86400");
+  const { mutate, isPending, error } = useUpdateWebhook(webhook.id);
+  const problem = fieldProblem(error);
+  const secret = chosenSecret(choice) ?? "";
+  const submit = () => {
+    mutate(
+      { secret, ...(isRotation && { secret_overlap_seconds: Number(overlap) }) },
+      {
+        onSuccess: () => {
+          notify({ text: `Deliveries of ${webhook.name} are signed with the new secret.` });
+          onClose();
+        },
+      },
+    );
+  };
+  return (
+    <DialogForm
+      action={isRotation ? "Rotate the secret" : "Set the secret"}
+      onClose={onClose}
+      onSubmit={submit}
+      isPending={isPending}
+      isComplete={secret !== ""}
+      error={problem === undefined ? error : null}
+    >
+      <SecretFields
+        choice={choice}
+        error={problem?.field === "secret" ? problem.text : undefined}
+        isShown
+      />
+      {choice.kind === "generated" && (
+        <p className={styles.muted}>Copy it now: Halyard does not show it again.</p>
+      )}
+      {isRotation && (
+        <>
+          <Select
+            label="The previous secret stays valid for"
+            value={overlap}
+            onChange={setOverlap}
+            options={overlaps}
+          />
+          <RotationSteps hasOverlap={overlap !== "0"} />
+        </>
+      )}
+    </DialogForm>
+  );
+}
+
+/** The steps of the receiver, in time. It depends on which of the two signatures it verifies. */
+function RotationSteps({ hasOverlap }: { hasOverlap: boolean }) {
+  return (
+    <div className={styles.steps}>
+      <h3>What the receiver must do</h3>
+      <ul>
+        <li>
+          <strong>
+            If it verifies <code>webhook-signature</code>
+          </strong>{" "}
+          (Standard Webhooks):{" "}
+          {hasOverlap
+            ? "give it the new secret before this time ends. Until then every delivery has a signature with each secret."
+            : "give it the new secret right after you rotate. It rejects deliveries in between, and Halyard sends those again later."}
+        </li>
+        <li>
+          <strong>
+            If it verifies <code>X-Service-Signature</code>
+          </strong>
+          : let it accept both secrets before you rotate. This header is signed with the new secret
+          only.
+        </li>
+      </ul>
+    </div>
+  );
+}
+
+function RemoveSecret({
+  webhook,
+  isOpen,
+  onClose,
+}: {
+  webhook: Webhook;
+  isOpen: boolean;
+  onClose: () => void;
+}) {
+  const { mutate, isPending, error, reset } = useUpdateWebhook(webhook.id);
+  const close = () => {
+    reset();
+    onClose();
+  };
+  return (
+    <ConfirmDialog
+      title={`Remove the secret of ${webhook.name}?`}
+      action="Remove the secret"
+      isOpen={isOpen}
+      onClose={close}
+      onConfirm={() => mutate({ secret: null }, { onSuccess: close })}
+      isPending={isPending}
+      error={error}
+    >
+      <p>
+        Deliveries have no signature from now on. A receiver that verifies signatures rejects them.
+      </p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,35 @@
+import type { UpdateWebhook, Webhook } from "../api/schema.d.ts";
+
+const fields = ["name", "url", "events"] as const;
+type Field = (typeof fields)[number];
+
+const labels: Readonly<Record<Field, string>> = { name: "Name", url: "URL", events: "Events" };
+
+/** Returns a text for comparison and for people. The order of events has no meaning. */
+const textOf = (value: string | readonly string[] | undefined): string =>
+  value === undefined || typeof value === "string"
+    ? (value ?? "").trim()
+    : value.toSorted().join(", ");
+
+/** Returns the edited fields whose value differs from the current one. */
+export function changedFields(draft: UpdateWebhook, current: Webhook): UpdateWebhook {
+  const changed: UpdateWebhook = {};
+  const { name, url, events } = draft;
+  if (name !== undefined && textOf(name) !== current.name) changed.name = name.trim();
+  if (url !== undefined && textOf(url) !== current.url) changed.url = url.trim();
+  if (events !== undefined && textOf(events) !== textOf(current.events)) changed.events = events;
+  return changed;
+}
+
+/** Describes the edited fields that somebody else changed to another value since they were seen. */
+export function conflictsOf(edit: {
+  seen: Webhook;
+  draft: UpdateWebhook;
+  current: Webhook;
+}): readonly string[] {
+  const { seen, draft, current } = edit;
+  return fields
+    .filter((field) => field in changedFields(draft, current))
+    .filter((field) => textOf(current[field]) !== textOf(seen[field]))
+    .map((field) => `${labels[field]}: ${textOf(current[field])}`);
+}

@@ -1,0 +1,82 @@
+import { CheckboxGroup, FieldError, Label } from "react-aria-components";
+import type { EventName } from "../api/schema.d.ts";
+import { Checkbox, TextField } from "../ui/fields.tsx";
+import { eventTexts, type WebhookField } from "./webhook-texts.ts";
+import styles from "./webhooks.module.css";
+
+export type WebhookDraft = { name: string; url: string; events: readonly EventName[] };
+
+export const isComplete = ({ name, url, events }: WebhookDraft): boolean =>
+  name.trim() !== "" && url.trim() !== "" && events.length > 0;
+
+/** The fields that creating and editing have in common. */
+export function WebhookFields({
+  draft,
+  onChange,
+  problem,
+}: {
+  draft: WebhookDraft;
+  onChange: (changed: Partial<WebhookDraft>) => void;
+  problem: { field: WebhookField; text: string } | undefined;
+}) {
+  const errorOf = (field: WebhookField) => (problem?.field === field ? problem.text : undefined);
+  return (
+    <>
+      <TextField
+        label="Name"
+        value={draft.name}
+        onChange={(name) => onChange({ name })}
+        error={errorOf("name")}
+        placeholder="Release notes"
+        autoFocus
+        isRequired
+      />
+      <TextField
+        label="URL"
+        value={draft.url}
+        onChange={(url) => onChange({ url })}
+        error={errorOf("url")}
+        description="Halyard sends a POST request to it. It begins with https:// and has a public host, unless the operator allows others."
+        placeholder="https://example.com/hooks/halyard"
+        type="url"
+        isCode
+        isRequired
+      />
+      <EventsField
+        events={draft.events}
+        onChange={(events) => onChange({ events })}
+        error={errorOf("events")}
+      />
+    </>
+  );
+}
+
+function EventsField({
+  events,
+  onChange,
+  error,
+}: {
+  events: readonly EventName[];
+  onChange: (events: readonly EventName[]) => void;
+  error: string | undefined;
+}) {
+  return (
+    <CheckboxGroup
+      className={styles.events ?? ""}
+      value={[...events]}
+      onChange={(chosen) => onChange(chosen as EventName[])}
+      isInvalid={error !== undefined}
+    >
+      <Label className={styles.label ?? ""}>Events</Label>
+      {eventTexts.map(({ name, meaning }) => (
+        <Checkbox key={name} value={name}>
+          <span className={styles.event}>
+            <code>{name}</code>
+            <span className={styles.muted}>{meaning}</span>
+          </span>
+        </Checkbox>
+      ))}
+      <FieldError className={styles.error ?? ""}>{error}</FieldError>
+    </CheckboxGroup>
+  );
+}
