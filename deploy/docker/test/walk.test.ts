@@ -125,6 +125,13 @@ withEngine("given a Docker engine and a fresh clone", () => {
     1 * minutes,
   );
 
+  it("serves the dashboard and its scripts to a browser", async () => {
+    const url = `http://127.0.0.1:${port}`;
+    const page = await (await fetch(url, { headers: { accept: "text/html" } })).text();
+    const [, script = ""] = /<script type="module" crossorigin src="([^"]+)"/.exec(page) ?? [];
+    expect((await fetch(url + script)).headers.get("cache-control")).toContain("immutable");
+  });
+
   it(
     "restarts every container whose process is killed, and loses no acknowledged flag",
     async () => {

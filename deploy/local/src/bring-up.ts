@@ -9,6 +9,7 @@ import {
   loadCredentials,
   saveCredentials,
 } from "./credentials.ts";
+import { ensureDashboard } from "./dashboard-build.ts";
 import { type DatabaseUrls, migrate, prepareDatabase, removeDemoKeys } from "./database.ts";
 import { createOperatorApi, hasDemoFlags, type OperatorApi, provideDemoData } from "./demo-data.ts";
 import { writeDemoFile, writeExampleIds } from "./home.ts";
@@ -20,6 +21,7 @@ import {
   type SupervisedService,
   startServiceProcess,
 } from "./service-process.ts";
+import { writeSignInFile } from "./sign-in.ts";
 import type { Note } from "./steps.ts";
 import { type Supervision, supervise } from "./supervise.ts";
 import { restartOnChange } from "./watch-sources.ts";
@@ -34,7 +36,10 @@ export async function bringUp(launch: Launch): Promise<void> {
   mkdirSync(join(settings.home, "sdk-edge"), { recursive: true, mode: 0o700 });
   const credentials = loadCredentials(settings.home);
   const operatorToken = settings.operatorToken ?? credentials.operator_token;
-  const services = await bringUpServices(launch, credentials, operatorToken);
+  // The build needs only the processor, so it runs beside the starts.
+  const building = buildDashboard(launch);
+  const services = await bringUpServices(launch, { credentials, operatorToken, building });
+  const hasDashboard = (await building) !== undefined;
   const baseUrl = services.at(-1)?.current().url ?? "";
   const api = createOperatorApi({ baseUrl, token: operatorToken });
   const demo = await bringUpDemo(launch, api, credentials);
@@ -48,17 +53,28 @@ export async function bringUp(launch: Launch): Promise<void> {
   if (launch.watch) await restartOnChange(services, launch);
   throwIfEnding(launch);
   for (const service of services) service.onRestarted(announce);
+  const dashboardUrl = hasDashboard ? linkDashboard(settings.home, baseUrl, demo) : undefined;
   announce();
-  steps.say(welcome({ settings, baseUrl, demo, hasFlags }));
+  steps.say(welcome({ settings, baseUrl, demo, hasFlags, dashboardUrl }));
+}
+
+/** Returns the address of the dashboard. With a demo, it contains a code that signs in with the demo's server key. */
+function linkDashboard(home: string, baseUrl: string, demo: DemoCredentials | undefined): string {
+  const code = demo && writeSignInFile(home, demo.server_key);
+  return code === undefined ? `${baseUrl}/` : `${baseUrl}/#code=${code}`;
 }
 
 /** Returns the services in the order of their start, with the gateway last. */
 async function bringUpServices(
   launch: Launch,
-  credentials: Credentials,
-  operatorToken: string,
+  prepared: {
+    credentials: Credentials;
+    operatorToken: string;
+    building: Promise<string | undefined>;
+  },
 ): Promise<SupervisedService[]> {
   const { settings } = launch;
+  const { credentials, operatorToken, building } = prepared;
   const { natsUrl, databaseUrls } = await bringUpBackends(launch, credentials);
   let mustRemoveDemoKeys = launch.removeDemoKeys;
   const [management, ...others] = planServices({
@@ -77,8 +93,33 @@ async function bringUpServices(
   const services = [await bringUpService(launch, management)];
   services.push(...(await Promise.all(others.map((plan) => bringUpService(launch, plan)))));
   const upstreams = services.map((service) => [service.name, service.current().url]);
-  const gateway = planGateway(settings, Object.fromEntries(upstreams));
+  const gateway = planGateway(settings, {
+    upstreams: Object.fromEntries(upstreams),
+    dashboardDir: await building,
+  });
   return [...services, await bringUpService(launch, gateway)];
+}
+
+/** Returns the folder of the built dashboard; undefined if it could not be built. Halyard works without it. */
+async function buildDashboard(launch: Launch): Promise<string | undefined> {
+  const { settings, reaper, releasers, steps } = launch;
+  try {
+    return await step(launch, "dashboard", async () => {
+      const { folder, isNew } = await ensureDashboard({
+        ...launch,
+        cacheDir: settings.cacheDir,
+        onStarted: ({ pid, stop }) => {
+          reaper.guard(pid, { stopSignal: "SIGTERM" });
+          void releasers.add(stop);
+        },
+      });
+      return { done: isNew ? "dashboard, built" : "dashboard", value: folder };
+    });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (!launch.ending.hasSettled()) steps.say(`  Continuing without the dashboard. ${reason}`);
+    return undefined;
+  }
 }
 
 async function bringUpBackends(

@@ -1,8 +1,7 @@
-import { join } from "node:path";
-import { StartError, startBackgroundProcess } from "@halyard/local-backends";
+import { StartError } from "@halyard/local-backends";
 import { type ProvisionedService, provisionService } from "@halyard/postgres";
 import type { Credentials } from "./credentials.ts";
-import { endOfLog } from "./process-end.ts";
+import { runProgram } from "./run-program.ts";
 
 export const DATABASE = "halyard";
 
@@ -74,22 +73,4 @@ export function removeDemoKeys(context: Context, runtimeUrl: string): Promise<vo
     logName: "remove-demo-keys.log",
     environment: { POSTGRES_URL: runtimeUrl },
   });
-}
-
-async function runProgram(
-  { projectDir, logsDir }: Context,
-  options: { what: string; program: string; logName: string; environment: Record<string, string> },
-): Promise<void> {
-  const { what, program, logName, environment } = options;
-  const { exited, logFile } = await startBackgroundProcess({
-    command: process.execPath,
-    args: [join(projectDir, program)],
-    logFile: join(logsDir, logName),
-    workingDirectory: projectDir,
-    environment,
-    stopSteps: [],
-  });
-  const status = await exited;
-  if (status.code === 0) return;
-  throw new StartError(`${what} failed (${logFile}):${endOfLog(logFile)}`);
 }

@@ -14,6 +14,7 @@ import { makeHome, removeDemoFile, removeDemoFileWithUs } from "./home.ts";
 import { type HomeLock, lockHome } from "./home-lock.ts";
 import { describeExit } from "./process-end.ts";
 import { HOST } from "./service-plans.ts";
+import { removeSignInFile, removeSignInFileWithUs } from "./sign-in.ts";
 import type { Steps } from "./steps.ts";
 
 /** Maximum time that the stop waits for a step of the start. The reaper stops the remaining processes. */
@@ -43,7 +44,9 @@ export async function run(
     const say = (text: string) => steps.say(`  ${text}`);
     lock = await lockHome(settings.home, { reaperPid: reaper.pid, onStep: say });
     removeDemoFile(settings.home);
+    removeSignInFile(settings.home);
     removeDemoFileWithUs(settings.home, reaper);
+    removeSignInFileWithUs(settings.home, reaper);
     await checkGatewayPort({ host: HOST, port: settings.port });
     const { projectDir, home } = settings;
     const logsDir = join(home, "logs");
@@ -55,7 +58,10 @@ export async function run(
   } catch (error) {
     return explainFailure(error);
   } finally {
-    if (lock !== undefined) removeDemoFile(settings.home);
+    if (lock !== undefined) {
+      removeDemoFile(settings.home);
+      removeSignInFile(settings.home);
+    }
     const failures = await releasers.releaseAll();
     for (const failure of failures) steps.say(`  error while stopping: ${String(failure)}`);
     if (starting !== undefined) await settledWithin(starting, INTERRUPTION_TIMEOUT_MS);

@@ -6,6 +6,7 @@ import type { Credentials } from "./credentials.ts";
 import { type DatabaseUrls, hasSchema, type ServiceWithSchema } from "./database.ts";
 import { exampleIdsFileIn } from "./home.ts";
 import type { ServicePlan } from "./service-process.ts";
+import { signInFileIn } from "./sign-in.ts";
 
 export const HOST = "127.0.0.1";
 
@@ -70,7 +71,15 @@ export function planServices(options: {
   }));
 }
 
-export function planGateway(settings: Settings, upstreams: Record<string, string>): ServicePlan {
+export function planGateway(
+  settings: Settings,
+  options: {
+    upstreams: Record<string, string>;
+    /** The built dashboard; undefined if the build failed. */
+    dashboardDir: string | undefined;
+  },
+): ServicePlan {
+  const { upstreams, dashboardDir } = options;
   const addresses = services.map((name) => [
     `UPSTREAM_${name.toUpperCase().replace("-", "_")}_URL`,
     upstreams[name] ?? "",
@@ -81,7 +90,12 @@ export function planGateway(settings: Settings, upstreams: Record<string, string
     port: settings.port,
     environment: {
       ...forEveryProcess(settings),
-      ...(settings.mode !== "production" && { EXAMPLE_IDS_FILE: exampleIdsFileIn(settings.home) }),
+      // Without a dashboard, the gateway must not serve an older one that was built by hand.
+      DASHBOARD_DIR: dashboardDir ?? join(settings.cacheDir, "no-dashboard"),
+      ...(settings.mode !== "production" && {
+        EXAMPLE_IDS_FILE: exampleIdsFileIn(settings.home),
+        SIGN_IN_FILE: signInFileIn(settings.home),
+      }),
       ...Object.fromEntries(addresses),
     },
   };

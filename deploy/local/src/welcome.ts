@@ -9,9 +9,13 @@ export function welcome(options: {
   demo: DemoCredentials | undefined;
   /** Hides the command that creates a flag, because its flag may already exist. */
   hasFlags: boolean;
+  /** Contains the one-time code if there is a demo. Undefined if the dashboard could not be built. */
+  dashboardUrl: string | undefined;
 }): string {
-  const { settings, baseUrl, demo, hasFlags } = options;
-  const head = ["", `Halyard is ready at ${baseUrl} (API: ${baseUrl}/docs)`, ""];
+  const { settings, baseUrl, demo, hasFlags, dashboardUrl } = options;
+  const note = demo === undefined ? [] : ["The link signs in once, within five minutes."];
+  const dashboard = dashboardUrl === undefined ? [] : [`Dashboard: ${dashboardUrl}`, ...note, ""];
+  const head = ["", `Halyard is ready at ${baseUrl} (API: ${baseUrl}/docs)`, "", ...dashboard];
   const tail = [`Data, keys and logs: ${settings.home}`, "Press Ctrl-C to stop.", ""];
   if (demo === undefined) {
     const operatorToken =

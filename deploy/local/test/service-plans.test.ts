@@ -1,8 +1,9 @@
+import { existsSync } from "node:fs";
 import { natsUsers } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { readSettings } from "../src/config.ts";
 import type { Credentials } from "../src/credentials.ts";
-import { planServices } from "../src/service-plans.ts";
+import { planGateway, planServices } from "../src/service-plans.ts";
 
 /** The same 32 bytes as the home stores them, and as the dispatcher expects them. */
 const keptSecretKey = "-_8AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -76,6 +77,24 @@ describe("given the environment of each service", () => {
       NATS_USER: "me",
       NATS_PASSWORD: "mine",
     });
+  });
+});
+
+describe("given the gateway", () => {
+  function gatewayIn(mode: string, dashboardDir?: string) {
+    const read = readSettings({ HALYARD_MODE: mode, HALYARD_HOME: "/srv/halyard" });
+    if (!read.ok) throw new Error(read.problems.join("\n"));
+    return planGateway(read.settings, { upstreams: {}, dashboardDir }).environment;
+  }
+
+  it("gives it the file of the one-time code in development mode only", () => {
+    expect(gatewayIn("development").SIGN_IN_FILE).toBe("/srv/halyard/sign-in.json");
+    expect(gatewayIn("production")).not.toHaveProperty("SIGN_IN_FILE");
+  });
+
+  it("gives it the built dashboard, and a folder that does not exist if the build failed", () => {
+    expect(gatewayIn("development", "/srv/built").DASHBOARD_DIR).toBe("/srv/built");
+    expect(existsSync(gatewayIn("development").DASHBOARD_DIR ?? "")).toBe(false);
   });
 });
 

@@ -16,6 +16,7 @@ const welcomeOf = (environment: NodeJS.ProcessEnv) =>
     baseUrl: "http://127.0.0.1:8080",
     demo: undefined,
     hasFlags: false,
+    dashboardUrl: "http://127.0.0.1:8080/",
   });
 
 describe("given production mode", () => {
@@ -23,6 +24,10 @@ describe("given production mode", () => {
     expect(welcomeOf(production)).toContain(
       "Operator token: operator_token in /srv/halyard/credentials.json",
     );
+  });
+
+  it("prints the address of the dashboard, without a link that signs in", () => {
+    expect(welcomeOf(production)).toContain("\nDashboard: http://127.0.0.1:8080/\n\n");
   });
 
   it("does not name the file if OPERATOR_TOKEN replaces the generated token", () => {

@@ -43,6 +43,20 @@ async function readFlags(demo: Pick<Demo, "base_url" | "client_key">): Promise<u
   return response.json();
 }
 
+/** Opens the printed link of the dashboard as a browser does. Returns the key that it signs in with. */
+async function signInByLink(output: string): Promise<string> {
+  const [, url = "", code] = /^Dashboard: (\S+)#code=([\w-]{43})$/m.exec(output) ?? [];
+  const page = await fetch(url, { headers: { accept: "text/html" } });
+  expect(page.headers.get("content-security-policy")).toContain("script-src 'self'");
+  expect(await page.text()).toContain('<script type="module"');
+  const answered = await fetch(new URL("/dashboard/sign-in", url), {
+    method: "POST",
+    headers: { "content-type": "application/json", origin: new URL(url).origin },
+    body: JSON.stringify({ code }),
+  });
+  return ((await answered.json()) as { server_key: string }).server_key;
+}
+
 type Documented = {
   security: Record<string, unknown>[];
   parameters: { name?: string; in?: string; example?: string }[];
@@ -120,11 +134,12 @@ describe("given a new home", () => {
       expect(isRunning(service.pid)).toBe(true);
       expect((await fetch(new URL("/readyz", service.metrics_url))).status).toBe(200);
     }
-    for (const file of ["demo.json", "credentials.json"]) {
+    for (const file of ["demo.json", "credentials.json", "sign-in.json"]) {
       expect(statSync(join(home, file)).mode & 0o777).toBe(0o600);
     }
 
     await eventually("the welcome", () => halyard.output().includes("Ctrl-C"));
+    expect(await signInByLink(halyard.output())).toBe(demo.server_key);
     const [create, read] = printedCurlRequests(halyard.output());
     if (create === undefined || read === undefined) throw new Error("two lines to copy");
     expect((await fetch(create)).status).toBe(201);
@@ -202,7 +217,9 @@ describe("given a home in use", () => {
     await deleteFlags(demo);
 
     await halyard.end("SIGKILL");
-    await eventually("demo.json is gone", () => !existsSync(join(home, "demo.json")));
+    await eventually("the files with keys are gone", () =>
+      ["demo.json", "sign-in.json"].every((file) => !existsSync(join(home, file))),
+    );
     halyard = launchHalyard({ home, untilFileEnds: true });
 
     await eventually("no process is left", () => !processes.some(isRunning));
@@ -281,7 +298,8 @@ describe("given a home in use", () => {
     expect(halyard.output()).toContain("The reaper ended by SIGKILL.");
     expect(halyard.output()).toContain("Halyard has stopped.");
     expect(processes.filter(isRunning)).toEqual([]);
-    expect(existsSync(join(halyard.home, "demo.json"))).toBe(false);
+    for (const file of ["demo.json", "sign-in.json"])
+      expect(existsSync(join(halyard.home, file))).toBe(false);
   });
 });
 
@@ -318,6 +336,7 @@ describe("given npm start in production mode over a home with demo keys", () => 
     });
     const started = await halyard.ready();
     expect(Object.keys(started)).toEqual(["base_url", "operator_token", "services"]);
+    expect(existsSync(join(home, "sign-in.json"))).toBe(false);
     await eventually("the link to the next steps", () =>
       halyard.output().includes(join(PROJECT_DIR, "docs/deployment.md")),
     );

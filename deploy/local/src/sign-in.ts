@@ -1,0 +1,34 @@
+import { createHash, randomBytes } from "node:crypto";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import type { SignInFile } from "@halyard/contracts";
+import type { Reaper } from "@halyard/local-backends";
+import { writePrivateFile } from "./private-file.ts";
+
+/** Time during which the link signs in. It is in the scrollback of the terminal much longer. */
+const validForMs = 5 * 60_000;
+
+/** Writes the file of a new one-time code, and returns the code. The gateway exchanges it for the key. */
+export function writeSignInFile(home: string, serverKey: string): string {
+  const code = randomBytes(32).toString("base64url");
+  const content: SignInFile = {
+    code_sha256: createHash("sha256").update(code).digest("hex"),
+    expires_at: new Date(Date.now() + validForMs).toISOString(),
+    server_key: serverKey,
+  };
+  writePrivateFile(signInFileIn(home), content);
+  return code;
+}
+
+export function removeSignInFile(home: string): void {
+  rmSync(signInFileIn(home), { force: true });
+}
+
+/** Lets the reaper remove the file if this process is killed, because it contains a key. */
+export function removeSignInFileWithUs(home: string, reaper: Reaper): void {
+  reaper.removeAtOnce(signInFileIn(home));
+}
+
+export function signInFileIn(home: string): string {
+  return join(home, "sign-in.json");
+}
