@@ -15,6 +15,7 @@ const longest = [
   "deploy/local/test/whole-run.test.ts",
   "e2e/test/clients.test.ts",
   "e2e/test/docs/pages.test.ts",
+  "e2e/test/sdk.test.ts",
   "deploy/local/test/supervision.test.ts",
   "e2e/test/faults/changes.test.ts",
   "e2e/test/ofrep/providers.test.ts",

@@ -25,6 +25,7 @@ import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
 import {
   type MarkedRequest,
   markedContext,
+  markedExplanations,
   markedRequests,
 } from "../src/traffic/marked-requests.ts";
 import {
@@ -93,6 +94,7 @@ describe("given a system that logs everything, and requests with marked users", 
     const sinceMs = Date.now();
     await prepare();
     await askEverything();
+    await explain();
     await schedule();
     await deliver();
     await count();
@@ -207,6 +209,14 @@ describe("given a system that logs everything, and requests with marked users", 
     return ask(gateway.url, { what, status, asked: { ...asked, headers } });
   }
 
+  /** Explains the flag for marked users. Only the gateway and management process these requests. */
+  async function explain(): Promise<void> {
+    const { clientKey: client, serverKey: server } = tenant;
+    const state = `/api/v1/flags/${flagId}/environments/${tenant.environmentId}`;
+    for (const request of markedExplanations(marks, { client, server }, state))
+      await ask(gateway.url, request);
+  }
+
   async function schedule(): Promise<void> {
     const path = `/api/v1/flags/${flagId}/environments/${tenant.environmentId}/schedule`;
     const body = JSON.stringify({ enable_at: "2099-01-01T00:00:00Z" });
@@ -271,6 +281,10 @@ describe("given a system that logs everything, and requests with marked users", 
     });
     await get("what was used", 200, "/api/v1/usage");
     await get("what was used, and more", 400, `/api/v1/usage?more=${marks.next()}`);
+    await get("what was used each day", 200, "/api/v1/usage/days");
+    await get("the same since some day", 400, `/api/v1/usage/days?from=${marks.next()}`);
+    await get("which flags are used", 200, "/api/v1/usage/flags");
+    await get("the same in some order", 400, `/api/v1/usage/flags?order=${marks.next()}`);
     const flag = `/api/v1/flags/${flagId}/usage`;
     await get("how often a flag is asked for", 200, flag);
     await get("the same for some time", 400, `${flag}?hours=${marks.next()}`);

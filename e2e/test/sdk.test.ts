@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type LoadBalancer, startLoadBalancer } from "../src/system/load-balancer.ts";
 import { awaitReady, type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
+import { describeExamples } from "./sdk/examples.ts";
 
 const clientCount = 4;
 /** Number of flags that are created while a fault lasts. */
@@ -102,6 +103,29 @@ describe("given clients of the server SDK and two edges behind a gateway", () =>
       await system.nats.start();
     }));
 
+  it("polls when another client has the plan's only stream", async () => {
+    const managementUrl = system.managements[0]?.url ?? "";
+    const { serverKey } = await createTenant(managementUrl, { name: "One stream", plan: "free" });
+    const options = { baseUrl: balancer.url, serverKey, logger: silent, pollIntervalMs: 1_000 };
+    const first = createClient(options);
+    system.endsWithSystem(first.close);
+    expect(await first.ready({ timeoutMs: 20_000 })).toBe(true);
+    expect(first.status.connection).toBe("streaming");
+
+    const second = createClient(options);
+    system.endsWithSystem(second.close);
+    const errors: string[] = [];
+    second.on("error", ({ code }) => errors.push(code));
+    expect(await second.ready({ timeoutMs: 20_000 })).toBe(true);
+    expect(second.status).toMatchObject({ source: "poll", current: true, connection: "polling" });
+    expect(errors).toEqual(["limited"]);
+
+    const body = { key: "new-checkout", name: "Checkout", enabled: true };
+    await must(`${managementUrl}/api/v1/flags`, { method: "POST", key: serverKey, body });
+    await eventually(() => [first, second].every((client) => client.isEnabled("new-checkout")));
+    expect(second.status.connection).toBe("polling");
+  });
+
   it("reports evaluations, which appear in the usage of the flag", async () => {
     const [client] = clients;
     for (let count = 0; count < 7; count += 1) client?.isEnabled("flag-0", { id: "user-1" });
@@ -115,6 +139,8 @@ describe("given clients of the server SDK and two edges behind a gateway", () =>
       expect.any(String),
     );
   });
+
+  describe("the examples of the SDKs", () => describeExamples(() => ({ system, gateway })));
 });
 
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };

@@ -46,6 +46,18 @@ export async function createTenant(
   });
 }
 
+/** Adds a user to the tenant's organization. Returns a server key of this user for the tenant's environment. */
+export async function addPerson(
+  managementUrl: string,
+  { organizationId, projectId, environmentId }: Tenant,
+  email: string,
+): Promise<string> {
+  const operate = operatorOf(managementUrl);
+  const user = await operate(`organizations/${organizationId}/users`, { email, name: email });
+  const keys = `projects/${projectId}/environments/${environmentId}/keys`;
+  return (await operate(keys, { kind: "server", name: email, user_id: user.id })).key;
+}
+
 const operatorOf = (managementUrl: string) => (path: string, body: unknown) =>
   must(`${managementUrl}/api/v1/${path}`, { method: "POST", key: operatorToken, body });
 

@@ -22,6 +22,7 @@ const json = { "content-type": "application/json" };
 const userHeadersLimitBytes = 16 * 1024;
 const headersLimitBytes = 32 * 1024;
 const bodyLimitBytes = 64 * 1024;
+const managementBodyLimitBytes = 1024 * 1024;
 
 function bearer(key: string): { authorization: string } {
   return { authorization: `Bearer ${key}` };
@@ -48,6 +49,42 @@ export function markedRequests(marks: Marks, keys: MarkedKeys): MarkedRequest[] 
     ...wrongQueries(marks, keys),
     ...notAdmitted(marks, keys),
   ];
+}
+
+/** Returns requests that explain a flag to a person, who tries it with a user. The path is that of the flag's state. */
+export function markedExplanations(
+  marks: Marks,
+  keys: Omit<MarkedKeys, "flag">,
+  statePath: string,
+): MarkedRequest[] {
+  const target = { path: `${statePath}/explain`, key: keys.server };
+  const user = () => ({
+    id: marks.next(),
+    attributes: markedContext(marks),
+    [marks.next()]: marks.next(),
+  });
+  const body = (more: object = {}) => JSON.stringify({ user: user(), ...more });
+  const everyWay = Object.assign({}, ...saidInHeaders(marks).map(([, headers]) => headers));
+  const sent: [what: string, sent: Partial<RawRequest>, status: number][] = [
+    ["a user", { body: body() }, 200],
+    ["a user, a context in every header", { body: body(), headers: everyWay }, 200],
+    ["a user with other settings", { body: body({ state: { enabled: false } }) }, 200],
+    ["a user with invalid settings", { body: body({ state: { rollout_percentage: 101 } }) }, 400],
+    ["an unknown member", { body: body({ users: markedContext(marks) }) }, 400],
+    ["a text as user", { body: JSON.stringify({ user: marks.next() }) }, 400],
+    [
+      "an object in a user",
+      { body: body({ user: { team: { [marks.next()]: marks.next() } } }) },
+      400,
+    ],
+    ["an id that is a list", { body: body({ user: { id: [marks.next()] } }) }, 400],
+    ["broken JSON", { body: body().slice(0, -2) }, 400],
+    ["too much", { body: body({ a: marks.next().repeat(managementBodyLimitBytes / 16) }) }, 413],
+    ["another content type", { body: body(), headers: { "content-type": "text/plain" } }, 415],
+    ["a client key", { body: body(), headers: bearer(keys.client) }, 403],
+    ["an unknown query parameter", { body: body(), path: `${target.path}?a=${marks.next()}` }, 400],
+  ];
+  return sent.map(([what, request, status]) => ({ ...post(target, what, request), status }));
 }
 
 /** Returns every way to send a context in headers, each with its own marks. */

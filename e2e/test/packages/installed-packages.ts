@@ -29,6 +29,8 @@ const thirdParties = [
   "node_modules/@openfeature/server-sdk",
   "node_modules/@openfeature/web-sdk",
   "node_modules/react",
+  "node_modules/react-dom",
+  "node_modules/scheduler",
 ];
 
 /** A built package: its manifest and the paths in its tarball. */

@@ -10,6 +10,7 @@ import {
   readManifest,
   runIn,
 } from "./installed-packages.ts";
+import { describePagePrograms } from "./page-programs.ts";
 
 /** Builds every package once and uses the tarballs like an application that installed them. */
 let packages: InstalledPackages;
@@ -102,6 +103,9 @@ describe("given the page of the conformance package", () => {
     expect(output).toMatch(/^\d+ passed, 0 failed, \d+ skipped\n$/);
   });
 });
+
+describe("the programs of docs/sdks.md and of the packages' pages", () =>
+  describePagePrograms(() => packages));
 
 describe("given an application in TypeScript that checks the types of its dependencies", () => {
   const options = ["--noEmit", "--strict", "--skipLibCheck", "false", "--target", "es2022"];

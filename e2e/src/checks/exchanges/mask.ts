@@ -32,6 +32,8 @@ const varying: readonly [RegExp, string][] = [
   [/^(x-request-id: )(?!mine$).*$/gim, "$1<request id>"],
   [/("next_cursor":)"[\w-]+"/g, '$1"<cursor>"'],
   [/(\\+x)[0-9a-f]{16,}/g, "$1<bytes>"],
+  [/("days":)\[[^\]]*\]/g, '$1"<days>"'],
+  [/("known_since":)(?:"[^"]*"|null)/g, '$1"<day or null>"'],
   [/("(?:month|day)":)"\d{4}-\d\d-\d\d"/g, '$1"<day>"'],
   [/("news":)"\w+"/g, '$1"<state>"'],
   [/("timestamp":)\d+/g, "$1<seconds>"],

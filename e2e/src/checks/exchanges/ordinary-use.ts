@@ -282,5 +282,10 @@ async function useWebhooks(
   await hook("deliver again", "POST", `/${ids.webhookId}/deliveries/${ids.deliveryId}/redeliver`);
   await eventually(() => receiver.requests.length >= 7, { because: "it is delivered again" });
   await ask("usage", { as: "server", path: "/api/v1/usage" });
+  await ask("usage by day", {
+    as: "server",
+    path: "/api/v1/usage/days?from=2020-01-31&to=2020-02-01",
+  });
+  await ask("flags by evaluations", { as: "server", path: "/api/v1/usage/flags?limit=2" });
   await ask("usage of a flag", { as: "server", path: `/api/v1/flags/${ids.id}/usage` });
 }

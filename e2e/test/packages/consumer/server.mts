@@ -17,8 +17,11 @@ client.isEnabled("dark-mode", { address: { country: "DE" } });
 const testClient: Client<FlagKeys> = createTestClient<FlagKeys>({ "new-checkout": true });
 OpenFeature.setProvider(new HalyardProvider({ client: testClient }));
 
-declare const state: FlagState;
-const outcome: Outcome = compile(state).evaluate(contextOf({ id: "user-1" }));
-const evaluator: Evaluator = { evaluate: () => outcome };
+const evaluator: Evaluator = {
+  evaluate(flag, context) {
+    const outcome: Outcome = compile(flag as FlagState).evaluate(contextOf(context));
+    return outcome;
+  },
+};
 const { failed } = await runSuite(evaluator);
 export const results = { isEnabled, failed };

@@ -1,0 +1,54 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { AxeResults } from "axe-core";
+import type { Page } from "playwright-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Impacts that keep some people from using a page. */
+const seriousImpacts: readonly unknown[] = ["serious", "critical"];
+
+/**
+ * React Aria announces a pending button by a reference to it, and removes the announcement after seven seconds. Until
+ * then the reference may name a button of a dialog that was closed, which screen readers ignore.
+ */
+const checks = `axe.run({ exclude: ["[data-live-announcer]"] })`;
+
+/**
+ * Throws if axe finds a serious violation of WCAG in the page as it is shown, in light or in dark colors.
+ */
+export async function expectNoSeriousViolations(page: Page): Promise<void> {
+  const found: string[] = [];
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await awaitTransitions(page);
+    // The driver evaluates it, so that the content security policy of the page stays in force.
+    await page.evaluate(axe);
+    const { violations } = (await page.evaluate(checks)) as AxeResults;
+    for (const { id, impact, nodes } of violations)
+      if (seriousImpacts.includes(impact))
+        found.push(
+          ...nodes.map(
+            ({ html, failureSummary }) => `${colorScheme} ${id}: ${html}\n${failureSummary}`,
+          ),
+        );
+  }
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
+  if (found.length > 0)
+    throw new Error(`Violations of accessibility rules:\n${found.join("\n\n")}`);
+}
+
+/** Waits until colors have changed. A finite animation ends, and the next frame shows the result. */
+async function awaitTransitions(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const nextFrame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    await nextFrame();
+    const finite = document
+      .getAnimations()
+      .filter((animation) => animation.effect?.getComputedTiming().iterations !== Infinity);
+    await Promise.allSettled(finite.map((animation) => animation.finished));
+    // Transitions end with the next frames, even those of no duration.
+    await nextFrame();
+    await nextFrame();
+  });
+}

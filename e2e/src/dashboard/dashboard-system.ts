@@ -1,0 +1,39 @@
+import type { ServiceProcess } from "@halyard/testing";
+import type { Browser } from "@halyard/testing/chromium";
+import type { Page } from "playwright-core";
+import type { ClientSystem } from "../system/client-system.ts";
+import type { Tenant } from "../system/tenancy.ts";
+
+/** A running system whose gateway serves the dashboard, and a browser. */
+export type DashboardSystem = ClientSystem & { gateway: ServiceProcess; browser: Browser };
+
+/** The entry of `sessionStorage` in which the dashboard keeps the keys of a tab. */
+const storageKey = "halyard.keys";
+
+/** Opens the dashboard in a tab of its own, signed in with a server key of the tenant. */
+export async function openDashboard(
+  given: () => DashboardSystem,
+  tenant: Pick<Tenant, "serverKey">,
+  path = "/",
+): Promise<Page> {
+  const { gateway, browser } = given();
+  const page = await browser.context.newPage();
+  await page.goto(`${gateway.url}/favicon.svg`);
+  await page.evaluate(
+    ([key, token]) =>
+      sessionStorage.setItem(key, JSON.stringify({ tokens: [token], current: token })),
+    [storageKey, tenant.serverKey] as const,
+  );
+  await page.goto(`${gateway.url}${path}`);
+  return page;
+}
+
+/** Texts of the errors that a page writes to its console, such as violations of the content security policy. */
+export function collectConsoleErrors(page: Page): string[] {
+  const errors: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") errors.push(message.text());
+  });
+  page.on("pageerror", (error) => errors.push(error.message));
+  return errors;
+}

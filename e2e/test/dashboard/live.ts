@@ -1,0 +1,59 @@
+import { eventually } from "@halyard/testing";
+import { afterAll, beforeAll, it } from "@jest/globals";
+import type { Page } from "playwright-core";
+import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboard-system.ts";
+import { addPerson, createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
+
+/** Two people in two browsers, and a network that breaks. */
+export function describeLive(given: () => DashboardSystem): void {
+  let ada: Tenant;
+  let hers: Page;
+  const url = () => given().gateway.url;
+
+  beforeAll(async () => {
+    ada = await createTenant(url(), { name: "Live" });
+    const grace = await addPerson(url(), ada, "grace@example.com");
+    await must(`${url()}/api/v1/flags`, {
+      method: "POST",
+      key: ada.serverKey,
+      body: { key: "checkout", name: "Checkout" },
+    });
+    hers = await openDashboard(given, { serverKey: grace });
+    await hers.getByText("Live", { exact: true }).waitFor();
+  });
+  afterAll(() => hers?.close());
+
+  it("shows a change of another person at once, and who made it", async () => {
+    const his = await openDashboard(given, ada);
+    await his.getByRole("switch", { name: "checkout in production" }).press("Space");
+    await hers.getByText("ada@example.com turned checkout on in production").waitFor();
+    const herSwitch = hers.getByRole("switch", { name: "checkout in production" });
+    await eventually(() => herSwitch.isChecked());
+    await his.close();
+  });
+
+  it("shows a flag that another person creates", async () => {
+    await must(`${url()}/api/v1/flags`, {
+      method: "POST",
+      key: ada.serverKey,
+      body: { key: "created-elsewhere", name: "Created elsewhere" },
+    });
+    await hers.getByRole("link", { name: "created-elsewhere" }).waitFor();
+  });
+
+  it("says that the connection is lost, and catches up when it is back", async () => {
+    await hers.context().setOffline(true);
+    try {
+      await hers.getByText("Halyard cannot be reached.").first().waitFor();
+      await must(`${url()}/api/v1/flags`, {
+        method: "POST",
+        key: ada.serverKey,
+        body: { key: "created-meanwhile", name: "Created meanwhile" },
+      });
+    } finally {
+      await hers.context().setOffline(false);
+    }
+    await hers.getByRole("link", { name: "created-meanwhile" }).waitFor();
+    await hers.getByText("Live", { exact: true }).waitFor();
+  });
+}

@@ -1,0 +1,101 @@
+import { expect, it } from "@jest/globals";
+import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
+import {
+  collectConsoleErrors,
+  type DashboardSystem,
+  openDashboard,
+} from "../../src/dashboard/dashboard-system.ts";
+import { createTenant, must, operatorToken } from "../../src/system/tenancy.ts";
+
+/** Keys and tokens at the front door of the dashboard. */
+export function describeSignIn(given: () => DashboardSystem): void {
+  const openSignIn = async () => {
+    const { browser, gateway } = given();
+    const page = await browser.context.newPage();
+    await page.goto(gateway.url);
+    return page;
+  };
+
+  it("asks for a server key, then shows the project of the key", async () => {
+    const { gateway } = given();
+    const tenant = await createTenant(gateway.url, { name: "Signing in" });
+    const page = await openSignIn();
+    const errors = collectConsoleErrors(page);
+    await page.getByLabel("Server key").fill(tenant.serverKey);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("Web has no flags yet").waitFor();
+    expect(page.url()).toBe(`${gateway.url}/flags`);
+    await page.reload();
+    await page.getByText("Web has no flags yet").waitFor();
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  it("says that a client key cannot be used", async () => {
+    const { gateway } = given();
+    const tenant = await createTenant(gateway.url, { name: "Client key" });
+    const page = await openSignIn();
+    await page.getByLabel("Server key").fill(tenant.clientKey);
+    await page.keyboard.press("Enter");
+    await page.getByText("This is a client key.").waitFor();
+    await page.close();
+  });
+
+  it("keeps the operator's token in memory only", async () => {
+    const page = await openSignIn();
+    await page.getByLabel("Server key").fill(operatorToken);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Organizations" }).waitFor();
+    const stored = await page.evaluate(() =>
+      JSON.stringify({ ...sessionStorage, ...localStorage }),
+    );
+    expect(stored).not.toContain(operatorToken);
+    await page.reload();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.close();
+  });
+
+  it("returns to the sign-in page when the key is revoked, and says why", async () => {
+    const { gateway } = given();
+    const tenant = await createTenant(gateway.url, { name: "Revoked" });
+    const page = await openDashboard(given, tenant);
+    await page.getByText("Web has no flags yet").waitFor();
+    const keyId = tenant.serverKey.split("_")[1];
+    await must(
+      `${gateway.url}/api/v1/projects/${tenant.projectId}/environments/${tenant.environmentId}/keys/${keyId}`,
+      { method: "DELETE", key: operatorToken },
+    );
+    await page.getByText("A key is no longer valid").waitFor();
+    await page.close();
+  });
+
+  it("does not continue in another project by itself when one of two keys is revoked", async () => {
+    const { gateway } = given();
+    const [first, second] = await Promise.all([
+      createTenant(gateway.url, { name: "First" }),
+      createTenant(gateway.url, { name: "Second" }),
+    ]);
+    const page = await openDashboard(given, first);
+    await page.getByRole("button", { name: /ada@example.com/ }).click();
+    await page.getByRole("menuitem", { name: "Use another key" }).click();
+    await page.getByLabel("Server key").fill(second.serverKey);
+    await page.keyboard.press("Enter");
+    await page.getByText("Second · ada@example.com").waitFor();
+    expect(await page.content()).not.toContain("hs_");
+    const keyId = second.serverKey.split("_")[1];
+    await must(
+      `${gateway.url}/api/v1/projects/${second.projectId}/environments/${second.environmentId}/keys/${keyId}`,
+      { method: "DELETE", key: operatorToken },
+    );
+    await page.getByText("A key is no longer valid").waitFor();
+    await page.getByRole("button", { name: "Continue in Web" }).click();
+    await page.getByText("First · ada@example.com").waitFor();
+    await page.close();
+  });
+
+  it("has no serious finding of axe", async () => {
+    const page = await openSignIn();
+    await expectNoSeriousViolations(page);
+    await page.close();
+  });
+}

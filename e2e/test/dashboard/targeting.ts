@@ -1,0 +1,175 @@
+import { eventually } from "@halyard/testing";
+import { beforeAll, expect, it } from "@jest/globals";
+import type { Locator, Page } from "playwright-core";
+import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
+import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboard-system.ts";
+import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
+
+/** The page of a flag: who gets it, trying it for a user, and its settings. */
+export function describeTargetingEditor(given: () => DashboardSystem): void {
+  let tenant: Tenant;
+  let page: Page;
+  let flag: { id: string };
+
+  const api = (path: string, method = "GET", body?: object, key = tenant.serverKey) =>
+    must(`${given().gateway.url}/api/v1/flags${path}`, { method, key, ...(body && { body }) });
+  const statePath = () => `/${flag.id}/environments/${tenant.environmentId}`;
+  const stored = () => api(statePath());
+  const button = (name: string | RegExp): Locator => page.getByRole("button", { name });
+  const rule = (index: number): Locator => button(new RegExp(`^Rule ${index}:`));
+  const save = async () => {
+    await button("Save changes").click();
+    await button("Save changes").waitFor({ state: "detached" });
+  };
+
+  beforeAll(async () => {
+    tenant = await createTenant(given().gateway.url, { name: "Targeting" });
+    flag = await api("", "POST", { key: "dark-mode", name: "Dark mode" });
+    page = await openDashboard(given, tenant, "/flags/dark-mode");
+  });
+
+  it("adds a rule with the keyboard, and says in plain English what the draft does", async () => {
+    await page.getByRole("switch", { name: "Flag in production" }).focus();
+    await page.keyboard.press("Space");
+    await button("Add rule").focus();
+    await page.keyboard.press("Enter");
+    const attribute = page.getByRole("combobox", { name: "Attribute", exact: true });
+    await eventually(() => attribute.evaluate((field) => field === document.activeElement));
+    await page.keyboard.type("coun");
+    await page.getByRole("option", { name: "country" }).waitFor();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    expect(await attribute.inputValue()).toBe("country");
+    await page.getByRole("textbox", { name: "Value", exact: true }).fill("DE");
+    await page
+      .getByText("On for users whose country is DE. Everyone else gets it off.")
+      .first()
+      .waitFor();
+    await save();
+    expect(await stored()).toMatchObject({
+      enabled: true,
+      targeting_rules: [
+        { conditions: [{ attribute: "country", operator: "equals", value: "DE" }] },
+      ],
+    });
+  });
+
+  it("shows the API's message at the field that it names, and keeps what was typed", async () => {
+    const condition = page.getByRole("group", { name: "Rule 1, condition 1" });
+    await condition.getByRole("button", { name: /Operator/ }).click();
+    await page.getByRole("option", { name: "matches pattern" }).click();
+    const value = condition.getByRole("textbox", { name: "Value" });
+    await value.fill("(DE");
+    await button("Save changes").click();
+    await condition.getByText(/^Must be a regular expression in RE2 syntax/).waitFor();
+    expect(await value.inputValue()).toBe("(DE");
+    await value.fill("^DE$");
+    await save();
+  });
+
+  it("moves, duplicates and removes rules, and brings a removed one back", async () => {
+    await button("Actions for Rule 1").click();
+    await page.getByRole("menuitem", { name: "Duplicate" }).click();
+    await rule(2).click();
+    await page.getByRole("textbox", { name: "Name (optional)" }).last().fill("Second");
+    await button("Actions for Rule 2").click();
+    await page.getByRole("menuitem", { name: "Move up" }).click();
+    await button(/^Rule 1: Second/).waitFor();
+    await button("Actions for Rule 1").click();
+    await page.getByRole("menuitem", { name: "Remove" }).click();
+    await rule(2).waitFor({ state: "detached" });
+    await button("Undo").last().click();
+    await button(/^Rule 1: Second/).waitFor();
+    await save();
+    const { targeting_rules: rules } = await stored();
+    expect(rules.map(({ name }: { name?: string }) => name)).toEqual(["Second", undefined]);
+  });
+
+  it("moves a rule by dragging it with the keyboard", async () => {
+    await page.getByRole("row", { name: /^Rule 1: Second/ }).focus();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await eventually(async () => {
+      await page.keyboard.press("ArrowDown");
+      const target = await page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
+      return target?.startsWith("Insert after Rule 2") === true;
+    });
+    await page.keyboard.press("Enter");
+    await button(/^Rule 2: Second/).waitFor();
+    await button("Discard").click();
+    await button(/^Rule 1: Second/).waitFor();
+  });
+
+  it("says who changed the state under a draft, and saves the draft only when asked to", async () => {
+    await page.getByRole("textbox", { name: /^Percentage of the flag/ }).fill("40");
+    await page.keyboard.press("Tab");
+    await api(statePath(), "PATCH", { enabled: false });
+    const conflict = page.getByRole("alert", { name: "Changed by somebody else" });
+    await conflict.getByText("ada@example.com turned dark-mode off in production").waitFor();
+    expect(await stored()).toMatchObject({ enabled: false, rollout_percentage: 100 });
+    await conflict.getByRole("button", { name: "Keep mine and save" }).click();
+    await conflict.waitFor({ state: "detached" });
+    expect(await stored()).toMatchObject({ enabled: true, rollout_percentage: 40 });
+  });
+
+  it("asks before unsaved changes are lost", async () => {
+    await page.getByRole("switch", { name: "Flag in production" }).focus();
+    await page.keyboard.press("Space");
+    const leave = page.getByRole("link", { name: "Settings" });
+    await leave.click();
+    await button("Keep editing").click();
+    expect(new URL(page.url()).pathname).toBe("/flags/dark-mode");
+    await leave.click();
+    await button("Leave without saving").click();
+    await page.getByRole("heading", { name: "Use it in your code" }).waitFor();
+    expect(await stored()).toMatchObject({ enabled: true });
+  });
+
+  it("tries the unsaved draft for a user, of whom neither address nor storage contains anything", async () => {
+    await page.getByRole("link", { name: "Targeting" }).click();
+    await page.getByRole("switch", { name: "Flag in production" }).focus();
+    await page.keyboard.press("Space");
+    await page.getByRole("textbox", { name: "User id" }).fill("somebody-secret");
+    await button("Try this user").click();
+    const result = page.getByRole("region", { name: "Result" });
+    await result.getByText("The flag is off, so nobody gets it.").waitFor();
+    await button("Discard").click();
+    await result.getByText("The settings have changed since. Try again.").waitFor();
+    await button("Try this user").click();
+    await result.getByText("No rule matches, so the flag is off.").waitFor();
+    await result.getByText("(the user has no such attribute)").first().waitFor();
+    const kept = await page.evaluate(() =>
+      JSON.stringify([location.href, { ...sessionStorage }, { ...localStorage }]),
+    );
+    expect(kept).not.toContain("somebody-secret");
+  });
+
+  it("has no serious finding of axe with an open rule", async () => {
+    await rule(1).click();
+    await page.getByRole("textbox", { name: "Name (optional)" }).waitFor();
+    await expectNoSeriousViolations(page);
+  });
+
+  it("deletes a flag after its key is typed, and goes back to the list", async () => {
+    await page.getByRole("link", { name: "Settings" }).click();
+    await expectNoSeriousViolations(page);
+    await button("Delete flag").click();
+    const dialog = page.getByRole("dialog");
+    const confirm = dialog.getByRole("button", { name: "Delete flag" });
+    expect(await confirm.isDisabled()).toBe(true);
+    await dialog.getByRole("textbox").fill("dark-mode");
+    await confirm.click();
+    await page.getByText("dark-mode is deleted.").waitFor();
+    expect(new URL(page.url()).pathname).toBe("/flags");
+    expect(await api("")).toEqual({ flags: [] });
+  });
+
+  it("does not offer settings and deletion to a key of one environment", async () => {
+    await api("", "POST", { key: "shared", name: "Shared" });
+    const limited = { serverKey: tenant.environmentOnlyKey };
+    const other = await openDashboard(given, limited, "/flags/shared/settings");
+    await other.getByText("Your key changes only one environment.").waitFor();
+    expect(await other.getByRole("button", { name: /Delete|Save/ }).count()).toBe(0);
+    await other.close();
+  });
+}
