@@ -1,5 +1,6 @@
 import type { Benchmark } from "./benchmark.ts";
 import { changesBenchmark } from "./changes/changes-benchmark.ts";
+import { dashboardBenchmark } from "./dashboard/dashboard-benchmark.ts";
 import { edgeStartBenchmark } from "./edge-start/edge-start-benchmark.ts";
 import { evaluationBenchmark } from "./evaluation/evaluation-benchmark.ts";
 import { flagsBenchmark } from "./flags/flags-benchmark.ts";
@@ -7,6 +8,9 @@ import { growthBenchmarks } from "./growth/all-curves.ts";
 import { peersBenchmark } from "./peers/peers-benchmark.ts";
 import { refetchBenchmark } from "./refetch/refetch-benchmark.ts";
 import { schedulesBenchmark } from "./schedules/schedules-benchmark.ts";
+import { sdkEvaluationBenchmark } from "./sdk/sdk-evaluation-benchmark.ts";
+import { sdkStartBenchmark } from "./sdk/sdk-start-benchmark.ts";
+import { sdkStreamsBenchmark } from "./sdk/sdk-streams-benchmark.ts";
 import { streamsBenchmark } from "./streams/streams-benchmark.ts";
 import { targetingBenchmark } from "./targeting/targeting-benchmark.ts";
 import { usageBenchmark } from "./usage/usage-benchmark.ts";
@@ -19,10 +23,14 @@ export const allBenchmarks: readonly Benchmark[] = [
   peersBenchmark,
   refetchBenchmark,
   streamsBenchmark,
+  sdkEvaluationBenchmark,
+  sdkStartBenchmark,
+  sdkStreamsBenchmark,
   edgeStartBenchmark,
   changesBenchmark,
   schedulesBenchmark,
   webhooksBenchmark,
   usageBenchmark,
+  dashboardBenchmark,
   ...growthBenchmarks,
 ];

@@ -58,6 +58,28 @@ export const headlines: readonly Headline[] = [
     baseline: "the fastest of three JavaScript libraries",
   },
   {
+    question: "How fast does an application start with 10,000 flags in the server SDK?",
+    benchmark: "sdk-start",
+    figures: ["createClient to ready vs. fetch and JSON.parse"],
+    baseline: "fetch and JSON.parse",
+  },
+  {
+    question: "How much memory do 10,000 flags in the server SDK need?",
+    benchmark: "sdk-start",
+    figures: ["memory above an idle process"],
+  },
+  {
+    question: "How much of a core do 50,000 evaluations per second in an application cost?",
+    benchmark: "sdk-evaluation",
+    figures: ["50,000 evaluations per second: share of a core"],
+  },
+  {
+    question: "How soon after a PATCH do 1,000 applications with the server SDK have the change?",
+    benchmark: "sdk-streams",
+    figures: both("all streams: PATCH to stream, "),
+    labels,
+  },
+  {
     question: "How soon after a PATCH do 1,000 open streams receive the change?",
     benchmark: "streams",
     figures: both("1,000 streams: PATCH to client, "),

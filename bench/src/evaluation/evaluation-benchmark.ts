@@ -14,6 +14,7 @@ import {
   startLibrary,
   type Way,
 } from "./measured-library.ts";
+import { buildRustEngine, rustEngine, startRustEngine } from "./rust-engine.ts";
 
 export const evaluationBenchmark: Benchmark = {
   name: "evaluation",
@@ -27,7 +28,8 @@ export const evaluationBenchmark: Benchmark = {
     "All libraries receive users as plain objects of an id and four attributes, each with the names that it expects. " +
     "`100 flags per user` evaluates all flags for one user, and `a new user for each flag` one flag. Creating Halyard's context is included; it reads and validates the attributes that a rule needs. " +
     "A constant flag needs no context. The other libraries' contexts are these objects themselves. " +
-    "Before measuring, the benchmark verifies that all libraries return the same values.",
+    "Before measuring, the benchmark verifies that all libraries return the same values.\n\n" +
+    "With Cargo installed, Unleash's engine in Rust runs beside them as a native program, which is faster than calling it from JavaScript. It receives prepared contexts, and is not part of the baseline.",
   run,
 };
 
@@ -59,6 +61,9 @@ type PerLibrary<T> = Record<LibraryName, T>;
 async function run(bench: Bench): Promise<Outcome> {
   const figures: Figure[] = [];
   const notes: string[] = [];
+  const rustProgram = buildRustEngine(bench);
+  if (rustProgram === undefined)
+    notes.push(`${rustEngine} was not measured: Cargo is not installed.`);
   for (const each of cases) {
     bench.say(`${each.name}: ${libraryNames.join(", ")} in turn`);
     const libraries = await startAll(bench, each);
@@ -69,6 +74,8 @@ async function run(bench: Bench): Promise<Outcome> {
       figures.push(speedFigure(what, nanoseconds, goalOf(each.name, way)));
       notes.push(`${what}: nanoseconds per evaluation: ${listed(nanoseconds)}.`);
     }
+    if (rustProgram !== undefined)
+      figures.push(...(await compareWithRust(bench, { each, rustProgram, libraries })));
     await perLibrary((name) => libraries[name].stop());
   }
   bench.say("bytes allocated");
@@ -94,6 +101,37 @@ async function measureSpeed(bench: Bench, libraries: PerLibrary<MeasuredLibrary>
   ) as PerLibrary<() => Promise<{ nanoseconds: number }>>;
   const medians = await alternate(bench.quick ? 1 : 7, rounds);
   return perLibrary(async (name) => medians[name].nanoseconds);
+}
+
+/** Compares with an engine that is no library for JavaScript, so its figures have no goal. */
+async function compareWithRust(
+  bench: Bench,
+  options: { each: Case; rustProgram: string; libraries: PerLibrary<MeasuredLibrary> },
+): Promise<Figure[]> {
+  const { each, rustProgram, libraries } = options;
+  bench.say(`${each.name}: halyard and ${rustEngine} in turn`);
+  const load = { flagKinds: each.flagKinds, flags, users };
+  const rust = await startRustEngine(bench, rustProgram, load);
+  // The engine takes the place of Unleash's library for JavaScript, whose hash for rollouts it shares.
+  const values = await perLibrary((name) => libraries[name].values());
+  assertAgreement({ ...values, "unleash-client": await rust.values() }, each.flagKinds);
+  const measureMs = bench.quick ? 10 : 400;
+  const figures: Figure[] = [];
+  for (const { way, name } of ways) {
+    await rust.speed(way, measureMs);
+    const medians = await alternate(bench.quick ? 1 : 5, {
+      halyard: () => libraries.halyard.speed(way, measureMs),
+      rust: () => rust.speed(way, measureMs),
+    });
+    figures.push({
+      what: `${each.name}, ${name} vs. ${rustEngine}: evaluations per second`,
+      unit: "M/s",
+      measured: 1e3 / medians.halyard.nanoseconds,
+      baseline: 1e3 / medians.rust.nanoseconds,
+    });
+  }
+  await rust.stop();
+  return figures;
 }
 
 /** A young generation that is large enough to avoid collections while allocations are counted. */

@@ -27,7 +27,7 @@ export async function startPolledEdge(
   const core = bench.cores?.server;
   const edge = await startEdge(bench, { natsUrl: nats.url, core, nodeOptions });
   await awaitReady(edge);
-  const headers = { Authorization: `Bearer ${content.clientKey}` };
+  const headers = { Authorization: `Bearer ${content.key}` };
   const whole = { method: "GET", path: "/api/v1/sdk/flags", headers };
   const etag = headerOf(await captureAnswer(edge.url, whole), "etag");
   const notModified = { ...whole, headers: { ...headers, "If-None-Match": etag } };

@@ -34,7 +34,7 @@ export async function startChangingEdge(
   const edge = await startEdge(bench, { natsUrl: nats.url, core: undefined });
   await awaitReady(edge);
   const readers = await startReaders(bench);
-  await readers.open(edge.url, content.clientKey, streams);
+  await readers.open(edge.url, content.key, streams);
   const { publishNext } = await openFlagChanges(bench, nats.url, content);
 
   async function change(): Promise<number> {

@@ -64,7 +64,7 @@ async function beside(
   const targeted = targetedFlags(flags);
   bench.say(`unleash-server: its migrations, ${flags} flags and their strategies`);
   const unleash = await startUnleash(bench, { postgres, flags: targeted });
-  const { edge, clientKey: key, natsVersion } = await startTargetedEdge(bench, targeted);
+  const { edge, key, natsVersion } = await startTargetedEdge(bench, targeted);
   await assertTargeted(edge.url, { way: contextHeader, key, flags: targeted });
   const way = frontendApi(unleash);
   const answerBytes = await assertAgreement(unleash.url, way, targeted);

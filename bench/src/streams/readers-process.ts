@@ -10,10 +10,9 @@ import type { ReaderQuestion } from "./readers.ts";
 const openingAtOnce = 100;
 /** Timeout of an event. A later event counts as lost. */
 const timeoutMs = 20_000;
-const flagsEvent = Buffer.from("event: flags\n");
-const heartbeatEvent = Buffer.from("event: heartbeat\n");
 
 let streams = 0;
+let changeLine: Buffer;
 let moments: number[] = [];
 let complete = Promise.withResolvers<void>();
 
@@ -23,6 +22,7 @@ answerParent<ReaderQuestion>({
     switch (question.kind) {
       case "open":
         streams = question.streams;
+        changeLine = Buffer.from(question.stream.changeLine);
         await openAll(question);
         return {};
       case "arm":
@@ -43,20 +43,14 @@ function missing(): string {
   return `${streams - moments.length} of ${streams} streams did not get the event`;
 }
 
-async function openAll({
-  url,
-  key,
-  streams: count,
-}: {
-  url: string;
-  key: string;
-  streams: number;
-}) {
-  let left = count;
+type Opening = Extract<ReaderQuestion, { kind: "open" }>;
+
+async function openAll(opening: Opening): Promise<void> {
+  let left = opening.streams;
   async function openInTurn(): Promise<void> {
     while (left > 0) {
       left -= 1;
-      await openStream(url, key);
+      await openStream(opening);
     }
   }
   await Promise.all(Array.from({ length: openingAtOnce }, openInTurn));
@@ -65,9 +59,10 @@ async function openAll({
 /** Data is processed before the next read, so one buffer is enough for all streams. */
 const buffer = Buffer.allocUnsafe(64 * 1024);
 
-/** Resolves after the first events. The last of them is the heartbeat. */
-function openStream(url: string, key: string): Promise<void> {
+/** Resolves when the last of the first events begins. */
+function openStream({ url, key, stream }: Opening): Promise<void> {
   const { hostname, port } = new URL(url);
+  const firstLine = Buffer.from(stream.firstLine);
   return new Promise((resolve, reject) => {
     let opened = false;
     const socket = connect({
@@ -79,7 +74,7 @@ function openStream(url: string, key: string): Promise<void> {
         callback(length) {
           const chunk = buffer.subarray(0, length);
           if (opened) take(chunk);
-          else if (chunk.includes(heartbeatEvent)) {
+          else if (chunk.includes(firstLine)) {
             opened = true;
             resolve();
           }
@@ -89,7 +84,7 @@ function openStream(url: string, key: string): Promise<void> {
     });
     socket.on("connect", () => {
       const headers = { Authorization: `Bearer ${key}`, Accept: "text/event-stream" };
-      const plan = { method: "GET", path: "/api/v1/sdk/stream", headers };
+      const plan = { method: "GET", path: stream.path, headers };
       socket.write(requestBytes(plan, `${hostname}:${port}`));
     });
     socket.on("error", reject);
@@ -100,7 +95,7 @@ function openStream(url: string, key: string): Promise<void> {
 }
 
 function take(chunk: Buffer): void {
-  if (!chunk.includes(flagsEvent)) return;
+  if (!chunk.includes(changeLine)) return;
   moments.push(nowMs());
   if (moments.length === streams) complete.resolve();
 }

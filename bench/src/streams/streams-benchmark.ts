@@ -1,17 +1,16 @@
-import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
-import { nowMs } from "../clock.ts";
-import { type CapturedAnswer, captureAnswer, headersWithout } from "../http/capture-answer.ts";
-import { startChild } from "../processes/child-process.ts";
 import type { Figure } from "../reporting/figure.ts";
 import { number } from "../reporting/table.ts";
 import { quantile } from "../statistics.ts";
-import { startNats, startPostgres } from "../system/backends.ts";
-import { awaitReady, startEdge, startManagement } from "../system/services.ts";
-import { createTenant, type Tenant } from "../system/tenant.ts";
-import { startReaders } from "./readers.ts";
-import { settledBytes } from "./settled-memory.ts";
+import {
+  type Case,
+  type Latencies,
+  type Memory,
+  measureBare,
+  measureEdge,
+  startChangingSystem,
+} from "./measured-streams.ts";
+import { startReaders, valuesStream } from "./readers.ts";
 
 export const streamsBenchmark: Benchmark = {
   name: "streams",
@@ -27,49 +26,43 @@ export const streamsBenchmark: Benchmark = {
 };
 
 const flags = 100;
-/** Changes that warm up the code. */
-const warmUpChanges = 5;
 const kilobyte = 1_000;
 
-type Case = {
-  streams: number;
-  changes: number;
-  pauseMs: number;
+type StreamsCase = Case & {
   goalMs: { median?: number; p99: number };
   /** Measures memory. With few streams, other memory dominates. */
   memory: boolean;
 };
 
-const cases: readonly Case[] = [
+const cases: readonly StreamsCase[] = [
   { streams: 1_000, changes: 100, pauseMs: 50, goalMs: { median: 10, p99: 50 }, memory: false },
   { streams: 10_000, changes: 40, pauseMs: 200, goalMs: { p99: 500 }, memory: true },
 ];
 
-const quickCases: readonly Case[] = [
+const quickCases: readonly StreamsCase[] = [
   { streams: 50, changes: 3, pauseMs: 10, goalMs: { median: 10, p99: 50 }, memory: true },
 ];
 
-type System = {
-  managementUrl: string;
-  natsUrl: string;
-  tenant: Tenant;
-  /** Counts over all cases, so that each request is a change. */
-  changesMade: number;
-};
+const event = `event: flags\nid: "0000000000000000000000"\ndata: {"flags":{"checkout-flow-variant-0":true}}\n\n`;
 
 async function run(bench: Bench): Promise<Outcome> {
-  const [nats, postgres] = await Promise.all([startNats(bench), startPostgres(bench)]);
-  const management = await startManagement(bench, { postgres, nats, core: bench.cores?.load });
-  const tenant = await createTenant(management.url, bench.quick ? 5 : flags);
-  const system = { managementUrl: management.url, natsUrl: nats.url, tenant, changesMade: 0 };
+  const system = await startChangingSystem(bench, bench.quick ? 5 : flags);
   const figures: Figure[] = [];
   const notes: string[] = [];
   for (const each of bench.quick ? quickCases : cases) {
     bench.say(`${each.streams} streams: the edge`);
-    const edge = await measureEdge(bench, each, system);
+    const edge = await measureEdge(bench, each, {
+      ...{ system, stream: valuesStream },
+      async open(edgeUrl) {
+        const readers = await startReaders(bench);
+        await readers.open(edgeUrl, system.tenant.clientKey, each.streams);
+        return { readers };
+      },
+    });
     bench.say(`${each.streams} streams: the bare server`);
-    const bare = await measureBare(bench, each, { first: edge.first, event: edge.event });
-    figures.push(...latencyFigures(each, edge));
+    const { first } = edge;
+    const bare = await measureBare(bench, each, { first, event, stream: valuesStream });
+    figures.push(...latencyFigures(each, edge.latencies.readers));
     if (each.memory) figures.push(...memoryFigures(each, edge.memory, bare.memory));
     notes.push(
       `${each.streams.toLocaleString("en-US")} streams: the bare server takes from its first write to the ` +
@@ -77,101 +70,16 @@ async function run(bench: Bench): Promise<Outcome> {
         `p99 ${number(quantile(bare.latenciesMs, 0.99))} ms.`,
     );
   }
-  return { figures, notes, servers: { PostgreSQL: postgres.version, NATS: nats.version } };
-}
-
-type Memory = { idleBytes: number; openBytes: number };
-
-async function measureEdge(bench: Bench, each: Case, system: System) {
-  const { natsUrl, tenant } = system;
-  const edge = await startEdge(bench, { natsUrl, core: bench.cores?.server });
-  await awaitReady(edge);
-  const idleBytes = await settledBytes(bench, edge.child.pid);
-  const readers = await startReaders(bench);
-  await readers.open(edge.url, tenant.clientKey, each.streams);
-
-  const sinceAnswerMs: number[] = [];
-  const sinceSendingMs: number[] = [];
-  for (let count = 0; count < warmUpChanges + each.changes; count += 1) {
-    await readers.arm();
-    const { sentMs, answeredMs } = await change(system);
-    for (const arrivedMs of await readers.arrivals()) {
-      if (count < warmUpChanges) continue;
-      sinceAnswerMs.push(arrivedMs - answeredMs);
-      sinceSendingMs.push(arrivedMs - sentMs);
-    }
-    await delay(each.pauseMs);
-  }
-  const openBytes = await settledBytes(bench, edge.child.pid);
-  const first = await captureAnswer(edge.url, streamRequest(tenant));
-  await readers.stop();
-  await edge.child.stop();
-  const event = `event: flags\nid: "0000000000000000000000"\ndata: {"flags":{"checkout-flow-variant-0":true}}\n\n`;
-  return { sinceAnswerMs, sinceSendingMs, memory: { idleBytes, openBytes }, first, event };
-}
-
-function streamRequest(tenant: Tenant) {
-  const headers = { Authorization: `Bearer ${tenant.clientKey}` };
-  return { method: "GET", path: "/api/v1/sdk/stream", headers };
-}
-
-/** Toggles one flag: enables all flags in turn, then disables them. */
-async function change(system: System) {
-  const { managementUrl, tenant } = system;
-  const flagId = tenant.flagIds[system.changesMade % tenant.flagIds.length];
-  const enabled = Math.floor(system.changesMade / tenant.flagIds.length) % 2 === 0;
-  system.changesMade += 1;
-  const sentMs = nowMs();
-  const response = await fetch(`${managementUrl}/api/v1/flags/${flagId}`, {
-    method: "PATCH",
-    headers: {
-      authorization: `Bearer ${tenant.serverKey}`,
-      "content-type": "application/json",
-    },
-    body: JSON.stringify({ enabled }),
-  });
-  const answeredMs = nowMs();
-  const text = await response.text();
-  if (response.status !== 200) throw new Error(`PATCH: ${response.status} ${text}`);
-  return { sentMs, answeredMs };
-}
-
-async function measureBare(
-  bench: Bench,
-  each: Case,
-  { first, event }: { first: CapturedAnswer; event: string },
-) {
-  const server = await startChild(bench, {
-    program: join(import.meta.dirname, "bare-stream-server.ts"),
-    core: bench.cores?.server,
-  });
-  const { url } = server.greeting as { url: string };
-  await server.ask({
-    kind: "answer",
-    headers: headersWithout(first, ["date"]),
-    firstEvents: first.body.toString(),
-  });
-  const idleBytes = await settledBytes(bench, server.pid);
-  const readers = await startReaders(bench);
-  await readers.open(url, "unused", each.streams);
-
-  const latenciesMs: number[] = [];
-  for (let count = 0; count < warmUpChanges + each.changes; count += 1) {
-    await readers.arm();
-    const { begunMs } = (await server.ask({ kind: "broadcast", event })) as { begunMs: number };
-    for (const arrivedMs of await readers.arrivals())
-      if (count >= warmUpChanges) latenciesMs.push(arrivedMs - begunMs);
-    await delay(each.pauseMs);
-  }
-  const openBytes = await settledBytes(bench, server.pid);
-  await readers.stop();
-  await server.stop();
-  return { latenciesMs, memory: { idleBytes, openBytes } };
+  return {
+    figures,
+    notes,
+    servers: { PostgreSQL: system.postgres.version, NATS: system.nats.version },
+  };
 }
 
 function latencyFigures(
-  { streams, goalMs }: Case,
-  { sinceAnswerMs, sinceSendingMs }: { sinceAnswerMs: number[]; sinceSendingMs: number[] },
+  { streams, goalMs }: StreamsCase,
+  { sinceAnswerMs, sinceSendingMs }: Latencies,
 ): Figure[] {
   const named = (what: string) => `${streams.toLocaleString("en-US")} streams: ${what}`;
   const figure = (what: string, measured: number, below?: number): Figure => ({

@@ -136,6 +136,28 @@ export async function startDispatcher(bench: Bench, options: BackendOptions): Pr
   });
 }
 
+/** Starts a gateway with the dashboard in front of management. The other services do not exist. */
+export async function startGateway(
+  bench: Bench,
+  { managementUrl, dashboardDir }: { managementUrl: string; dashboardDir: string },
+): Promise<Service> {
+  // No process listens on port 9.
+  const unused = "http://127.0.0.1:9";
+  return start(
+    bench,
+    "deploy/gateway/src/main.ts",
+    { core: undefined },
+    {
+      DASHBOARD_DIR: dashboardDir,
+      UPSTREAM_MANAGEMENT_URL: managementUrl,
+      UPSTREAM_SCHEDULER_URL: unused,
+      UPSTREAM_SDK_EDGE_URL: unused,
+      UPSTREAM_USAGE_METERING_URL: unused,
+      UPSTREAM_WEBHOOK_DISPATCHER_URL: unused,
+    },
+  );
+}
+
 export async function awaitReady(service: Service): Promise<void> {
   await until("the service is ready", async () => {
     const response = await fetch(`${service.metricsUrl}/readyz`);

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { makeApiKey } from "@halyard/api-keys";
+import { type KeyKind, makeApiKey } from "@halyard/api-keys";
 import {
   completeKey,
   type EntryAddress,
@@ -11,8 +11,8 @@ import {
 /** Content of a snapshot bucket: an organization for every ten environments, flags and API keys. */
 export type SnapshotContent = {
   records: readonly { key: string; value: string }[];
-  /** A client key of the first environment, and its organization. */
-  clientKey: string;
+  /** The API key of the first environment, and its organization. */
+  key: string;
   organizationId: string;
   /** All environments. */
   scopes: readonly {
@@ -39,13 +39,15 @@ export function snapshotContent(options: {
   flagState?: (number: number) => SnapshotFlag;
   /** Limits of the organizations' plan; unlimited by default. */
   limits?: PlanLimits;
+  /** Kind of the API keys; `client` by default. */
+  keyKind?: KeyKind;
 }): SnapshotContent {
-  const { flagState = onAndOff, limits = unlimited } = options;
+  const { flagState = onAndOff, limits = unlimited, keyKind = "client" } = options;
   const records: { key: string; value: string }[] = [];
   const put = (address: EntryAddress, value: LiveEntry) =>
     records.push({ key: entryKey(address), value: JSON.stringify(value) });
   const scopes: SnapshotContent["scopes"][number][] = [];
-  let clientKey: string | undefined;
+  let firstKey: string | undefined;
   let tenant = newTenant();
 
   for (let count = 0; count < options.environments; count += 1) {
@@ -57,11 +59,11 @@ export function snapshotContent(options: {
       );
     }
     const scope = { ...tenant, environment_id: randomUUID() };
-    const key = makeApiKey("client", randomBytes);
-    clientKey ??= key.key;
+    const key = makeApiKey(keyKind, randomBytes);
+    firstKey ??= key.key;
     const organizationId = tenant.organization_id;
     const flagIds = Array.from({ length: options.flagsPerEnvironment }, () => randomUUID());
-    put({ kind: "key", organizationId, keyId: key.id }, keyEntry(scope, key));
+    put({ kind: "key", organizationId, keyId: key.id }, keyEntry(scope, keyKind, key));
     for (const [number, flagId] of flagIds.entries()) {
       const environmentId = scope.environment_id;
       put(
@@ -79,7 +81,7 @@ export function snapshotContent(options: {
   }
   records.push(complete());
   const organizationId = scopes[0]?.organizationId ?? "";
-  return { records, clientKey: clientKey ?? "", organizationId, scopes };
+  return { records, key: firstKey ?? "", organizationId, scopes };
 }
 
 /** Joins two contents. The key is that of the first one. */
@@ -116,12 +118,16 @@ function organization({ organization_id }: Tenant, limits: PlanLimits): LiveEntr
   };
 }
 
-function keyEntry(scope: Scope, key: { id: string; secretSha256: string }): LiveEntry {
+function keyEntry(
+  scope: Scope,
+  keyKind: KeyKind,
+  key: { id: string; secretSha256: string },
+): LiveEntry {
   return {
     kind: "key",
     key_id: key.id,
     secret_sha256: key.secretSha256,
-    key_kind: "client",
+    key_kind: keyKind,
     ...scope,
     user_id: randomUUID(),
     environment_only: false,

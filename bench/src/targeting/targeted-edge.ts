@@ -1,3 +1,4 @@
+import type { KeyKind } from "@halyard/api-keys";
 import type { Bench } from "../benchmark.ts";
 import { startNats } from "../system/backends.ts";
 import { awaitReady, type Service, startEdge } from "../system/services.ts";
@@ -6,22 +7,23 @@ import { writeSnapshot } from "../system/write-snapshot.ts";
 import { flagState, type TargetedFlag } from "./targeted-flags.ts";
 
 /** An edge with one environment, whose flags depend on the user. */
-export type TargetedEdge = { edge: Service; clientKey: string; natsVersion: string };
+export type TargetedEdge = { edge: Service; key: string; natsVersion: string };
 
 export async function startTargetedEdge(
   bench: Bench,
   flags: readonly TargetedFlag[],
-  nodeOptions: readonly string[] = [],
+  options: { nodeOptions?: readonly string[]; keyKind?: KeyKind; core?: string | undefined } = {},
 ): Promise<TargetedEdge> {
+  const { nodeOptions = [], keyKind = "client", core = bench.cores?.server } = options;
   const nats = await startNats(bench);
   const content = snapshotContent({
     environments: 1,
     flagsPerEnvironment: flags.length,
+    keyKind,
     flagState: (number) => flagState(flags[number] as TargetedFlag),
   });
   await writeSnapshot(nats.url, content);
-  const core = bench.cores?.server;
   const edge = await startEdge(bench, { natsUrl: nats.url, core, nodeOptions });
   await awaitReady(edge);
-  return { edge, clientKey: content.clientKey, natsVersion: nats.version };
+  return { edge, key: content.key, natsVersion: nats.version };
 }

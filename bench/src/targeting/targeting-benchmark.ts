@@ -68,7 +68,7 @@ async function run(bench: Bench): Promise<Outcome> {
   let natsVersion = "";
   for (const { flags, ways } of cases) {
     const targeted = targetedFlags(flags);
-    const { edge, clientKey: key, ...others } = await startTargetedEdge(bench, targeted);
+    const { edge, key, ...others } = await startTargetedEdge(bench, targeted);
     natsVersion = others.natsVersion;
     const bytesPerCpuMs = new Map<string, number>();
     for (const { way, ...options } of ways) {
@@ -106,7 +106,7 @@ async function profile(bench: Bench): Promise<string> {
     const profiling = profilingInto(bench);
     const { nodeOptions } = profiling;
     const targeted = targetedFlags(flags);
-    const { edge, clientKey: key } = await startTargetedEdge(bench, targeted, nodeOptions);
+    const { edge, key } = await startTargetedEdge(bench, targeted, { nodeOptions });
     await assertTargeted(edge.url, { way: contextHeader, key, flags: targeted });
     const pollings = [pollingOf(flags, contextHeader, key)];
     profiles.push(await profilePolling(bench, { edge, pollings, profiling }));

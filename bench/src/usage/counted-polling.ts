@@ -57,7 +57,7 @@ async function writeFlags(nats: Nats): Promise<((edge: Service) => Promise<Polli
     limits,
   });
   await writeSnapshot(nats.url, joined(constant, targeted));
-  const headers = { Authorization: `Bearer ${constant.clientKey}` };
+  const headers = { Authorization: `Bearer ${constant.key}` };
   const whole: RequestPlan = { method: "GET", path: "/api/v1/sdk/flags", headers };
   return [
     async () => ({ name: "200", status: 200, plans: [whole] }),
@@ -69,7 +69,7 @@ async function writeFlags(nats: Nats): Promise<((edge: Service) => Promise<Polli
     async () => ({
       name: "POST with a context",
       status: 200,
-      plans: plansOf(postedUser, targeted.clientKey),
+      plans: plansOf(postedUser, targeted.key),
     }),
   ];
 }

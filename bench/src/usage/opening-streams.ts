@@ -40,7 +40,7 @@ export async function measureOpeningStreams(bench: Bench, nats: Nats) {
   const slotsHeld = await openSlotsHeld(bench, nats);
   const urls = services.map(({ url }) => url);
   const side = (plan: typeof limited) => async () => {
-    const options = { count, urls, key: plan.clientKey, isLimited: plan === limited };
+    const options = { count, urls, key: plan.key, isLimited: plan === limited };
     const held = () => slotsHeld(plan.organizationId);
     return openAndClose(openers, { ...options, slotsHeld: held });
   };
