@@ -69,9 +69,15 @@ export const headlines: readonly Headline[] = [
     figures: ["memory above an idle process"],
   },
   {
-    question: "How much of a core do 50,000 evaluations per second in an application cost?",
+    question:
+      "How much of a core do 50,000 evaluations per second in an application cost? (99 flags)",
     benchmark: "sdk-evaluation",
-    figures: ["50,000 evaluations per second: share of a core"],
+    figures: ["50,000 evaluations per second of 99 flags: share of a core"],
+  },
+  {
+    question: "… 999 flags?",
+    benchmark: "sdk-evaluation",
+    figures: ["50,000 evaluations per second of 999 flags: share of a core"],
   },
   {
     question: "How soon after a PATCH do 1,000 applications with the server SDK have the change?",

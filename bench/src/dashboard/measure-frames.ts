@@ -23,12 +23,20 @@ export function scrollFrames(page: Page): Promise<FrameTimes> {
   });
 }
 
-/** Types a search, then deletes it, one key at a time. */
+/** Types a search, waits for the flags that match, then deletes it, one key at a time. */
 export function filterFrames(page: Page): Promise<FrameTimes> {
   return recordFrames(page, async () => {
     await page.getByRole("searchbox").focus();
     for (const character of searched) await page.keyboard.press(character);
+    await page
+      .getByText(/^\d+ of \d+ flags$/)
+      .first()
+      .waitFor();
     for (const _ of searched) await page.keyboard.press("Backspace");
+    await page
+      .getByText(/^\d+ flags$/)
+      .first()
+      .waitFor();
   });
 }
 

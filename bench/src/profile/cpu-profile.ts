@@ -49,5 +49,8 @@ function fileOf(url: string): string {
   if (!url.startsWith("file://")) return url;
   const path = fileURLToPath(url);
   const shortened = path.startsWith(projectRoot) ? path.slice(projectRoot.length) : path;
-  return shortened.replace(/^\.cache\/stripped-\w+\/|^node_modules\//, "");
+  return shortened.replace(
+    /^\.cache\/(?:stripped-\w+|sdk-\w+\/node_modules)\/|^node_modules\//,
+    "",
+  );
 }

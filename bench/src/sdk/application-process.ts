@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Client } from "@halyard/server-sdk";
+import { nowMs } from "../clock.ts";
 import { answerParent } from "../processes/answer-parent.ts";
 import { type FlagKind, type TargetedFlag, targetedFlags } from "../targeting/targeted-flags.ts";
 import { userNamed } from "../targeting/users.ts";
@@ -63,26 +64,31 @@ function keysOf(kinds: readonly FlagKind[]): string[] {
 }
 
 /** Evaluates at a rate. Returns the CPU time as a percentage of a core. */
-async function paced({ loop, perSecond, durationMs }: Question<"pace">) {
+async function paced({ loop, perSecond: rate, durationMs }: Question<"pace">) {
   const evaluate = loops[loop];
-  const beganMs = performance.now();
+  const fromMs = nowMs();
   const usedMs = cpuClock();
   let done = 0;
-  for (let elapsedMs = 0; elapsedMs < durationMs; elapsedMs = performance.now() - beganMs) {
-    const due = Math.floor((elapsedMs * perSecond) / 1e3);
+  for (let elapsedMs = 0; elapsedMs < durationMs; elapsedMs = nowMs() - fromMs) {
+    const due = Math.floor((elapsedMs * rate) / 1e3);
     for (; done < due; done += 1) evaluateNext(evaluate);
     await delay(tickMs);
   }
-  const tookMs = performance.now() - beganMs;
-  return { percent: (100 * usedMs()) / tookMs, perSecond: (1e3 * done) / tookMs, ...seen() };
+  const toMs = nowMs();
+  const tookMs = toMs - fromMs;
+  const percent = (100 * usedMs()) / tookMs;
+  const perSecond = (1e3 * done) / tookMs;
+  return { percent, perSecond, evaluations: done, fromMs, toMs, ...seen() };
 }
 
 /** Evaluates without pauses. Returns the CPU time of one evaluation. */
 function repeated({ loop, evaluations }: Question<"repeat">) {
   const evaluate = loops[loop];
+  const fromMs = nowMs();
   const usedMs = cpuClock();
   for (let done = 0; done < evaluations; done += 1) evaluateNext(evaluate);
-  return { nanoseconds: (1e6 * usedMs()) / evaluations, ...seen() };
+  const nanoseconds = (1e6 * usedMs()) / evaluations;
+  return { nanoseconds, evaluations, fromMs, toMs: nowMs(), ...seen() };
 }
 
 /** Measures the CPU time of all threads, which includes garbage collection and the client's own work. */

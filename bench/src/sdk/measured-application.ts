@@ -19,12 +19,17 @@ export type ApplicationQuestion =
 
 type Questions<Kind> = Omit<Extract<ApplicationQuestion, { kind: Kind }>, "kind">;
 
+/** A run of a loop. Times are milliseconds of the monotonic clock. */
+type Run = { evaluations: number; fromMs: number; toMs: number };
+type Paced = Run & { percent: number; perSecond: number };
+type Repeated = Run & { nanoseconds: number };
+
 /** A process with a connected client. */
 export type Application = {
   /** Evaluates at a rate. Returns the CPU time as a percentage of a core. */
-  pace(options: Questions<"pace">): Promise<{ percent: number; perSecond: number }>;
-  /** Evaluates without pauses. */
-  repeat(options: Questions<"repeat">): Promise<{ nanoseconds: number }>;
+  pace(options: Questions<"pace">): Promise<Paced>;
+  /** Evaluates without pauses. Returns the CPU time of one evaluation. */
+  repeat(options: Questions<"repeat">): Promise<Repeated>;
   stop(): Promise<void>;
 };
 
@@ -42,9 +47,8 @@ export async function startApplication(
   await ask({ kind: "connect", ...options });
   return {
     pid: child.pid,
-    pace: async (given) =>
-      (await ask({ kind: "pace", ...given })) as { percent: number; perSecond: number },
-    repeat: async (given) => (await ask({ kind: "repeat", ...given })) as { nanoseconds: number },
+    pace: async (given) => (await ask({ kind: "pace", ...given })) as Paced,
+    repeat: async (given) => (await ask({ kind: "repeat", ...given })) as Repeated,
     stop: child.stop,
   };
 }

@@ -4,7 +4,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, jest } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, jest } from "@jest/globals";
+import { ensureDashboard } from "../src/dashboard-build.ts";
 import { childrenOf, isRunning } from "./process-tree.ts";
 
 export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
@@ -15,6 +16,9 @@ const POLL_INTERVAL_MS = 20;
 
 // A run takes a few seconds, but the machine may run other test files at the same time.
 jest.setTimeout(2 * TIMEOUT_MS);
+
+// The first start of a checkout builds the dashboard, which can take longer than the tests wait.
+beforeAll(async () => void (await ensureDashboard()), 5 * TIMEOUT_MS);
 
 export type Demo = {
   base_url: string;

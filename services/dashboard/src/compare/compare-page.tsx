@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { ArrowLeftRight, CircleCheck, GitCompareArrows, SearchX } from "lucide-react";
-import { useMemo, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { useFlags } from "../flags/flag-queries.ts";
 import type { ListedFlag } from "../flags/flag-search.ts";
 import { permissionsOf } from "../session/permissions.ts";
@@ -12,6 +12,7 @@ import { Checkbox, SearchField, Select } from "../ui/fields.tsx";
 import { Filters, Page } from "../ui/page.tsx";
 import { EmptyState } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
+import { useSearchText } from "../ui/use-search-text.ts";
 import {
   type Comparison,
   compareFlag,
@@ -64,12 +65,17 @@ export function ComparePage() {
 function PairFilters({ pair: { from, to }, search }: { pair: Pair; search: CompareSearch }) {
   const { me } = useKeySession();
   const navigate = useNavigate();
-  const change = (changed: CompareSearch) =>
-    void navigate({
-      to: ".",
-      replace: true,
-      search: (before: object) => ({ ...before, ...changed }),
-    } as never);
+  const change = useCallback(
+    (changed: CompareSearch) =>
+      void navigate({
+        to: ".",
+        replace: true,
+        search: (before: object) => ({ ...before, ...changed }),
+      } as never),
+    [navigate],
+  );
+  const write = useCallback((q: string) => change({ q: q === "" ? undefined : q }), [change]);
+  const [text, setText] = useSearchText(search.q ?? "", write);
   const optionsWithout = (other: string) =>
     me.environments
       .filter(({ name }) => name !== other)
@@ -100,8 +106,8 @@ function PairFilters({ pair: { from, to }, search }: { pair: Pair; search: Compa
         <SearchField
           label="Search flags by key, name or description"
           placeholder="Search by key, name or description"
-          value={search.q ?? ""}
-          onChange={(q) => change({ q: q === "" ? undefined : q })}
+          value={text}
+          onChange={setText}
         />
         <Checkbox
           isSelected={search.all !== true}

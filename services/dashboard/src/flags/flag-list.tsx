@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { memo, useLayoutEffect, useRef, useState } from "react";
+import { memo, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Environment } from "../api/schema.d.ts";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
@@ -40,7 +40,12 @@ export function FlagList({
   const toggle = useToggle();
   const session = useKeySession();
   const mayChange = permissionsOf(session).mayChange(environment.id);
-  const environments = othersFirst(session.me.environments, environment);
+  const { environments } = session.me;
+  // Rows are rendered again only if their properties change, so these must stay the same while the list scrolls.
+  const others = useMemo(
+    () => environments.filter(({ id }) => id !== environment.id),
+    [environments, environment.id],
+  );
   return (
     <div
       className={styles.frame}
@@ -73,7 +78,7 @@ export function FlagList({
               index={index}
               offset={start - scrollMargin}
               environment={environment}
-              others={environments}
+              others={others}
               mayChange={mayChange}
               onToggle={toggle}
             />
@@ -83,10 +88,6 @@ export function FlagList({
     </div>
   );
 }
-
-/** Returns all environments except the chosen one, which has a column of its own. */
-const othersFirst = (all: readonly Environment[], chosen: Environment) =>
-  all.filter(({ id }) => id !== chosen.id);
 
 type RowProps = {
   flag: ListedFlag;

@@ -1,12 +1,13 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus, SearchX } from "lucide-react";
-import { useState } from "react";
+import { memo, useCallback, useDeferredValue, useMemo, useState } from "react";
 import { useEnvironment } from "../session/environment.ts";
 import { Button } from "../ui/button.tsx";
 import { Checkbox, SearchField, Select } from "../ui/fields.tsx";
 import { Filters, Page } from "../ui/page.tsx";
 import { EmptyState } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
+import { useSearchText } from "../ui/use-search-text.ts";
 import { CreateFlagDialog } from "./create-flag-dialog.tsx";
 import { FirstFlag } from "./first-flag.tsx";
 import { FlagList } from "./flag-list.tsx";
@@ -38,11 +39,25 @@ export function FlagsPage() {
 }
 
 function FilteredFlags({ all }: { all: readonly ListedFlag[] }) {
-  const search = useSearch({ strict: false }) as FlagSearch;
+  const inAddress = useSearch({ strict: false }) as FlagSearch;
+  const filter = useFilter();
+  const write = useCallback((q: string) => filter({ q: q === "" ? undefined : q }), [filter]);
+  const [text, setText] = useSearchText(inAddress.q ?? "", write);
+  // The field shows each key at once; the list follows as soon as it can.
+  const q = useDeferredValue(text);
+  const search = useMemo(() => ({ ...inAddress, q }), [inAddress, q]);
   const staleIds = useStaleIds(search.stale === true);
   return (
     <>
-      <FlagFilters search={search} />
+      <Filters>
+        <SearchField
+          label="Search flags by key, name or description"
+          placeholder="Search by key, name or description"
+          value={text}
+          onChange={setText}
+        />
+        <FlagFilters search={inAddress} />
+      </Filters>
       {search.stale === true ? (
         <QueryView query={staleIds} label="Loading the flags that are not evaluated">
           {(ids) => <FoundFlags all={all} search={search} staleIds={ids} />}
@@ -54,7 +69,7 @@ function FilteredFlags({ all }: { all: readonly ListedFlag[] }) {
   );
 }
 
-function FoundFlags({
+const FoundFlags = memo(function FoundFlags({
   all,
   search,
   staleIds,
@@ -82,25 +97,27 @@ function FoundFlags({
       )}
     </>
   );
+});
+
+/** Returns a function that changes filters in the address. */
+function useFilter(): (changed: Partial<FlagSearch>) => void {
+  const navigate = useNavigate();
+  return useCallback(
+    (changed) =>
+      void navigate({
+        to: ".",
+        replace: true,
+        search: (before: object) => ({ ...before, ...changed }),
+      } as never),
+    [navigate],
+  );
 }
 
-function FlagFilters({ search }: { search: FlagSearch }) {
-  const navigate = useNavigate();
+const FlagFilters = memo(function FlagFilters({ search }: { search: FlagSearch }) {
+  const filter = useFilter();
   const { environment } = useEnvironment();
-  const filter = (changed: Partial<FlagSearch>) =>
-    void navigate({
-      to: ".",
-      replace: true,
-      search: (before: object) => ({ ...before, ...changed }),
-    } as never);
   return (
-    <Filters>
-      <SearchField
-        label="Search flags by key, name or description"
-        placeholder="Search by key, name or description"
-        value={search.q ?? ""}
-        onChange={(q) => filter({ q: q === "" ? undefined : q })}
-      />
+    <>
       <Select
         label="Type"
         isLabelHidden
@@ -125,6 +142,6 @@ function FlagFilters({ search }: { search: FlagSearch }) {
       >
         Not evaluated for {staleDays} days
       </Checkbox>
-    </Filters>
+    </>
   );
-}
+});

@@ -1,5 +1,5 @@
 import { type QueryClient, useMutation, useQueryClient } from "@tanstack/react-query";
-import { useRef } from "react";
+import { useCallback, useRef } from "react";
 import { unwrap } from "../api/client.ts";
 import { adviceFor, isEditConflict, isUnconfirmed } from "../api/problem.ts";
 import type { Environment } from "../api/schema.d.ts";
@@ -80,12 +80,15 @@ export function useToggle(): (toggle: Toggle) => void {
     },
   });
 
-  return (toggle: Toggle) => {
-    // A second press before the response would compete with the first.
-    if (pending.current.has(idOf(toggle))) return;
-    pending.current.add(idOf(toggle));
-    mutate(toggle);
-  };
+  return useCallback(
+    (toggle: Toggle) => {
+      // A second press before the response would compete with the first.
+      if (pending.current.has(idOf(toggle))) return;
+      pending.current.add(idOf(toggle));
+      mutate(toggle);
+    },
+    [mutate],
+  );
 }
 
 /** Returns the parameters of a change that applies only to this version of the state. */

@@ -4,8 +4,6 @@ import {
   Checkbox as AriaCheckbox,
   SearchField as AriaSearchField,
   Select as AriaSelect,
-  Switch as AriaSwitch,
-  type SwitchProps as AriaSwitchProps,
   TextField as AriaTextField,
   Button,
   type CheckboxProps,
@@ -161,18 +159,43 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
   );
 }
 
-type SwitchProps = Omit<AriaSwitchProps, "className" | "children"> & {
+type SwitchProps = {
   label: string;
   isLabelHidden?: boolean;
+  isSelected: boolean;
+  isDisabled?: boolean;
+  onChange: (isSelected: boolean) => void;
+  /** Replaces the visible label for screen readers. */
+  "aria-label"?: string;
 };
 
-/** A switch that takes effect immediately. */
-export function Switch({ label, isLabelHidden = false, ...props }: SwitchProps) {
+/**
+ * A switch that takes effect immediately. It is the browser's own checkbox, because a list mounts many of them while it
+ * scrolls (bench `dashboard`, rows "scrolling").
+ */
+export function Switch({
+  label,
+  isLabelHidden = false,
+  isSelected,
+  isDisabled = false,
+  onChange,
+  "aria-label": spokenLabel,
+}: SwitchProps) {
+  const ariaLabel = spokenLabel ?? (isLabelHidden ? label : undefined);
   return (
-    <AriaSwitch {...props} className={styles.switch ?? ""}>
-      <span className={styles.track} aria-hidden />
-      <span className={isLabelHidden ? "visually-hidden" : ""}>{label}</span>
-    </AriaSwitch>
+    <label className={styles.switch}>
+      <input
+        type="checkbox"
+        // biome-ignore lint/a11y/useAriaPropsForRole: the browser announces the state of its own checkbox.
+        role="switch"
+        className={styles.track}
+        checked={isSelected}
+        disabled={isDisabled}
+        onChange={(event) => onChange(event.target.checked)}
+        {...(ariaLabel !== undefined && { "aria-label": ariaLabel })}
+      />
+      {!isLabelHidden && label}
+    </label>
   );
 }
 
