@@ -19,7 +19,8 @@ const requests: readonly [title: string, bytes: string][] = [
   ["a wrong escape in the query", `GET /api/v1/sdk/flags?user_id=%zz HTTP/1.1\r\n${host}\r\n`],
   ["a space in a header's name", `GET /healthz HTTP/1.1\r\n${host}a b: 1\r\n\r\n`],
   ["a folded header", `GET /healthz HTTP/1.1\r\n${host}a: 1\r\n b\r\n\r\n`],
-  ["large headers", `GET /healthz HTTP/1.1\r\n${host}a: ${"x".repeat(70_000)}\r\n\r\n`],
+  // Small enough for one packet: the response depends on whether the request line arrives with the error.
+  ["large headers", `GET /healthz HTTP/1.1\r\n${host}a: ${"x".repeat(40_000)}\r\n\r\n`],
   [
     "two lengths",
     `POST /api/v1/sdk/flags HTTP/1.1\r\n${host}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`,
