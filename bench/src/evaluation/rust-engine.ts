@@ -7,9 +7,16 @@ import { unleashFeature } from "../peers/unleash-feature.ts";
 import { cacheDir, peersDir } from "../project-root.ts";
 import { type FlagKind, targetedFlags } from "../targeting/targeted-flags.ts";
 import { userOf } from "../targeting/users.ts";
-import type { MeasuredLibrary } from "./measured-library.ts";
+import type { MeasuredLibrary, Way } from "./measured-library.ts";
 
 export const rustEngine = "Unleash's engine in Rust (yggdrasil 0.21.4)";
+
+/** `one-created`: the context is created for the evaluation, which copies the user's attributes into it. */
+export type RustWay = Way | "one-created";
+
+export type MeasuredEngine = Pick<MeasuredLibrary, "values" | "stop"> & {
+  speed(way: RustWay, durationMs: number): Promise<{ nanoseconds: number }>;
+};
 
 /** Builds the engine, which takes a minute the first time. Returns its program; undefined without Cargo. */
 export function buildRustEngine(bench: Bench): string | undefined {
@@ -30,7 +37,7 @@ export async function startRustEngine(
   bench: Bench,
   program: string,
   load: { flagKinds: readonly FlagKind[]; flags: number; users: number },
-): Promise<Pick<MeasuredLibrary, "values" | "speed" | "stop">> {
+): Promise<MeasuredEngine> {
   const core = bench.cores?.server;
   const [command, args] =
     core === undefined ? [program, []] : ["taskset", ["--cpu-list", core, program]];
