@@ -87,10 +87,24 @@ export function describeFlags(given: () => DashboardSystem): void {
     await page.getByRole("link", { name: "stop-payments" }).waitFor();
     await page.getByRole("searchbox").fill("search");
     await page.getByText("1 of 3 flags").first().waitFor();
+    await page.waitForURL(/q=search/);
     await page.reload();
     await page.getByRole("link", { name: "search-v2" }).waitFor();
     expect(await page.getByRole("link", { name: "stop-payments" }).count()).toBe(0);
-    expect(page.url()).toContain("q=search");
+    expect(await page.getByRole("searchbox").inputValue()).toBe("search");
+  });
+
+  it("loads less than 250 kB of compressed code before the list is shown", async () => {
+    const fresh = await openDashboard(given, tenant);
+    await fresh.getByRole("switch").first().waitFor();
+    const bytes = await fresh.evaluate(() =>
+      (performance.getEntriesByType("resource") as PerformanceResourceTiming[])
+        .filter(({ name }) => name.includes("/assets/"))
+        .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0),
+    );
+    expect(bytes).toBeGreaterThan(100_000);
+    expect(bytes).toBeLessThan(250_000);
+    await fresh.close();
   });
 
   it("has no serious finding of axe, and writes no error to the console", async () => {
