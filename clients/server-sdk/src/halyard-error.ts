@@ -9,7 +9,7 @@ export type ErrorCode =
   | "limited"
   /** A response with status 5xx. */
   | "unavailable"
-  /** Any other response that no Halyard edge sends. The base address may be wrong. */
+  /** Any other response that no Halyard edge sends. The base address may be wrong, or a firewall sent it. */
   | "unexpected_response"
   /** No connection, or no complete response in time. */
   | "unreachable"

@@ -108,7 +108,7 @@ describe("a service that rejects the key", () => {
     const errors: unknown[] = [];
     client.on("error", (error) => errors.push(error));
     await streaming(setup);
-    edge.behave("stream", { status });
+    edge.behave("stream", { status, headers: { "content-type": "application/json" } });
     edge.cutStreams();
     await eventually(() => {
       clock.advance(100);
@@ -121,6 +121,25 @@ describe("a service that rejects the key", () => {
     expect(edge.of("stream").length).toBe(2);
     expect(client.isEnabled("new-checkout")).toBe(true);
     expect(client.status.current).toBe(false);
+  });
+
+  test("is not assumed when a firewall responds with 403", async () => {
+    const setup = await setUp();
+    const { client, edge, clock, warnings } = setup;
+    await streaming(setup);
+    const page = { status: 403, headers: { "content-type": "text/html" }, body: "<h1>Denied" };
+    edge.behave("stream", page);
+    edge.behave("poll", page);
+    edge.cutStreams();
+    await eventually(() => {
+      clock.advance(100);
+      return warnings().some((line) => line.includes("403 from a proxy"));
+    });
+    edge.behave("stream", "normal");
+    edge.behave("poll", "normal");
+    turnOff(edge);
+    await catchesUp(setup);
+    expect(client.status.connection).not.toBe("stopped");
   });
 
   test("makes ready resolve with false immediately", async () => {

@@ -15,7 +15,7 @@ const closed: StreamEnd = { kind: "closed" };
 const context = { nowMs: 0, random: () => 1, pollIntervalMs: 60_000 };
 
 function rejected(status: number, retryAfterMs?: number) {
-  return { kind: "rejected", status, retryAfterMs } as const;
+  return { kind: "rejected", status, isOfKey: false, retryAfterMs } as const;
 }
 
 function end(plan: Plan, reason: StreamEnd, openMs = 0, retryMs?: number): Plan {

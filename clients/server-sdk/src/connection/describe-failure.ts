@@ -1,12 +1,13 @@
 import { HalyardError } from "../halyard-error.ts";
 import type { PollResult } from "./fetch-rules.ts";
 import type { StreamEnd } from "./read-stream.ts";
+import type { Rejection } from "./rejection.ts";
 
 /** Returns the error that the application receives for a failed attempt; undefined for outcomes that are no failure. */
 export function describeFailure(outcome: StreamEnd | PollResult): HalyardError | undefined {
   switch (outcome.kind) {
     case "rejected":
-      return describeStatus(outcome.status);
+      return describeRejection(outcome);
     case "unreachable":
       return new HalyardError("unreachable", "No connection to the service. The client retries.", {
         cause: outcome.cause,
@@ -39,18 +40,23 @@ export function describeFailure(outcome: StreamEnd | PollResult): HalyardError |
   }
 }
 
-function describeStatus(status: number): HalyardError {
+function describeRejection({ status, isOfKey }: Rejection): HalyardError {
   if (status === 401)
     return new HalyardError(
       "unauthorized",
       "401: the server key is unknown, expired or revoked. The client has stopped; create it again with a valid key.",
       { fatal: true },
     );
-  if (status === 403)
+  if (status === 403 && isOfKey)
     return new HalyardError(
       "forbidden",
       "403: the key may not read rule sets. The client has stopped; create it again with a server key.",
       { fatal: true },
+    );
+  if (status === 403)
+    return new HalyardError(
+      "unexpected_response",
+      "403 from a proxy or a firewall. Allow requests to `baseUrl`. The client retries.",
     );
   if (status === 429)
     return new HalyardError(

@@ -129,9 +129,9 @@ export function afterPoll(plan: Plan, result: PollResult, context: PlanContext):
   };
 }
 
-/** Returns whether the service rejected the key, so that no further request can succeed. */
+/** Returns whether the client stops for good. */
 export function isFinal(result: StreamEnd | PollResult): boolean {
-  return result.kind === "rejected" && (result.status === 401 || result.status === 403);
+  return result.kind === "rejected" && result.isOfKey;
 }
 
 /** Returns whether the service does not offer a stream. Server errors pass sooner. */

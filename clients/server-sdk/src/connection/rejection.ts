@@ -2,6 +2,8 @@
 export type Rejection = {
   kind: "rejected";
   status: number;
+  /** The service rejects the key, so that no further request can succeed. */
+  isOfKey: boolean;
   /** Minimum time until the next request, if the response names one. */
   retryAfterMs: number | undefined;
 };
@@ -14,8 +16,14 @@ export function rejectionOf(response: Response, wallMs: number): Rejection {
   return {
     kind: "rejected",
     status,
+    isOfKey: status === 401 || (status === 403 && isJson(headers)),
     retryAfterMs: parseRetryAfter(headers.get("retry-after"), wallMs),
   };
+}
+
+/** The service's errors are JSON. Firewalls and proxies also respond with 403, usually with a page, and recover. */
+function isJson(headers: Headers): boolean {
+  return /^application\/json\b/i.test(headers.get("content-type") ?? "");
 }
 
 /** Parses `Retry-After`: seconds, or a date. Undefined if it is missing or is neither. */
