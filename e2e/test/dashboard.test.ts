@@ -13,6 +13,7 @@ import { describeOperator } from "./dashboard/operator.ts";
 import { describeSchedules } from "./dashboard/schedules.ts";
 import { describeSignIn } from "./dashboard/sign-in.ts";
 import { describeTargetingEditor } from "./dashboard/targeting.ts";
+import { describeTwoPeople } from "./dashboard/two-people.ts";
 import { describeUsage } from "./dashboard/usage.ts";
 import { describeWebhooks } from "./dashboard/webhooks.ts";
 
@@ -48,6 +49,7 @@ describeInChromium("given the dashboard of a running system", () => {
   describe("schedules", () => describeSchedules(given));
   describe("the comparison of environments", () => describeCompare(given));
   describe("webhooks", () => describeWebhooks(given));
+  describe("two people at the same time", () => describeTwoPeople(given));
   describe("usage", () => describeUsage(given));
   describe("API keys", () => describeKeys(given));
   describe("the pages of the operator", () => describeOperator(given));

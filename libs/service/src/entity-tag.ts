@@ -11,6 +11,46 @@ export function namesTag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch.includes(etag) || ifNoneMatch.trim() === "*";
 }
 
+/** Returns the entity tag of a resource with a version: the version in quotes. */
+export function etagOf({ version }: { version: number }): string {
+  return `"${version}"`;
+}
+
+/** Returns the part of a tag that identifies the version. The tag of a read of a flag also has a hash. */
+function versionTagOf(tag: string): string {
+  return tag.replace(/^("\d+)-[\w-]+"$/, '$1"');
+}
+
+/** Checks `If-Match` against the version of a resource. `resource` is its path. */
+export function checkIfMatch(
+  ifMatch: readonly string[] | undefined,
+  current: { version: number },
+  resource: string,
+): Problem | undefined {
+  const tags = ifMatch?.map(versionTagOf);
+  return checkMatches(tags, etagOf(current), `the present version of ${resource}`);
+}
+
+/**
+ * Checks `If-Match` (RFC 9110, section 13.1.1): one of the entity tags must be the present one, or the list is `*` and
+ * there is a present one. The comparison is strong, so a weak tag never matches.
+ */
+export function checkMatches(
+  ifMatch: readonly string[] | undefined,
+  present: string | undefined,
+  subject: string,
+): Problem | undefined {
+  if (ifMatch === undefined) return undefined;
+  if (present !== undefined && ifMatch.some((tag) => tag === "*" || tag === present))
+    return undefined;
+  const fact = present === undefined ? "because there is none" : `which is ${present}`;
+  return createProblem(
+    "CONFLICT_003",
+    `If-Match does not name ${subject}, ${fact}. Read that again, then send the request again.`,
+    present === undefined ? undefined : { etag: present },
+  );
+}
+
 /** Elements of a list. Commas separate them, except between quotes. */
 const listElements = /(?:[^",]|"[^"]*"?)+/g;
 

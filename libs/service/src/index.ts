@@ -4,7 +4,7 @@ export { anyOriginHeaders, isOpenToAllOrigins, openPrefixes } from "./any-origin
 export { type App, type AppOptions, createApp } from "./app.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { hasDuplicateMembers } from "./duplicate-members.ts";
-export { namesTag } from "./entity-tag.ts";
+export { checkIfMatch, checkMatches, etagOf, namesTag } from "./entity-tag.ts";
 export {
   type DocumentedVariable,
   documentVariables,

@@ -3,7 +3,6 @@ import { isProblem } from "@halyard/service";
 import { describe, expect, it } from "@jest/globals";
 import { decideChange, decideDelete } from "../src/flags/decide-flag.ts";
 import type { Flag, FlagState } from "../src/flags/flag.ts";
-import { checkIfMatch } from "../src/flags/flag-resource.ts";
 import { checkRules, noRules, type WithCheckedRules } from "../src/flags/targeting-rules.ts";
 import type { OutboxMessage } from "../src/outbox/outbox-message.ts";
 
@@ -89,23 +88,4 @@ describe("a change of rules", () => {
     if (isProblem(checked)) throw new Error(checked.message);
     expect(decide(checked)).toMatchObject({ state: { targetingRules: targeting_rules } });
   });
-});
-
-describe("If-Match", () => {
-  const check = (...ifMatch: string[]) => checkIfMatch(ifMatch, { version: 7 }, "/flag");
-
-  it.each([[['"7"']], [['"6"', '"7"']], [['"7-aZ_9-x"']], [["*"]]])(
-    "accepts %j for version 7",
-    (ifMatch) => {
-      expect(check(...ifMatch)).toBeUndefined();
-      expect(checkIfMatch(undefined, { version: 7 }, "/flag")).toBeUndefined();
-    },
-  );
-
-  it.each([['"6"'], ['W/"7"'], ['W/"7-aZ"'], ['"77"'], ['"6-7"'], ['"7-"'], ['"-7"'], ['""']])(
-    "rejects %s for version 7, because the comparison is strong",
-    (ifMatch) => {
-      expect(check(ifMatch)).toMatchObject({ rejected: "CONFLICT_003", headers: { etag: '"7"' } });
-    },
-  );
 });

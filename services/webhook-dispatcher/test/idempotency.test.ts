@@ -48,6 +48,7 @@ describe("a request that is repeated with its Idempotency-Key", () => {
     expect([first.status, second.status]).toEqual([201, 201]);
     expect(second.body).toEqual(first.body);
     expect(second.headers.get("location")).toBe(`${tenant.path}/${first.body.id}`);
+    expect(second.headers.get("etag")).toBe('"1"');
     expect(await rowsOf("webhooks")).toHaveLength(1);
   });
 

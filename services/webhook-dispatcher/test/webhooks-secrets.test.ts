@@ -83,15 +83,16 @@ describe("a rotation of keys", () => {
     expect(await signsWith(after, webhook, "whisper")).toBe(true);
   });
 
-  it("re-encrypts the previous secret too, and does not change the webhook's updated_at", async () => {
+  it("re-encrypts the previous secret too, and changes neither updated_at nor the version", async () => {
     const webhook = await newWebhook();
     await patch(before, webhook, { secret: "shout", secret_overlap_seconds: 3_600 });
-    const { updated_at: updatedAt } = await rowOf(webhook);
+    const { updated_at: updatedAt, version } = await rowOf(webhook);
     await maintainSecrets(during);
     expect(await rowOf(webhook)).toMatchObject({
       secret_key_id: "new",
       previous_secret_key_id: "new",
       updated_at: updatedAt,
+      version,
     });
   });
 

@@ -72,6 +72,7 @@ describe("creating a webhook", () => {
       events: ["flag.created", "flag_state.updated"],
       enabled: true,
       has_secret: true,
+      version: 1,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
       updated_at: created.body.created_at,
     });
@@ -276,7 +277,12 @@ describe("changing a webhook", () => {
     expect(changed.status).toBe(200);
     const { updated_at: updatedAt, ...rest } = changed.body;
     const { updated_at: updatedBefore, ...before } = webhook.body;
-    expect(rest).toEqual({ ...before, url: "https://example.com/other", events: ["flag.deleted"] });
+    expect(rest).toEqual({
+      ...before,
+      url: "https://example.com/other",
+      events: ["flag.deleted"],
+      version: 2,
+    });
     expect(Date.parse(updatedAt)).toBeGreaterThan(Date.parse(updatedBefore));
     expect((await get(webhook.path)).body).toEqual(changed.body);
   });

@@ -21,7 +21,7 @@ const explanations: Readonly<Record<ErrorCode, string>> = {
   VALIDATION_003: "The body is not JSON",
   CONFLICT_001: "The name is already in use, or the idempotency key was used with another request",
   CONFLICT_002: "The flag has no earlier state to roll back to",
-  CONFLICT_003: "`If-Match` does not match the current version",
+  CONFLICT_003: "The condition of `If-Match` or `If-None-Match` is not met. Nothing was changed",
   RATE_001: "A limit of the plan or a rate limit has been reached",
   SERVER_001: "Internal error",
   SERVER_002: "The service is not ready, or a dependency of this request is unavailable",
@@ -30,7 +30,12 @@ const explanations: Readonly<Record<ErrorCode, string>> = {
 const extraHeaders: Partial<Record<ErrorCode, JsonObject>> = {
   AUTH_001: { "WWW-Authenticate": headerRef("WWW-Authenticate") },
   CONFLICT_001: { Location: headerRef("Location") },
-  CONFLICT_003: { ETag: headerRef("ETag") },
+  CONFLICT_003: {
+    ETag: {
+      description: "The current ETag. Absent if there is nothing that it could identify",
+      schema: { type: "string" },
+    },
+  },
   RATE_001: { "Retry-After": headerRef("Retry-After") },
   SERVER_002: { "Retry-After": headerRef("Retry-After") },
 };

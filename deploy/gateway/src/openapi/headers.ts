@@ -56,6 +56,11 @@ export const requestHeaderParameters: JsonObject = {
     text,
   ),
   "If-None-Match": header("If-None-Match", "Returns 304 if the ETag is still the same", text),
+  "If-None-Match-Any": header(
+    "If-None-Match",
+    "With `*`, applies the change only if there is nothing that it replaces; otherwise 412",
+    text,
+  ),
   "Idempotency-Key": header(
     "Idempotency-Key",
     "Makes repetitions safe for 24 hours: the same key with the same body returns the first response again",

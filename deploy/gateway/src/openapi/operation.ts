@@ -56,6 +56,7 @@ function parametersOf(contract: RouteContract, components: Components): JsonObje
   if (contract.conditional === true) parameters.push(parameterRef("If-Match"));
   if (contract.idempotent !== undefined) parameters.push(parameterRef("Idempotency-Key"));
   if (contract.revalidated === true) parameters.push(parameterRef("If-None-Match"));
+  if (contract.unlessPresent === true) parameters.push(parameterRef("If-None-Match-Any"));
   if (isEventStream(contract)) parameters.push(parameterRef("Last-Event-ID"));
   return parameters;
 }
@@ -102,8 +103,8 @@ function successOf(contract: RouteContract, components: Components): JsonObject 
 
 /** Returns whether the response has an ETag: a resource with a version, or the result of a conditional change. */
 function isTagged(contract: RouteContract, components: Components): boolean {
-  const { success, revalidated, conditional } = contract;
-  if (revalidated === true) return true;
+  const { success, revalidated, conditional, tagged } = contract;
+  if (revalidated === true || tagged === true) return true;
   if (success.body === undefined) return false;
   if (conditional === true) return true;
   return "version" in ((components.define(success.body).properties ?? {}) as JsonObject);

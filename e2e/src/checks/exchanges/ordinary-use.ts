@@ -194,12 +194,13 @@ async function useSchedules(
   ids: Ids,
   { staging, url, keys }: { staging: string; url: string; keys: Keys },
 ): Promise<void> {
-  const schedule = (title: string, method: string, of: string, body?: unknown) =>
+  const schedule = (title: string, method: string, of: string, body?: unknown, headers = {}) =>
     ask(title, {
       as: "server",
       method,
       path: `/api/v1/flags/${ids.id}/environments/${of}/schedule`,
       body,
+      headers,
     });
   const here = ids.environmentId as string;
   await schedule("no schedule yet", "GET", here);
@@ -210,6 +211,10 @@ async function useSchedules(
   await schedule("schedule to clear", "POST", staging, { enable_at: at2099 });
   await schedule("clear it", "DELETE", staging);
   await schedule("clear nothing", "DELETE", staging);
+  const ifNone = { "If-None-Match": "*" };
+  const times = { enable_at: at2099 };
+  await schedule("schedule if none is pending", "POST", here, times, ifNone);
+  await schedule("clear any pending one", "DELETE", staging, undefined, { "If-Match": "*" });
   await schedule("read a cleared one", "GET", staging);
   const soon = new Date(Date.now() + 1_500).toISOString();
   await schedule("schedule a change that comes due", "POST", staging, { disable_at: soon });
@@ -228,8 +233,8 @@ async function useWebhooks(
   { keys, receiver, url }: { keys: Keys; receiver: Receiver; url: string },
 ): Promise<void> {
   const webhooks = `/api/v1/projects/${ids.projectId}/webhooks`;
-  const hook = (title: string, method: string, path: string, body?: unknown) =>
-    ask(title, { as: "server", method, path: webhooks + path, body });
+  const hook = (title: string, method: string, path: string, body?: unknown, headers = {}) =>
+    ask(title, { as: "server", method, path: webhooks + path, body, headers });
   const created = await hook("create a webhook", "POST", "", {
     name: "deployments",
     url: `${receiver.url}/hooks/deployments?token=1`,
@@ -249,6 +254,8 @@ async function useWebhooks(
   });
   await hook("list webhooks", "GET", "");
   await hook("read one", "GET", `/${ids.webhookId}`);
+  const ifSeventh = { "If-Match": '"7"' };
+  await hook("change another version", "PATCH", `/${ids.webhookId}`, { enabled: false }, ifSeventh);
   await hook("change one", "PATCH", `/${other.body.id}`, { name: "talk", enabled: false });
   await hook("delete one", "DELETE", `/${other.body.id}`);
   await hook("test one", "POST", `/${ids.webhookId}/test`);

@@ -46,6 +46,10 @@ export type RouteContract<
   readsUser?: boolean;
   /** `If-Match` is honoured. */
   conditional?: boolean;
+  /** `If-None-Match: *` is honoured: a change that would replace something returns 412. */
+  unlessPresent?: boolean;
+  /** The response has an ETag, although the resource has no version. */
+  tagged?: boolean;
   /**
    * `Idempotency-Key` is honoured. By default, another request with the same key is rejected; with `first_counts`, it
    * is accepted and has no effect.

@@ -93,12 +93,14 @@ export const setSchedule = defineRoute({
   params: Params,
   summary: "Schedule changes of a flag in an environment",
   description:
-    "Set `enable_at`, `disable_at` or both, in either order. The schedule replaces the pending schedule of the flag in this environment: after the response, no change of the replaced schedule takes effect. The request waits up to 5 seconds for a change that is being applied. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ.",
+    "Set `enable_at`, `disable_at` or both, in either order. The schedule replaces the pending schedule of the flag in this environment: after the response, no change of the replaced schedule takes effect. The request waits up to 5 seconds for a change that is being applied. The ETag of a schedule is its id. With `If-Match`, only this pending schedule is replaced; with `If-None-Match: *`, none is. A schedule that has ended is not pending. Otherwise the response is 412 and nothing changes. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ.",
   body: SetSchedule,
   example: scheduleExample,
   idempotent: true,
+  conditional: true,
+  unlessPresent: true,
   success: { status: 201, description: "The schedule", body: Schedule },
-  errors: ["SERVER_002"],
+  errors: ["CONFLICT_003", "SERVER_002"],
 });
 
 export const getSchedule = defineRoute({
@@ -108,6 +110,8 @@ export const getSchedule = defineRoute({
   path: schedule,
   params: Params,
   summary: "Read the latest schedule of a flag in an environment, even if it has ended",
+  description: "The ETag is the id of the schedule.",
+  tagged: true,
   success: { status: 200, description: "The schedule", body: Schedule },
 });
 
@@ -119,9 +123,10 @@ export const clearSchedule = defineRoute({
   params: Params,
   summary: "Cancel the pending schedule of a flag in an environment",
   description:
-    "Succeeds even if no schedule is pending. After the response, no change of the schedule takes effect. The request waits up to 5 seconds for a change that is being applied.",
+    "Succeeds even if no schedule is pending. With `If-Match`, only the schedule with this id is cancelled; if another one or none is pending, the response is 412. After the response, no change of the schedule takes effect. The request waits up to 5 seconds for a change that is being applied.",
+  conditional: true,
   success: { status: 204, description: "Nothing is scheduled" },
-  errors: ["SERVER_002"],
+  errors: ["CONFLICT_003", "SERVER_002"],
 });
 
 export const listSchedules = defineRoute({

@@ -37,6 +37,9 @@ export const Webhook = z.strictObject({
   events: z.array(EventName),
   enabled: z.boolean(),
   has_secret: z.boolean(),
+  version: z
+    .int()
+    .describe("Starts at 1 and rises with each change, also of the secret. The ETag contains it"),
   created_at: InstantOut,
   updated_at: InstantOut,
 });
@@ -211,8 +214,9 @@ export const updateWebhook = defineRoute({
     "Disabling a webhook cancels its pending deliveries. With a new `secret` and `secret_overlap_seconds`, deliveries have Standard Webhooks signatures with both secrets for that time. Without an overlap, the previous secret ends immediately. A request whose response was lost can be repeated.",
   body: UpdateWebhook,
   example: { enabled: false },
+  conditional: true,
   success: { status: 200, description: "The webhook after the change", body: Webhook },
-  errors: ["CONFLICT_001"],
+  errors: ["CONFLICT_001", "CONFLICT_003"],
 });
 
 export const deleteWebhook = defineRoute({
@@ -223,7 +227,9 @@ export const deleteWebhook = defineRoute({
   params: WebhookParams,
   summary: "Delete a webhook",
   description: "Pending deliveries are cancelled.",
+  conditional: true,
   success: { status: 204, description: "The webhook no longer exists" },
+  errors: ["CONFLICT_003"],
 });
 
 export const testWebhook = defineRoute({

@@ -311,17 +311,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read the latest schedule of a flag in an environment, even if it has ended */
+        /**
+         * Read the latest schedule of a flag in an environment, even if it has ended
+         * @description The ETag is the id of the schedule.
+         */
         get: operations["getSchedule"];
         put?: never;
         /**
          * Schedule changes of a flag in an environment
-         * @description Set `enable_at`, `disable_at` or both, in either order. The schedule replaces the pending schedule of the flag in this environment: after the response, no change of the replaced schedule takes effect. The request waits up to 5 seconds for a change that is being applied. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ.
+         * @description Set `enable_at`, `disable_at` or both, in either order. The schedule replaces the pending schedule of the flag in this environment: after the response, no change of the replaced schedule takes effect. The request waits up to 5 seconds for a change that is being applied. The ETag of a schedule is its id. With `If-Match`, only this pending schedule is replaced; with `If-None-Match: *`, none is. A schedule that has ended is not pending. Otherwise the response is 412 and nothing changes. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ.
          */
         post: operations["setSchedule"];
         /**
          * Cancel the pending schedule of a flag in an environment
-         * @description Succeeds even if no schedule is pending. After the response, no change of the schedule takes effect. The request waits up to 5 seconds for a change that is being applied.
+         * @description Succeeds even if no schedule is pending. With `If-Match`, only the schedule with this id is cancelled; if another one or none is pending, the response is 412. After the response, no change of the schedule takes effect. The request waits up to 5 seconds for a change that is being applied.
          */
         delete: operations["clearSchedule"];
         options?: never;
@@ -1838,6 +1841,8 @@ export interface components {
             events: components["schemas"]["EventName"][];
             enabled: boolean;
             has_secret: boolean;
+            /** @description Starts at 1 and rises with each change, also of the secret. The ETag contains it */
+            version: number;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -2064,14 +2069,15 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description CONFLICT_003: `If-Match` does not match the current version */
+        /** @description CONFLICT_003: The condition of `If-Match` or `If-None-Match` is not met. Nothing was changed */
         CONFLICT_003: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                 "Cache-Control": components["headers"]["Cache-Control"];
                 Vary: components["headers"]["Vary"];
-                ETag: components["headers"]["ETag"];
+                /** @description The current ETag. Absent if there is nothing that it could identify */
+                ETag?: string;
                 [name: string]: unknown;
             };
             content: {
@@ -2160,6 +2166,8 @@ export interface components {
         "If-Match": string;
         /** @description Returns 304 if the ETag is still the same */
         "If-None-Match": string;
+        /** @description With `*`, applies the change only if there is nothing that it replaces; otherwise 412 */
+        "If-None-Match-Any": string;
         /** @description Makes repetitions safe for 24 hours: the same key with the same body returns the first response again */
         "Idempotency-Key": string;
         /** @description The id of the last event received */
@@ -2314,6 +2322,7 @@ export type ResponseServer_002WithLimits = components['responses']['SERVER_002_w
 export type ParameterXRequestId = components['parameters']['X-Request-Id'];
 export type ParameterIfMatch = components['parameters']['If-Match'];
 export type ParameterIfNoneMatch = components['parameters']['If-None-Match'];
+export type ParameterIfNoneMatchAny = components['parameters']['If-None-Match-Any'];
 export type ParameterIdempotencyKey = components['parameters']['Idempotency-Key'];
 export type ParameterLastEventId = components['parameters']['Last-Event-ID'];
 export type ParameterXUserContext = components['parameters']['X-User-Context'];
@@ -4074,6 +4083,7 @@ export interface operations {
                     "Cache-Control": "private, no-cache";
                     /** @description The request headers on which the response depends */
                     Vary: "Authorization";
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4096,8 +4106,12 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
+                "If-Match"?: components["parameters"]["If-Match"];
                 /** @description Makes repetitions safe for 24 hours: the same key with the same body returns the first response again */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+                /** @description With `*`, applies the change only if there is nothing that it replaces; otherwise 412 */
+                "If-None-Match"?: components["parameters"]["If-None-Match-Any"];
             };
             path: {
                 /**
@@ -4132,6 +4146,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
                     Location: string;
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4143,6 +4158,7 @@ export interface operations {
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
             409: components["responses"]["CONFLICT_001"];
+            412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];
@@ -4156,6 +4172,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
+                "If-Match"?: components["parameters"]["If-Match"];
             };
             path: {
                 /**
@@ -4186,6 +4204,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];
@@ -4531,6 +4550,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
                     Location: string;
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4581,6 +4601,7 @@ export interface operations {
                     "Cache-Control": "private, no-cache";
                     /** @description The request headers on which the response depends */
                     Vary: "Authorization";
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4603,6 +4624,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
+                "If-Match"?: components["parameters"]["If-Match"];
             };
             path: {
                 /**
@@ -4634,6 +4657,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4645,6 +4669,7 @@ export interface operations {
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
             409: components["responses"]["CONFLICT_001"];
+            412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];
@@ -4658,6 +4683,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
+                "If-Match"?: components["parameters"]["If-Match"];
             };
             path: {
                 /**
@@ -4688,6 +4715,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];
@@ -4701,6 +4729,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
+                "If-Match"?: components["parameters"]["If-Match"];
             };
             path: {
                 /**
@@ -4732,6 +4762,7 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4743,6 +4774,7 @@ export interface operations {
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
             409: components["responses"]["CONFLICT_001"];
+            412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];

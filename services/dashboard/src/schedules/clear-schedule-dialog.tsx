@@ -1,47 +1,71 @@
 import { getLocalTimeZone } from "@internationalized/date";
+import { useState } from "react";
 import type { Schedule } from "../api/schema.d.ts";
+import { usePeople } from "../changes/people.ts";
 import { ConfirmDialog } from "../ui/dialog.tsx";
-import { useNow } from "../ui/time.tsx";
+import { Warning } from "../ui/panels.tsx";
+import { Time, useNow } from "../ui/time.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { describeTimes, remainingTimes } from "./schedule-text.ts";
-import { type ScheduledFlag, useClearSchedule } from "./use-schedule-changes.ts";
+import { ScheduleChanged, type ScheduledFlag, useClearSchedule } from "./use-schedule-changes.ts";
 
-/** Asks before a schedule is cleared. It is open while there is a schedule. */
+/**
+ * Asks before a schedule is cleared. It asks about the schedule that was pending when it opened. If there is another one
+ * by then, it shows that one and asks again.
+ */
 export function ClearScheduleDialog({
   place,
   schedule,
   onClose,
 }: {
   place: ScheduledFlag;
-  schedule: Schedule | undefined;
+  schedule: Schedule;
   onClose: () => void;
 }) {
   const { flag, environment } = place;
   const reader = { zone: getLocalTimeZone(), now: useNow() };
-  const { mutate, isPending, error, reset } = useClearSchedule(place, () => {
-    notify({ text: `The schedule of ${flag.key} in ${environment.name} is cleared.` });
+  const [first, setFirst] = useState(schedule);
+  const done = (text: string) => () => {
+    notify({ text });
     onClose();
+  };
+  const { mutate, isPending, error } = useClearSchedule(place, {
+    onCleared: done(`The schedule of ${flag.key} in ${environment.name} is cleared.`),
+    onEnded: done(
+      `The schedule of ${flag.key} in ${environment.name} is not pending any more: it has taken effect, or somebody else cleared it.`,
+    ),
   });
-  const close = () => {
-    reset();
-    onClose();
+  const theirs = error instanceof ScheduleChanged ? error.present : undefined;
+  const asked = theirs ?? first;
+  const clear = () => {
+    setFirst(asked);
+    mutate(asked);
   };
   return (
     <ConfirmDialog
       title={`Clear the schedule of ${flag.key}?`}
       action="Clear schedule"
-      isOpen={schedule !== undefined}
-      onClose={close}
-      onConfirm={() => schedule !== undefined && mutate(schedule)}
+      isOpen
+      onClose={onClose}
+      onConfirm={clear}
       isPending={isPending}
-      error={error}
+      error={error instanceof ScheduleChanged ? null : error}
     >
-      {schedule !== undefined && (
-        <p>
-          In {environment.name}, this no longer happens:{" "}
-          <b>{describeTimes(remainingTimes(schedule), reader)}</b>. The flag stays as it is.
-        </p>
-      )}
+      {theirs !== undefined && <Replaced theirs={theirs} />}
+      <p>
+        In {environment.name}, this no longer happens:{" "}
+        <b>{describeTimes(remainingTimes(asked), reader)}</b>. The flag stays as it is.
+      </p>
     </ConfirmDialog>
+  );
+}
+
+function Replaced({ theirs }: { theirs: Schedule }) {
+  const nameOf = usePeople([theirs.created_by]);
+  return (
+    <Warning>
+      Somebody else changed this schedule meanwhile, so nothing was cleared. The present one was set
+      by {nameOf(theirs.created_by)} <Time at={theirs.created_at} />. Clear it if you still want to.
+    </Warning>
   );
 }

@@ -1,5 +1,6 @@
 import { ArrowRight } from "lucide-react";
 import type { FormEvent } from "react";
+import { isEditConflict } from "../api/problem.ts";
 import type { Schedule } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { stateIn } from "../flags/flag-search.ts";
@@ -51,7 +52,8 @@ export function ScheduleForm({
       </div>
       <LeaveDialog isDirty={isDirty} />
       <Preview form={form} />
-      {error !== null && <ErrorPanel error={error} />}
+      {isEditConflict(error) && <Changed isPending={pending !== undefined} />}
+      {error !== null && !isEditConflict(error) && <ErrorPanel error={error} />}
       <DialogActions>
         {onCancel !== undefined && <Button onPress={onCancel}>Cancel</Button>}
         <Button
@@ -64,6 +66,18 @@ export function ScheduleForm({
         </Button>
       </DialogActions>
     </form>
+  );
+}
+
+/** The present schedule is shown above the form, with the person who set it. */
+function Changed({ isPending }: { isPending: boolean }) {
+  return (
+    <Warning>
+      Somebody else changed this schedule meanwhile. Nothing was saved.{" "}
+      {isPending
+        ? "The present schedule is above. Save again to replace it with yours."
+        : "The one that you saw was cleared or has taken effect. Save again to set yours."}
+    </Warning>
   );
 }
 

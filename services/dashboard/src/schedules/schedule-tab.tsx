@@ -121,11 +121,9 @@ function Pending({
           Set by {nameOf(schedule.created_by)} <Time at={schedule.created_at} />
         </p>
       </div>
-      <ClearScheduleDialog
-        place={place}
-        schedule={isClearing ? schedule : undefined}
-        onClose={() => setClearing(false)}
-      />
+      {isClearing && (
+        <ClearScheduleDialog place={place} schedule={schedule} onClose={() => setClearing(false)} />
+      )}
     </Card>
   );
 }

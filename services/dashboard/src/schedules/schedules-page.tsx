@@ -160,10 +160,10 @@ function Coming({ entries, names, isFiltered }: SectionProps & { isFiltered: boo
         {entries.length > limit && (
           <Button onPress={() => setLimit(limit * 2)}>Show more of {entries.length}</Button>
         )}
-        {environment !== undefined && (
+        {clearing !== undefined && environment !== undefined && (
           <ClearScheduleDialog
             place={{ flag: { id: flagId, key: names.flagKey(flagId) ?? "" }, environment }}
-            schedule={clearing?.schedule}
+            schedule={clearing.schedule}
             onClose={() => setClearing(undefined)}
           />
         )}

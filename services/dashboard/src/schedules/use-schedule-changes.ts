@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type Api, unwrap } from "../api/client.ts";
+import { unwrap } from "../api/client.ts";
+import { isEditConflict } from "../api/problem.ts";
 import type { Environment, Schedule } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
 import { invalidateSchedules, readFlagSchedules } from "./schedule-queries.ts";
@@ -8,22 +9,15 @@ import type { Times } from "./schedule-text.ts";
 /** The flag and environment of a schedule. */
 export type ScheduledFlag = { flag: { id: string; key: string }; environment: Environment };
 
-/** Somebody else set, replaced or cleared the schedule after it was shown. Nothing was changed. */
-class ScheduleChanged extends Error {
-  constructor() {
-    super("Somebody else changed this schedule meanwhile. Nothing was saved.");
-    this.name = "ScheduleChanged";
-  }
-}
+/** Another schedule than the one that the person saw is pending, or none. Nothing was cleared. */
+export class ScheduleChanged extends Error {
+  readonly present: Schedule | undefined;
 
-/**
- * Throws unless the pending schedule is the one that the person saw. The API has no conditional change of schedules, so
- * a change within the same moment is still possible; the history names both.
- */
-async function checkPending(api: Api, place: ScheduledFlag, seen: string | null): Promise<void> {
-  const schedules = await readFlagSchedules(api, place);
-  const pending = schedules.find(({ status }) => status === "pending");
-  if ((pending?.id ?? null) !== seen) throw new ScheduleChanged();
+  constructor(present: Schedule | undefined) {
+    super("Somebody else changed this schedule meanwhile. Nothing was cleared.");
+    this.name = "ScheduleChanged";
+    this.present = present;
+  }
 }
 
 const pathOf = ({ flag, environment }: ScheduledFlag) => ({
@@ -31,43 +25,60 @@ const pathOf = ({ flag, environment }: ScheduledFlag) => ({
   envId: environment.id,
 });
 
-/** Sets a schedule, or replaces the one that the person saw. */
+/**
+ * Sets a schedule, or replaces the one that the person saw. The change is rejected if another one is pending, or none:
+ * then the schedule that they saw was cleared or has taken effect.
+ */
 export function useSetSchedule(place: ScheduledFlag, onSaved: () => void) {
   const { api } = useKeySession();
   const client = useQueryClient();
   return useMutation({
-    mutationFn: async ({ times, seen }: { times: Times; seen: string | null }) => {
-      await checkPending(api, place, seen);
-      return unwrap(
+    mutationFn: ({ times, seen }: { times: Times; seen: string | null }) =>
+      unwrap(
         api.POST("/api/v1/flags/{flagId}/environments/{envId}/schedule", {
-          params: { path: pathOf(place) },
+          params: {
+            path: pathOf(place),
+            header: seen === null ? { "If-None-Match": "*" } : { "If-Match": `"${seen}"` },
+          },
           body: {
             ...(times.enableAt !== null && { enable_at: times.enableAt.toISOString() }),
             ...(times.disableAt !== null && { disable_at: times.disableAt.toISOString() }),
           },
         }),
-      );
-    },
+      ),
     onSuccess: onSaved,
     // Also after an error: another person's schedule is shown at once.
     onSettled: () => invalidateSchedules(client, place.flag.key),
   });
 }
 
-/** Clears the schedule that the person saw. */
-export function useClearSchedule(place: ScheduledFlag, onCleared: () => void) {
+/**
+ * Clears the schedule that the person saw, and no other. `onEnded` is called if none is pending any more, even if the
+ * dialog is gone with the schedule.
+ */
+export function useClearSchedule(
+  place: ScheduledFlag,
+  { onCleared, onEnded }: { onCleared: () => void; onEnded: () => void },
+) {
   const { api } = useKeySession();
   const client = useQueryClient();
   return useMutation({
     mutationFn: async ({ id }: Pick<Schedule, "id">) => {
-      await checkPending(api, place, id);
-      await unwrap(
-        api.DELETE("/api/v1/flags/{flagId}/environments/{envId}/schedule", {
-          params: { path: pathOf(place) },
-        }),
-      );
+      const params = { path: pathOf(place), header: { "If-Match": `"${id}"` } };
+      try {
+        await unwrap(
+          api.DELETE("/api/v1/flags/{flagId}/environments/{envId}/schedule", { params }),
+        );
+      } catch (error) {
+        if (!isEditConflict(error)) throw error;
+        const schedules = await readFlagSchedules(api, place);
+        throw new ScheduleChanged(schedules.find(({ status }) => status === "pending"));
+      }
     },
     onSuccess: onCleared,
+    onError: (error) => {
+      if (error instanceof ScheduleChanged && error.present === undefined) onEnded();
+    },
     onSettled: () => invalidateSchedules(client, place.flag.key),
   });
 }

@@ -1,12 +1,14 @@
 import { useState } from "react";
+import { isEditConflict } from "../api/problem.ts";
 import type { UpdateWebhook, Webhook } from "../api/schema.d.ts";
+import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { DialogForm } from "../ui/form-dialog.tsx";
-import { Warning } from "../ui/panels.tsx";
 import { notify } from "../ui/toasts.tsx";
+import { ChangedWebhook } from "./changed-webhook.tsx";
 import { changedFields, conflictsOf } from "./webhook-edits.ts";
 import { isComplete, WebhookFields } from "./webhook-fields.tsx";
-import { useReadWebhook, useUpdateWebhook } from "./webhook-queries.ts";
+import { useUpdateWebhook } from "./webhook-queries.ts";
 import { fieldProblem } from "./webhook-texts.ts";
 
 /** Edits the name, the URL and the events of a webhook. */
@@ -27,68 +29,64 @@ export function EditWebhookDialog({
 }
 
 /**
- * Sends the fields that differ from what the person saw. If somebody else changed one of them meanwhile, it shows their
- * value and saves only when asked again.
+ * Sends the edited fields, upon the version that the person saw. If somebody else changed other fields meanwhile, both
+ * changes are kept. If it was the same field, the person decides.
  */
 function useSave(webhook: Webhook, onClose: () => void) {
-  const [seen, setSeen] = useState(webhook);
+  const [first, setFirst] = useState(webhook);
   const [draft, setDraft] = useState<UpdateWebhook>({});
-  const [conflicts, setConflicts] = useState<readonly string[]>([]);
-  const [readError, setReadError] = useState<unknown>(null);
-  const read = useReadWebhook(webhook.id);
-  const update = useUpdateWebhook(webhook.id);
-
-  async function save(): Promise<void> {
-    setReadError(null);
-    try {
-      const current = await read();
-      const found = conflictsOf({ seen, draft, current });
-      setSeen(current);
-      setConflicts(found);
-      if (found.length > 0) return;
-      const changed = changedFields(draft, current);
-      update.mutate(changed, {
-        onSuccess: ({ name }) => {
-          notify({ text: `${name} is saved.` });
-          onClose();
-        },
-      });
-    } catch (error) {
-      setReadError(error);
-    }
-  }
+  const { mutate, reset, isPending, error } = useUpdateWebhook(webhook.id);
+  const isConflict = isEditConflict(error);
+  const seen = isConflict ? webhook : first;
+  const rebase = (current: Webhook) =>
+    conflictsOf({ seen, draft, current }).length > 0 ? undefined : changedFields(draft, current);
+  const saved = ({ name }: Webhook) => {
+    notify({ text: `${name} is saved.` });
+    onClose();
+  };
   return {
     fields: { ...seen, ...draft },
     change: (changed: UpdateWebhook) => setDraft({ ...draft, ...changed }),
-    conflicts,
-    save: () => void save(),
-    isPending: update.isPending,
-    error: readError ?? update.error,
+    outdated: isConflict ? first : undefined,
+    takeTheirs: () => {
+      setFirst(webhook);
+      setDraft({});
+      reset();
+    },
+    save: () => {
+      setFirst(seen);
+      mutate({ seen, body: changedFields(draft, seen), rebase }, { onSuccess: saved });
+    },
+    isPending,
+    error: isConflict ? null : error,
   };
 }
 
 function EditWebhookForm({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
-  const { fields, change, conflicts, save, isPending, error } = useSave(webhook, onClose);
+  const edit = useSave(webhook, onClose);
+  const { fields, change, outdated, error } = edit;
   const problem = fieldProblem(error);
   return (
     <DialogForm
-      action={conflicts.length > 0 ? "Save anyway" : "Save"}
+      action={outdated === undefined ? "Save" : "Save anyway"}
       onClose={onClose}
-      onSubmit={save}
-      isPending={isPending}
+      onSubmit={edit.save}
+      isPending={edit.isPending}
       isComplete={isComplete(fields)}
       error={problem === undefined ? error : null}
     >
-      {conflicts.length > 0 && (
-        <Warning>
-          <p>Somebody else changed this webhook meanwhile:</p>
-          <ul>
-            {conflicts.map((conflict) => (
-              <li key={conflict}>{conflict}</li>
-            ))}
-          </ul>
-          <p>Save again to replace it with your values.</p>
-        </Warning>
+      {outdated !== undefined && (
+        <ChangedWebhook
+          seen={outdated}
+          current={webhook}
+          action={
+            <Button size="small" onPress={edit.takeTheirs}>
+              Take theirs
+            </Button>
+          }
+        >
+          Save again to replace it with your values.
+        </ChangedWebhook>
       )}
       <WebhookFields
         draft={fields}

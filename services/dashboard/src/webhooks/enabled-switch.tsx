@@ -1,9 +1,10 @@
 import { useState } from "react";
-import { adviceFor } from "../api/problem.ts";
+import { adviceFor, isEditConflict } from "../api/problem.ts";
 import type { Webhook } from "../api/schema.d.ts";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { Switch } from "../ui/fields.tsx";
 import { notify } from "../ui/toasts.tsx";
+import { useSeen } from "./changed-webhook.tsx";
 import { useUpdateWebhook } from "./webhook-queries.ts";
 
 /** Enables a webhook at once. Disabling it loses events, so it asks first. */
@@ -15,20 +16,15 @@ export function EnabledSwitch({
   isLabelHidden?: boolean;
 }) {
   const [isAsking, setAsking] = useState(false);
-  const { mutate, isPending, error, reset } = useUpdateWebhook(webhook.id);
+  const { mutate } = useUpdateWebhook(webhook.id);
   const enable = () =>
     mutate(
-      { enabled: true },
+      { seen: webhook, body: { enabled: true } },
       {
         onSuccess: () => notify({ text: `${webhook.name} is enabled.` }),
-        onError: (failure) =>
-          notify({
-            kind: "error",
-            text: `${webhook.name} was not enabled. ${failure.message} ${adviceFor(failure)}`,
-          }),
+        onError: (failure) => notify({ kind: "error", text: failureText(webhook, failure) }),
       },
     );
-  const disable = () => mutate({ enabled: false }, { onSuccess: () => setAsking(false) });
   return (
     <>
       <Switch
@@ -37,23 +33,35 @@ export function EnabledSwitch({
         isSelected={webhook.enabled}
         onChange={(isEnabled) => (isEnabled ? enable() : setAsking(true))}
       />
-      <ConfirmDialog
-        title={`Disable ${webhook.name}?`}
-        action="Disable webhook"
-        isOpen={isAsking}
-        onClose={() => {
-          reset();
-          setAsking(false);
-        }}
-        onConfirm={disable}
-        isPending={isPending}
-        error={error}
-      >
-        <p>
-          Deliveries that have not ended are cancelled. The receiver gets no events until the
-          webhook is enabled again, and misses those in between.
-        </p>
-      </ConfirmDialog>
+      {isAsking && <DisableDialog webhook={webhook} onClose={() => setAsking(false)} />}
     </>
+  );
+}
+
+function failureText({ name }: Webhook, failure: Error): string {
+  if (isEditConflict(failure))
+    return `${name} was not enabled: somebody changed it first. The page shows its settings now.`;
+  return `${name} was not enabled. ${failure.message} ${adviceFor(failure)}`;
+}
+
+function DisableDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
+  const { mutate, isPending, error } = useUpdateWebhook(webhook.id);
+  const { seen, notice, error: otherError } = useSeen(webhook, error);
+  return (
+    <ConfirmDialog
+      title={`Disable ${webhook.name}?`}
+      action="Disable webhook"
+      isOpen
+      onClose={onClose}
+      onConfirm={() => mutate({ seen, body: { enabled: false } }, { onSuccess: onClose })}
+      isPending={isPending}
+      error={otherError}
+    >
+      <p>
+        Deliveries that have not ended are cancelled. The receiver gets no events until the webhook
+        is enabled again, and misses those in between.
+      </p>
+      {notice}
+    </ConfirmDialog>
   );
 }

@@ -6,6 +6,7 @@ import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
 import { type Option, Select } from "../ui/fields.tsx";
 import { DialogForm } from "../ui/form-dialog.tsx";
 import { notify } from "../ui/toasts.tsx";
+import { useSeen } from "./changed-webhook.tsx";
 import { chosenSecret, SecretFields, useSecretChoice } from "./secret-choice.tsx";
 import { useUpdateWebhook } from "./webhook-queries.ts";
 import { fieldProblem } from "./webhook-texts.ts";
@@ -34,7 +35,7 @@ export function SecretActions({ webhook }: { webhook: Webhook }) {
       <Dialog title={title} isOpen={open === "set"} onClose={close}>
         <SecretForm webhook={webhook} onClose={close} />
       </Dialog>
-      <RemoveSecret webhook={webhook} isOpen={open === "remove"} onClose={close} />
+      {open === "remove" && <RemoveSecret webhook={webhook} onClose={close} />}
     </>
   );
 }
@@ -49,16 +50,19 @@ const overlaps: readonly Option<Overlap>[] = [
 
 /** Sets the secret. The form keeps a generated one on the screen until the person has it. */
 function SecretForm({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
-  // The webhook has a secret after the change, too.
-  const [isRotation] = useState(webhook.has_secret);
   const choice = useSecretChoice();
   const [overlap, setOverlap] = useState<Overlap>("86400");
-  const { mutate, isPending, error } = useUpdateWebhook(webhook.id);
+  const { mutate, isPending, error: failure } = useUpdateWebhook(webhook.id);
+  const { seen, notice, error } = useSeen(webhook, failure);
+  const isRotation = seen.has_secret;
   const problem = fieldProblem(error);
   const secret = chosenSecret(choice) ?? "";
   const submit = () => {
     mutate(
-      { secret, ...(isRotation && { secret_overlap_seconds: Number(overlap) }) },
+      {
+        seen,
+        body: { secret, ...(isRotation && { secret_overlap_seconds: Number(overlap) }) },
+      },
       {
         onSuccess: () => {
           notify({ text: `Deliveries of ${webhook.name} are signed with the new secret.` });
@@ -95,6 +99,7 @@ function SecretForm({ webhook, onClose }: { webhook: Webhook; onClose: () => voi
           <RotationSteps hasOverlap={overlap !== "0"} />
         </>
       )}
+      {notice}
     </DialogForm>
   );
 }
@@ -126,33 +131,23 @@ function RotationSteps({ hasOverlap }: { hasOverlap: boolean }) {
   );
 }
 
-function RemoveSecret({
-  webhook,
-  isOpen,
-  onClose,
-}: {
-  webhook: Webhook;
-  isOpen: boolean;
-  onClose: () => void;
-}) {
-  const { mutate, isPending, error, reset } = useUpdateWebhook(webhook.id);
-  const close = () => {
-    reset();
-    onClose();
-  };
+function RemoveSecret({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
+  const { mutate, isPending, error: failure } = useUpdateWebhook(webhook.id);
+  const { seen, notice, error } = useSeen(webhook, failure);
   return (
     <ConfirmDialog
       title={`Remove the secret of ${webhook.name}?`}
       action="Remove the secret"
-      isOpen={isOpen}
-      onClose={close}
-      onConfirm={() => mutate({ secret: null }, { onSuccess: close })}
+      isOpen
+      onClose={onClose}
+      onConfirm={() => mutate({ seen, body: { secret: null } }, { onSuccess: onClose })}
       isPending={isPending}
       error={error}
     >
       <p>
         Deliveries have no signature from now on. A receiver that verifies signatures rejects them.
       </p>
+      {notice}
     </ConfirmDialog>
   );
 }

@@ -21,15 +21,28 @@ export function changedFields(draft: UpdateWebhook, current: Webhook): UpdateWeb
   return changed;
 }
 
-/** Describes the edited fields that somebody else changed to another value since they were seen. */
+/** Describes the current values that differ from those that the person saw. */
+export function differencesOf(seen: Webhook, current: Webhook): readonly string[] {
+  const changed = fields
+    .filter((field) => textOf(current[field]) !== textOf(seen[field]))
+    .map((field) => describeField(field, current));
+  if (current.enabled !== seen.enabled) changed.push(`Enabled: ${current.enabled ? "yes" : "no"}`);
+  if (current.has_secret !== seen.has_secret)
+    changed.push(`Secret: ${current.has_secret ? "set" : "none"}`);
+  return changed;
+}
+
+const describeField = (field: Field, webhook: Webhook): string =>
+  `${labels[field]}: ${textOf(webhook[field])}`;
+
+/** Returns the edited fields that somebody else changed to another value since they were seen. */
 export function conflictsOf(edit: {
   seen: Webhook;
   draft: UpdateWebhook;
   current: Webhook;
-}): readonly string[] {
+}): readonly Field[] {
   const { seen, draft, current } = edit;
   return fields
     .filter((field) => field in changedFields(draft, current))
-    .filter((field) => textOf(current[field]) !== textOf(seen[field]))
-    .map((field) => `${labels[field]}: ${textOf(current[field])}`);
+    .filter((field) => textOf(current[field]) !== textOf(seen[field]));
 }

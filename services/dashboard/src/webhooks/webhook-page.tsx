@@ -11,6 +11,7 @@ import { Page } from "../ui/page.tsx";
 import { Card, EmptyState, Warning } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { notify } from "../ui/toasts.tsx";
+import { useSeen } from "./changed-webhook.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { EditWebhookDialog } from "./edit-webhook-dialog.tsx";
 import { EnabledSwitch } from "./enabled-switch.tsx";
@@ -106,35 +107,44 @@ function Settings({ webhook }: { webhook: Webhook }) {
 
 function DeleteButton({ webhook }: { webhook: Webhook }) {
   const [isAsking, setAsking] = useState(false);
-  const navigate = useNavigate();
-  const { mutate, isPending, error, reset } = useDeleteWebhook(webhook.id, () => {
-    notify({ text: `${webhook.name} is deleted.` });
-    void navigate({ to: "/webhooks" });
-  });
   return (
     <>
       <Button onPress={() => setAsking(true)}>
         <Trash2 size={16} aria-hidden /> Delete
       </Button>
-      <ConfirmDialog
-        title={`Delete ${webhook.name}?`}
-        action="Delete webhook"
-        typed={{ label: "Type the name of the webhook", text: webhook.name }}
-        isOpen={isAsking}
-        onClose={() => {
-          reset();
-          setAsking(false);
-        }}
-        onConfirm={() => mutate()}
-        isPending={isPending}
-        error={error}
-      >
-        <p>
-          Deliveries that have not ended are cancelled, and all deliveries become unreadable. This
-          cannot be undone.
-        </p>
-      </ConfirmDialog>
+      {isAsking && <DeleteDialog webhook={webhook} onClose={() => setAsking(false)} />}
     </>
+  );
+}
+
+function DeleteDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
+  const navigate = useNavigate();
+  const {
+    mutate,
+    isPending,
+    error: failure,
+  } = useDeleteWebhook(webhook.id, () => {
+    notify({ text: `${webhook.name} is deleted.` });
+    void navigate({ to: "/webhooks" });
+  });
+  const { seen, notice, error } = useSeen(webhook, failure);
+  return (
+    <ConfirmDialog
+      title={`Delete ${webhook.name}?`}
+      action="Delete webhook"
+      typed={{ label: "Type the name of the webhook", text: webhook.name }}
+      isOpen
+      onClose={onClose}
+      onConfirm={() => mutate(seen)}
+      isPending={isPending}
+      error={error}
+    >
+      <p>
+        Deliveries that have not ended are cancelled, and all deliveries become unreadable. This
+        cannot be undone.
+      </p>
+      {notice}
+    </ConfirmDialog>
   );
 }
 

@@ -1,5 +1,6 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { unwrap } from "../api/client.ts";
+import { isEditConflict } from "../api/problem.ts";
 import type { CreateWebhook, UpdateWebhook, Webhook } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
 
@@ -25,13 +26,6 @@ export function useWebhook(webhookId: string) {
   });
 }
 
-/** Reads a webhook, not from the cache. */
-export function useReadWebhook(webhookId: string): () => Promise<Webhook> {
-  const { api, me } = useKeySession();
-  const path = { projectId: me.project.id, webhookId };
-  return () => unwrap(api.GET(onePath, { params: { path } }));
-}
-
 export function useCreateWebhook() {
   const { api, me } = useKeySession();
   const client = useQueryClient();
@@ -44,13 +38,41 @@ export function useCreateWebhook() {
   });
 }
 
-/** Changes the given fields of a webhook. The API has no versions of webhooks, and other fields stay as they are. */
+export type WebhookChange = {
+  /** The webhook as the person saw it. Another version is not changed. */
+  seen: Webhook;
+  body: UpdateWebhook;
+  /** Returns the body for another version, or undefined if the person must decide. */
+  rebase?: (current: Webhook) => UpdateWebhook | undefined;
+};
+
+const onlyIf = ({ version }: Webhook) => ({ "If-Match": `"${version}"` });
+
+/** Reads webhooks again that somebody else has changed. */
+async function refreshOnConflict(error: unknown, client: QueryClient): Promise<void> {
+  if (isEditConflict(error)) await client.invalidateQueries({ queryKey: ["webhooks"] });
+}
+
+/** Changes the given fields of a webhook, upon the version that the person saw. */
 export function useUpdateWebhook(webhookId: string) {
   const { api, me } = useKeySession();
   const client = useQueryClient();
   const path = { projectId: me.project.id, webhookId };
+  const patch = (seen: Webhook, body: UpdateWebhook) =>
+    unwrap(api.PATCH(onePath, { params: { path, header: onlyIf(seen) }, body }));
   return useMutation({
-    mutationFn: (body: UpdateWebhook) => unwrap(api.PATCH(onePath, { params: { path }, body })),
+    mutationFn: async ({ seen, body, rebase }: WebhookChange) => {
+      try {
+        return await patch(seen, body);
+      } catch (error) {
+        if (rebase === undefined || !isEditConflict(error)) throw error;
+        const current = await unwrap(api.GET(onePath, { params: { path } }));
+        const rebased = rebase(current);
+        if (rebased === undefined) throw error;
+        return await patch(current, rebased);
+      }
+    },
+    onError: (error) => refreshOnConflict(error, client),
     onSuccess: async (webhook) => {
       client.setQueryData(["webhooks", webhookId], webhook);
       await client.invalidateQueries({ queryKey: ["webhooks"], exact: true });
@@ -68,12 +90,38 @@ export function useDeleteWebhook(webhookId: string, onDeleted: () => void) {
   const client = useQueryClient();
   const path = { projectId: me.project.id, webhookId };
   return useMutation({
-    mutationFn: () => unwrap(api.DELETE(onePath, { params: { path } })),
+    mutationFn: (seen: Webhook) =>
+      unwrap(api.DELETE(onePath, { params: { path, header: onlyIf(seen) } })),
+    onError: (error) => refreshOnConflict(error, client),
     onSuccess: async () => {
       onDeleted();
       await client.invalidateQueries({ queryKey: ["webhooks"], exact: true });
     },
   });
+}
+
+/** Time after which the audit log is read again while it does not have the change yet. */
+const auditLagMs = 2_000;
+
+/** Reads the changes of a webhook since the person saw it, the newest first, to say who made them. */
+export function useChangesSince(seen: Webhook) {
+  const { api, me } = useKeySession();
+  const query = { action: "webhook_changed" as const, since: seen.updated_at };
+  const { data } = useQuery({
+    queryKey: ["changes", query],
+    queryFn: async ({ signal }) => {
+      const params = { path: { projectId: me.project.id }, query };
+      const { changes } = await unwrap(
+        api.GET("/api/v1/projects/{projectId}/changes", { params, signal }),
+      );
+      const sinceMs = Date.parse(seen.updated_at);
+      return changes.filter(
+        (change) => change.webhook_id === seen.id && Date.parse(change.changed_at) > sinceMs,
+      );
+    },
+    refetchInterval: ({ state }) => (state.data?.length === 0 ? auditLagMs : false),
+  });
+  return data ?? [];
 }
 
 /** Sends a test payload. The result also tells about failures. */

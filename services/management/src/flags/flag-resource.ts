@@ -5,7 +5,6 @@ import {
   inSchemaOrder,
   type ListedFlag as ListedFlagResource,
 } from "@halyard/contracts";
-import { createProblem, type Problem } from "@halyard/service";
 import type { Flag, FlagInEnvironment, FlagState, ListedFlag } from "./flag.ts";
 
 /**
@@ -73,11 +72,6 @@ export function pathOfState(state: Pick<FlagState, "flagId" | "environmentId">):
   return `/api/v1/flags/${state.flagId}/environments/${state.environmentId}`;
 }
 
-/** Returns the entity tag of a flag or state after a change: the version in quotes. */
-export function etagOf({ version }: { version: number }): string {
-  return `"${version}"`;
-}
-
 /**
  * Returns the entity tag of a flag for `If-None-Match`: the version and a hash of the resource. The resource also
  * depends on the environment of the key and on evaluations, which do not change the version.
@@ -85,29 +79,4 @@ export function etagOf({ version }: { version: number }): string {
 export function readTagOf(resource: FlagResource): string {
   const hash = createHash("sha256").update(JSON.stringify(resource)).digest("base64url");
   return `"${resource.version}-${hash}"`;
-}
-
-/** Returns the part of a tag that identifies the version, so that `If-Match` accepts both kinds of tags. */
-function versionTagOf(tag: string): string {
-  return tag.replace(/^("\d+)-[\w-]+"$/, '$1"');
-}
-
-/**
- * Checks `If-Match` (RFC 9110, section 13.1.1): one of the entity tags must be that of the current version, or the list
- * is `*`. The comparison is strong, so a weak tag never matches. `resource` is the path of the flag or of the state,
- * because the two have different versions.
- */
-export function checkIfMatch(
-  ifMatch: readonly string[] | undefined,
-  current: { version: number },
-  resource: string,
-): Problem | undefined {
-  if (ifMatch === undefined) return undefined;
-  const present = etagOf(current);
-  if (ifMatch.some((tag) => tag === "*" || versionTagOf(tag) === present)) return undefined;
-  return createProblem(
-    "CONFLICT_003",
-    `If-Match does not name the present version of ${resource}, which is ${present}. Read that again, then send the request again.`,
-    { etag: present },
-  );
 }

@@ -5,8 +5,10 @@ import type { Sql } from "@halyard/postgres";
 import {
   type Answer,
   answer,
+  checkIfMatch,
   createProblem,
   cursorOf,
+  etagOf,
   fixedAnswer,
   isProblem,
   namesTag,
@@ -22,8 +24,6 @@ import { explainFlag } from "./explain-flag.ts";
 import type { Flag, FlagState } from "./flag.ts";
 import { changeFlag, createFlag, noSuchFlag, removeFlag } from "./flag-changes.ts";
 import {
-  checkIfMatch,
-  etagOf,
   flagResource,
   flagStateResource,
   listedFlagResource,

@@ -1,14 +1,14 @@
 import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { answer, createProblem } from "@halyard/service";
+import { answer, checkIfMatch, createProblem, etagOf } from "@halyard/service";
 import type { TimeAndIds } from "../access/change-context.ts";
 import { checkReachesEnvironment } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
 import { fillFlag } from "../flags/environment-fills.ts";
 import type { HistoryEntry } from "../flags/flag.ts";
 import { decideUnderLock, noSuchFlag } from "../flags/flag-changes.ts";
-import { checkIfMatch, etagOf, pathOfState } from "../flags/flag-resource.ts";
+import { pathOfState } from "../flags/flag-resource.ts";
 import type { Writer } from "../outbox/write.ts";
 import { decideRollback } from "./decide-rollback.ts";
 import { findSequence, findStateScope, listHistory, readNewestEntries } from "./history-store.ts";

@@ -10,7 +10,7 @@ import {
   type ScheduleScope,
   scheduleAudit,
 } from "./schedule.ts";
-import { readPresentTime, replaceOpen } from "./schedule-store.ts";
+import { type Permit, readPresentTime, replaceOpen } from "./schedule-store.ts";
 
 /**
  * Sets and clears schedules on behalf of users. Each operation returns only when no change of the previous
@@ -24,13 +24,16 @@ export type ScheduleChanges = {
    */
   set(
     scope: ScheduleScope | Problem,
-    requested: { author: Author; request: SetSchedule },
+    requested: { author: Author; request: SetSchedule; permit: Permit },
     answering: (
       tx: Transaction,
       make: () => Promise<Schedule | Problem>,
     ) => Promise<Answer | Problem>,
   ): Promise<Answer | Problem>;
-  clear(scope: ScheduleScope, author: Author): Promise<"cleared" | Problem>;
+  clear(
+    scope: ScheduleScope,
+    requested: { author: Author; permit: Permit },
+  ): Promise<"cleared" | Problem>;
 };
 
 /** Maximum wait for a change that is in progress. A healthy system takes milliseconds. */
@@ -59,7 +62,7 @@ export function createScheduleChanges(options: {
   const whenNothingIsUnderWay = createWait(options);
 
   return {
-    async set(scope, { author, request }, answering) {
+    async set(scope, { author, request, permit }, answering) {
       const { userId } = author;
       const now = await readPresentTime(sql);
       const schedule = isProblem(scope)
@@ -68,8 +71,9 @@ export function createScheduleChanges(options: {
       const answered = await whenNothingIsUnderWay((tx) =>
         answering(tx, async () => {
           if (isProblem(schedule)) return schedule;
-          const replaced = await replaceOpen(tx, schedule, { next: schedule, userId });
+          const replaced = await replaceOpen(tx, schedule, { next: schedule, userId, permit });
           if (replaced === "under way") return stillUnderWay;
+          if (isProblem(replaced)) return replaced;
           const change = { before: replaced.cancelled, after: schedule };
           await writeAudit(
             tx,
@@ -82,12 +86,13 @@ export function createScheduleChanges(options: {
       return answered;
     },
 
-    async clear(scope, author) {
+    async clear(scope, { author, permit }) {
       const { userId } = author;
       const now = await readPresentTime(sql);
       const done = await whenNothingIsUnderWay(async (tx) => {
-        const replaced = await replaceOpen(tx, scope, { next: undefined, userId });
+        const replaced = await replaceOpen(tx, scope, { next: undefined, userId, permit });
         if (replaced === "under way") return stillUnderWay;
+        if (isProblem(replaced)) return replaced;
         const change = { before: replaced.cancelled, after: null };
         if (change.before !== null)
           await writeAudit(tx, scheduleAudit(scope, change, { author, id: newId(now), at: now }));

@@ -18,6 +18,7 @@ import {
   registerRoute,
 } from "@halyard/service";
 import type { FindFlag } from "../directory/flag-directory.ts";
+import { type Conditions, checkPending, pathOf, tagOf } from "./check-pending.ts";
 import {
   type Author,
   latenessMs,
@@ -26,7 +27,7 @@ import {
   type ScheduleScope,
 } from "./schedule.ts";
 import type { ScheduleChanges } from "./schedule-changes.ts";
-import { findLatest, listSchedules } from "./schedule-store.ts";
+import { findLatest, listSchedules, type Permit } from "./schedule-store.ts";
 
 const defaultPageSize = 100;
 
@@ -55,14 +56,20 @@ function registerChanges(app: App, options: ScheduleRoutes): void {
       if (isProblem(scope) && request.idempotencyKey === undefined) return scope;
       const { operationId } = contract.setSchedule;
       const asked = { caller: key.id, operationId, params, body, request };
-      return changes.set(scope, { author: authorOf(key), request: body }, (tx, make) =>
+      const requested = {
+        author: authorOf(key),
+        request: body,
+        permit: permitOf(scope, {
+          ifMatch: request.ifMatch,
+          ifNoneMatch: request.headers["if-none-match"],
+        }),
+      };
+      return changes.set(scope, requested, (tx, make) =>
         answerOnce(tx, asked, async () => {
           const schedule = await make();
           if (isProblem(schedule)) return schedule;
-          return answer.created(
-            `/api/v1/flags/${schedule.flagId}/environments/${schedule.environmentId}/schedule`,
-            scheduleResource(schedule),
-          );
+          const etag = tagOf(schedule);
+          return answer.created(pathOf(schedule), scheduleResource(schedule), { etag });
         }),
       );
     },
@@ -70,10 +77,11 @@ function registerChanges(app: App, options: ScheduleRoutes): void {
 
   registerRoute(app, contract.clearSchedule, {
     authenticate,
-    handle: async ({ params }, key) => {
+    handle: async ({ params, request }, key) => {
       const scope = await scopeOf(findFlag, key, params);
       if (isProblem(scope)) return scope;
-      const cleared = await changes.clear(scope, authorOf(key));
+      const permit = permitOf(scope, { ifMatch: request.ifMatch });
+      const cleared = await changes.clear(scope, { author: authorOf(key), permit });
       return cleared === "cleared" ? answer.noContent() : cleared;
     },
   });
@@ -88,7 +96,7 @@ function registerReads(app: App, { sql, findFlag, authenticate }: ScheduleRoutes
       const schedule = await findLatest(sql, scope);
       if (schedule === undefined)
         return createProblem("NOT_FOUND_001", "This flag has no schedule in this environment.");
-      return answer.ok(scheduleResource(schedule));
+      return answer.ok(scheduleResource(schedule), { etag: tagOf(schedule) });
     },
   });
 
@@ -127,6 +135,11 @@ async function scopeOf(
   const { organizationId, projectId } = key;
   const scope = { organizationId, projectId, environmentId, flagId };
   return checkKeyEnvironment(key, environmentId) ?? scope;
+}
+
+/** Returns the check of the conditions of a request. The flag may be missing, with nothing to check. */
+function permitOf(scope: ScheduleScope | Problem, conditions: Conditions): Permit {
+  return (pendingId) => (isProblem(scope) ? scope : checkPending(conditions, pendingId, scope));
 }
 
 function authorOf(key: DirectoryKey): Author {

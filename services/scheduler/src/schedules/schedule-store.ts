@@ -1,5 +1,6 @@
 import type { ScheduleState } from "@halyard/contracts";
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
+import type { Problem } from "@halyard/service";
 import type { FlagScope } from "../directory/flag-directory.ts";
 import type {
   ChangeState,
@@ -12,6 +13,9 @@ import type {
 /** The flag and environment that identify a schedule in PostgreSQL. */
 type Scope = Pick<ScheduleScope, "flagId" | "environmentId">;
 
+/** Returns whether the pending schedule, or none, may be replaced. */
+export type Permit = (pendingId: string | undefined) => Problem | undefined;
+
 /** Returns the database's time, which all replicas of this service use. */
 export async function readPresentTime(sql: Sql): Promise<Date> {
   const [row] = await sql<[{ now: Date }]>`select present_time() as now`;
@@ -20,15 +24,15 @@ export async function readPresentTime(sql: Sql): Promise<Date> {
 
 /**
  * Cancels the open schedule of a flag in an environment and inserts the next schedule, if any, in the same
- * transaction. Does nothing while a change is in progress: the caller waits for its end and retries in another
- * transaction. After a replacement, no change of the previous schedule can happen any more.
+ * transaction. Does nothing if `permit` returns a problem about the id of the open schedule. Does nothing while a change
+ * is in progress: the caller waits for its end and retries in another transaction. After a replacement, no change of the previous schedule can happen any more.
  * Returns the cancelled schedule, or null if none was open.
  */
 export async function replaceOpen(
   tx: Transaction,
   scope: Scope,
-  { next, userId }: { next: Schedule | undefined; userId: string },
-): Promise<{ cancelled: ScheduleTimes | null } | "under way"> {
+  { next, userId, permit }: { next: Schedule | undefined; userId: string; permit: Permit },
+): Promise<{ cancelled: ScheduleTimes | null } | "under way" | Problem> {
   // Without the lock, two concurrent replacements could both find no open schedule and insert one each.
   await tx`
     select pg_advisory_xact_lock(hashtextextended(${`${scope.flagId}.${scope.environmentId}`}, 0))`;
@@ -39,6 +43,8 @@ export async function replaceOpen(
       and state in ('waiting', 'armed', 'sent')
     order by due_at
     for update`;
+  const problem = permit(open[0]?.scheduleId);
+  if (problem !== undefined) return problem;
   if (open.some(({ state }) => state === "sent")) return "under way";
   const cancelled = open.length > 0 ? await cancel(tx, open, userId) : null;
   if (next !== undefined) await insertSchedule(tx, next);

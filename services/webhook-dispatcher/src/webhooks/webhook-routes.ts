@@ -10,9 +10,12 @@ import * as contract from "@halyard/contracts";
 import type { AnswerOnce } from "@halyard/idempotency";
 import { rollBackOnProblem, type Sql } from "@halyard/postgres";
 import {
+  type Answer,
   type App,
   answer,
+  checkIfMatch,
   createProblem,
+  etagOf,
   isProblem,
   type Problem,
   type RequestFacts,
@@ -70,7 +73,7 @@ function registerReads(app: App, { sql, authenticate }: WebhookRoutesOptions): v
       const scope = scopeOf(key, params);
       if (isProblem(scope)) return scope;
       const webhook = await findWebhook(sql, scope);
-      return webhook === undefined ? noSuchWebhook : answer.ok(webhookResource(webhook));
+      return webhook === undefined ? noSuchWebhook : answerWith(webhook);
     },
   });
 }
@@ -102,8 +105,9 @@ function registerCreate(app: App, options: WebhookRoutesOptions): void {
             ? decided
             : await insertWebhook(tx, decided, { maxInProject, audit: auditOf(key) });
           if (isProblem(webhook)) return webhook;
-          const location = `/api/v1/projects/${projectId}/webhooks/${webhook.id}`;
-          return answer.created(location, webhookResource(webhook));
+          return answer.created(pathOf(webhook), webhookResource(webhook), {
+            etag: etagOf(webhook),
+          });
         }),
       );
     },
@@ -116,13 +120,14 @@ function registerChanges(app: App, options: WebhookRoutesOptions): void {
 
   registerRoute(app, contract.updateWebhook, {
     authenticate,
-    handle: async ({ params, body }, key) => {
+    handle: async ({ params, body, request }, key) => {
       const scope = scopeOf(key, params);
       if (isProblem(scope)) return scope;
       const webhook = await changeWebhook(
         sql,
         scope,
         (present) =>
+          checkIfMatch(request.ifMatch, present, pathOf(present)) ??
           decideUpdate(present, body, {
             ...{ rules, secrets, now: now() },
             presentSecret: (webhook) => presentSecret(options, webhook),
@@ -130,17 +135,19 @@ function registerChanges(app: App, options: WebhookRoutesOptions): void {
         auditOf(key),
       );
       if (webhook === undefined) return noSuchWebhook;
-      return isProblem(webhook) ? webhook : answer.ok(webhookResource(webhook));
+      return isProblem(webhook) ? webhook : answerWith(webhook);
     },
   });
 
   registerRoute(app, contract.deleteWebhook, {
     authenticate,
-    handle: async ({ params }, key) => {
+    handle: async ({ params, request }, key) => {
       const scope = scopeOf(key, params);
       if (isProblem(scope)) return scope;
-      const deleted = await deleteWebhook(sql, scope, auditOf(key));
-      return deleted ? answer.noContent() : noSuchWebhook;
+      const permit = (webhook: Webhook) => checkIfMatch(request.ifMatch, webhook, pathOf(webhook));
+      const deleted = await deleteWebhook(sql, scope, { permit, audit: auditOf(key) });
+      if (deleted === undefined) return noSuchWebhook;
+      return isProblem(deleted) ? deleted : answer.noContent();
     },
   });
 }
@@ -173,6 +180,14 @@ function registerTest(app: App, { sql, tests, authenticate }: WebhookRoutesOptio
   });
 }
 
+function pathOf({ projectId, id }: Webhook): string {
+  return `/api/v1/projects/${projectId}/webhooks/${id}`;
+}
+
+function answerWith(webhook: Webhook): Answer {
+  return answer.ok(webhookResource(webhook), { etag: etagOf(webhook) });
+}
+
 /** Returns a webhook in the format of the API. It does not contain the secret, only whether there is one. */
 export function webhookResource(webhook: Webhook): contract.Webhook {
   return {
@@ -183,6 +198,7 @@ export function webhookResource(webhook: Webhook): contract.Webhook {
     events: webhook.events,
     enabled: webhook.enabled,
     has_secret: webhook.secret !== null,
+    version: webhook.version,
     created_at: webhook.createdAt.toISOString(),
     updated_at: webhook.updatedAt.toISOString(),
   };

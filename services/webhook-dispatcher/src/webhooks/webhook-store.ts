@@ -90,16 +90,17 @@ async function replaceWebhook(
     if (problem !== undefined) return problem;
     // Deliveries from before the webhook was disabled must not be sent. Usually there are none left to cancel.
     if (!webhook.enabled && next.enabled) await cancelAll(tx, next.id);
-    await updateWebhook(tx, next);
+    const version = await updateWebhook(tx, next);
     await writeAudit(tx, webhookAudit(webhook, next, audit));
     if (webhook.enabled && !next.enabled) await cancelSome(tx, next.id, cancelledAtOnce);
-    return next;
+    return { ...next, version };
   });
 }
 
-async function updateWebhook(tx: Transaction, webhook: Webhook): Promise<void> {
+/** Stores a changed webhook and returns its new version. */
+async function updateWebhook(tx: Transaction, webhook: Webhook): Promise<number> {
   const { secret, previousSecret } = webhook;
-  await tx`
+  const [row] = await tx<[{ version: number }]>`
     update webhooks set name = ${webhook.name}, url = ${webhook.url},
       events = ${webhook.events}::text[], enabled = ${webhook.enabled},
       secret = ${secret?.bytes ?? null}, secret_key_id = ${secret?.keyId ?? null},
@@ -107,7 +108,9 @@ async function updateWebhook(tx: Transaction, webhook: Webhook): Promise<void> {
       previous_secret_key_id = ${previousSecret?.keyId ?? null},
       previous_secret_ends_at = ${previousSecret?.endsAt ?? null},
       updated_at = ${webhook.updatedAt}
-    where id = ${webhook.id}`;
+    where id = ${webhook.id}
+    returning version`;
+  return row.version;
 }
 
 /**
@@ -131,24 +134,32 @@ export async function disableWebhook(
 }
 
 /**
- * Deletes a webhook. Returns false if it does not exist. Disables it first, so that a large backlog is cancelled while
- * no deliveries are added. The deliveries stay until the clean-up, but the API does not return them.
+ * Deletes a webhook, unless `permit` returns a problem. Returns undefined if the webhook does not exist. Disables it
+ * first, so that a large backlog is cancelled while no deliveries are added. The deliveries stay until the clean-up, but
+ * the API does not return them.
  */
-export async function deleteWebhook(sql: Sql, scope: Scope, audit: AuditContext): Promise<boolean> {
+export async function deleteWebhook(
+  sql: Sql,
+  scope: Scope,
+  { permit, audit }: { permit: (webhook: Webhook) => Problem | undefined; audit: AuditContext },
+): Promise<Webhook | Problem | undefined> {
   const switchOff = (webhook: Webhook) =>
-    webhook.enabled ? { ...webhook, enabled: false, updatedAt: audit.now } : webhook;
+    permit(webhook) ??
+    (webhook.enabled ? { ...webhook, enabled: false, updatedAt: audit.now } : webhook);
   const off = await changeWebhook(sql, scope, switchOff, audit);
-  if (off === undefined) return false;
+  if (off === undefined || isProblem(off)) return off;
   await cancelAll(sql, scope.webhookId);
   return sql.begin(async (tx) => {
-    const [deleted] = await tx<Row[]>`
-      delete from webhooks where id = ${scope.webhookId} and project_id = ${scope.projectId}
-      returning ${columns}`;
-    if (deleted === undefined) return false;
-    await writeAudit(tx, webhookAudit(webhookOf(deleted), null, audit));
+    const webhook = await lockWebhook(tx, scope);
+    if (webhook === undefined) return undefined;
+    // Somebody may have changed the webhook since it was disabled.
+    const problem = webhook.version === off.version ? undefined : permit(webhook);
+    if (problem !== undefined) return problem;
+    await tx`delete from webhooks where id = ${webhook.id}`;
+    await writeAudit(tx, webhookAudit(webhook, null, audit));
     // Redeliveries, and new deliveries if the webhook was enabled again meanwhile.
-    await cancelAll(tx, scope.webhookId);
-    return true;
+    await cancelAll(tx, webhook.id);
+    return webhook;
   });
 }
 
@@ -221,7 +232,7 @@ const columns = fragment`
   id, organization_id as "organizationId", project_id as "projectId", name, url,
   to_jsonb(events) as events, enabled, secret, secret_key_id as "secretKeyId",
   previous_secret as "previousSecret", previous_secret_key_id as "previousSecretKeyId",
-  previous_secret_ends_at as "previousSecretEndsAt", created_at as "createdAt",
+  previous_secret_ends_at as "previousSecretEndsAt", version, created_at as "createdAt",
   updated_at as "updatedAt"`;
 
 function webhookOf(row: Row): Webhook {
@@ -252,6 +263,7 @@ export async function deleteWebhooksOf(
   for (const webhook of webhooks) {
     if (!mayContinue()) return;
     const now = new Date();
-    await deleteWebhook(sql, webhook, { author: "webhook-dispatcher", newId, now });
+    const audit: AuditContext = { author: "webhook-dispatcher", newId, now };
+    await deleteWebhook(sql, webhook, { permit: () => undefined, audit });
   }
 }

@@ -19,6 +19,8 @@ export type Webhook = {
   secret: SealedSecret | null;
   /** The previous secret, for signatures of Standard Webhooks. Check `endsAt` before use. */
   previousSecret: (SealedSecret & { endsAt: Date }) | null;
+  /** Starts at 1. The database raises it with each change, also of the secret. */
+  version: number;
   createdAt: Date;
   updatedAt: Date;
 };
@@ -45,6 +47,7 @@ export function decideCreate(
     enabled: request.enabled ?? true,
     secret: secret === null ? null : secrets.seal(scope.id, secret),
     previousSecret: null,
+    version: 1,
     createdAt: now,
     updatedAt: now,
   };
