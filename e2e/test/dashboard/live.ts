@@ -41,6 +41,22 @@ export function describeLive(given: () => DashboardSystem): void {
     await hers.getByRole("link", { name: "created-elsewhere" }).waitFor();
   });
 
+  it("shows a key of one environment the flags that others create, rename and delete", async () => {
+    const limited = await openDashboard(given, { serverKey: ada.environmentOnlyKey });
+    await limited.getByText("Live", { exact: true }).waitFor();
+    const flags = `${url()}/api/v1/flags`;
+    const byOthers = (target: string, method: string, body?: object) =>
+      must(target, { method, key: ada.otherServerKey, ...(body && { body }) });
+    const { id } = await byOthers(flags, "POST", { key: "made-in-staging", name: "Before" });
+    const row = limited.getByRole("row").filter({ hasText: "made-in-staging" });
+    await row.getByText("Before").waitFor();
+    await byOthers(`${flags}/${id}`, "PATCH", { name: "After" });
+    await row.getByText("After").waitFor();
+    await byOthers(`${flags}/${id}`, "DELETE");
+    await row.waitFor({ state: "detached" });
+    await limited.close();
+  });
+
   it("says that the connection is lost, and catches up when it is back", async () => {
     await hers.context().setOffline(true);
     try {

@@ -150,6 +150,45 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     await expectNoSeriousViolations(page);
   });
 
+  it("reads the list of flags only for a field that suggests attributes", async () => {
+    await api("", "POST", {
+      ...{ key: "regions", name: "Regions", enabled: true },
+      targeting_rules: [
+        { conditions: [{ attribute: "region", operator: "equals", value: "EU" }], value: true },
+      ],
+    });
+    const linked = await openDashboard(given, tenant, "/keys");
+    await linked.getByText("Live", { exact: true }).waitFor();
+    let listReads = 0;
+    linked.on("request", (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      if (pathname === "/api/v1/flags" && !searchParams.has("key")) listReads += 1;
+    });
+    await linked.goto(`${given().gateway.url}/flags/dark-mode?env=production`);
+    await linked.getByText("Live", { exact: true }).waitFor();
+    const attribute = linked.getByRole("combobox", { name: "Attribute 1" });
+    await attribute.waitFor();
+    expect(listReads).toBe(0);
+    await attribute.fill("regi");
+    await linked.getByRole("option", { name: "region" }).waitFor();
+    expect(listReads).toBe(1);
+    await linked.close();
+  });
+
+  it("warns about a change that is made while a deletion is confirmed", async () => {
+    await page.getByRole("link", { name: "Settings" }).click();
+    await button("Delete flag").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("textbox").fill("dark-mode");
+    await api(statePath(), "PATCH", { enabled: false });
+    await api(statePath(), "PATCH", { enabled: true });
+    await dialog.getByRole("button", { name: "Delete flag" }).click();
+    await dialog.getByText("Somebody changed the flag while this dialog was open").waitFor();
+    expect(await stored()).toMatchObject({ enabled: true });
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "detached" });
+  });
+
   it("deletes a flag after its key is typed, and goes back to the list", async () => {
     await page.getByRole("link", { name: "Settings" }).click();
     await expectNoSeriousViolations(page);
@@ -161,7 +200,7 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     await confirm.click();
     await page.getByText("dark-mode is deleted.").waitFor();
     expect(new URL(page.url()).pathname).toBe("/flags");
-    expect(await api("")).toEqual({ flags: [] });
+    expect(await api("?key=dark-mode")).toEqual({ flags: [] });
   });
 
   it("does not offer settings and deletion to a key of one environment", async () => {

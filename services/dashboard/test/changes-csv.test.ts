@@ -56,8 +56,8 @@ describe("changes as CSV", () => {
     ["@SUM(A1)", "'@SUM(A1)"],
     ["＝1+1", "'＝1+1"],
     ["\t=1", "'\t'=1"],
-    ["\r=1", '"\'\r\'=1"'],
-    ["\n=1", '"\'\n\'=1"'],
+    ["\r=1", "\"'\r'=1\""],
+    ["\n=1", "\"'\n'=1\""],
     ["\tplain", "'\tplain"],
     ['=HYPERLINK("x")', '"\'=HYPERLINK(""x"")"'],
   ])("keeps a spreadsheet from executing %j", (text, cell) => {

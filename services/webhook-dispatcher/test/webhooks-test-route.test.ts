@@ -153,7 +153,11 @@ describe("testing a webhook", () => {
   });
 
   it("returns the first 2 KiB of the response", async () => {
-    dispatcher.receiver.answer({ kind: "answer", status: 400, body: `Unknown event${"!".repeat(4_096)}` });
+    dispatcher.receiver.answer({
+      kind: "answer",
+      status: 400,
+      body: `Unknown event${"!".repeat(4_096)}`,
+    });
     const { body } = await test(await newWebhook());
     expect(body.error).toBeNull();
     expect(body.response_body).toBe(`Unknown event${"!".repeat(2_048 - 13)}`);

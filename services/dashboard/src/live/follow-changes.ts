@@ -8,6 +8,8 @@ type FollowOptions = {
   url: string;
   token: string;
   onChange: (change: AuditedChange) => void;
+  /** A flag changed by an entry that the key cannot read. */
+  onFlagChanged: (flagKey: string) => void;
   /** Changes were missed, so everything that is shown must be read again. */
   onReset: () => void;
   onState: (state: LiveState) => void;
@@ -46,10 +48,12 @@ export async function followChanges(options: FollowOptions): Promise<void> {
   }
 }
 
+type FlagChanged = { flag_id: string; flag_key: string };
+
 type Ended = "rejected" | "failed" | "opened";
 
 async function readStream(
-  { url, token, onChange, onReset, onState, signal }: FollowOptions,
+  { url, token, onChange, onFlagChanged, onReset, onState, signal }: FollowOptions,
   lastId: string | undefined,
   moved: (id: string) => void,
 ): Promise<Ended> {
@@ -75,6 +79,7 @@ async function readStream(
       // Before the change is used: one that fails must not be read again and again.
       if (id !== undefined) moved(id);
       if (event === "change") onChange(JSON.parse(data) as AuditedChange);
+      if (event === "flag_changed") onFlagChanged((JSON.parse(data) as FlagChanged).flag_key);
       if (event === "reset") onReset();
     }
     return "opened";
