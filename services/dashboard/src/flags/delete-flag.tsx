@@ -31,7 +31,8 @@ export function DeleteFlag() {
     onError: async (failure) => {
       if (!isEditConflict(failure)) return;
       // The person has been warned, so a second confirmation applies to the flag as it is now.
-      setSeen((await readFlag(api, flag.key))?.version);
+      const current = await readFlag(api, flag.key);
+      setSeen((before) => before && current?.version);
     },
     onSuccess: async () => {
       putIntoList(client, flag.key, undefined);
