@@ -93,6 +93,23 @@ export function describeFlags(given: () => DashboardSystem): void {
     expect(page.url()).toContain("q=search");
   });
 
+  it("loads less than 250 kB, compressed, before it shows the flags", async () => {
+    const first = await openDashboard(given, tenant, "/favicon.svg");
+    const network = await first.context().newCDPSession(first);
+    await network.send("Network.setCacheDisabled", { cacheDisabled: true });
+    const sizes: Promise<number>[] = [];
+    first.on("requestfinished", (request) => {
+      const size = async () => (await request.sizes()).responseBodySize;
+      if (new URL(request.url()).pathname.startsWith("/assets/")) sizes.push(size());
+    });
+    await first.goto(given().gateway.url);
+    await first.getByRole("link", { name: "search-v2" }).waitFor();
+    const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    expect(bytes).toBeGreaterThan(50_000);
+    expect(bytes).toBeLessThan(250_000);
+    await first.close();
+  });
+
   it("has no serious finding of axe, and writes no error to the console", async () => {
     await expectNoSeriousViolations(page);
     expect(errors).toEqual([]);

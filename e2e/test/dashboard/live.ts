@@ -2,7 +2,7 @@ import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboard-system.ts";
-import { addPerson, createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
+import { addPerson, createTenant, must, operatorToken, type Tenant } from "../../src/system/tenancy.ts";
 
 /** Two people in two browsers, and a network that breaks. */
 export function describeLive(given: () => DashboardSystem): void {
@@ -55,6 +55,24 @@ export function describeLive(given: () => DashboardSystem): void {
     await byOthers(`${flags}/${id}`, "DELETE");
     await row.waitFor({ state: "detached" });
     await limited.close();
+  });
+
+  it("lets people switch flags in an environment that the operator creates", async () => {
+    await must(`${url()}/api/v1/projects/${ada.projectId}/environments`, {
+      ...{ method: "POST", key: operatorToken, body: { name: "canary" } },
+    });
+    await eventually(async () => {
+      await hers.getByRole("button", { name: "Environment" }).click();
+      const isListed = await hers.getByRole("option", { name: "canary" }).isVisible();
+      if (!isListed) await hers.keyboard.press("Escape");
+      return isListed;
+    });
+    await hers.getByRole("option", { name: "canary" }).click();
+    const canary = hers.getByRole("switch", { name: "checkout in canary" });
+    await eventually(() => canary.isEnabled());
+    await hers.getByRole("button", { name: "Environment" }).click();
+    await hers.getByRole("option", { name: "production" }).click();
+    await hers.getByRole("switch", { name: "checkout in production" }).waitFor();
   });
 
   it("says that the connection is lost, and catches up when it is back", async () => {
