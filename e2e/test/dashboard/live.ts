@@ -58,15 +58,12 @@ export function describeLive(given: () => DashboardSystem): void {
   });
 
   it("lets people switch flags in an environment that the operator creates", async () => {
+    const named = hers.waitForResponse(`${url()}/api/v1/me`);
     await must(`${url()}/api/v1/projects/${ada.projectId}/environments`, {
       ...{ method: "POST", key: operatorToken, body: { name: "canary" } },
     });
-    await eventually(async () => {
-      await hers.getByRole("button", { name: "Environment" }).click();
-      const isListed = await hers.getByRole("option", { name: "canary" }).isVisible();
-      if (!isListed) await hers.keyboard.press("Escape");
-      return isListed;
-    });
+    await named;
+    await hers.getByRole("button", { name: "Environment" }).click();
     await hers.getByRole("option", { name: "canary" }).click();
     const canary = hers.getByRole("switch", { name: "checkout in canary" });
     await eventually(() => canary.isEnabled());
