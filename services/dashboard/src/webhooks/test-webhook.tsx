@@ -43,8 +43,8 @@ function Result({ result }: { result: WebhookTestResult }) {
       <Icon size={18} aria-hidden />
       <div className={styles.resultText}>
         <p className={styles.strong}>
-          {isSuccess ? "The test succeeded" : "The test failed"}: {error ?? `status ${status}`}{" "}
-          after {ms} ms
+          {isSuccess ? "The test succeeded" : "The test failed"}: {error ?? `status ${status}`} (
+          {ms} ms)
         </p>
         {!isSuccess && <p>{explainFailure(status)}</p>}
         {body !== "" && <CodeBlock title="Response body" code={body} />}
