@@ -166,6 +166,8 @@ export function describeWebhooks(given: () => ClientSystem): void {
       success: false,
       status_code: 418,
       response_time_ms: expect.any(Number),
+      error: null,
+      response_body: expect.any(String),
     });
     const [request, ...others] = receiver.requests.slice(before);
     expect(others).toEqual([]);

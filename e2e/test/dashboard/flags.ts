@@ -1,5 +1,5 @@
 import { eventually } from "@halyard/testing";
-import { beforeAll, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
 import {
@@ -25,6 +25,7 @@ export function describeFlags(given: () => DashboardSystem): void {
     page = await openDashboard(given, tenant);
     errors = collectConsoleErrors(page);
   });
+  afterAll(() => page?.close());
 
   it("creates a flag, and suggests its key", async () => {
     await page.getByRole("button", { name: "Create the first flag" }).click();
@@ -87,6 +88,7 @@ export function describeFlags(given: () => DashboardSystem): void {
     await page.getByRole("link", { name: "stop-payments" }).waitFor();
     await page.getByRole("searchbox").fill("search");
     await page.getByText("1 of 3 flags").first().waitFor();
+    // The address follows when typing pauses.
     await page.waitForURL(/q=search/);
     await page.reload();
     await page.getByRole("link", { name: "search-v2" }).waitFor();

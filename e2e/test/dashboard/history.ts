@@ -148,6 +148,20 @@ export function describeHistory(given: () => DashboardSystem): void {
     await page.close();
   });
 
+  it("filters the project's history by a flag, whose key may have capitals, and by day", async () => {
+    const body = { key: "newBanner", name: "New banner" };
+    await must(url("flags"), { method: "POST", key: ada.serverKey, body });
+    const page = await openDashboard(given, ada, "/history");
+    await page.getByText("ada@example.com created newBanner").waitFor();
+    await page.getByRole("combobox", { name: "Flag" }).fill("NewB");
+    await page.getByRole("option", { name: "newBanner" }).click();
+    await page.getByText("ada@example.com created checkout").waitFor({ state: "detached" });
+    await page.getByText("ada@example.com created newBanner").waitFor();
+    await page.goto(`${given().gateway.url}/history?to=2020-01-31`);
+    await page.getByText("No change matches").waitFor();
+    await page.close();
+  });
+
   it("says that a key of one environment sees a part of the history", async () => {
     const page = await openDashboard(given, { serverKey: ada.environmentOnlyKey }, "/history");
     await page.getByText("Your key is limited to production").waitFor();

@@ -1,5 +1,5 @@
 import { call, eventually } from "@halyard/testing";
-import { beforeAll, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
 import {
@@ -46,6 +46,7 @@ export function describeKeys(given: () => DashboardSystem): void {
     page = await openDashboard(given, tenant, "/keys");
     errors = collectConsoleErrors(page);
   });
+  afterAll(() => page?.close());
 
   it("issues a key that works, and shows it once", async () => {
     const key = await issue("Ada's laptop");

@@ -1,8 +1,14 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, it } from "@jest/globals";
-import type { Page } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboard-system.ts";
-import { addPerson, createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
+import {
+  addPerson,
+  createTenant,
+  must,
+  operatorToken,
+  type Tenant,
+} from "../../src/system/tenancy.ts";
 
 /** Two people in two browsers, and a network that breaks. */
 export function describeLive(given: () => DashboardSystem): void {
@@ -39,6 +45,58 @@ export function describeLive(given: () => DashboardSystem): void {
       body: { key: "created-elsewhere", name: "Created elsewhere" },
     });
     await hers.getByRole("link", { name: "created-elsewhere" }).waitFor();
+  });
+
+  it("shows a key of one environment the flags that others create, rename and delete", async () => {
+    const limited = await openDashboard(given, { serverKey: ada.environmentOnlyKey });
+    await limited.getByText("Live", { exact: true }).waitFor();
+    const flags = `${url()}/api/v1/flags`;
+    const byOthers = (target: string, method: string, body?: object) =>
+      must(target, { method, key: ada.otherServerKey, ...(body && { body }) });
+    const { id } = await byOthers(flags, "POST", { key: "made-in-staging", name: "Before" });
+    const row = limited.getByRole("row").filter({ hasText: "made-in-staging" });
+    await row.getByText("Before").waitFor();
+    await byOthers(`${flags}/${id}`, "PATCH", { name: "After" });
+    await row.getByText("After").waitFor();
+    await byOthers(`${flags}/${id}`, "DELETE");
+    await row.waitFor({ state: "detached" });
+    await limited.close();
+  });
+
+  it("lets people switch flags in an environment that the operator creates", async () => {
+    const named = hers.waitForResponse(`${url()}/api/v1/me`);
+    await must(`${url()}/api/v1/projects/${ada.projectId}/environments`, {
+      ...{ method: "POST", key: operatorToken, body: { name: "canary" } },
+    });
+    await named;
+    await hers.getByRole("button", { name: "Environment" }).click();
+    await hers.getByRole("option", { name: "canary" }).click();
+    const canary = hers.getByRole("switch", { name: "checkout in canary" });
+    await eventually(() => canary.isEnabled());
+    await hers.getByRole("button", { name: "Environment" }).click();
+    await hers.getByRole("option", { name: "production" }).click();
+    await hers.getByRole("switch", { name: "checkout in production" }).waitFor();
+  });
+
+  it("keeps no connection in a hidden tab, and catches up when the tab is shown", async () => {
+    const show = (isShown: boolean) =>
+      hers.evaluate((hidden) => {
+        Object.defineProperty(document, "hidden", { configurable: true, value: hidden });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, !isShown);
+    const isStream = (request: Request) => request.url().endsWith("/changes/stream");
+    const closed = hers.waitForEvent("requestfailed", isStream);
+    await show(false);
+    await closed;
+    await must(`${url()}/api/v1/flags`, {
+      ...{ method: "POST", key: ada.serverKey },
+      body: { key: "created-while-hidden", name: "Created while hidden" },
+    });
+    const opened = hers.waitForRequest(isStream);
+    await show(true);
+    await opened;
+    await hers.getByRole("link", { name: "created-while-hidden" }).waitFor();
+    await hers.getByText("Live", { exact: true }).waitFor();
   });
 
   it("says that the connection is lost, and catches up when it is back", async () => {

@@ -127,7 +127,7 @@ export function describeSchedules(given: () => DashboardSystem): void {
     const day = page.getByRole("list", { name: "Thu, Jan 1, 2099" });
     await day.getByText("9:00 AM").waitFor();
     await day.getByText("8:00 AM UTC").waitFor();
-    expect(await day.getByRole("link", { name: "checkout" }).count()).toBe(2);
+    await eventually(async () => (await day.getByRole("link", { name: "checkout" }).count()) === 2);
     await expectNoSeriousViolations(page);
     await day
       .getByRole("button", { name: "Clear the schedule of checkout in production" })

@@ -1,5 +1,5 @@
 import { eventually } from "@halyard/testing";
-import { beforeAll, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
 import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
 import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboard-system.ts";
@@ -27,6 +27,7 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     flag = await api("", "POST", { key: "dark-mode", name: "Dark mode" });
     page = await openDashboard(given, tenant, "/flags/dark-mode");
   });
+  afterAll(() => page?.close());
 
   it("adds a rule with the keyboard, and says in plain English what the draft does", async () => {
     await page.getByRole("switch", { name: "Flag in production" }).focus();
@@ -109,7 +110,8 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     expect(await stored()).toMatchObject({ enabled: false, rollout_percentage: 100 });
     await conflict.getByRole("button", { name: "Keep mine and save" }).click();
     await conflict.waitFor({ state: "detached" });
-    expect(await stored()).toMatchObject({ enabled: true, rollout_percentage: 40 });
+    await eventually(async () => (await stored()).rollout_percentage === 40);
+    expect(await stored()).toMatchObject({ enabled: true });
   });
 
   it("asks before unsaved changes are lost", async () => {
@@ -150,6 +152,49 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     await expectNoSeriousViolations(page);
   });
 
+  it("reads the list of flags only for a field that suggests attributes", async () => {
+    await api("", "POST", {
+      ...{ key: "regions", name: "Regions", enabled: true },
+      targeting_rules: [
+        { conditions: [{ attribute: "region", operator: "equals", value: "EU" }], value: true },
+      ],
+    });
+    const linked = await openDashboard(given, tenant, "/keys");
+    await linked.getByText("Live", { exact: true }).waitFor();
+    let listReads = 0;
+    linked.on("request", (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      if (pathname === "/api/v1/flags" && !searchParams.has("key")) listReads += 1;
+    });
+    await linked.goto(`${given().gateway.url}/flags/dark-mode?env=production`);
+    await linked.getByText("Live", { exact: true }).waitFor();
+    const attribute = linked.getByRole("combobox", { name: "Attribute 1" });
+    await attribute.waitFor();
+    expect(listReads).toBe(0);
+    await attribute.focus();
+    await eventually(async () => {
+      await attribute.fill("reg");
+      await attribute.fill("regi");
+      return linked.getByRole("option", { name: "region" }).isVisible();
+    });
+    expect(listReads).toBe(1);
+    await linked.close();
+  });
+
+  it("warns about a change that is made while a deletion is confirmed", async () => {
+    await page.getByRole("link", { name: "Settings" }).click();
+    await button("Delete flag").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("textbox").fill("dark-mode");
+    await api(statePath(), "PATCH", { enabled: false });
+    await api(statePath(), "PATCH", { enabled: true });
+    await dialog.getByRole("button", { name: "Delete flag" }).click();
+    await dialog.getByText("Somebody changed the flag while this dialog was open").waitFor();
+    expect(await stored()).toMatchObject({ enabled: true });
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "detached" });
+  });
+
   it("deletes a flag after its key is typed, and goes back to the list", async () => {
     await page.getByRole("link", { name: "Settings" }).click();
     await expectNoSeriousViolations(page);
@@ -161,7 +206,7 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     await confirm.click();
     await page.getByText("dark-mode is deleted.").waitFor();
     expect(new URL(page.url()).pathname).toBe("/flags");
-    expect(await api("")).toEqual({ flags: [] });
+    expect(await api("?key=dark-mode")).toEqual({ flags: [] });
   });
 
   it("does not offer settings and deletion to a key of one environment", async () => {

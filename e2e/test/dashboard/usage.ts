@@ -1,5 +1,5 @@
 import { call, eventually } from "@halyard/testing";
-import { beforeAll, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
 import {
@@ -36,6 +36,7 @@ export function describeUsage(given: () => DashboardSystem): void {
     page = await openDashboard(given, tenant, "/usage");
     errors = collectConsoleErrors(page);
   });
+  afterAll(() => page?.close());
 
   it("shows the plan, and the requests against its limit", async () => {
     const { requests: counted } = await must(url("usage"), { key: tenant.serverKey });

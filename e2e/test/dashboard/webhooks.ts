@@ -80,10 +80,16 @@ export function describeWebhooks(given: () => DashboardSystem): void {
   });
 
   it("says why a test failed", async () => {
-    receiver.answer({ kind: "answer", status: 401 });
+    receiver.answer({ kind: "answer", status: 401, body: "No signature for this secret" });
     await button("Send a test").click();
     await page.getByText("The test failed: status 401").waitFor();
     await page.getByText("Check that it uses the secret of this webhook.").waitFor();
+    await page.getByText("No signature for this secret").waitFor();
+    receiver.answer({ kind: "close", when: "at once" });
+    await button("Send a test").click();
+    await page.getByText("The test failed: connection closed early").waitFor();
+    await page.getByText("Check that the address is correct and public").waitFor();
+    await expectNoSeriousViolations(page);
     receiver.reset();
     await button("Send a test").click();
     await page.getByText("The test succeeded: status 200").waitFor();

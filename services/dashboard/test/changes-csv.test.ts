@@ -54,10 +54,23 @@ describe("changes as CSV", () => {
     ["+1", "'+1"],
     ["-1", "'-1"],
     ["@SUM(A1)", "'@SUM(A1)"],
-    ["\t=1", "'\t=1"],
-    ["\r=1", '"\'\r=1"'],
+    ["＝1+1", "'＝1+1"],
+    ["\t=1", "'\t'=1"],
+    ["\r=1", "\"'\r'=1\""],
+    ["\n=1", "\"'\n'=1\""],
+    ["\tplain", "'\tplain"],
     ['=HYPERLINK("x")', '"\'=HYPERLINK(""x"")"'],
   ])("keeps a spreadsheet from executing %j", (text, cell) => {
+    expect(csvCell(text)).toBe(cell);
+  });
+
+  it.each([
+    ["x;=1+1", "x;'=1+1"],
+    ['x;=HYPERLINK("y");', '"x;\'=HYPERLINK(""y"");"'],
+    ["x\t@SUM(A1)", "x\t'@SUM(A1)"],
+    ["x\n-1", '"x\n\'-1"'],
+    ["x; a=1, b-2 @c", '"x; a=1, b-2 @c"'],
+  ])("keeps a spreadsheet that splits at other characters from executing %j", (text, cell) => {
     expect(csvCell(text)).toBe(cell);
   });
 

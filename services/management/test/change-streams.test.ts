@@ -202,17 +202,43 @@ describe("a stream of changes", () => {
     await eventually(() => other.events.length > 0);
   });
 
-  it("shows an environment_only key the changes that it can list, and no others", async () => {
-    const scope = await given.scope();
-    const bound = await given.key(scope.second, { user_id: scope.userId, environment_only: true });
-    const stream = await openAndCatchUp(scope, { key: bound.key });
-    const flag = await createFlag(scope);
-    await send(scope, "PATCH", `/api/v1/flags/${flag.id}`, { name: "Renamed", enabled: true });
-    await send(scope, "PATCH", `/api/v1/flags/${flag.id}/environments/${scope.second.id}`, {
-      enabled: true,
+  describe("of an environment_only key", () => {
+    async function openBound() {
+      const scope = await given.scope();
+      const { key } = await given.key(scope.second, {
+        ...{ user_id: scope.userId, environment_only: true },
+      });
+      return { scope, key, stream: await openAndCatchUp(scope, { key }) };
+    }
+
+    it("sends the changes that the key can list, and no state of another environment", async () => {
+      const { scope, key, stream } = await openBound();
+      const flag = await createFlag(scope);
+      await send(scope, "PATCH", `/api/v1/flags/${flag.id}`, { enabled: true });
+      await send(scope, "PATCH", `/api/v1/flags/${flag.id}/environments/${scope.second.id}`, {
+        enabled: true,
+      });
+      await send(scope, "DELETE", `/api/v1/flags/${flag.id}`);
+      await received(stream, 2);
+      expect(changesIn(stream)).toEqual((await listed(scope, key)).slice(0, 2).reverse());
+      expect(changesIn(stream).map(({ action }) => action)).toEqual(["state", "deleted"]);
     });
-    await received(stream, 1);
-    expect(changesIn(stream)).toEqual((await listed(scope, bound.key)).slice(0, 1));
+
+    it("names flags that are created or renamed elsewhere, and tells nothing else about it", async () => {
+      const { scope, key, stream } = await openBound();
+      const flag = await createFlag(scope);
+      await send(scope, "PATCH", `/api/v1/flags/${flag.id}`, { name: "Renamed", enabled: true });
+      const flagChanged = { flag_id: flag.id, flag_key: flag.key };
+      const flagEvents = ({ events }: EventStream) =>
+        events.filter(({ event }) => event !== "heartbeat");
+      await eventually(() => flagEvents(stream).length >= 2);
+      expect(flagEvents(stream).map(({ event, data }) => [event, data])).toEqual([
+        ["flag_changed", flagChanged],
+        ["flag_changed", flagChanged],
+      ]);
+      const resumed = await openAndCatchUp(scope, { key, after: flagEvents(stream)[0]?.id });
+      expect(flagEvents(resumed)).toEqual(flagEvents(stream).slice(1));
+    });
   });
 });
 

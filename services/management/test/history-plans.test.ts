@@ -4,6 +4,7 @@ import { connectAsSuperuser, createTestDatabase, type TestDatabase } from "@haly
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { findAuditSequence, listChanges } from "../src/audit/audit-store.ts";
+import { readNewest, readPageAfter } from "../src/change-streams/feed-store.ts";
 import { findSequence, listHistory, readNewestEntries } from "../src/history/history-store.ts";
 import { visitedRows } from "./visited-rows.ts";
 
@@ -68,6 +69,7 @@ type Work = (sql: Sql) => Promise<unknown>;
 
 const scope = { flagId, environmentId };
 const page = { beforeSequence: null, limit };
+const feed = { projectId, organizationId, environmentId };
 
 const ofHistory: [string, Work][] = [
   ["a page", (tx) => listHistory(tx, scope, page)],
@@ -85,6 +87,11 @@ const ofChanges: [string, Work][] = [
   [
     "a page of an environment",
     (tx) => listChanges(tx, { projectId, organizationId, environmentId }, page),
+  ],
+  ["the newest entry of an environment's stream", (tx) => readNewest(tx, [feed])],
+  [
+    "the next entries of an environment's stream",
+    (tx) => readPageAfter(tx, feed, { after: 0, upTo: others + limit }),
   ],
   ["the position of an audit entry", (tx) => findAuditSequence(tx, ids, ids.changeId)],
 ];

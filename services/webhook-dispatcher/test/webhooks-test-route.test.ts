@@ -50,7 +50,13 @@ describe("testing a webhook", () => {
     const webhook = await newWebhook({ secret: "whisper" });
     const { status, body } = await test(webhook);
     expect(status).toBe(200);
-    expect(body).toEqual({ success: true, status_code: 200, response_time_ms: expect.any(Number) });
+    expect(body).toEqual({
+      success: true,
+      status_code: 200,
+      response_time_ms: expect.any(Number),
+      error: null,
+      response_body: "",
+    });
     const [request, ...others] = dispatcher.receiver.requests;
     expect(others).toEqual([]);
     const raw = request?.raw ?? Buffer.alloc(0);
@@ -137,11 +143,24 @@ describe("testing a webhook", () => {
     expect(body.enabled).toBe(true);
   });
 
-  it("returns the status 0 if the target closes the connection or does not listen", async () => {
+  it("returns the reason and the status 0 if the target closes the connection or does not listen", async () => {
     dispatcher.receiver.answer({ kind: "close", when: "at once" });
-    const failed = { status: 200, body: { success: false, status_code: 0 } };
-    expect(await test(await newWebhook())).toMatchObject(failed);
-    expect(await test(await newWebhook({ url: "http://127.0.0.1:2/" }))).toMatchObject(failed);
+    const failed = { success: false, status_code: 0, response_body: null };
+    const closed = await test(await newWebhook());
+    expect(closed.body).toMatchObject({ ...failed, error: "connection closed early" });
+    const refused = await test(await newWebhook({ url: "http://127.0.0.1:2/" }));
+    expect(refused.body).toMatchObject({ ...failed, error: "connection refused" });
+  });
+
+  it("returns the first 2 KiB of the response", async () => {
+    dispatcher.receiver.answer({
+      kind: "answer",
+      status: 400,
+      body: `Unknown event${"!".repeat(4_096)}`,
+    });
+    const { body } = await test(await newWebhook());
+    expect(body.error).toBeNull();
+    expect(body.response_body).toBe(`Unknown event${"!".repeat(2_048 - 13)}`);
   });
 
   it("succeeds if the response body never ends", async () => {
@@ -171,6 +190,7 @@ describe("testing a webhook", () => {
     expect((await test(webhook, tenant.serverKey, strict)).body).toMatchObject({
       success: false,
       status_code: 0,
+      error: "address not allowed",
     });
     expect(dispatcher.receiver.requests).toEqual([]);
     await strict.stop();

@@ -102,7 +102,7 @@ export const streamChanges = defineRoute({
   description: `Server-sent events. Each \`change\` event is one entry of the audit log, in the form and with the visibility of \`GET …/changes\`; its \`id\` is the id of the entry. \`heartbeat\` is sent at the start and every 15 seconds; the first one has the id of the newest entry, so a list that is read after it misses nothing. After a reconnection with \`Last-Event-ID\`, the stream sends the changes that were missed, each once and in order. \`reset\` is sent instead if there are more than ${maxMissedChanges.toLocaleString("en")}, or if the id is unknown: then read the list again. The stream uses no stream and no request of the plan. An API key can have 100 open streams in each process of management. The stream ends with its key and with its project.`,
   success: {
     status: 200,
-    description: "Events `change`, `heartbeat` and `reset`",
+    description: "Events `change`, `flag_changed`, `heartbeat` and `reset`",
     contentType: "text/event-stream",
   },
 });

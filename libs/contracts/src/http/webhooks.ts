@@ -83,10 +83,14 @@ export const UpdateWebhook = z
   });
 export type UpdateWebhook = z.infer<typeof UpdateWebhook>;
 
+const responseBody = z.string().nullable().describe("The first 2 KiB of the response");
+
 export const WebhookTestResult = z.strictObject({
   success: z.boolean(),
   status_code: z.int().describe("The status of the response; 0 without a response"),
   response_time_ms: z.int(),
+  error: z.string().nullable().describe("Why there was no response. Null with a response"),
+  response_body: responseBody,
 });
 export type WebhookTestResult = z.infer<typeof WebhookTestResult>;
 
@@ -120,7 +124,7 @@ export const DeliveryAttempt = z.strictObject({
   status_code: z.int().nullable().describe("Null without a response"),
   duration_ms: z.int(),
   error: z.string().nullable(),
-  response_body: z.string().nullable().describe("The first 2 KiB of the response"),
+  response_body: responseBody,
 });
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 

@@ -1885,6 +1885,10 @@ export interface components {
             /** @description The status of the response; 0 without a response */
             status_code: number;
             response_time_ms: number;
+            /** @description Why there was no response. Null with a response */
+            error: string | null;
+            /** @description The first 2 KiB of the response */
+            response_body: string | null;
         };
     };
     responses: {
@@ -4442,7 +4446,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Events `change`, `heartbeat` and `reset` */
+            /** @description Events `change`, `flag_changed`, `heartbeat` and `reset` */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

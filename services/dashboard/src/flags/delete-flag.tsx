@@ -3,53 +3,72 @@ import { useNavigate } from "@tanstack/react-router";
 import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
+import { isEditConflict } from "../api/problem.ts";
 import { useKeySession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
-import { Card } from "../ui/panels.tsx";
+import { Card, Warning } from "../ui/panels.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
-import { putIntoList } from "./flag-queries.ts";
+import { putIntoList, readFlag } from "./flag-queries.ts";
 import styles from "./settings-tab.module.css";
 
 /** Deletes the flag in every environment, and goes back to the list. */
 export function DeleteFlag() {
-  const [isAsking, setAsking] = useState(false);
+  /** The version of the flag that the person saw when the dialog opened. */
+  const [seen, setSeen] = useState<number>();
   const { api } = useKeySession();
   const { flag } = useFlagInPage();
   const client = useQueryClient();
   const navigate = useNavigate();
   const { mutate, isPending, error, reset } = useMutation({
     mutationFn: () =>
-      unwrap(api.DELETE("/api/v1/flags/{id}", { params: { path: { id: flag.id } } })),
+      unwrap(
+        api.DELETE("/api/v1/flags/{id}", {
+          params: { path: { id: flag.id }, header: { "If-Match": `"${seen}"` } },
+        }),
+      ),
+    onError: async (failure) => {
+      if (!isEditConflict(failure)) return;
+      // The person has been warned, so a second confirmation applies to the flag as it is now.
+      const current = await readFlag(api, flag.key);
+      setSeen((before) => before && current?.version);
+    },
     onSuccess: async () => {
       putIntoList(client, flag.key, undefined);
       await navigate({ to: "/flags" });
       notify({ text: `${flag.key} is deleted.` });
     },
   });
+  const hasChanged = isEditConflict(error);
   const close = () => {
     reset();
-    setAsking(false);
+    setSeen(undefined);
   };
   return (
     <Card title="Delete the flag">
       <div className={styles.danger}>
         <p>Applications that still ask for it get their fallback value. This cannot be undone.</p>
-        <Button variant="danger" onPress={() => setAsking(true)}>
+        <Button variant="danger" onPress={() => setSeen(flag.version)}>
           <Trash2 size={16} aria-hidden /> Delete flag
         </Button>
       </div>
       <ConfirmDialog
         title={`Delete ${flag.key}?`}
         action="Delete flag"
-        isOpen={isAsking}
+        isOpen={seen !== undefined}
         onClose={close}
         typed={{ label: "Type the key of the flag to delete it", text: flag.key }}
         onConfirm={() => mutate()}
         isPending={isPending}
-        error={error ?? undefined}
+        error={hasChanged ? undefined : error}
       >
+        {hasChanged && (
+          <Warning>
+            Somebody changed the flag while this dialog was open, so it is not deleted. Its history
+            shows the change. Delete it if you still want to.
+          </Warning>
+        )}
         <p>
           It is deleted in every environment at once, with its rules and schedules. Its history
           stays in the audit log.

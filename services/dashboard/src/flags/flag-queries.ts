@@ -9,10 +9,11 @@ export const staleDays = 30;
 const listKey = ["flags"];
 
 /** Reads all flags of the project with their states in every environment. */
-export function useFlags() {
+export function useFlags(isWanted = true) {
   const { api } = useKeySession();
   return useQuery({
     queryKey: listKey,
+    enabled: isWanted,
     queryFn: async ({ signal }) => {
       const query = { include: "environments" as const };
       const { flags } = await unwrap(api.GET("/api/v1/flags", { params: { query }, signal }));

@@ -1,6 +1,5 @@
 import type { QueryClient } from "@tanstack/react-query";
 import type { Api } from "../api/client.ts";
-import type { AuditedChange } from "../api/schema.d.ts";
 import { cancelListReads, invalidateList, putIntoList, readFlag } from "./flag-queries.ts";
 
 /** Time over which changes are collected, so that a burst causes few requests. */
@@ -29,8 +28,7 @@ export function createFlagRefresher(client: QueryClient, api: Api) {
   }
 
   return {
-    take({ flag_key: key }: AuditedChange): void {
-      if (key === null) return;
+    take(key: string): void {
       changed.add(key);
       timer ??= setTimeout(() => void refresh(), collectMs);
     },

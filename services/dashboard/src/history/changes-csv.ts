@@ -62,11 +62,17 @@ function changeRecord(
 const record = (cells: readonly string[]): string => cells.map(csvCell).join(",") + recordEnd;
 
 /**
+ * Places in a cell where a formula could begin. Spreadsheets of many countries split at semicolons instead of commas,
+ * and then the quotes of a cell protect neither its semicolons nor its lines. Some skip a tab or a line end at the start.
+ */
+const formulaStart = /(?<=^|[;\t\r\n])(?=[=+\-@＝＋－＠])|^(?=[\t\r\n])/g;
+
+/**
  * Quotes a cell where RFC 4180 requires it. A spreadsheet would execute a text that begins like a formula, so such a
  * text gets an apostrophe.
  */
 export function csvCell(text: string): string {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const safe = text.replaceAll(formulaStart, "'");
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

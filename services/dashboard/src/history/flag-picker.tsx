@@ -33,7 +33,7 @@ export function FlagPicker({
   const label = flags.find(({ id }) => id === chosen)?.key ?? chosenKey ?? "a deleted flag";
   const text = typed ?? (chosen === undefined ? "" : label);
   const words = (typed ?? "").toLowerCase();
-  const offered = flags.filter(({ key }) => key.includes(words)).slice(0, maxOffered);
+  const offered = flags.filter(({ key }) => key.toLowerCase().includes(words)).slice(0, maxOffered);
   const choose = (id: string | undefined) => {
     setTyped(undefined);
     if (id !== chosen) onChoose(id);

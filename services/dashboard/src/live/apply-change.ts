@@ -1,5 +1,6 @@
 import type { QueryClient } from "@tanstack/react-query";
 import type { AuditedChange } from "../api/schema.d.ts";
+import { invalidateList } from "../flags/flag-queries.ts";
 
 /** Query keys that depend on a change, beside the flag itself and the audit log. */
 const subjects: Readonly<Partial<Record<AuditedChange["action"], string>>> = {
@@ -21,6 +22,11 @@ export function invalidateFor(change: AuditedChange, client: QueryClient): void 
   if (subject !== undefined) void client.invalidateQueries({ queryKey: [subject] });
   if (change.flag_key !== null)
     void client.invalidateQueries({ queryKey: ["flag", change.flag_key] });
+  // Flags have a state in every environment.
+  if (change.action.startsWith("environment_")) {
+    void invalidateList(client);
+    void client.invalidateQueries({ queryKey: ["flag"] });
+  }
   if (change.change_type === "scheduled")
     void client.invalidateQueries({ queryKey: ["schedules"] });
 }

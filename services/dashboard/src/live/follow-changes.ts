@@ -8,6 +8,8 @@ type FollowOptions = {
   url: string;
   token: string;
   onChange: (change: AuditedChange) => void;
+  /** A flag changed by an entry that the key cannot read. */
+  onFlagChanged: (flagKey: string) => void;
   /** Changes were missed, so everything that is shown must be read again. */
   onReset: () => void;
   onState: (state: LiveState) => void;
@@ -26,12 +28,17 @@ const lostAfterFailures = 2;
 /**
  * Follows the changes of a project until the signal is aborted. After an interruption it resumes behind the last change
  * that it received. It does not return while the server is unavailable.
+ *
+ * A hidden tab has no stream, and resumes when it is shown. Browsers open at most six connections to a server without
+ * HTTP/2, for all tabs together, so the streams of six tabs would leave none for any request.
  */
 export async function followChanges(options: FollowOptions): Promise<void> {
   const { signal, onState } = options;
   let lastId: string | undefined;
   let failures = 0;
   while (!signal.aborted) {
+    await untilVisible(signal);
+    if (signal.aborted) return;
     onState(failures < lostAfterFailures ? "connecting" : "lost");
     const ended = await readStream(options, lastId, (id) => {
       // Data that was read before the stream began may have changed.
@@ -41,15 +48,17 @@ export async function followChanges(options: FollowOptions): Promise<void> {
     });
     if (signal.aborted) return;
     if (ended === "rejected") return options.onRejected();
-    failures = ended === "opened" ? 0 : failures + 1;
+    failures = ended === "opened" || document.hidden ? 0 : failures + 1;
     await pauseBefore(failures, signal);
   }
 }
 
+type FlagChanged = { flag_id: string; flag_key: string };
+
 type Ended = "rejected" | "failed" | "opened";
 
 async function readStream(
-  { url, token, onChange, onReset, onState, signal }: FollowOptions,
+  { url, token, onChange, onFlagChanged, onReset, onState, signal }: FollowOptions,
   lastId: string | undefined,
   moved: (id: string) => void,
 ): Promise<Ended> {
@@ -75,6 +84,7 @@ async function readStream(
       // Before the change is used: one that fails must not be read again and again.
       if (id !== undefined) moved(id);
       if (event === "change") onChange(JSON.parse(data) as AuditedChange);
+      if (event === "flag_changed") onFlagChanged((JSON.parse(data) as FlagChanged).flag_key);
       if (event === "reset") onReset();
     }
     return "opened";
@@ -86,11 +96,27 @@ async function readStream(
   }
 }
 
-/** Aborts its signal after a silence, when the browser goes offline, or with the outer signal. */
+function untilVisible(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const check = () => {
+    if (!document.hidden || signal.aborted) resolve();
+  };
+  document.addEventListener("visibilitychange", check);
+  signal.addEventListener("abort", check);
+  check();
+  return promise.finally(() => {
+    document.removeEventListener("visibilitychange", check);
+    signal.removeEventListener("abort", check);
+  });
+}
+
+/** Aborts its signal after a silence, when the browser goes offline or the tab is hidden, or with the outer signal. */
 function createWatchdog(outer: AbortSignal) {
   const controller = new AbortController();
   const abort = () => controller.abort();
+  const abortIfHidden = () => document.hidden && abort();
   window.addEventListener("offline", abort);
+  document.addEventListener("visibilitychange", abortIfHidden);
   let timer = setTimeout(abort, maxSilenceMs);
   let hasReset = false;
   return {
@@ -104,6 +130,7 @@ function createWatchdog(outer: AbortSignal) {
     stop() {
       clearTimeout(timer);
       window.removeEventListener("offline", abort);
+      document.removeEventListener("visibilitychange", abortIfHidden);
     },
   };
 }

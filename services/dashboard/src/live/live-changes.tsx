@@ -34,8 +34,12 @@ export function LiveChanges({ children }: { children: ReactNode }) {
       },
       onRejected: () => reject(session.token),
       onReset: () => void client.invalidateQueries(),
+      onFlagChanged: (flagKey) => {
+        refresher.take(flagKey);
+        void client.invalidateQueries({ queryKey: ["flag", flagKey] });
+      },
       onChange: (change) => {
-        refresher.take(change);
+        if (change.flag_key !== null) refresher.take(change.flag_key);
         deliveries.take(change);
         invalidateFor(change, client);
         announcer.take(change);

@@ -1,8 +1,8 @@
 import { X } from "lucide-react";
 import { verbOf } from "../state/words.ts";
 import { IconButton } from "../ui/button.tsx";
-import { ComboBox } from "../ui/combo-box.tsx";
 import { Select } from "../ui/fields.tsx";
+import { AttributeField } from "./attribute-field.tsx";
 import { type Category, type OperatorName, valueFor } from "./conditions.ts";
 import type { DraftCondition } from "./draft.ts";
 import { useEditor } from "./editor-context.ts";
@@ -34,7 +34,7 @@ export function ConditionEditor({
   onChange: (condition: DraftCondition) => void;
   onRemove: () => void;
 }) {
-  const { operators, attributes, problems } = useEditor();
+  const { operators, problems } = useEditor();
   const { uid, attribute, operator, value } = condition;
   const described = operators?.get(operator);
   const options = [...(operators?.values() ?? [])].map(({ name, category }) => ({
@@ -50,13 +50,10 @@ export function ConditionEditor({
     });
   return (
     <fieldset className={styles.condition} aria-label={label}>
-      <ComboBox
+      <AttributeField
         label="Attribute"
-        isLabelHidden
-        placeholder="attribute"
         value={attribute}
         onChange={(next) => onChange({ ...condition, attribute: next })}
-        suggestions={attributes}
         error={problems.get(fieldKey(rule, "attribute", uid))}
         autoFocus={isAdded}
       />

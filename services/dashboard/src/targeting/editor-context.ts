@@ -6,8 +6,6 @@ import type { Problems } from "./problems.ts";
 /** Data that the fields of all rules need. */
 type Editor = {
   readonly operators: ReadonlyMap<string, Operator> | undefined;
-  /** Names of attributes to suggest. */
-  readonly attributes: readonly string[];
   readonly problems: Problems;
   edit: (change: (draft: Draft) => Draft) => void;
 };

@@ -38,9 +38,9 @@ export function useOperators() {
   });
 }
 
-/** Returns names of attributes to suggest, from the rules of the project. */
-export function useAttributeNames(): readonly string[] {
-  const { data } = useFlags();
+/** Returns names of attributes to suggest, from the rules of the project. Until `isWanted`, they are not read. */
+export function useAttributeNames(isWanted: boolean): readonly string[] {
+  const { data } = useFlags(isWanted);
   return useMemo(
     () => attributeNames((data ?? []).flatMap((flag) => flag.targeting_rules)),
     [data],

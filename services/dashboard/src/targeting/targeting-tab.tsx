@@ -14,7 +14,7 @@ import { RulesCard } from "./rules-card.tsx";
 import { SaveBar } from "./save-bar.tsx";
 import { StateCard } from "./state-card.tsx";
 import styles from "./targeting.module.css";
-import { useAttributeNames, useFlagState, useOperators } from "./targeting-queries.ts";
+import { useFlagState, useOperators } from "./targeting-queries.ts";
 import { TryPanel } from "./try-panel.tsx";
 import { type DraftState, useDraft } from "./use-draft.ts";
 import { useSave } from "./use-save.ts";
@@ -37,9 +37,8 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
   // The buttons disappear when they have done their work, and the focus must not be lost with them.
   const saving = useSaving(editing, () => main.current?.focus({ preventScroll: true }));
   const operators = useOperators().data;
-  const attributes = useAttributeNames();
   return (
-    <EditorContext value={{ operators, attributes, problems: saving.problems, edit }}>
+    <EditorContext value={{ operators, problems: saving.problems, edit }}>
       <div className={styles.columns}>
         <div className={styles.main} ref={main} tabIndex={-1}>
           {saving.isConflict && (

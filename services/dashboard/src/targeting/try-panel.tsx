@@ -6,12 +6,11 @@ import type { ContextUser } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { useKeySession } from "../session/session.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
-import { ComboBox } from "../ui/combo-box.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select, TextField } from "../ui/fields.tsx";
 import { Card } from "../ui/panels.tsx";
+import { AttributeField } from "./attribute-field.tsx";
 import type { Settings } from "./draft.ts";
-import { useEditor } from "./editor-context.ts";
 import { ruleProblemOf } from "./problems.ts";
 import styles from "./targeting.module.css";
 import { TraceView } from "./trace-view.tsx";
@@ -125,8 +124,6 @@ function Fields({
   fields: UserFields;
   onChange: (fields: UserFields) => void;
 }) {
-  const editor = useEditor();
-  const names = editor.attributes.filter((name) => name !== "id");
   const set = (index: number, changed: Partial<UserFields["attributes"][number]>) =>
     onChange({
       id,
@@ -144,13 +141,11 @@ function Fields({
       {attributes.map(({ name, value }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the rows are edited in place and have no other identity.
         <div key={index} className={styles.attribute}>
-          <ComboBox
+          <AttributeField
             label={`Attribute ${index + 1}`}
-            isLabelHidden
-            placeholder="attribute"
             value={name}
             onChange={(next) => set(index, { name: next })}
-            suggestions={names}
+            except="id"
           />
           <TextField
             label={`Value of attribute ${index + 1}`}

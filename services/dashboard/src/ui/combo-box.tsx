@@ -14,7 +14,7 @@ import styles from "./combo-box.module.css";
 import fields from "./fields.module.css";
 import overlay from "./overlay.module.css";
 
-type ComboBoxProps = {
+export type ComboBoxProps = {
   label: string;
   isLabelHidden?: boolean;
   value: string;
@@ -23,12 +23,12 @@ type ComboBoxProps = {
   error?: string | undefined;
   placeholder?: string;
   autoFocus?: boolean;
+  onFocus?: () => void;
 };
 
 /** A text field that suggests values and takes every other one too. */
 export function ComboBox(props: ComboBoxProps) {
-  const { label, isLabelHidden, value, onChange, suggestions, error, placeholder, autoFocus } =
-    props;
+  const { label, isLabelHidden, value, onChange, suggestions, error, placeholder } = props;
   return (
     <AriaComboBox
       className={fields.field ?? ""}
@@ -38,7 +38,8 @@ export function ComboBox(props: ComboBoxProps) {
       onSelectionChange={(key) => key !== null && onChange(String(key))}
       defaultItems={suggestions.map((name) => ({ name }))}
       allowsCustomValue
-      autoFocus={autoFocus ?? false}
+      autoFocus={props.autoFocus ?? false}
+      {...(props.onFocus !== undefined && { onFocus: props.onFocus })}
       isInvalid={error !== undefined}
       validationBehavior="aria"
     >

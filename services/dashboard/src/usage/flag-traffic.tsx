@@ -3,6 +3,7 @@ import { ChartColumn } from "lucide-react";
 import { useState } from "react";
 import type { FlagTraffic } from "../api/schema.d.ts";
 import { useFlags } from "../flags/flag-queries.ts";
+import { snippetsFor } from "../flags/snippets.ts";
 import { useEnvironment } from "../session/environment.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
@@ -157,11 +158,17 @@ function NoFlags() {
   -H "Authorization: Bearer $HALYARD_SERVER_KEY" \\
   -H 'Content-Type: application/json' \\
   -d '{"key":"new-checkout","name":"New checkout"}'`;
+  const [snippet] = snippetsFor("new-checkout", origin);
   return (
     <EmptyState
       icon={ChartColumn}
       title="The project has no flags yet"
-      examples={<CodeBlock title="Create a flag over the API" code={code} />}
+      examples={
+        <>
+          <CodeBlock title="Create a flag over the API" code={code} />
+          {snippet !== undefined && <CodeBlock {...snippet} />}
+        </>
+      }
     >
       Create a flag, then ask for it in your application. Its evaluations are here a few seconds
       later.

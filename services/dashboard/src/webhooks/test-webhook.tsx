@@ -1,6 +1,7 @@
 import { CircleCheck, CircleX, Send } from "lucide-react";
 import type { WebhookTestResult } from "../api/schema.d.ts";
 import { Button } from "../ui/button.tsx";
+import { CodeBlock } from "../ui/code-block.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Card } from "../ui/panels.tsx";
 import { useTestWebhook } from "./webhook-queries.ts";
@@ -34,17 +35,19 @@ export function TestWebhook({ webhookId }: { webhookId: string }) {
 }
 
 function Result({ result }: { result: WebhookTestResult }) {
-  const { success: isSuccess, status_code: status, response_time_ms: ms } = result;
+  const { success: isSuccess, status_code: status, response_time_ms: ms, error } = result;
+  const body = result.response_body ?? "";
   const Icon = isSuccess ? CircleCheck : CircleX;
   return (
     <div className={styles.result} data-success={isSuccess}>
       <Icon size={18} aria-hidden />
-      <div>
+      <div className={styles.resultText}>
         <p className={styles.strong}>
-          {isSuccess ? "The test succeeded" : "The test failed"}:{" "}
-          {status === 0 ? "no response" : `status ${status}`} after {ms} ms
+          {isSuccess ? "The test succeeded" : "The test failed"}: {error ?? `status ${status}`} (
+          {ms} ms)
         </p>
         {!isSuccess && <p>{explainFailure(status)}</p>}
+        {body !== "" && <CodeBlock title="Response body" code={body} />}
       </div>
     </div>
   );

@@ -45,10 +45,19 @@ export function endStream({ response }: ChangeStream, lastWords?: string): void 
   else response.destroy();
 }
 
-/** Formats a change. JSON contains no line breaks, so the data is always one line. */
-export function changeEvent(entry: SequencedEntry): string {
-  return `event: change\nid: ${entry.id}\ndata: ${JSON.stringify(auditEntryResource(entry))}\n\n`;
+/**
+ * Formats an entry for a feed. The entry of another environment, or of none, contains what a key with `environment_only`
+ * must not see, so such a key learns only which flag to read again. JSON contains no line breaks, so the data is one line.
+ */
+export function eventOf(entry: SequencedEntry, { environmentId }: Feed): string {
+  const isListed = environmentId === undefined || environmentId === entry.environmentId;
+  return isListed
+    ? event("change", entry, auditEntryResource(entry))
+    : event("flag_changed", entry, { flag_id: entry.flagId, flag_key: entry.flagKey });
 }
+
+const event = (name: string, { id }: SequencedEntry, data: object): string =>
+  `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** Why a stream cannot send all changes that were missed. */
 export type ResetReason = "unknown_id" | "too_many_changes" | "database_restored";

@@ -13,8 +13,8 @@ import { Gauge, type Registry } from "prom-client";
 import { readKeyEnds } from "../keys/key-store.ts";
 import {
   type ChangeStream,
-  changeEvent,
   endStream,
+  eventOf,
   hasRoom,
   isFarBehind,
   isOpen,
@@ -163,7 +163,7 @@ function createReader(options: { sql: Sql; now: () => Date; wake: () => void }) 
       const page = await readPageAfter(sql, feed, { after, upTo });
       // A page is empty if retention has removed its entries.
       after = page.at(-1)?.sequence ?? upTo;
-      const events = Buffer.from(page.map(changeEvent).join(""));
+      const events = Buffer.from(page.map((entry) => eventOf(entry, feed)).join(""));
       for (const stream of receivers) {
         if (isOpen(stream)) stream.response.write(events);
         stream.position = after;

@@ -2,8 +2,17 @@ import { fragment, type Sql } from "@halyard/postgres";
 import type { StoredAuditEntry } from "../audit/audit-log.ts";
 import { type AuditLog, entryColumns } from "../audit/audit-store.ts";
 
-/** The entries that a stream sends: all of an audit log, or those that name one environment. */
+/**
+ * The entries of which a stream tells: all of an audit log, or those that name one environment, and those that change
+ * the list of flags.
+ */
 export type Feed = AuditLog & { environmentId: string | undefined };
+
+/**
+ * Selects the entries of new flags and of their settings, which every key of the project reads in the list of flags. A
+ * deletion has an entry in each environment. The migration of their index has the same condition.
+ */
+const changesFlagList = fragment`action in ('created', 'settings')`;
 
 /** The newest visible entry of a feed. The sequence is 0 and the id is the nil UUID if there is none. */
 export type Newest = { entryId: string; sequence: number; projectExists: boolean };
@@ -35,6 +44,11 @@ export function readNewest(sql: Sql, feeds: readonly Feed[]): Promise<Newest[]> 
         select id, sequence from changes
         where project_id = feed.project_id and environment_id = feed.environment_id ${newest}
       )
+      union all (
+        select id, sequence from changes
+        where feed.environment_id is not null and project_id = feed.project_id
+          and ${changesFlagList} ${newest}
+      )
       ${newest}
     ) as newest on true
     order by feed.position`;
@@ -58,15 +72,24 @@ const entriesOf = (feed: Feed, range: { after: number; upTo: number; limit: numb
     and sequence > ${range.after} and sequence <= ${range.upTo}
     order by sequence
     limit ${range.limit}`;
-  if (feed.environmentId !== undefined)
-    return fragment`
-      select * from changes
-      where project_id = ${feed.projectId} and environment_id = ${feed.environmentId} ${inRange}`;
+  const ofProject = fragment`select * from changes where project_id = ${feed.projectId}`;
+  const { environmentId } = feed;
+  // Each branch reads its own index in order.
+  const branches =
+    environmentId === undefined
+      ? fragment`
+        (${ofProject} ${inRange})
+        union all (
+          select * from changes where organization_id = ${feed.organizationId} ${inRange}
+        )`
+      : fragment`
+        (${ofProject} and environment_id = ${environmentId} ${inRange})
+        union all (
+          ${ofProject} and ${changesFlagList}
+            and environment_id is distinct from ${environmentId} ${inRange}
+        )`;
   return fragment`
-    select * from (
-      (select * from changes where project_id = ${feed.projectId} ${inRange})
-      union all (select * from changes where organization_id = ${feed.organizationId} ${inRange})
-    ) as either
+    select * from (${branches}) as either
     order by sequence
     limit ${range.limit}`;
 };

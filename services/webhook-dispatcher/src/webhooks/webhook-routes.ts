@@ -33,7 +33,7 @@ import {
   insertWebhook,
   listWebhooks,
 } from "./webhook-store.ts";
-import type { WebhookTests } from "./webhook-tests.ts";
+import { testResult, type WebhookTests } from "./webhook-tests.ts";
 
 export type WebhookRoutesOptions = {
   sql: Sql;
@@ -169,13 +169,7 @@ function registerTest(app: App, { sql, tests, authenticate }: WebhookRoutesOptio
       const webhook = await findWebhook(sql, scope);
       if (webhook === undefined) return noSuchWebhook;
       const result = await tests.run(webhook, key.userId);
-      if (isProblem(result)) return result;
-      const status = result.kind === "answered" ? result.status : 0;
-      return answer.ok({
-        success: status >= 200 && status < 300,
-        status_code: status,
-        response_time_ms: Math.round(result.durationMs),
-      });
+      return isProblem(result) ? result : answer.ok(testResult(result));
     },
   });
 }

@@ -1,4 +1,4 @@
-import type { EventName, WebhookPayload } from "@halyard/contracts";
+import type { EventName, WebhookPayload, WebhookTestResult } from "@halyard/contracts";
 import { createProblem, type Problem, UnavailableError } from "@halyard/service";
 import type { Logger } from "pino";
 import type { SecretBox } from "../secrets/secret-box.ts";
@@ -81,6 +81,19 @@ export function createWebhookTests(options: {
       }
     },
     stop: async () => stopping.abort(),
+  };
+}
+
+/** Returns the result of a test in the format of the API. Reason and body are those that an attempt of a delivery has. */
+export function testResult(result: SendResult): WebhookTestResult {
+  const answered = result.kind === "answered";
+  const status = answered ? result.status : 0;
+  return {
+    success: status >= 200 && status < 300,
+    status_code: status,
+    response_time_ms: Math.round(result.durationMs),
+    error: answered ? null : result.error,
+    response_body: answered ? result.body : null,
   };
 }
 
