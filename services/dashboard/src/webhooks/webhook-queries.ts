@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { unwrap } from "../api/client.ts";
+import { useSendOnce } from "../api/idempotency.ts";
 import type { CreateWebhook, UpdateWebhook, Webhook } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
 
@@ -35,9 +36,11 @@ export function useReadWebhook(webhookId: string): () => Promise<Webhook> {
 export function useCreateWebhook() {
   const { api, me } = useKeySession();
   const client = useQueryClient();
+  const sendOnce = useSendOnce();
+  const path = { projectId: me.project.id };
   return useMutation({
     mutationFn: (body: CreateWebhook) =>
-      unwrap(api.POST(list, { params: { path: { projectId: me.project.id } }, body })),
+      sendOnce(body, (header) => unwrap(api.POST(list, { params: { path, header }, body }))),
     onSuccess: () => client.invalidateQueries({ queryKey: ["webhooks"] }),
     // The cache would keep the secret after the dialog.
     gcTime: 0,
