@@ -24,6 +24,8 @@ export function LiveChanges({ children }: { children: ReactNode }) {
     const refresher = createFlagRefresher(client, session.api);
     const deliveries = createDeliveryRefresher(client);
     const announcer = createAnnouncer(session.me);
+    // If it fails, the names are read again with the next reload.
+    const refreshNames = () => void refresh(session.token).catch(() => undefined);
     void followChanges({
       url: `/api/v1/projects/${session.me.project.id}/changes/stream`,
       token: session.token,
@@ -33,14 +35,16 @@ export function LiveChanges({ children }: { children: ReactNode }) {
         if (next === "live") void client.invalidateQueries({ predicate: hasFailed });
       },
       onRejected: () => reject(session.token),
-      onReset: () => void client.invalidateQueries(),
+      onReset: () => {
+        void client.invalidateQueries();
+        refreshNames();
+      },
       onChange: (change) => {
         refresher.take(change);
         deliveries.take(change);
         invalidateFor(change, client);
         announcer.take(change);
-        // If it fails, the names are read again with the next reload.
-        if (changesScope(change)) void refresh(session.token).catch(() => undefined);
+        if (changesScope(change)) refreshNames();
       },
     });
     return () => {

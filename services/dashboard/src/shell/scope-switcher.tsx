@@ -1,6 +1,6 @@
 import { ChevronsUpDown, Plus } from "lucide-react";
 import { Button } from "react-aria-components";
-import { useEnvironment } from "../session/environment.ts";
+import { useEnvironment } from "../session/environment.tsx";
 import { useKeySession, useSessions } from "../session/session.tsx";
 import { Select } from "../ui/fields.tsx";
 import { Menu } from "../ui/menu.tsx";
@@ -31,7 +31,7 @@ export function ScopeSwitcher({ onAddKey }: { onAddKey: () => void }) {
             id: key.me.key.id,
             label: key.me.project.name,
             note: `${key.me.key.name} · ${key.me.user.email}`,
-            onAction: () => switchTo(key.token),
+            onAction: () => void switchTo(key.token),
           })),
           {
             id: "add",

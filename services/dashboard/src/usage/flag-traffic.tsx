@@ -3,7 +3,7 @@ import { ChartColumn } from "lucide-react";
 import { useState } from "react";
 import type { FlagTraffic } from "../api/schema.d.ts";
 import { useFlags } from "../flags/flag-queries.ts";
-import { useEnvironment } from "../session/environment.ts";
+import { useEnvironment } from "../session/environment.tsx";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { Select } from "../ui/fields.tsx";
