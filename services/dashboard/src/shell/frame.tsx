@@ -31,7 +31,7 @@ export function Frame({
   const { unsaved, mayLeave } = useLeaveGuard();
   useBlocker({
     shouldBlockFn: async () => !(await mayLeave()),
-    enableBeforeUnload: unsaved !== undefined,
+    disabled: unsaved === undefined,
   });
   return (
     <div className={styles.frame}>
