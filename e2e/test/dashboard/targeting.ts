@@ -110,8 +110,10 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     expect(await stored()).toMatchObject({ enabled: false, rollout_percentage: 100 });
     await conflict.getByRole("button", { name: "Keep mine and save" }).click();
     await conflict.waitFor({ state: "detached" });
-    await eventually(async () => (await stored()).rollout_percentage === 40);
-    expect(await stored()).toMatchObject({ enabled: true });
+    await eventually(async () => {
+      const { enabled, rollout_percentage: percentage } = await stored();
+      return enabled && percentage === 40;
+    });
   });
 
   it("asks before unsaved changes are lost", async () => {

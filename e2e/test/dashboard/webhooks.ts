@@ -22,6 +22,10 @@ export function describeWebhooks(given: () => DashboardSystem): void {
     (await ask(`${webhookUrl()}/deliveries?status=${status}`)).deliveries;
   const rows = (status: string) =>
     page.getByRole("list", { name: "Deliveries" }).getByRole("button", { name: status });
+  const confirmCopied = async () => {
+    await page.getByRole("checkbox", { name: "I have copied the secret" }).press("Space");
+    await page.getByRole("dialog").getByText("Close", { exact: true }).click();
+  };
   const standardAccepts = (withSecret: string): boolean => {
     const request = receiver.requests.at(-1);
     if (request === undefined) throw new Error("nothing was received");
@@ -59,7 +63,7 @@ export function describeWebhooks(given: () => DashboardSystem): void {
     await page.getByRole("heading", { name: "Copy the secret" }).waitFor();
     secret = await page.getByText(/^whsec_/).innerText();
     await page.keyboard.press("Escape");
-    await button("I have copied the secret").press("Enter");
+    await confirmCopied();
     await page.getByRole("heading", { name: "Release notes" }).waitFor();
     const kept = await page.evaluate(() =>
       JSON.stringify([{ ...sessionStorage }, { ...localStorage }, location.href]),
@@ -127,6 +131,8 @@ export function describeWebhooks(given: () => DashboardSystem): void {
     await button("Rotate the secret").click();
     const next = await page.getByText(/^whsec_/).innerText();
     await button("Rotate the secret").last().click();
+    await page.getByRole("heading", { name: "The new secret of Release notes" }).waitFor();
+    await confirmCopied();
     await page.getByText("Deliveries of Release notes are signed with the new secret.").waitFor();
     await button("Send a test").click();
     await page.getByText("The test succeeded").waitFor();

@@ -4,15 +4,18 @@ import { RouterProvider as AriaRouterProvider } from "react-aria-components";
 import { createKeyRouter, createOperatorRouter } from "./routes.tsx";
 import { type Session, SessionCache, SessionsProvider, useSessions } from "./session/session.tsx";
 import { SignInPage } from "./session/sign-in-page.tsx";
+import { LeaveGuardProvider } from "./ui/leave-guard.tsx";
 import { Loading, Warning } from "./ui/panels.tsx";
 import { Toasts } from "./ui/toasts.tsx";
 
 export function App() {
   return (
-    <SessionsProvider>
-      <CurrentSession />
-      <Toasts />
-    </SessionsProvider>
+    <LeaveGuardProvider>
+      <SessionsProvider>
+        <CurrentSession />
+        <Toasts />
+      </SessionsProvider>
+    </LeaveGuardProvider>
   );
 }
 

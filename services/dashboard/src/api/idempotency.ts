@@ -8,15 +8,26 @@ const randomKey = (): string =>
     byte.toString(16).padStart(2, "0"),
   ).join("");
 
+type SendOnce = <Result>(
+  /** All that the request consists of. */
+  content: unknown,
+  send: (header: { "Idempotency-Key": string }) => Promise<Result>,
+) => Promise<Result>;
+
 /**
- * Returns a function that gives each request its `Idempotency-Key`: the same body gets the same one. A repetition after
- * a lost response then returns the first response, instead of creating a second resource.
+ * Returns a function that sends a creating request with an `Idempotency-Key`. The same content gets the same key until
+ * it is sent successfully. A repetition after a lost response then returns the first response, instead of creating a
+ * second resource.
  */
-export function useIdempotencyKey(): (body: unknown) => string {
-  const last = useRef({ body: "", key: "" });
-  return (body) => {
-    const text = JSON.stringify(body);
-    if (last.current.body !== text) last.current = { body: text, key: randomKey() };
-    return last.current.key;
+export function useSendOnce(): SendOnce {
+  const last = useRef<{ content: string; key: string }>(undefined);
+  return async (content, send) => {
+    const text = JSON.stringify(content);
+    const sent =
+      last.current?.content === text ? last.current : { content: text, key: randomKey() };
+    last.current = sent;
+    const result = await send({ "Idempotency-Key": sent.key });
+    if (last.current === sent) last.current = undefined;
+    return result;
   };
 }

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
+import { useSendOnce } from "../api/idempotency.ts";
 import { ApiProblem } from "../api/problem.ts";
 import type { FlagType } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
@@ -24,11 +25,15 @@ function useCreateFlag(onClose: () => void) {
   const { api } = useKeySession();
   const client = useQueryClient();
   const navigate = useNavigate();
+  const sendOnce = useSendOnce();
   return useMutation({
     mutationFn: (body: { key: string; name: string; description: string; type: FlagType }) =>
-      unwrap(api.POST("/api/v1/flags", { body })),
-    onSuccess: async ({ key }) => {
-      putIntoList(client, key, await readFlag(api, key));
+      sendOnce(body, async (header) => {
+        const { key } = await unwrap(api.POST("/api/v1/flags", { params: { header }, body }));
+        return { key, flag: await readFlag(api, key) };
+      }),
+    onSuccess: async ({ key, flag }) => {
+      putIntoList(client, key, flag);
       onClose();
       await navigate({ to: `/flags/${key}` as "/" });
     },

@@ -1,12 +1,13 @@
 import { Link, Outlet, useParams } from "@tanstack/react-router";
 import { ChevronLeft, SearchX } from "lucide-react";
-import { createContext, use } from "react";
+import { createContext, use, useState } from "react";
 import type { Environment } from "../api/schema.d.ts";
-import { useEnvironment } from "../session/environment.ts";
+import { useEnvironment } from "../session/environment.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
+import { useLeaveGuard } from "../ui/leave-guard.tsx";
 import { Page } from "../ui/page.tsx";
-import { EmptyState } from "../ui/panels.tsx";
+import { EmptyState, Warning } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { TabLinks } from "../ui/tabs.tsx";
 import styles from "./flag-page.module.css";
@@ -28,21 +29,33 @@ export function useFlagInPage(): FlagInPage {
 export function FlagPage() {
   const { flagKey } = useParams({ strict: false }) as { flagKey: string };
   const query = useFlag(flagKey);
-  const { environment } = useEnvironment();
   return (
     <div>
       <QueryView query={query} label={`Loading ${flagKey}`}>
-        {(flag) =>
-          flag === null ? (
-            <MissingFlag flagKey={flagKey} />
-          ) : (
-            <FlagContext value={{ flag, environment }}>
-              <LoadedFlag flag={flag} environment={environment} />
-            </FlagContext>
-          )
-        }
+        {(flag) => <FoundFlag key={flagKey} flagKey={flagKey} found={flag} />}
       </QueryView>
     </div>
+  );
+}
+
+/** The flag, or the news that there is none. A flag that somebody else deletes stays while there is unsaved content. */
+function FoundFlag({ flagKey, found }: { flagKey: string; found: ListedFlag | null }) {
+  const { environment } = useEnvironment();
+  const isHeld = useLeaveGuard().unsaved !== undefined;
+  const [last, setLast] = useState(found);
+  if (found !== null && found !== last) setLast(found);
+  const flag = found ?? (isHeld ? last : null);
+  if (flag === null) return <MissingFlag flagKey={flagKey} />;
+  return (
+    <FlagContext value={{ flag, environment }}>
+      {found === null && (
+        <Warning>
+          The flag {flagKey} was deleted. What you entered can no longer be saved. Copy what you
+          still need, then leave this page.
+        </Warning>
+      )}
+      <LoadedFlag flag={flag} environment={environment} />
+    </FlagContext>
   );
 }
 

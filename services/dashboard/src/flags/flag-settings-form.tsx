@@ -3,7 +3,7 @@ import { isEditConflict } from "../api/problem.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select, TextField } from "../ui/fields.tsx";
-import { LeaveDialog } from "../ui/leave-dialog.tsx";
+import { useUnsaved } from "../ui/leave-guard.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
 import { flagTypes, typeLabel } from "./flag-search.ts";
@@ -30,6 +30,7 @@ export function FlagSettingsForm() {
     started !== undefined && (isPending || !hasSameSettings(started.draft, started.base));
   const { draft, base } = isActive ? started : { draft: stored, base: stored };
   const isDirty = !hasSameSettings(draft, base);
+  useUnsaved(isDirty);
   const isOutdated = isDirty && !hasSameSettings(base, stored);
   const set = (changed: Partial<FlagSettings>) =>
     setStarted({ draft: { ...draft, ...changed }, base });
@@ -53,7 +54,6 @@ export function FlagSettingsForm() {
         options={flagTypes}
         description="The type is only a label: it changes nobody's values."
       />
-      <LeaveDialog isDirty={isDirty} />
       {isOutdated && !isPending && <Outdated stored={stored} />}
       {error !== null && !(isEditConflict(error) && isOutdated) && <ErrorPanel error={error} />}
       <div className={styles.buttons}>

@@ -1,7 +1,7 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus, SearchX } from "lucide-react";
 import { memo, useCallback, useDeferredValue, useMemo, useState } from "react";
-import { useEnvironment } from "../session/environment.ts";
+import { useEnvironment } from "../session/environment.tsx";
 import { Button } from "../ui/button.tsx";
 import { Checkbox, SearchField, Select } from "../ui/fields.tsx";
 import { Filters, Page } from "../ui/page.tsx";

@@ -11,7 +11,7 @@ import { Differences } from "../state/differences.tsx";
 import { stateTexts } from "../state/words.ts";
 import { Button } from "../ui/button.tsx";
 import { localTime } from "../ui/dates.ts";
-import { Dialog, DialogActions } from "../ui/dialog.tsx";
+import { Dialog, DialogActions, KeepOpen } from "../ui/dialog.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
@@ -96,6 +96,7 @@ function LoadedPreview({ preview, reviewed, isReading, onReview, onClose }: Load
   const isConflict = isEditConflict(error);
   return (
     <>
+      <KeepOpen isPending={isPending} />
       {reviewed !== undefined && (
         <Warning>
           <p>Somebody else changed the flag meanwhile, so nothing was rolled back. Their change:</p>
@@ -114,7 +115,9 @@ function LoadedPreview({ preview, reviewed, isReading, onReview, onClose }: Load
       )}
       {error !== null && !isConflict && <ErrorPanel error={error} />}
       <DialogActions>
-        <Button onPress={onClose}>Cancel</Button>
+        <Button onPress={onClose} isDisabled={isPending}>
+          Cancel
+        </Button>
         {isConflict ? (
           <Button variant="primary" onPress={() => onReview(current)} isPending={isReading}>
             Show the new state

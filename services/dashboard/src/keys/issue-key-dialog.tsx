@@ -2,13 +2,14 @@ import { useMutation } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useId, useState } from "react";
 import { unwrap } from "../api/client.ts";
-import { useIdempotencyKey } from "../api/idempotency.ts";
+import { useSendOnce } from "../api/idempotency.ts";
 import { fieldMessageOf } from "../api/problem.ts";
 import type { IssuedApiKey, IssueKey } from "../api/schema.d.ts";
 import { Button } from "../ui/button.tsx";
 import { localTime } from "../ui/dates.ts";
 import { Checkbox, Select, TextField } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
+import { useUnsaved } from "../ui/leave-guard.tsx";
 import { type KeyPlace, pathOf, useRefreshKeys } from "./key-queries.ts";
 import { type Expiry, expiriesWithin, expiryInstant, outlives } from "./key-state.ts";
 import styles from "./keys.module.css";
@@ -45,15 +46,18 @@ export function IssueKeyButton({
 /** Issues a key. The result of the mutation is empty, so that no cache contains the key. */
 function useIssueKey(place: KeyPlace, onIssued: (key: IssuedApiKey) => void) {
   const refresh = useRefreshKeys();
-  const idempotencyKey = useIdempotencyKey();
+  const sendOnce = useSendOnce();
+  const path = pathOf(place);
   return useMutation({
     mutationFn: async (body: IssueKey): Promise<void> =>
       onIssued(
-        await unwrap(
-          place.api.POST("/api/v1/projects/{projectId}/environments/{environmentId}/keys", {
-            params: { path: pathOf(place), header: { "Idempotency-Key": idempotencyKey(body) } },
-            body,
-          }),
+        await sendOnce([path, body], (header) =>
+          unwrap(
+            place.api.POST("/api/v1/projects/{projectId}/environments/{environmentId}/keys", {
+              params: { path, header },
+              body,
+            }),
+          ),
         ),
       ),
     onSuccess: refresh,
@@ -83,6 +87,7 @@ function IssueKeyDialog({ place, onIssued, onClose }: DialogProps) {
   const [date, setDate] = useState("");
   const [isLimited, setLimited] = useState(isForced);
   const { mutate, isPending, error } = useIssueKey(place, onIssued);
+  useUnsaved(isPending, "secret");
   // A client key changes nothing, so the restriction says something only if it is inherited.
   const canBeLimited = kind === "server" || isForced;
   const expiresAt = expiryInstant(expiry, date, now);

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
-import { useIdempotencyKey } from "../api/idempotency.ts";
+import { useSendOnce } from "../api/idempotency.ts";
 import type { ApiKey, IssuedApiKey } from "../api/schema.d.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
@@ -9,6 +9,7 @@ import { localTime } from "../ui/dates.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
+import { useUnsaved } from "../ui/leave-guard.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { type KeyPlace, pathOf, useRefreshKeys } from "./key-queries.ts";
 import { overlapsFor } from "./key-state.ts";
@@ -40,18 +41,17 @@ const endOf = (oldEnds: Date): string =>
 /** Rotates a key. The result of the mutation is empty, so that no cache contains the key. */
 function useRotateKey(place: KeyPlace, subject: ApiKey, onRotated: (rotated: Rotated) => void) {
   const refresh = useRefreshKeys();
-  const idempotencyKey = useIdempotencyKey();
+  const sendOnce = useSendOnce();
   const path = { ...pathOf(place), keyId: subject.id };
   return useMutation({
     mutationFn: async (seconds: number): Promise<void> => {
       const body = { overlap_seconds: seconds };
-      const issued = await unwrap(
-        place.api.POST(
-          "/api/v1/projects/{projectId}/environments/{environmentId}/keys/{keyId}/rotate",
-          {
-            params: { path, header: { "Idempotency-Key": idempotencyKey(body) } },
-            body,
-          },
+      const issued = await sendOnce([path, body], (header) =>
+        unwrap(
+          place.api.POST(
+            "/api/v1/projects/{projectId}/environments/{environmentId}/keys/{keyId}/rotate",
+            { params: { path, header }, body },
+          ),
         ),
       );
       const end = Date.parse(issued.created_at) + seconds * 1000;
@@ -72,6 +72,7 @@ function RotateForm({
   const offered = overlapsFor(isInUse);
   const [overlap, setOverlap] = useState("3600");
   const { mutate, isPending, error } = useRotateKey(place, subject, onRotated);
+  useUnsaved(isPending, "secret");
   return (
     <FormDialog
       title={`Rotate ${subject.name}`}
@@ -117,8 +118,8 @@ function ContinueWithNewKey({ issued, oldEnds, onClose }: Rotated & { onClose: (
   const change = async () => {
     setPending(true);
     try {
-      await signIn(issued.key);
-      signOut(token);
+      if (!(await signIn(issued.key))) return setPending(false);
+      await signOut(token);
       notify({ text: `You are signed in with the new key ${issued.name}.` });
     } catch (failure) {
       setError(failure);

@@ -24,6 +24,8 @@ export function LiveChanges({ children }: { children: ReactNode }) {
     const refresher = createFlagRefresher(client, session.api);
     const deliveries = createDeliveryRefresher(client);
     const announcer = createAnnouncer(session.me);
+    // If it fails, the names are read again with the next reload.
+    const refreshNames = () => void refresh(session.token).catch(() => undefined);
     void followChanges({
       url: `/api/v1/projects/${session.me.project.id}/changes/stream`,
       token: session.token,
@@ -33,7 +35,10 @@ export function LiveChanges({ children }: { children: ReactNode }) {
         if (next === "live") void client.invalidateQueries({ predicate: hasFailed });
       },
       onRejected: () => reject(session.token),
-      onReset: () => void client.invalidateQueries(),
+      onReset: () => {
+        void client.invalidateQueries();
+        refreshNames();
+      },
       onFlagChanged: (flagKey) => {
         refresher.take(flagKey);
         void client.invalidateQueries({ queryKey: ["flag", flagKey] });
@@ -43,8 +48,7 @@ export function LiveChanges({ children }: { children: ReactNode }) {
         deliveries.take(change);
         invalidateFor(change, client);
         announcer.take(change);
-        // If it fails, the names are read again with the next reload.
-        if (changesScope(change)) void refresh(session.token).catch(() => undefined);
+        if (changesScope(change)) refreshNames();
       },
     });
     return () => {

@@ -1,6 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
+import { useSendOnce } from "../api/idempotency.ts";
 import type { Organization } from "../api/schema.d.ts";
 import { useOperatorSession } from "../session/session.tsx";
 import { TextField } from "../ui/fields.tsx";
@@ -19,11 +20,15 @@ export function CreateOrganizationDialog({
 }) {
   const { api } = useOperatorSession();
   const navigate = useNavigate();
+  const sendOnce = useSendOnce();
   const [name, setName] = useState("");
   const plans = knownPlans(organizations);
   const [plan, setPlan] = useState("pro");
   const { mutate, isPending, error } = useWrite(
-    (body: { name: string; plan: string }) => unwrap(api.POST("/api/v1/organizations", { body })),
+    (body: { name: string; plan: string }) =>
+      sendOnce(body, (header) =>
+        unwrap(api.POST("/api/v1/organizations", { params: { header }, body })),
+      ),
     ({ id }) => {
       onClose();
       void navigate({ to: `/organizations/${id}` as "/" });

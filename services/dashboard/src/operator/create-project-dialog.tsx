@@ -1,6 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
+import { useSendOnce } from "../api/idempotency.ts";
 import { ApiProblem } from "../api/problem.ts";
 import type { CreateProject, Organization } from "../api/schema.d.ts";
 import { useOperatorSession } from "../session/session.tsx";
@@ -76,13 +77,16 @@ const namesIn = (text: string) =>
 function useCreateProject(organizationId: string, onClose: () => void) {
   const { api } = useOperatorSession();
   const navigate = useNavigate();
+  const sendOnce = useSendOnce();
   return useWrite(
     (body: CreateProject) =>
-      unwrap(
-        api.POST("/api/v1/organizations/{organizationId}/projects", {
-          params: { path: { organizationId } },
-          body,
-        }),
+      sendOnce(body, (header) =>
+        unwrap(
+          api.POST("/api/v1/organizations/{organizationId}/projects", {
+            params: { path: { organizationId }, header },
+            body,
+          }),
+        ),
       ),
     ({ id }) => {
       onClose();

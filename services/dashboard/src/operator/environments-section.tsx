@@ -1,6 +1,7 @@
 import { Plus } from "lucide-react";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
+import { useSendOnce } from "../api/idempotency.ts";
 import type { Environment, Project } from "../api/schema.d.ts";
 import { useOperatorSession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
@@ -126,13 +127,16 @@ function CreateEnvironmentDialog({
 }) {
   const { api } = useOperatorSession();
   const [name, setName] = useState("");
+  const sendOnce = useSendOnce();
   const { mutate, isPending, error } = useWrite(
     (body: { name: string }) =>
-      unwrap(
-        api.POST("/api/v1/projects/{projectId}/environments", {
-          params: { path: { projectId } },
-          body,
-        }),
+      sendOnce(body, (header) =>
+        unwrap(
+          api.POST("/api/v1/projects/{projectId}/environments", {
+            params: { path: { projectId }, header },
+            body,
+          }),
+        ),
       ),
     onClose,
   );

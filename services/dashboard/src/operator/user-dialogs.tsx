@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
+import { useSendOnce } from "../api/idempotency.ts";
 import { ApiProblem } from "../api/problem.ts";
 import type { User } from "../api/schema.d.ts";
 import { useOperatorSession } from "../session/session.tsx";
@@ -53,14 +54,17 @@ export function UserDialog({
 /** Sends only the fields that differ, so that another person's change of the other field stays. */
 function useSaveUser(organizationId: string, user: User | undefined, onClose: () => void) {
   const { api } = useOperatorSession();
+  const sendOnce = useSendOnce();
   return useWrite(({ email, name }: { email: string; name: string }) => {
     const named = name === "" || name === user?.name ? {} : { name };
     if (user === undefined)
-      return unwrap(
-        api.POST("/api/v1/organizations/{organizationId}/users", {
-          params: { path: { organizationId } },
-          body: { email, ...named },
-        }),
+      return sendOnce({ email, name }, (header) =>
+        unwrap(
+          api.POST("/api/v1/organizations/{organizationId}/users", {
+            params: { path: { organizationId }, header },
+            body: { email, ...named },
+          }),
+        ),
       );
     return unwrap(
       api.PATCH("/api/v1/organizations/{organizationId}/users/{userId}", {

@@ -10,7 +10,7 @@ import { instantText, timeText } from "../ui/dates.ts";
 import { DialogActions } from "../ui/dialog.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select } from "../ui/fields.tsx";
-import { LeaveDialog } from "../ui/leave-dialog.tsx";
+import { useUnsaved } from "../ui/leave-guard.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { type ResolvedTime, resolveLocal } from "./local-times.ts";
 import { describeTimes, inUtc, remainingTimes, withoutEffect } from "./schedule-text.ts";
@@ -29,6 +29,7 @@ export function ScheduleForm({
   onCancel?: () => void;
 }) {
   const { enable, disable, reader, isEmpty, isDirty, hasProblem, isPending, error, save } = form;
+  useUnsaved(isDirty);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (!isEmpty && !hasProblem) save(pending?.id ?? null);
@@ -50,7 +51,6 @@ export function ScheduleForm({
         />
         <TimeField label="Turn off at" entered={disable} reader={reader} />
       </div>
-      <LeaveDialog isDirty={isDirty} />
       <Preview form={form} />
       {isEditConflict(error) && <Changed isPending={pending !== undefined} />}
       {error !== null && !isEditConflict(error) && <ErrorPanel error={error} />}

@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { unwrap } from "../api/client.ts";
+import { useSendOnce } from "../api/idempotency.ts";
 import { isEditConflict } from "../api/problem.ts";
 import type { Environment, Schedule } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
@@ -32,20 +33,24 @@ const pathOf = ({ flag, environment }: ScheduledFlag) => ({
 export function useSetSchedule(place: ScheduledFlag, onSaved: () => void) {
   const { api } = useKeySession();
   const client = useQueryClient();
+  const sendOnce = useSendOnce();
+  const path = pathOf(place);
   return useMutation({
-    mutationFn: ({ times, seen }: { times: Times; seen: string | null }) =>
-      unwrap(
-        api.POST("/api/v1/flags/{flagId}/environments/{envId}/schedule", {
-          params: {
-            path: pathOf(place),
-            header: seen === null ? { "If-None-Match": "*" } : { "If-Match": `"${seen}"` },
-          },
-          body: {
-            ...(times.enableAt !== null && { enable_at: times.enableAt.toISOString() }),
-            ...(times.disableAt !== null && { disable_at: times.disableAt.toISOString() }),
-          },
-        }),
-      ),
+    mutationFn: ({ times, seen }: { times: Times; seen: string | null }) => {
+      const condition = seen === null ? { "If-None-Match": "*" } : { "If-Match": `"${seen}"` };
+      const body = {
+        ...(times.enableAt !== null && { enable_at: times.enableAt.toISOString() }),
+        ...(times.disableAt !== null && { disable_at: times.disableAt.toISOString() }),
+      };
+      return sendOnce([path, condition, body], (header) =>
+        unwrap(
+          api.POST("/api/v1/flags/{flagId}/environments/{envId}/schedule", {
+            params: { path, header: { ...header, ...condition } },
+            body,
+          }),
+        ),
+      );
+    },
     onSuccess: onSaved,
     // Also after an error: another person's schedule is shown at once.
     onSettled: () => invalidateSchedules(client, place.flag.key),

@@ -11,6 +11,7 @@ import {
 import { type Api, createApi, unwrap } from "../api/client.ts";
 import { isTemporary, isUnconfirmed } from "../api/problem.ts";
 import type { ServerKeyIdentity } from "../api/schema.d.ts";
+import { useLeaveGuard } from "../ui/leave-guard.tsx";
 import { addKey, readKeys, removeKey, type StoredKeys, writeKeys } from "./stored-keys.ts";
 
 /** The signed-in credentials with what they may access. */
@@ -26,13 +27,21 @@ type Sessions = {
   isReady: boolean;
   /** Why the last session ended, for the sign-in page. */
   ended: string | undefined;
-  /** Checks a token and uses it. Throws the error of the API. */
-  signIn(token: string): Promise<void>;
-  switchTo(token: string): void;
-  signOut(token: string): void;
+  /** The API no longer accepts the current token. The session goes on only for its unsaved content. */
+  isRejected: boolean;
+  /**
+   * Checks a token and uses it. Throws the error of the API. Like the next two functions, it asks before unsaved content
+   * is lost. Returns whether the session was changed.
+   */
+  signIn(token: string): Promise<boolean>;
+  switchTo(token: string): Promise<void>;
+  signOut(token: string): Promise<void>;
   /** Reads the names in a session again. */
   refresh(token: string): Promise<void>;
-  /** Ends the session of a token that the API no longer accepts, and says so on the sign-in page. */
+  /**
+   * Ends the session of a token that the API no longer accepts, and says so on the sign-in page. Unsaved content delays
+   * the end.
+   */
   reject(token: string): void;
 };
 
@@ -76,24 +85,21 @@ function useTab() {
 
   useEffect(() => writeKeys(sessionStorage, stored), [stored]);
 
-  const signOut = useCallback((token: string) => {
+  const forget = useCallback((token: string) => {
     setOperator((session) => (session?.token === token ? undefined : session));
     setKeys((sessions) => sessions.filter((session) => session.token !== token));
     setStored((before) => removeKey(before, token));
   }, []);
 
-  const reject = useCallback(
-    (token: string) => {
-      setEnded(endedText);
-      signOut(token);
-    },
-    [signOut],
-  );
-
+  const current = operator ?? keys.find(({ token }) => token === stored.current);
+  const { isRejected, reject } = useRejected(current?.token, (token) => {
+    setEnded(endedText);
+    forget(token);
+  });
   const open = useCallback(
     (token: string) =>
       openSession(token, async () => {
-        if (await isRejected(token)) reject(token);
+        if (await isInvalid(token)) reject(token);
       }),
     [reject],
   );
@@ -103,36 +109,55 @@ function useTab() {
     setStored,
     keys,
     setKeys,
-    operator,
     setOperator,
+    current,
     ended,
     setEnded,
-    signOut,
+    forget,
+    isRejected,
     reject,
     open,
   };
 }
 
+/** Tokens that the API no longer accepts. The session of the current one ends when it has no unsaved content. */
+function useRejected(current: string | undefined, end: (token: string) => void) {
+  const [tokens, setTokens] = useState<readonly string[]>([]);
+  const { unsaved } = useLeaveGuard();
+  const ending = tokens.filter((token) => token !== current || unsaved === undefined);
+  useEffect(() => {
+    if (ending.length === 0) return;
+    ending.forEach(end);
+    setTokens((all) => all.filter((token) => !ending.includes(token)));
+  });
+  return {
+    isRejected: current !== undefined && tokens.includes(current),
+    reject: useCallback((token: string) => setTokens((others) => [...others, token]), []),
+  };
+}
+
 /** Keeps the sessions of this tab. Server keys survive a reload; the operator's token does not. */
 export function SessionsProvider({ children }: { children: ReactNode }) {
-  const { stored, setStored, keys, setKeys, operator, setOperator, ended, setEnded, ...tab } =
-    useTab();
-  const { signOut, reject, open } = tab;
+  const { stored, setStored, keys, setKeys, setOperator, ended, setEnded, ...tab } = useTab();
+  const { current, forget, isRejected, reject, open } = tab;
+  const { mayLeave } = useLeaveGuard();
   const [isReady, setReady] = useState(false);
 
   const signIn = useCallback(
     async (token: string) => {
       const session = await open(token);
+      if (token !== current?.token && !(await mayLeave())) return false;
       setEnded(undefined);
       if (session.kind === "operator") {
         setOperator(session);
-        return;
+        return true;
       }
       setOperator(undefined);
       setKeys((others) => [...others.filter((other) => other.token !== token), session]);
       setStored((before) => addKey(before, token));
+      return true;
     },
-    [open, setEnded, setKeys, setOperator, setStored],
+    [open, current, mayLeave, setEnded, setKeys, setOperator, setStored],
   );
 
   const refresh = useCallback(
@@ -144,10 +169,7 @@ export function SessionsProvider({ children }: { children: ReactNode }) {
   );
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: keys are restored once, when the page loads.
-  useEffect(
-    () => restoreKeys({ tokens: stored.tokens, open, forget: signOut, fail: setEnded, done }),
-    [],
-  );
+  useEffect(() => restoreKeys({ tokens: stored.tokens, open, forget, fail: setEnded, done }), []);
   function done(restored: readonly KeySession[]): void {
     setKeys(restored);
     setReady(true);
@@ -155,27 +177,32 @@ export function SessionsProvider({ children }: { children: ReactNode }) {
 
   const value = useMemo<Sessions>(
     () => ({
-      current: operator ?? keys.find(({ token }) => token === stored.current),
+      current,
       keys,
       isReady,
       ended,
+      isRejected,
       signIn,
-      switchTo: (token) => {
+      async switchTo(token) {
+        if (token === current?.token || !(await mayLeave())) return;
         setOperator(undefined);
         setStored((before) => addKey(before, token));
       },
-      signOut,
+      async signOut(token) {
+        if (await mayLeave()) forget(token);
+      },
       refresh,
       reject,
     }),
     [
-      operator,
+      current,
       keys,
-      stored,
       isReady,
       ended,
+      isRejected,
+      mayLeave,
       signIn,
-      signOut,
+      forget,
       refresh,
       reject,
       setOperator,
@@ -192,7 +219,7 @@ const replaceMe = (keys: readonly KeySession[], { token, me }: KeySession) =>
  * Returns whether management rejects a token. The other services learn of a new key a moment later, so their 401 alone
  * does not end a session.
  */
-async function isRejected(token: string): Promise<boolean> {
+async function isInvalid(token: string): Promise<boolean> {
   const headers = { Authorization: `Bearer ${token}` };
   const response = await fetch("/api/v1/me", { headers }).catch(() => undefined);
   return response?.status === 401;

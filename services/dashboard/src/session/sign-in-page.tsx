@@ -19,7 +19,7 @@ export function SignInPage() {
         <Logo />
         <h1>Sign in</h1>
         {keys.map(({ token, me }) => (
-          <Button key={me.key.id} onPress={() => switchTo(token)}>
+          <Button key={me.key.id} onPress={() => void switchTo(token)}>
             Continue in {me.project.name} with {me.key.name}
           </Button>
         ))}
@@ -45,8 +45,7 @@ export function SignInForm({ onDone }: { onDone?: () => void }) {
     try {
       const given = await tokenOf();
       if (given !== undefined) {
-        await signIn(given);
-        onDone?.();
+        if (await signIn(given)) onDone?.();
       }
     } catch (failure) {
       setError(failure);

@@ -1,13 +1,18 @@
+import { useBlocker } from "@tanstack/react-router";
 import { Menu as MenuIcon, X } from "lucide-react";
 import { type ReactNode, useState } from "react";
+import { useSessions } from "../session/session.tsx";
 import { IconButton } from "../ui/button.tsx";
+import { useLeaveGuard } from "../ui/leave-guard.tsx";
 import { Logo } from "../ui/logo.tsx";
+import { Warning } from "../ui/panels.tsx";
 import { Navigation, type NavigationEntry } from "./navigation.tsx";
 import styles from "./shell.module.css";
 
 /**
  * The frame of all pages: navigation at the side, or behind a button on narrow screens, and the page. `top` and
- * `bottom` are above and below the navigation.
+ * `bottom` are above and below the navigation. No navigation, reload or closed window loses unsaved content of a page
+ * without a question.
  */
 export function Frame({
   entries,
@@ -23,6 +28,11 @@ export function Frame({
   children: ReactNode;
 }) {
   const [isOpen, setOpen] = useState(false);
+  const { unsaved, mayLeave } = useLeaveGuard();
+  useBlocker({
+    shouldBlockFn: async () => !(await mayLeave()),
+    disabled: unsaved === undefined,
+  });
   return (
     <div className={styles.frame}>
       <a href="#content" className={styles.skip}>
@@ -48,8 +58,20 @@ export function Frame({
       </header>
       <main id="content" className={styles.content} tabIndex={-1}>
         {banner}
+        <RejectedKey />
         {children}
       </main>
     </div>
+  );
+}
+
+/** Says that the key ended while a page has unsaved content. Without such content, the session ends at once. */
+function RejectedKey() {
+  if (!useSessions().isRejected) return null;
+  return (
+    <Warning>
+      Your key is no longer valid: it was revoked, was rotated or has expired. What you entered can
+      no longer be saved with it. Copy what you still need, then sign out.
+    </Warning>
   );
 }

@@ -11,7 +11,7 @@ import {
 } from "lucide-react";
 import { useState } from "react";
 import { LiveChanges, LiveIndicator, LostConnection } from "../live/live-changes.tsx";
-import { useMissingEnvironment } from "../session/environment.ts";
+import { EnvironmentProvider, useChosen } from "../session/environment.tsx";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
 import { SignInForm } from "../session/sign-in-page.tsx";
@@ -40,32 +40,50 @@ export function KeyLayout() {
   const { signOut } = useSessions();
   const [isAddingKey, setAddingKey] = useState(false);
   const { mayUseWebhooks } = permissionsOf(session);
-  const missing = useMissingEnvironment();
   const permitted = entries.filter(({ to }) => to !== "/webhooks" || mayUseWebhooks);
   return (
-    <LiveChanges>
-      <Frame
-        entries={permitted}
-        top={<ScopeSwitcher onAddKey={() => setAddingKey(true)} />}
-        banner={<LostConnection />}
-        bottom={
-          <>
-            <LiveIndicator />
-            <div>
-              <AppearanceButton />
-              <Button variant="quiet" onPress={() => signOut(session.token)}>
-                <LogOut size={16} aria-hidden /> Sign out
-              </Button>
-            </div>
-          </>
-        }
-      >
-        {missing === undefined ? <Outlet /> : <MissingEnvironment name={missing} />}
-      </Frame>
-      <Dialog title="Use another key" isOpen={isAddingKey} onClose={() => setAddingKey(false)}>
-        <SignInForm onDone={() => setAddingKey(false)} />
-      </Dialog>
-    </LiveChanges>
+    <EnvironmentProvider>
+      <LiveChanges>
+        <Frame
+          entries={permitted}
+          top={<ScopeSwitcher onAddKey={() => setAddingKey(true)} />}
+          banner={<LostConnection />}
+          bottom={
+            <>
+              <LiveIndicator />
+              <div>
+                <AppearanceButton />
+                <Button variant="quiet" onPress={() => void signOut(session.token)}>
+                  <LogOut size={16} aria-hidden /> Sign out
+                </Button>
+              </div>
+            </>
+          }
+        >
+          <PageInEnvironment />
+        </Frame>
+        <Dialog title="Use another key" isOpen={isAddingKey} onClose={() => setAddingKey(false)}>
+          <SignInForm onDone={() => setAddingKey(false)} />
+        </Dialog>
+      </LiveChanges>
+    </EnvironmentProvider>
+  );
+}
+
+/** The page, or the reason why there is none. */
+function PageInEnvironment() {
+  const chosen = useChosen();
+  if (chosen.kind === "unknown") return <MissingEnvironment name={chosen.name ?? "of its key"} />;
+  return (
+    <>
+      {chosen.kind === "deleted" && (
+        <Warning>
+          The environment {chosen.environment.name} was deleted. What you entered can no longer be
+          saved. Copy what you still need, then choose another environment.
+        </Warning>
+      )}
+      <Outlet />
+    </>
   );
 }
 

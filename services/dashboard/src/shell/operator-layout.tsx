@@ -20,7 +20,7 @@ export function OperatorLayout() {
       bottom={
         <div>
           <AppearanceButton />
-          <Button variant="quiet" onPress={() => signOut(token)}>
+          <Button variant="quiet" onPress={() => void signOut(token)}>
             <LogOut size={16} aria-hidden /> Sign out the operator
           </Button>
         </div>

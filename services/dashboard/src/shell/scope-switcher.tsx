@@ -1,6 +1,6 @@
 import { ChevronsUpDown, Plus } from "lucide-react";
 import { Button } from "react-aria-components";
-import { useEnvironment } from "../session/environment.ts";
+import { useChosen, useEnvironment } from "../session/environment.tsx";
 import { useKeySession, useSessions } from "../session/session.tsx";
 import { Select } from "../ui/fields.tsx";
 import { Menu } from "../ui/menu.tsx";
@@ -10,7 +10,8 @@ import styles from "./shell.module.css";
 export function ScopeSwitcher({ onAddKey }: { onAddKey: () => void }) {
   const { me } = useKeySession();
   const { keys, switchTo } = useSessions();
-  const { environment, choose } = useEnvironment();
+  const chosen = useChosen();
+  const { choose } = useEnvironment();
   return (
     <div className={styles.scope}>
       <Menu
@@ -31,7 +32,7 @@ export function ScopeSwitcher({ onAddKey }: { onAddKey: () => void }) {
             id: key.me.key.id,
             label: key.me.project.name,
             note: `${key.me.key.name} · ${key.me.user.email}`,
-            onAction: () => switchTo(key.token),
+            onAction: () => void switchTo(key.token),
           })),
           {
             id: "add",
@@ -43,7 +44,7 @@ export function ScopeSwitcher({ onAddKey }: { onAddKey: () => void }) {
       />
       <Select
         label="Environment"
-        value={environment.name}
+        value={chosen.kind === "found" ? chosen.environment.name : ""}
         onChange={choose}
         options={me.environments.map(({ name }) => ({ value: name, label: name }))}
       />

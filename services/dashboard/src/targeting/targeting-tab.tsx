@@ -3,7 +3,7 @@ import { isEditConflict } from "../api/problem.ts";
 import type { FlagState } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
-import { LeaveDialog } from "../ui/leave-dialog.tsx";
+import { useUnsaved } from "../ui/leave-guard.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { ConflictPanel } from "./conflict-panel.tsx";
@@ -33,6 +33,7 @@ export function TargetingTab() {
 function TargetingEditor({ stored }: { stored: FlagState }) {
   const editing = useDraft(stored);
   const { draft, isDirty, edit } = editing;
+  useUnsaved(isDirty);
   const main = useRef<HTMLDivElement>(null);
   // The buttons disappear when they have done their work, and the focus must not be lost with them.
   const saving = useSaving(editing, () => main.current?.focus({ preventScroll: true }));
@@ -63,7 +64,6 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
         </div>
         <TryPanel settings={settingsOf(draft)} isDraft={isDirty} />
       </div>
-      <LeaveDialog isDirty={isDirty} />
     </EditorContext>
   );
 }

@@ -1,5 +1,5 @@
 import { X } from "lucide-react";
-import { type ReactNode, useEffect, useState } from "react";
+import { createContext, type ReactNode, use, useEffect, useState } from "react";
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from "react-aria-components";
 import { Button, IconButton } from "./button.tsx";
 import { ErrorPanel } from "./error-panel.tsx";
@@ -12,28 +12,35 @@ export type DialogProps = {
   isOpen: boolean;
   onClose: () => void;
   wide?: boolean;
-  /** False if only a button closes it, because its content would be lost. */
-  isDismissable?: boolean;
   children: ReactNode;
 };
 
-/** A modal dialog. Escape, the cross and a click outside close it. */
-export function Dialog({
-  title,
-  isOpen,
-  onClose,
-  wide = false,
-  isDismissable = true,
-  children,
-}: DialogProps) {
+const KeepOpenContext = createContext<(isKeptOpen: boolean) => void>(() => undefined);
+
+/**
+ * Keeps the dialog around it open while a request is pending. Otherwise its result, or what was typed for it, would be
+ * lost.
+ */
+export function KeepOpen({ isPending }: { isPending: boolean }) {
+  const keepOpen = use(KeepOpenContext);
+  useEffect(() => {
+    keepOpen(isPending);
+    return () => keepOpen(false);
+  }, [isPending, keepOpen]);
+  return null;
+}
+
+/** A modal dialog. Escape, the cross and a click outside close it, except while a `KeepOpen` in it says otherwise. */
+export function Dialog({ title, isOpen, onClose, wide = false, children }: DialogProps) {
+  const [isKeptOpen, setKeptOpen] = useState(false);
   useEffect(() => (isOpen ? keepFocus : undefined), [isOpen]);
   return (
     <ModalOverlay
       className={styles.backdrop ?? ""}
       isOpen={isOpen}
       onOpenChange={(open) => open || onClose()}
-      isDismissable={isDismissable}
-      isKeyboardDismissDisabled={!isDismissable}
+      isDismissable={!isKeptOpen}
+      isKeyboardDismissDisabled={isKeptOpen}
     >
       <Modal className={`${styles.modal} ${wide ? styles.wide : ""}`}>
         <AriaDialog className={styles.dialog ?? ""}>
@@ -41,13 +48,11 @@ export function Dialog({
             <Heading slot="title" level={2}>
               {title}
             </Heading>
-            {isDismissable && (
-              <IconButton label="Close" size="small" onPress={onClose}>
-                <X size={16} aria-hidden />
-              </IconButton>
-            )}
+            <IconButton label="Close" size="small" onPress={onClose} isDisabled={isKeptOpen}>
+              <X size={16} aria-hidden />
+            </IconButton>
           </div>
-          {children}
+          <KeepOpenContext value={setKeptOpen}>{children}</KeepOpenContext>
         </AriaDialog>
       </Modal>
     </ModalOverlay>
@@ -74,7 +79,7 @@ export function ConfirmDialog({
   action,
   typed,
   onConfirm,
-  isPending,
+  isPending = false,
   error,
   children,
   ...dialog
@@ -86,6 +91,7 @@ export function ConfirmDialog({
   };
   return (
     <Dialog {...dialog} onClose={close}>
+      <KeepOpen isPending={isPending} />
       {children}
       {typed !== undefined && (
         <TextField
@@ -99,11 +105,13 @@ export function ConfirmDialog({
       )}
       {error != null && <ErrorPanel error={error} />}
       <DialogActions>
-        <Button onPress={close}>Cancel</Button>
+        <Button onPress={close} isDisabled={isPending}>
+          Cancel
+        </Button>
         <Button
           variant="danger"
           onPress={onConfirm}
-          isPending={isPending ?? false}
+          isPending={isPending}
           isDisabled={typed !== undefined && input !== typed.text}
         >
           {action}

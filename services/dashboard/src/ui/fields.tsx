@@ -135,7 +135,11 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
     >
       <Label className={isLabelHidden ? "visually-hidden" : (styles.label ?? "")}>{label}</Label>
       <Button className={`${styles.input} ${styles.select}`}>
-        <SelectValue>{({ selectedText }) => selectedText}</SelectValue>
+        <SelectValue>
+          {({ isPlaceholder, selectedText, defaultChildren }) =>
+            isPlaceholder ? defaultChildren : selectedText
+          }
+        </SelectValue>
         <ChevronDown size={16} aria-hidden />
       </Button>
       <Help description={description} error={error} />

@@ -1,6 +1,6 @@
 import type { FormEvent, ReactNode } from "react";
 import { Button } from "./button.tsx";
-import { Dialog, DialogActions } from "./dialog.tsx";
+import { Dialog, DialogActions, KeepOpen } from "./dialog.tsx";
 import { ErrorPanel } from "./error-panel.tsx";
 
 type DialogFormProps = {
@@ -15,7 +15,7 @@ type DialogFormProps = {
   children: ReactNode;
 };
 
-/** The fields of a dialog. Enter sends them. An error keeps what was typed. */
+/** The fields of a dialog. Enter sends them. An error keeps what was typed, so the dialog waits for the response. */
 export function DialogForm(props: DialogFormProps) {
   const { action, onClose, onSubmit, isPending, isComplete, error, children } = props;
   const submit = (event: FormEvent) => {
@@ -24,10 +24,13 @@ export function DialogForm(props: DialogFormProps) {
   };
   return (
     <form onSubmit={submit} style={{ display: "contents" }}>
+      <KeepOpen isPending={isPending} />
       {children}
       {error != null && <ErrorPanel error={error} />}
       <DialogActions>
-        <Button onPress={onClose}>Cancel</Button>
+        <Button onPress={onClose} isDisabled={isPending}>
+          Cancel
+        </Button>
         <Button type="submit" variant="primary" isPending={isPending} isDisabled={!isComplete}>
           {action}
         </Button>

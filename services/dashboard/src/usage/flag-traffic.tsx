@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { FlagTraffic } from "../api/schema.d.ts";
 import { useFlags } from "../flags/flag-queries.ts";
 import { snippetsFor } from "../flags/snippets.ts";
-import { useEnvironment } from "../session/environment.ts";
+import { useEnvironment } from "../session/environment.tsx";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { Select } from "../ui/fields.tsx";

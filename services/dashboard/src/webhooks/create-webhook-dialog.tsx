@@ -1,10 +1,11 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Webhook } from "../api/schema.d.ts";
-import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
-import { Dialog, DialogActions } from "../ui/dialog.tsx";
+import { Dialog } from "../ui/dialog.tsx";
 import { DialogForm } from "../ui/form-dialog.tsx";
+import { useUnsaved } from "../ui/leave-guard.tsx";
+import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { chosenSecret, SecretFields, useSecretChoice } from "./secret-choice.tsx";
 import { isComplete, type WebhookDraft, WebhookFields } from "./webhook-fields.tsx";
 import { useCreateWebhook } from "./webhook-queries.ts";
@@ -22,24 +23,16 @@ export function CreateWebhookDialog({ isOpen, onClose }: { isOpen: boolean; onCl
     setCreated(undefined);
     onClose();
   }
+  if (created !== undefined)
+    return <NewSecret {...created} onClose={() => void open(created.webhook)} />;
   return (
-    <Dialog
-      title={created === undefined ? "Create a webhook" : "Copy the secret"}
-      isOpen={isOpen}
-      onClose={close}
-      isDismissable={created === undefined}
-      wide={created !== undefined}
-    >
-      {created === undefined ? (
-        <CreateWebhookForm
-          onCancel={close}
-          onCreated={(webhook, secret) =>
-            secret === undefined ? void open(webhook) : setCreated({ webhook, secret })
-          }
-        />
-      ) : (
-        <NewSecret {...created} onDone={() => void open(created.webhook)} />
-      )}
+    <Dialog title="Create a webhook" isOpen={isOpen} onClose={close}>
+      <CreateWebhookForm
+        onCancel={close}
+        onCreated={(webhook, secret) =>
+          secret === undefined ? void open(webhook) : setCreated({ webhook, secret })
+        }
+      />
     </Dialog>
   );
 }
@@ -59,6 +52,7 @@ function CreateWebhookForm({
   });
   const choice = useSecretChoice();
   const { mutate, isPending, error } = useCreateWebhook();
+  useUnsaved(isPending && choice.kind === "generated", "secret");
   const problem = fieldProblem(error);
   const secret = chosenSecret(choice);
   const isShown = problem !== undefined && (problem.field !== "secret" || choice.kind === "own");
@@ -97,25 +91,20 @@ function CreateWebhookForm({
 function NewSecret({
   webhook,
   secret,
-  onDone,
+  onClose,
 }: {
   webhook: Webhook;
   secret: string;
-  onDone: () => void;
+  onClose: () => void;
 }) {
   return (
-    <>
+    <SecretDialog title="Copy the secret" kind="secret" wide onClose={onClose}>
       <p>
         The webhook {webhook.name} is created. Give its secret to the receiver now: Halyard does not
         show it again.
       </p>
       <CodeBlock title="Secret" code={secret} />
       <CodeBlock title="A receiver that verifies it" code={receiverSnippet} />
-      <DialogActions>
-        <Button variant="primary" onPress={onDone} autoFocus>
-          I have copied the secret
-        </Button>
-      </DialogActions>
-    </>
+    </SecretDialog>
   );
 }

@@ -2,9 +2,12 @@ import { useState } from "react";
 import type { Webhook } from "../api/schema.d.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
+import { CodeBlock } from "../ui/code-block.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
 import { type Option, Select } from "../ui/fields.tsx";
 import { DialogForm } from "../ui/form-dialog.tsx";
+import { useUnsaved } from "../ui/leave-guard.tsx";
+import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { useSeen } from "./changed-webhook.tsx";
 import { chosenSecret, SecretFields, useSecretChoice } from "./secret-choice.tsx";
@@ -15,7 +18,13 @@ import styles from "./webhooks.module.css";
 /** Says whether deliveries are signed, and sets, rotates or removes the secret. */
 export function SecretActions({ webhook }: { webhook: Webhook }) {
   const [open, setOpen] = useState<"set" | "remove">();
+  const [generated, setGenerated] = useState<string>();
   const close = () => setOpen(undefined);
+  const saved = (secret: string | undefined) => {
+    notify({ text: `Deliveries of ${webhook.name} are signed with the new secret.` });
+    close();
+    setGenerated(secret);
+  };
   const title = webhook.has_secret ? "Rotate the secret" : "Set a secret";
   return (
     <>
@@ -33,8 +42,18 @@ export function SecretActions({ webhook }: { webhook: Webhook }) {
         </Button>
       )}
       <Dialog title={title} isOpen={open === "set"} onClose={close}>
-        <SecretForm webhook={webhook} onClose={close} />
+        <SecretForm webhook={webhook} onClose={close} onSaved={saved} />
       </Dialog>
+      {generated !== undefined && (
+        <SecretDialog
+          title={`The new secret of ${webhook.name}`}
+          kind="secret"
+          onClose={() => setGenerated(undefined)}
+        >
+          <p>Give it to the receiver now: Halyard does not show it again.</p>
+          <CodeBlock title="Secret" code={generated} />
+        </SecretDialog>
+      )}
       {open === "remove" && <RemoveSecret webhook={webhook} onClose={close} />}
     </>
   );
@@ -48,14 +67,25 @@ const overlaps: readonly Option<Overlap>[] = [
   { value: "604800", label: "7 days", note: "the maximum" },
 ];
 
-/** Sets the secret. The form keeps a generated one on the screen until the person has it. */
-function SecretForm({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
+/** Sets the secret. It shows a generated one at once, because some receivers need it before the rotation. */
+function SecretForm({
+  webhook,
+  onClose,
+  onSaved,
+}: {
+  webhook: Webhook;
+  onClose: () => void;
+  /** Receives the secret if it was generated. */
+  onSaved: (generated: string | undefined) => void;
+}) {
   const choice = useSecretChoice();
   const [overlap, setOverlap] = useState<Overlap>("86400");
   const { mutate, isPending, error: failure } = useUpdateWebhook(webhook.id);
   const { seen, notice, error } = useSeen(webhook, failure);
   const isRotation = seen.has_secret;
   const problem = fieldProblem(error);
+  const isGenerated = choice.kind === "generated";
+  useUnsaved(isPending && isGenerated, "secret");
   const secret = chosenSecret(choice) ?? "";
   const submit = () => {
     mutate(
@@ -63,12 +93,7 @@ function SecretForm({ webhook, onClose }: { webhook: Webhook; onClose: () => voi
         seen,
         body: { secret, ...(isRotation && { secret_overlap_seconds: Number(overlap) }) },
       },
-      {
-        onSuccess: () => {
-          notify({ text: `Deliveries of ${webhook.name} are signed with the new secret.` });
-          onClose();
-        },
-      },
+      { onSuccess: () => onSaved(isGenerated ? secret : undefined) },
     );
   };
   return (
@@ -85,9 +110,6 @@ function SecretForm({ webhook, onClose }: { webhook: Webhook; onClose: () => voi
         error={problem?.field === "secret" ? problem.text : undefined}
         isShown
       />
-      {choice.kind === "generated" && (
-        <p className={styles.muted}>Copy it now: Halyard does not show it again.</p>
-      )}
       {isRotation && (
         <>
           <Select

@@ -1,5 +1,6 @@
 import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { unwrap } from "../api/client.ts";
+import { useSendOnce } from "../api/idempotency.ts";
 import { isEditConflict } from "../api/problem.ts";
 import type { CreateWebhook, UpdateWebhook, Webhook } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
@@ -29,9 +30,11 @@ export function useWebhook(webhookId: string) {
 export function useCreateWebhook() {
   const { api, me } = useKeySession();
   const client = useQueryClient();
+  const sendOnce = useSendOnce();
+  const path = { projectId: me.project.id };
   return useMutation({
     mutationFn: (body: CreateWebhook) =>
-      unwrap(api.POST(list, { params: { path: { projectId: me.project.id } }, body })),
+      sendOnce(body, (header) => unwrap(api.POST(list, { params: { path, header }, body }))),
     onSuccess: () => client.invalidateQueries({ queryKey: ["webhooks"] }),
     // The cache would keep the secret after the dialog.
     gcTime: 0,

@@ -1,0 +1,196 @@
+import { eventually } from "@halyard/testing";
+import { afterEach, beforeEach, expect, it } from "@jest/globals";
+import type { Page } from "playwright-core";
+import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
+import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboard-system.ts";
+import {
+  addPerson,
+  createTenant,
+  must,
+  operatorToken,
+  type Tenant,
+} from "../../src/system/tenancy.ts";
+
+/** Drafts of a flag that survive what the person, or somebody else, does meanwhile. */
+export function describeUnsaved(given: () => DashboardSystem): void {
+  let tenant: Tenant;
+  let page: Page;
+  let flagId: string;
+  const api = (path: string) => `${given().gateway.url}/api/v1/${path}`;
+  const operate = (path: string, method: string, body?: object) =>
+    must(api(path), { method, key: operatorToken, ...(body && { body }) });
+  const stateIn = (environmentId: string) =>
+    must(api(`flags/${flagId}/environments/${environmentId}`), { key: tenant.serverKey });
+  const environmentPath = (environmentId: string) =>
+    `projects/${tenant.projectId}/environments/${environmentId}`;
+
+  const button = (name: string, shown = page) => shown.getByRole("button", { name, exact: true });
+  const percentage = (shown = page) =>
+    shown.getByRole("textbox", { name: /^Percentage of all users/ });
+  const draft = async (text: string, shown = page) => {
+    await percentage(shown).fill(text);
+    await shown.keyboard.press("Tab");
+    await button("Save changes", shown).waitFor();
+  };
+  const stay = async () => {
+    await page.getByRole("heading", { name: "Leave without saving?" }).waitFor();
+    await button("Keep editing").click();
+    expect(await percentage().inputValue()).toBe("40");
+  };
+  const open = async (path: string, serverKey = tenant.serverKey) => {
+    const opened = await openDashboard(given, { serverKey }, path);
+    await percentage(opened).waitFor();
+    await opened.getByText("Live", { exact: true }).waitFor();
+    return opened;
+  };
+
+  beforeEach(async () => {
+    tenant = await createTenant(given().gateway.url, { name: "Unsaved" });
+    const body = { key: "checkout", name: "Checkout" };
+    flagId = (await must(api("flags"), { method: "POST", key: tenant.serverKey, body })).id;
+  });
+  afterEach(() => page?.close());
+
+  it("asks before another key is used", async () => {
+    const other = await createTenant(given().gateway.url, { name: "Elsewhere" });
+    page = await open("/flags/checkout");
+    const menu = page.getByRole("button", { name: /ada@example.com/ });
+    const add = async () => {
+      await menu.click();
+      await page.getByRole("menuitem", { name: "Use another key" }).click();
+      await page.getByLabel("Server key").fill(other.serverKey);
+      await page.keyboard.press("Enter");
+    };
+    await draft("40");
+    await add();
+    await page.getByRole("heading", { name: "Leave without saving?" }).waitFor();
+    await expectNoSeriousViolations(page);
+    await button("Keep editing").click();
+    await button("Cancel").click();
+    expect(await percentage().inputValue()).toBe("40");
+    await add();
+    await button("Leave without saving").click();
+    await page.getByText("Elsewhere · ada@example.com").waitFor();
+
+    await menu.click();
+    await page.getByRole("menuitem").filter({ hasText: "Web" }).first().click();
+    await page.getByText("Unsaved · ada@example.com").waitFor();
+    await draft("40");
+    await menu.click();
+    await page.getByRole("menuitem").filter({ hasText: "Web" }).last().click();
+    await stay();
+    await page.getByText("Unsaved · ada@example.com").waitFor();
+  });
+
+  it("asks before the sign-out and before another environment", async () => {
+    page = await open("/flags/checkout");
+    await draft("40");
+    await button("Sign out").click();
+    await stay();
+    await page.getByRole("button", { name: "Environment" }).click();
+    await page.getByRole("option", { name: "staging" }).click();
+    await stay();
+    expect(new URL(page.url()).search).toBe("");
+    await button("Sign out").click();
+    await button("Leave without saving").click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  });
+
+  it("follows an environment that somebody renames, and saves the draft in it", async () => {
+    page = await open("/flags/checkout?env=staging");
+    await draft("40");
+    await operate(environmentPath(tenant.otherEnvironmentId), "PATCH", { name: "preview" });
+    await eventually(() => new URL(page.url()).search === "?env=preview");
+    expect(await percentage().inputValue()).toBe("40");
+    await button("Save changes").click();
+    await page.getByText("checkout is saved in preview.").waitFor();
+    expect(await stateIn(tenant.otherEnvironmentId)).toMatchObject({ rollout_percentage: 40 });
+  });
+
+  it("keeps the environment when another one gets its name", async () => {
+    page = await open("/flags/checkout?env=staging");
+    await draft("40");
+    await page.context().setOffline(true);
+    try {
+      await page.getByText("Halyard cannot be reached.").first().waitFor();
+      await operate(environmentPath(tenant.otherEnvironmentId), "PATCH", { name: "former" });
+      await operate(environmentPath(tenant.environmentId), "PATCH", { name: "staging" });
+    } finally {
+      await page.context().setOffline(false);
+    }
+    await eventually(() => new URL(page.url()).search === "?env=former");
+    expect(await percentage().inputValue()).toBe("40");
+  });
+
+  it("says that the environment was deleted, and shows the draft until the person leaves it", async () => {
+    page = await open("/flags/checkout?env=staging");
+    await draft("40");
+    const { otherEnvironmentId: id } = tenant;
+    await operate(`${environmentPath(id)}?confirm=${id}`, "DELETE");
+    await page.getByText("The environment staging was deleted.").waitFor();
+    expect(await percentage().inputValue()).toBe("40");
+    await expectNoSeriousViolations(page);
+    await button("Discard").click();
+    await page.getByText("This project has no environment staging.").waitFor();
+    await page.getByRole("button", { name: "Environment" }).click();
+    await page.getByRole("option", { name: "production" }).click();
+    await percentage().waitFor();
+  });
+
+  it("says at once that the environment was deleted if nothing is unsaved", async () => {
+    page = await open("/flags/checkout?env=staging");
+    const { otherEnvironmentId: id } = tenant;
+    await operate(`${environmentPath(id)}?confirm=${id}`, "DELETE");
+    await page.getByText("This project has no environment staging.").waitFor();
+  });
+
+  it("shows the draft of a flag that somebody deletes", async () => {
+    page = await open("/flags/checkout");
+    await draft("40");
+    await must(api(`flags/${flagId}`), { method: "DELETE", key: tenant.serverKey });
+    await page.getByText("The flag checkout was deleted.").waitFor();
+    expect(await percentage().inputValue()).toBe("40");
+    await button("Discard").click();
+    await page.getByRole("heading", { name: "There is no flag checkout" }).waitFor();
+  });
+
+  it("shows the draft after the key was revoked, then signs out", async () => {
+    page = await open("/flags/checkout");
+    await draft("40");
+    const keyId = tenant.serverKey.split("_")[1];
+    await operate(`${environmentPath(tenant.environmentId)}/keys/${keyId}`, "DELETE");
+    await page.getByText("Your key is no longer valid").waitFor();
+    expect(await percentage().inputValue()).toBe("40");
+    await button("Sign out").click();
+    await button("Leave without saving").click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.getByText("A key is no longer valid").waitFor();
+  });
+
+  it("lets the second of two people who save decide, and does what they choose", async () => {
+    const grace = await addPerson(given().gateway.url, tenant, "grace@example.com");
+    page = await open("/flags/checkout");
+    const hers = await open("/flags/checkout", grace);
+    const conflict = hers.getByRole("alert", { name: "Changed by somebody else" });
+    const saveBoth = async (his: string, her: string) => {
+      await Promise.all([draft(his), draft(her, hers)]);
+      await button("Save changes").click();
+      await page.getByText("checkout is saved in production.").last().waitFor();
+      await conflict.getByText("ada@example.com").waitFor();
+      expect(await percentage(hers).inputValue()).toBe(her);
+    };
+    await saveBoth("40", "60");
+    await expectNoSeriousViolations(hers);
+    await button("Take theirs", hers).click();
+    await conflict.waitFor({ state: "detached" });
+    expect(await percentage(hers).inputValue()).toBe("40");
+    expect(await stateIn(tenant.environmentId)).toMatchObject({ rollout_percentage: 40 });
+
+    await saveBoth("50", "70");
+    await button("Keep mine and save", hers).click();
+    await hers.getByText("checkout is saved in production.").waitFor();
+    expect(await stateIn(tenant.environmentId)).toMatchObject({ rollout_percentage: 70 });
+    await eventually(async () => (await percentage().inputValue()) === "70");
+    await hers.close();
+  });
+}
