@@ -1,6 +1,7 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import type { Usage, UsageDays } from "../api/schema.d.ts";
+import { Disclosure } from "../ui/disclosure.tsx";
 import { Select } from "../ui/fields.tsx";
 import { count } from "../ui/numbers.ts";
 import { Card, Loading } from "../ui/panels.tsx";
@@ -94,22 +95,23 @@ function Month({ month, read, limit, isCurrent }: MonthProps) {
 
 function DayTable({ month, days }: { month: string; days: readonly Day[] }) {
   return (
-    <details className={styles.details}>
-      <summary>Show the numbers as a table</summary>
-      <Table
-        label={`Requests by day in ${monthName(month)}`}
-        rows={days.toReversed()}
-        rowId={({ date }) => date}
-        columns={[
-          { id: "date", header: "Day (UTC)", cell: ({ date }) => fullDay(date) },
-          {
-            id: "requests",
-            header: "Requests",
-            align: "end",
-            cell: ({ requests }) => count(requests),
-          },
-        ]}
-      />
-    </details>
+    <Disclosure label="Show the numbers as a table">
+      {() => (
+        <Table
+          label={`Requests by day in ${monthName(month)}`}
+          rows={days.toReversed()}
+          rowId={({ date }) => date}
+          columns={[
+            { id: "date", header: "Day (UTC)", cell: ({ date }) => fullDay(date) },
+            {
+              id: "requests",
+              header: "Requests",
+              align: "end",
+              cell: ({ requests }) => count(requests),
+            },
+          ]}
+        />
+      )}
+    </Disclosure>
   );
 }
