@@ -11,10 +11,10 @@ export type Column<Row> = {
 };
 
 /** Columns that fit beside each other on narrow screens. */
-const narrowColumns = 3;
+const narrowColumns = 2;
 
 /**
- * A table of at most a few hundred rows. On narrow screens, a row of more than three columns is a block with a line for
+ * A table of at most a few hundred rows. On narrow screens, a row of more than two columns is a block with a line for
  * each column, so that nothing is hidden.
  */
 export function Table<Row>({
