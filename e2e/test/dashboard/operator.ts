@@ -64,7 +64,7 @@ export function describeOperator(given: () => DashboardSystem): void {
     await dialog().getByRole("row", { name: "Projects 10 3 smaller" }).waitFor();
     await dialog().getByRole("button", { name: "Change plan" }).click();
     await page.getByText(`${organizationName} has the plan free.`).waitFor();
-    await page.getByRole("heading", { name: "Limits of the plan free" }).waitFor();
+    await page.getByRole("heading", { name: "Limits of the free plan" }).waitFor();
   });
 
   it("issues a key that works, and shows it once", async () => {
