@@ -15,7 +15,7 @@ const help = `npm run screenshots -- [--home .halyard] [--out .cache/screenshots
 Takes screenshots of the dashboard of a running "npm start", in light and dark colors, wide and narrow.
 A name is a page, or a page with its colors and width. The images of the documents:
 
-  npm run screenshots -- --out docs/images flags-light-wide
+  npm run screenshots -- --out docs/images flags-light-wide targeting-dark-wide
 
 Pages: `;
 

@@ -64,7 +64,7 @@ export function describeOperator(given: () => DashboardSystem): void {
     await dialog().getByRole("row", { name: "Projects 10 3 smaller" }).waitFor();
     await dialog().getByRole("button", { name: "Change plan" }).click();
     await page.getByText(`${organizationName} has the plan free.`).waitFor();
-    await page.getByRole("heading", { name: "Limits of the plan free" }).waitFor();
+    await page.getByRole("heading", { name: "Limits of the free plan" }).waitFor();
   });
 
   it("issues a key that works, and shows it once", async () => {
@@ -139,7 +139,7 @@ export function describeOperator(given: () => DashboardSystem): void {
     const { processes } = await operate("status");
     await page.getByText(`${processes.length} of ${processes.length}`).waitFor();
     for (const service of ["sdk-edge", "scheduler", "webhook-dispatcher", "usage-metering"])
-      await page.getByRole("row", { name: new RegExp(`^${service} .*up to date`) }).waitFor();
+      await page.getByRole("row", { name: new RegExp(`^${service} .*Up to date`) }).waitFor();
     await page.getByText("Connected", { exact: true }).waitFor();
     await expectNoSeriousViolations(page);
     expect(errors.filter((text) => !expectedErrors.test(text))).toEqual([]);
@@ -155,7 +155,7 @@ export function describeOperator(given: () => DashboardSystem): void {
       await page.getByText("A process of scheduler has had old data for 34 s.").waitFor();
       await page.getByText("2 of the last 2 changes needed more than 500 ms").waitFor();
       await page.getByText("1 message could not be processed.").waitFor();
-      await page.getByRole("row", { name: /^scheduler .*KV_SCHEDULES .*differs/ }).waitFor();
+      await page.getByRole("row", { name: /^scheduler .*KV_SCHEDULES .*Differs/ }).waitFor();
       await page.getByRole("row", { name: /^usage.recorded .*Publish it again/ }).waitFor();
       const advice = await page.getByText(/^What to do:/).allInnerTexts();
       expect(advice).toHaveLength(4);
@@ -177,7 +177,7 @@ export function describeOperator(given: () => DashboardSystem): void {
       await edge.start();
     }
     await page.getByText("No process of sdk-edge reports.").waitFor({ state: "detached" });
-    await page.getByRole("row", { name: /^sdk-edge .*up to date/ }).waitFor();
+    await page.getByRole("row", { name: /^sdk-edge .*Up to date/ }).waitFor();
   });
 
   it("shows an outage of the API as such, with the last known state", async () => {

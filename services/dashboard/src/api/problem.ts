@@ -81,7 +81,7 @@ export function adviceFor(error: unknown): string {
     return "The flag has no earlier state any more. Reload the page to see its history.";
   switch (error.status) {
     case 401:
-      return "The key is unknown, expired or revoked. Sign in with another one.";
+      return "Sign in with another key.";
     case 403:
       return "This key has no permission for it. Ask for a key with more rights.";
     case 404:

@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { ChevronRight } from "lucide-react";
 import { useLayoutEffect, useRef, useState } from "react";
 import { summaryOf } from "../flags/flag-list.tsx";
 import type { ListedFlag, ListedState } from "../flags/flag-search.ts";
@@ -153,6 +154,7 @@ function Differing({ comparison, onOpen }: { comparison: Comparison; onOpen: () 
       <span>
         Show<span className="visually-hidden"> the difference of {flag.key}</span>
       </span>
+      <ChevronRight size={14} aria-hidden />
     </Button>
   );
 }

@@ -1,11 +1,11 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { ArrowLeftRight, CircleCheck, GitCompareArrows, SearchX } from "lucide-react";
+import { ArrowLeftRight, CircleCheck, Flag, GitCompareArrows, SearchX } from "lucide-react";
 import { useCallback, useMemo, useState } from "react";
 import { useFlags } from "../flags/flag-queries.ts";
 import type { ListedFlag } from "../flags/flag-search.ts";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
-import { Button, IconButton } from "../ui/button.tsx";
+import { Button, ButtonLink, IconButton } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Checkbox, SearchField, Select } from "../ui/fields.tsx";
@@ -47,14 +47,18 @@ export function ComparePage() {
         <>
           <PairFilters pair={pair} search={search} />
           <QueryView query={flags} label="Loading the flags">
-            {(all) => (
-              <Comparisons
-                key={`${pair.from.id} ${pair.to.id}`}
-                flags={all}
-                pair={pair}
-                search={search}
-              />
-            )}
+            {(all) =>
+              all.length === 0 ? (
+                <NoFlags />
+              ) : (
+                <Comparisons
+                  key={`${pair.from.id} ${pair.to.id}`}
+                  flags={all}
+                  pair={pair}
+                  search={search}
+                />
+              )
+            }
           </QueryView>
         </>
       )}
@@ -157,11 +161,7 @@ function Comparisons({ flags, pair, search }: ComparisonsProps) {
         />
       )}
       {shown.length === 0 ? (
-        <NothingShown
-          pair={pair}
-          isFiltered={comparisons.some(differs)}
-          hasFlags={flags.length > 0}
-        />
+        <NothingShown pair={pair} isFiltered={comparisons.some(differs)} />
       ) : (
         <CompareList
           comparisons={shown}
@@ -264,15 +264,7 @@ function Selection({
   );
 }
 
-function NothingShown({
-  pair,
-  isFiltered,
-  hasFlags,
-}: {
-  pair: Pair;
-  isFiltered: boolean;
-  hasFlags: boolean;
-}) {
+function NothingShown({ pair, isFiltered }: { pair: Pair; isFiltered: boolean }) {
   if (isFiltered)
     return (
       <EmptyState icon={SearchX} title="No flag matches">
@@ -281,9 +273,19 @@ function NothingShown({
     );
   return (
     <EmptyState icon={CircleCheck} title="Nothing differs">
-      {hasFlags
-        ? `Every flag is the same in ${pair.from.name} and ${pair.to.name}, or the search excludes it.`
-        : "This project has no flags yet. Create one on the page Flags."}
+      Every flag is the same in {pair.from.name} and {pair.to.name}, or the search excludes it.
+    </EmptyState>
+  );
+}
+
+function NoFlags() {
+  return (
+    <EmptyState
+      icon={Flag}
+      title="This project has no flags yet"
+      action={<ButtonLink to="/flags">Go to the flags</ButtonLink>}
+    >
+      Create a flag, and turn it on in one environment. Here you copy its state to another one.
     </EmptyState>
   );
 }

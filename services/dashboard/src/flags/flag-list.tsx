@@ -6,6 +6,7 @@ import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Switch } from "../ui/fields.tsx";
+import { count } from "../ui/numbers.ts";
 import styles from "./flag-list.module.css";
 import { type ListedFlag, type ListedState, stateIn, typeLabel } from "./flag-search.ts";
 import { useToggle } from "./use-toggle.ts";
@@ -57,7 +58,9 @@ export function FlagList({
       <div role="rowgroup">
         <div role="row" aria-rowindex={1} className={styles.head}>
           <span role="columnheader">
-            {flags.length === total ? `${total} flags` : `${flags.length} of ${total} flags`}
+            {flags.length === total
+              ? countOf(total)
+              : `${count(flags.length)} of ${countOf(total)}`}
           </span>
           <span role="columnheader" className={styles.others}>
             Other environments
@@ -89,6 +92,8 @@ export function FlagList({
   );
 }
 
+const countOf = (total: number) => (total === 1 ? "1 flag" : `${count(total)} flags`);
+
 type RowProps = {
   flag: ListedFlag;
   index: number;
@@ -111,7 +116,12 @@ const Row = memo(function Row(props: RowProps) {
       style={{ transform: `translateY(${offset}px)` }}
     >
       <div role="cell" className={styles.flag}>
-        <Link to={`/flags/${flag.key}` as "/"} className={styles.key ?? ""} preload={false}>
+        <Link
+          to={`/flags/${flag.key}` as "/"}
+          className={styles.key ?? ""}
+          title={`${flag.key}: ${flag.name}`}
+          preload={false}
+        >
           {flag.key}
         </Link>
         <span className={styles.name}>

@@ -1,9 +1,10 @@
-import { Link, Outlet, useParams } from "@tanstack/react-router";
-import { ChevronLeft, SearchX } from "lucide-react";
+import { Outlet, useParams } from "@tanstack/react-router";
+import { SearchX } from "lucide-react";
 import { createContext, use, useState } from "react";
 import type { Environment } from "../api/schema.d.ts";
 import { useEnvironment } from "../session/environment.tsx";
 import { Badge } from "../ui/badge.tsx";
+import { ButtonLink } from "../ui/button.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
 import { useLeaveGuard } from "../ui/leave-guard.tsx";
 import { Page } from "../ui/page.tsx";
@@ -64,16 +65,14 @@ function LoadedFlag({ flag, environment }: FlagInPage) {
   return (
     <Page
       title={flag.name}
-      lead={
-        <span className={styles.lead}>
-          <Link to="/flags" className={styles.back ?? ""}>
-            <ChevronLeft size={14} aria-hidden /> Flags
-          </Link>
+      back={{ to: "/flags", label: "Flags" }}
+      facts={
+        <>
           <code>{flag.key}</code>
           <CopyButton text={flag.key} label="Copy the key" />
           <Badge>{typeLabel(flag.type)}</Badge>
           <Badge tone="accent">{environment.name}</Badge>
-        </span>
+        </>
       }
     >
       {flag.description !== "" && <p className={styles.description}>{flag.description}</p>}
@@ -97,7 +96,7 @@ function MissingFlag({ flagKey }: { flagKey: string }) {
       <EmptyState
         icon={SearchX}
         title={`There is no flag ${flagKey}`}
-        action={<Link to="/flags">All flags</Link>}
+        action={<ButtonLink to="/flags">All flags</ButtonLink>}
       >
         It may have been deleted. The history of the project keeps what it was.
       </EmptyState>

@@ -23,9 +23,11 @@ export function FlagsPage() {
     <Page
       title="Flags"
       actions={
-        <Button variant="primary" onPress={create}>
-          <Plus size={16} aria-hidden /> Create flag
-        </Button>
+        flags.data?.length !== 0 && (
+          <Button variant="primary" onPress={create}>
+            <Plus size={16} aria-hidden /> Create flag
+          </Button>
+        )
       }
     >
       <QueryView query={flags} label="Loading the flags">
@@ -47,6 +49,10 @@ function FilteredFlags({ all }: { all: readonly ListedFlag[] }) {
   const q = useDeferredValue(text);
   const search = useMemo(() => ({ ...inAddress, q }), [inAddress, q]);
   const staleIds = useStaleIds(search.stale === true);
+  const clear = useCallback(() => {
+    setText("");
+    filter({ q: undefined, type: undefined, state: undefined, stale: undefined });
+  }, [filter, setText]);
   return (
     <>
       <Filters>
@@ -60,10 +66,10 @@ function FilteredFlags({ all }: { all: readonly ListedFlag[] }) {
       </Filters>
       {search.stale === true ? (
         <QueryView query={staleIds} label="Loading the flags that are not evaluated">
-          {(ids) => <FoundFlags all={all} search={search} staleIds={ids} />}
+          {(ids) => <FoundFlags all={all} search={search} staleIds={ids} onClear={clear} />}
         </QueryView>
       ) : (
-        <FoundFlags all={all} search={search} staleIds={undefined} />
+        <FoundFlags all={all} search={search} staleIds={undefined} onClear={clear} />
       )}
     </>
   );
@@ -73,11 +79,13 @@ const FoundFlags = memo(function FoundFlags({
   all,
   search,
   staleIds,
+  onClear,
 }: {
   all: readonly ListedFlag[];
   search: FlagSearch;
   /** Ids of the flags that are not evaluated, if the search is for them. */
   staleIds: ReadonlySet<string> | undefined;
+  onClear: () => void;
 }) {
   const { environment } = useEnvironment();
   const shown = filterFlags(all, search, { environmentId: environment.id, staleIds });
@@ -87,7 +95,11 @@ const FoundFlags = memo(function FoundFlags({
         {shown.length} of {all.length} flags
       </p>
       {shown.length === 0 ? (
-        <EmptyState icon={SearchX} title="No flag matches">
+        <EmptyState
+          icon={SearchX}
+          title="No flag matches"
+          action={<Button onPress={onClear}>Clear search and filters</Button>}
+        >
           {search.stale === true
             ? `Every flag was evaluated within the last ${staleDays} days, or the other filters exclude it.`
             : "Change the search or the filters."}

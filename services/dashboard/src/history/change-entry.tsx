@@ -29,7 +29,12 @@ export function ChangeEntry({ change, existing }: { change: AuditedChange; exist
       <Icon size={16} aria-hidden className={styles.icon} />
       <p className={styles.sentence}>
         <strong>{change.actor.email}</strong> {sentence.verb}{" "}
-        <Subject sentence={sentence} link={linkOf(change, existing)} /> {sentence.rest}
+        <Subject
+          sentence={sentence}
+          link={linkOf(change, existing)}
+          isCode={change.flag_id !== null}
+        />{" "}
+        {sentence.rest}
       </p>
       <Disclosure label="Details" about={`of: ${sentenceText(sentence)}`} isInGrid>
         {() => <Details change={change} />}
@@ -63,15 +68,25 @@ function linkOf(change: AuditedChange, existing: Existing): Target {
   return change.key_id === null ? undefined : { to: "/keys", search };
 }
 
-function Subject({ sentence: { subject }, link }: { sentence: Sentence; link: Target }) {
-  if (link === undefined) return <span className={styles.subject}>{subject}</span>;
+function Subject({
+  sentence: { subject },
+  link,
+  isCode,
+}: {
+  sentence: Sentence;
+  link: Target;
+  /** True for the key of a flag, which is shown in the font of code. */
+  isCode: boolean;
+}) {
+  const text = isCode ? <code>{subject}</code> : subject;
+  if (link === undefined) return <span className={styles.subject}>{text}</span>;
   return (
     <Link
       to={link.to as "/"}
       search={(link.search ?? {}) as never}
       className={styles.subject ?? ""}
     >
-      {subject}
+      {text}
     </Link>
   );
 }

@@ -1,6 +1,7 @@
 import { Ban, RefreshCw } from "lucide-react";
+import type { ReactNode } from "react";
 import type { ApiKey } from "../api/schema.d.ts";
-import { Badge, type Tone } from "../ui/badge.tsx";
+import { Badge } from "../ui/badge.tsx";
 import { RowMenu } from "../ui/menu.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
@@ -27,23 +28,20 @@ export function KeyTable({ place, all, shown, emailOf, ...actions }: KeyTablePro
       cell: (key) => <KeyName subject={key} isInUse={key.id === place.own?.id} />,
     },
     { id: "kind", header: "May do", cell: (key) => <Kind subject={key} /> },
-    { id: "user", header: "User", wideOnly: true, cell: ({ user_id: id }) => emailOf(id) },
+    { id: "user", header: "User", cell: ({ user_id: id }) => emailOf(id) },
     {
       id: "used",
       header: "Last used",
-      wideOnly: true,
       cell: ({ last_used_at: at }) => <OptionalTime at={at} or="Never" />,
     },
     {
       id: "expires",
       header: "Expires",
-      wideOnly: true,
       cell: ({ expires_at: at }) => <OptionalTime at={at} or="Never" />,
     },
     {
       id: "created",
       header: "Created",
-      wideOnly: true,
       cell: (key) => <Created subject={key} nameOf={nameOf} />,
     },
     {
@@ -57,11 +55,11 @@ export function KeyTable({ place, all, shown, emailOf, ...actions }: KeyTablePro
   return <Table label="API keys" columns={columns} rows={shown} rowId={({ id }) => id} />;
 }
 
-const tones: Record<KeyState, Tone> = {
-  active: "on",
-  "expires soon": "warning",
-  expired: "neutral",
-  revoked: "neutral",
+const badges: Record<KeyState, ReactNode> = {
+  active: null,
+  "expires soon": <Badge tone="warning">Expires soon</Badge>,
+  expired: <Badge>Expired</Badge>,
+  revoked: <Badge>Revoked</Badge>,
 };
 
 function KeyName({ subject, isInUse }: { subject: ApiKey; isInUse: boolean }) {
@@ -72,7 +70,7 @@ function KeyName({ subject, isInUse }: { subject: ApiKey; isInUse: boolean }) {
       <span className={styles.badges}>
         <code>{subject.id}</code>
         {isInUse && <Badge tone="accent">In use here</Badge>}
-        {state !== "active" && <Badge tone={tones[state]}>{state}</Badge>}
+        {badges[state]}
       </span>
     </div>
   );

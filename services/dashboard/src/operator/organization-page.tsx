@@ -1,5 +1,4 @@
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
-import { ChevronLeft } from "lucide-react";
+import { useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
 import type { Organization } from "../api/schema.d.ts";
@@ -25,7 +24,7 @@ export function OrganizationPage() {
   const query = useOrganization(organizationId);
   if (query.data !== undefined) return <LoadedOrganization organization={query.data} />;
   return (
-    <Page title="Organization" lead={<BackLink />}>
+    <Page title="Organization" back={toOrganizations}>
       <QueryView query={query} label="Loading the organization">
         {() => null}
       </QueryView>
@@ -33,13 +32,7 @@ export function OrganizationPage() {
   );
 }
 
-function BackLink() {
-  return (
-    <Link to="/" className={styles.back ?? ""}>
-      <ChevronLeft size={14} aria-hidden /> Organizations
-    </Link>
-  );
-}
+const toOrganizations = { to: "/", label: "Organizations" };
 
 function LoadedOrganization({ organization }: { organization: Organization }) {
   const [dialog, setDialog] = useState<"rename" | "plan" | "delete">();
@@ -47,12 +40,13 @@ function LoadedOrganization({ organization }: { organization: Organization }) {
   return (
     <Page
       title={name}
-      lead={
-        <span className={styles.lead}>
-          <BackLink />
-          <Badge tone="accent">{plan}</Badge>
+      back={toOrganizations}
+      facts={
+        <>
+          <code>{id}</code>
           <CopyButton text={id} label="Copy the id" />
-        </span>
+          <Badge tone="accent">{plan}</Badge>
+        </>
       }
       actions={
         <>
@@ -61,7 +55,7 @@ function LoadedOrganization({ organization }: { organization: Organization }) {
         </>
       }
     >
-      <Card title={`Limits of the plan ${plan}`}>
+      <Card title={`Limits of the ${plan} plan`}>
         <dl className={styles.facts}>
           {limitLabels.map(({ key, label }) => (
             <div key={key}>

@@ -68,27 +68,23 @@ const columns: readonly Column<Organization>[] = [
     id: "requests",
     header: "SDK requests per month",
     align: "end",
-    wideOnly: true,
     cell: ({ limits }) => limitText(limits.requests_per_month),
   },
   {
     id: "streams",
     header: "Open streams",
     align: "end",
-    wideOnly: true,
     cell: ({ limits }) => limitText(limits.sse_connections),
   },
   {
     id: "projects",
     header: "Projects",
     align: "end",
-    wideOnly: true,
     cell: ({ limits }) => limitText(limits.projects),
   },
   {
     id: "created",
     header: "Created",
-    wideOnly: true,
     cell: ({ created_at }) => <Time at={created_at} />,
   },
 ];

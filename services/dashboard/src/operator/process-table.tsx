@@ -22,7 +22,7 @@ const columns: readonly Column<ProcessRow>[] = [
     header: "Version",
     cell: ({ process, isOtherVersion }) => (
       <span className={styles.badges}>
-        {process?.version} {isOtherVersion && <Badge tone="warning">differs</Badge>}
+        {process?.version} {isOtherVersion && <Badge tone="warning">Differs</Badge>}
       </span>
     ),
   },
@@ -34,7 +34,6 @@ const columns: readonly Column<ProcessRow>[] = [
   {
     id: "id",
     header: "Process",
-    wideOnly: true,
     cell: ({ process }) => process && <code title={process.id}>{process.id.slice(0, 8)}</code>,
   },
 ];
@@ -56,12 +55,12 @@ export function ProcessTable({ processes }: { processes: readonly Process[] }) {
 }
 
 function State({ process }: { process: Process | undefined }) {
-  if (process === undefined) return <Badge tone="danger">no report</Badge>;
-  if (process.state === "current") return <Badge tone="on">up to date</Badge>;
-  if (process.state === "starting") return <Badge>starting</Badge>;
+  if (process === undefined) return <Badge tone="danger">No report</Badge>;
+  if (process.state === "current") return <Badge tone="on">Up to date</Badge>;
+  if (process.state === "starting") return <Badge>Starting</Badge>;
   return (
     <>
-      <Badge tone="danger">stale for {process.stale_seconds} s</Badge>
+      <Badge tone="danger">Stale for {process.stale_seconds} s</Badge>
       <div className={styles.note}>
         Behind in <code>{process.stale_streams.join(", ")}</code>
       </div>

@@ -1,5 +1,4 @@
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
-import { ChevronLeft } from "lucide-react";
+import { useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
 import type { Project } from "../api/schema.d.ts";
@@ -21,9 +20,14 @@ import { RenameDialog } from "./rename-dialog.tsx";
 export function ProjectPage() {
   const path = useParams({ strict: false }) as ProjectPath;
   const query = useProject(path);
-  if (query.data !== undefined) return <LoadedProject project={query.data} />;
+  const organization = useOrganization(path.organizationId);
+  const back = {
+    to: `/organizations/${path.organizationId}`,
+    label: organization.data?.name ?? "Organization",
+  };
+  if (query.data !== undefined) return <LoadedProject project={query.data} back={back} />;
   return (
-    <Page title="Project" lead={<BackLink organizationId={path.organizationId} />}>
+    <Page title="Project" back={back}>
       <QueryView query={query} label="Loading the project">
         {() => null}
       </QueryView>
@@ -31,25 +35,19 @@ export function ProjectPage() {
   );
 }
 
-function BackLink({ organizationId }: { organizationId: string }) {
-  const { data } = useOrganization(organizationId);
-  return (
-    <Link to={`/organizations/${organizationId}` as "/"} className={styles.back ?? ""}>
-      <ChevronLeft size={14} aria-hidden /> {data?.name ?? "Organization"}
-    </Link>
-  );
-}
+type BackLink = { to: string; label: string };
 
-function LoadedProject({ project }: { project: Project }) {
+function LoadedProject({ project, back }: { project: Project; back: BackLink }) {
   const [dialog, setDialog] = useState<"rename" | "delete">();
   return (
     <Page
       title={project.name}
-      lead={
-        <span className={styles.lead}>
-          <BackLink organizationId={project.organization_id} />
+      back={back}
+      facts={
+        <>
+          <code>{project.id}</code>
           <CopyButton text={project.id} label="Copy the id" />
-        </span>
+        </>
       }
       actions={<Button onPress={() => setDialog("rename")}>Rename</Button>}
     >

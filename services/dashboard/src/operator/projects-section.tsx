@@ -45,7 +45,6 @@ const columns: readonly Column<Project>[] = [
   {
     id: "created",
     header: "Created",
-    wideOnly: true,
     cell: ({ created_at }) => <Time at={created_at} />,
   },
 ];

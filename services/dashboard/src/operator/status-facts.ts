@@ -1,4 +1,5 @@
 import type { SystemStatus } from "../api/schema.d.ts";
+import { count as wholeNumber } from "../ui/numbers.ts";
 
 export type Process = SystemStatus["processes"][number];
 export type Service = Process["service"];
@@ -110,7 +111,7 @@ function propagationProblems({ recent, p99_ms }: Propagation): Problem[] {
 
 function deadLetterProblems({ dead_letters: letters }: SystemStatus): Problem[] {
   if (letters === null || letters.count === 0) return [];
-  const messages = letters.count === 1 ? "1 message" : `${letters.count} messages`;
+  const messages = letters.count === 1 ? "1 message" : `${wholeNumber(letters.count)} messages`;
   return [{ text: `${messages} could not be processed.`, runbook: "Dead-lettered messages" }];
 }
 

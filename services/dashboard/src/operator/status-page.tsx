@@ -108,12 +108,12 @@ function Figures({ status }: { status: SystemStatus }) {
       note: "One version, except during an upgrade.",
     },
     {
-      label: "Changes reach every edge in",
+      label: "Changes arrive in",
       value:
         propagation.recent.length === 0
           ? "No changes yet"
           : millisecondsText(propagation.median_ms),
-      note: "The median. A write waits for it, 500 ms at most. Worry if it keeps rising.",
+      note: "The median until every edge serves a change. Worry if it keeps rising.",
     },
     {
       label: "Dead letters",

@@ -66,7 +66,6 @@ const columnsWith = (open: (dialog: OpenDialog) => void): readonly Column<User>[
   {
     id: "created",
     header: "Created",
-    wideOnly: true,
     cell: ({ created_at }) => <Time at={created_at} />,
   },
   {

@@ -1,5 +1,4 @@
 import { getLocalTimeZone } from "@internationalized/date";
-import { Link } from "@tanstack/react-router";
 import { CalendarClock, SearchX } from "lucide-react";
 import { useState } from "react";
 import type { Schedule } from "../api/schema.d.ts";
@@ -7,7 +6,7 @@ import { usePeople } from "../changes/people.ts";
 import { useFlags } from "../flags/flag-queries.ts";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
-import { Button } from "../ui/button.tsx";
+import { Button, ButtonLink } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { SearchField, Select } from "../ui/fields.tsx";
 import { useKeptFocus } from "../ui/kept-focus.ts";
@@ -203,7 +202,7 @@ function NoSchedules() {
     <EmptyState
       icon={CalendarClock}
       title="Nothing is scheduled"
-      action={<Link to="/flags">Choose a flag</Link>}
+      action={<ButtonLink to="/flags">Choose a flag</ButtonLink>}
       examples={<CodeBlock title="Or schedule over the API" code={code} />}
     >
       A schedule turns a flag on or off at a time, in one environment. Open a flag and choose

@@ -78,7 +78,7 @@ export function SignInForm({ onDone }: { onDone?: () => void }) {
         isCode
         isSecret
         placeholder="hs_…"
-        description="Your own server key, or the operator's token. It stays in this tab until you close it."
+        description="Your own server key, or the operator's token. It never leaves this tab."
       />
       {error !== undefined && <SignInError error={error} />}
       <div className={styles.actions}>
@@ -96,7 +96,7 @@ export function SignInForm({ onDone }: { onDone?: () => void }) {
         <KeyRound size={16} aria-hidden />
         <span>
           Each person uses a key of their own: every change is recorded with the user of the key
-          that made it. An operator or a colleague issues keys on the page API keys.
+          that made it. An operator or a colleague issues keys on the API keys page.
         </span>
       </p>
     </form>

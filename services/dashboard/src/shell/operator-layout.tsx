@@ -21,7 +21,7 @@ export function OperatorLayout() {
         <div>
           <AppearanceButton />
           <Button variant="quiet" onPress={() => void signOut(token)}>
-            <LogOut size={16} aria-hidden /> Sign out the operator
+            <LogOut size={16} aria-hidden /> Sign out
           </Button>
         </div>
       }

@@ -1,4 +1,4 @@
-import { ChevronsUpDown, Plus } from "lucide-react";
+import { Check, ChevronsUpDown, Plus } from "lucide-react";
 import { Button } from "react-aria-components";
 import { useChosen, useEnvironment } from "../session/environment.tsx";
 import { useKeySession, useSessions } from "../session/session.tsx";
@@ -31,6 +31,14 @@ export function ScopeSwitcher({ onAddKey }: { onAddKey: () => void }) {
           ...keys.map((key) => ({
             id: key.me.key.id,
             label: key.me.project.name,
+            icon: (
+              <Check
+                size={16}
+                role="img"
+                aria-label="Current"
+                visibility={key.me.key.id === me.key.id ? "visible" : "hidden"}
+              />
+            ),
             note: `${key.me.key.name} · ${key.me.user.email}`,
             onAction: () => void switchTo(key.token),
           })),

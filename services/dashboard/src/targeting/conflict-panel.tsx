@@ -40,9 +40,13 @@ export function ConflictPanel({
       )}
       <dl className={styles.versions}>
         <dt>Saved now</dt>
-        <dd>{summarize(theirs)}</dd>
+        <dd>
+          <Version settings={theirs} />
+        </dd>
         <dt>Your draft</dt>
-        <dd>{summarize(mine)}</dd>
+        <dd>
+          <Version settings={mine} />
+        </dd>
       </dl>
       {problems.size > 0 && <p role="status">{problemsText(problems.size)}</p>}
       <div className={styles.buttons}>
@@ -54,5 +58,15 @@ export function ConflictPanel({
         </Button>
       </div>
     </section>
+  );
+}
+
+/** What a version does. Two versions that are off can still differ in what they do when they are on. */
+function Version({ settings }: { settings: Settings }) {
+  return (
+    <>
+      {summarize(settings)}
+      {!settings.enabled && ` When turned on: ${summarize({ ...settings, enabled: true })}`}
+    </>
   );
 }

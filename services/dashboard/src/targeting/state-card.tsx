@@ -30,7 +30,9 @@ export function StateCard({ draft }: { draft: Draft }) {
           {summarize(settings)}
         </p>
         {!enabled && (
-          <p className={styles.note}>Once it is on: {summarize({ ...settings, enabled: true })}</p>
+          <p className={styles.note}>
+            When you turn it on: {summarize({ ...settings, enabled: true })}
+          </p>
         )}
         <PercentageSlider
           label={rules.length === 0 ? "Percentage of all users" : "Percentage of the flag"}
@@ -44,8 +46,7 @@ export function StateCard({ draft }: { draft: Draft }) {
 }
 
 function percentageNote({ rules }: Draft): string {
-  if (rules.length === 0)
-    return "Raising the percentage takes the flag from nobody: whoever has it keeps it.";
+  if (rules.length === 0) return "If you raise the percentage, users who have the flag keep it.";
   const using = rules.filter(
     ({ value, rollout_percentage: own }) => value !== false && own === undefined,
   );

@@ -1,13 +1,16 @@
 import { Check, Copy } from "lucide-react";
 import { useState } from "react";
-import { Button } from "./button.tsx";
+import { Button, IconButton } from "./button.tsx";
 import styles from "./code-block.module.css";
 
 /** Time for which the button confirms a copy. */
 const confirmMs = 2_000;
 
-/** A button that copies a text, such as a new API key. Pages over plain HTTP have no clipboard, and no such button. */
-export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+/**
+ * A button that copies a text, such as a new API key. With a label it is an icon beside the text. Pages over plain HTTP
+ * have no clipboard, and no such button.
+ */
+export function CopyButton({ text, label }: { text: string; label?: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text);
@@ -16,10 +19,21 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   };
   if (navigator.clipboard === undefined) return null;
   const Icon = isCopied ? Check : Copy;
+  if (label !== undefined)
+    return (
+      <>
+        <IconButton label={label} size="small" onPress={() => void copy()}>
+          <Icon size={14} aria-hidden />
+        </IconButton>
+        <span aria-live="polite" className="visually-hidden">
+          {isCopied && "Copied"}
+        </span>
+      </>
+    );
   return (
     <Button size="small" onPress={() => void copy()}>
       <Icon size={14} aria-hidden />
-      <span aria-live="polite">{isCopied ? "Copied" : label}</span>
+      <span aria-live="polite">{isCopied ? "Copied" : "Copy"}</span>
     </Button>
   );
 }

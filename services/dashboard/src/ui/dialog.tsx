@@ -96,7 +96,7 @@ export function ConfirmDialog({
       {typed !== undefined && (
         <TextField
           label={typed.label}
-          description={typed.text}
+          description={<code>{typed.text}</code>}
           value={input}
           onChange={setInput}
           autoFocus

@@ -15,10 +15,13 @@ export function LimitMeter({
   label,
   used,
   limit,
+  isAlarming = true,
 }: {
   label: string;
   used: number;
   limit: number | null;
+  /** False if nothing breaks at the limit. */
+  isAlarming?: boolean;
 }) {
   if (limit === null)
     return (
@@ -42,7 +45,7 @@ export function LimitMeter({
           <span className={styles.value}>
             <strong>{count(used)}</strong> of {count(limit)}
           </span>
-          <div className={styles.track} data-tone={toneOf(used, limit)}>
+          <div className={styles.track} data-tone={isAlarming ? toneOf(used, limit) : "normal"}>
             <div className={styles.fill} style={{ width: `${percentage}%` }} />
           </div>
         </>

@@ -1,15 +1,25 @@
+import { Link } from "@tanstack/react-router";
+import { ChevronLeft } from "lucide-react";
 import { type ReactNode, useEffect } from "react";
 import styles from "./page.module.css";
 
-/** The frame of a page: its title, also of the window, a sentence about it, and its actions. */
+/**
+ * The frame of a page: its title, also of the window, a sentence about it, and its actions. A page about one thing has a
+ * link back to the list, and short facts below its title.
+ */
 export function Page({
   title,
+  back,
   lead,
+  facts,
   actions,
   children,
 }: {
   title: string;
+  back?: { to: string; label: string };
   lead?: ReactNode;
+  /** Codes and badges. */
+  facts?: ReactNode;
   actions?: ReactNode;
   children: ReactNode;
 }) {
@@ -20,8 +30,14 @@ export function Page({
     <div className={styles.page}>
       <header className={styles.head}>
         <div className={styles.titles}>
+          {back !== undefined && (
+            <Link to={back.to as "/"} className={styles.back ?? ""}>
+              <ChevronLeft size={14} aria-hidden /> {back.label}
+            </Link>
+          )}
           <h1>{title}</h1>
           {lead !== undefined && <p className={styles.lead}>{lead}</p>}
+          {facts !== undefined && <div className={styles.facts}>{facts}</div>}
         </div>
         {actions !== undefined && <div className={styles.actions}>{actions}</div>}
       </header>

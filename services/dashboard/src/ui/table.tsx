@@ -7,12 +7,16 @@ export type Column<Row> = {
   /** Hides the header from sighted people, for columns of buttons. */
   isHeaderHidden?: boolean;
   align?: "start" | "end";
-  /** Omits the column on narrow screens. */
-  wideOnly?: boolean;
   cell: (row: Row) => ReactNode;
 };
 
-/** A table of at most a few hundred rows. On narrow screens it scrolls sideways within its frame. */
+/** Columns that fit beside each other on narrow screens. */
+const narrowColumns = 2;
+
+/**
+ * A table of at most a few hundred rows. On narrow screens, a row of more than two columns is a block with a line for
+ * each column, so that nothing is hidden.
+ */
 export function Table<Row>({
   label,
   columns,
@@ -24,12 +28,12 @@ export function Table<Row>({
   rows: readonly Row[];
   rowId: (row: Row) => string;
 }) {
-  const classOf = ({ align, wideOnly }: Column<Row>) =>
-    [align === "end" ? styles.end : "", wideOnly ? styles.wideOnly : ""].join(" ");
+  const classOf = ({ align }: Column<Row>) => (align === "end" ? (styles.end ?? "") : "");
+  const stacks = columns.length > narrowColumns ? styles.stacks : "";
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.
     <section className={styles.frame} aria-label={label} tabIndex={0}>
-      <table className={styles.table}>
+      <table className={`${styles.table} ${stacks}`}>
         <thead>
           <tr>
             {columns.map((column) => (
@@ -45,7 +49,11 @@ export function Table<Row>({
           {rows.map((row) => (
             <tr key={rowId(row)}>
               {columns.map((column) => (
-                <td key={column.id} className={classOf(column)}>
+                <td
+                  key={column.id}
+                  className={classOf(column)}
+                  {...(!column.isHeaderHidden && { "data-header": column.header })}
+                >
                   {column.cell(row)}
                 </td>
               ))}

@@ -24,17 +24,24 @@ export function PlanCard({ usage }: { usage: Usage }) {
         </span>
       }
     >
-      {isUsedUp && (
-        <Warning>
-          The requests of this month are used up. Halyard rejects further ones with 429, and your
-          applications keep the values that they have. Requests work again on {longDay(end)}, or as
-          soon as the operator chooses a larger plan.
-        </Warning>
-      )}
-      <div className={styles.limits}>
-        <LimitMeter label="Requests this month" used={requests.used} limit={requests.limit} />
-        <LimitMeter label="Open streams" used={streams.used} limit={streams.limit} />
-        <LimitMeter label="Projects" used={projects.used} limit={projects.limit} />
+      <div className={styles.section}>
+        {isUsedUp && (
+          <Warning>
+            The requests of this month are used up. Halyard rejects further ones with 429, and your
+            applications keep the values that they have. Requests work again on {longDay(end)}, or
+            as soon as the operator chooses a larger plan.
+          </Warning>
+        )}
+        <div className={styles.limits}>
+          <LimitMeter label="Requests this month" used={requests.used} limit={requests.limit} />
+          <LimitMeter label="Open streams" used={streams.used} limit={streams.limit} />
+          <LimitMeter
+            label="Projects"
+            used={projects.used}
+            limit={projects.limit}
+            isAlarming={false}
+          />
+        </div>
       </div>
     </Card>
   );

@@ -1,9 +1,14 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { ChartColumn } from "lucide-react";
 import { lazy, Suspense } from "react";
 import type { Usage, UsageDays } from "../api/schema.d.ts";
+import { useFlags } from "../flags/flag-queries.ts";
+import { snippetsFor } from "../flags/snippets.ts";
+import { CodeBlock } from "../ui/code-block.tsx";
+import { Disclosure } from "../ui/disclosure.tsx";
 import { Select } from "../ui/fields.tsx";
 import { count } from "../ui/numbers.ts";
-import { Card, Loading } from "../ui/panels.tsx";
+import { Card, EmptyState, Loading } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { Table } from "../ui/table.tsx";
 import {
@@ -55,16 +60,38 @@ export function RequestsByDay({ usage }: { usage: Usage }) {
       }
     >
       <QueryView query={days} label="Loading the requests">
-        {(read) => (
-          <Month
-            month={month}
-            read={read}
-            limit={usage.requests.limit}
-            isCurrent={month === current}
-          />
-        )}
+        {(read) =>
+          read.known_since === null ? (
+            <NoRequests />
+          ) : (
+            <Month
+              month={month}
+              read={read}
+              limit={usage.requests.limit}
+              isCurrent={month === current}
+            />
+          )
+        }
       </QueryView>
     </Card>
+  );
+}
+
+/** The figures are read again every few seconds, so the first request replaces this by the chart. */
+function NoRequests() {
+  const { data: flags } = useFlags();
+  const examples = snippetsFor(flags?.[0]?.key ?? "new-checkout", window.location.origin);
+  return (
+    <EmptyState
+      icon={ChartColumn}
+      title="No requests yet"
+      examples={examples.map(({ title, code }) => (
+        <CodeBlock key={title} title={title} code={code} />
+      ))}
+    >
+      No application has asked for flags yet. Send a request, and it is counted here a few seconds
+      later.
+    </EmptyState>
   );
 }
 
@@ -94,22 +121,23 @@ function Month({ month, read, limit, isCurrent }: MonthProps) {
 
 function DayTable({ month, days }: { month: string; days: readonly Day[] }) {
   return (
-    <details className={styles.details}>
-      <summary>Show the numbers as a table</summary>
-      <Table
-        label={`Requests by day in ${monthName(month)}`}
-        rows={days.toReversed()}
-        rowId={({ date }) => date}
-        columns={[
-          { id: "date", header: "Day (UTC)", cell: ({ date }) => fullDay(date) },
-          {
-            id: "requests",
-            header: "Requests",
-            align: "end",
-            cell: ({ requests }) => count(requests),
-          },
-        ]}
-      />
-    </details>
+    <Disclosure label="Show the numbers as a table">
+      {() => (
+        <Table
+          label={`Requests by day in ${monthName(month)}`}
+          rows={days.toReversed()}
+          rowId={({ date }) => date}
+          columns={[
+            { id: "date", header: "Day (UTC)", cell: ({ date }) => fullDay(date) },
+            {
+              id: "requests",
+              header: "Requests",
+              align: "end",
+              cell: ({ requests }) => count(requests),
+            },
+          ]}
+        />
+      )}
+    </Disclosure>
   );
 }

@@ -103,7 +103,7 @@ function NewSecret({
         The webhook {webhook.name} is created. Give its secret to the receiver now: Halyard does not
         show it again.
       </p>
-      <CodeBlock title="Secret" code={secret} />
+      <CodeBlock title="Secret" code={secret} wraps />
       <CodeBlock title="A receiver that verifies it" code={receiverSnippet} />
     </SecretDialog>
   );

@@ -128,7 +128,7 @@ function DeliveryRow({ delivery }: { delivery: Delivery }) {
                   <Badge tone={tone}>{label}</Badge>
                 </span>
                 <code>{event}</code>
-                <span className={`${styles.muted} ${styles.attemptCount}`}>
+                <span className={styles.muted}>
                   {attempts === 1 ? "1 attempt" : `${attempts} attempts`}
                 </span>
               </PlainButton>

@@ -70,7 +70,7 @@ function Attempt({ attempt, number }: { attempt: DeliveryAttempt; number: number
         </span>
       </div>
       {error !== null && <p>{error}</p>}
-      {body !== null && body !== "" && <CodeBlock title="Response body" code={body} />}
+      {body !== null && body !== "" && <CodeBlock title="Response body" code={body} wraps />}
     </li>
   );
 }

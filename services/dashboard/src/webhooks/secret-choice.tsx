@@ -61,7 +61,9 @@ export function SecretFields({
             : "Halyard signs every delivery with it, so that the receiver can reject requests of others."
         }
       />
-      {kind === "generated" && isShown && <CodeBlock title="The new secret" code={generated} />}
+      {kind === "generated" && isShown && (
+        <CodeBlock title="The new secret" code={generated} wraps />
+      )}
       {kind === "own" && (
         <TextField
           label="Own secret"

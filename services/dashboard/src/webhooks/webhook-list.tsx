@@ -14,11 +14,10 @@ const maxSummaries = 25;
 
 const columns: readonly Column<Webhook>[] = [
   { id: "name", header: "Webhook", cell: (webhook) => <NameAndUrl webhook={webhook} /> },
-  { id: "events", header: "Events", wideOnly: true, cell: ({ events }) => <Events all={events} /> },
+  { id: "events", header: "Events", cell: ({ events }) => <Events all={events} /> },
   {
     id: "signed",
     header: "Signed",
-    wideOnly: true,
     cell: ({ has_secret: isSigned }) =>
       isSigned ? "Yes" : <Badge tone="warning">No secret</Badge>,
   },
@@ -27,7 +26,6 @@ const columns: readonly Column<Webhook>[] = [
     id: "enabled",
     header: "Enabled",
     align: "end",
-    wideOnly: true,
     cell: (webhook) => <EnabledSwitch webhook={webhook} isLabelHidden />,
   },
 ];

@@ -1,10 +1,9 @@
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
-import { ChevronLeft, Pencil, SearchX, Trash2 } from "lucide-react";
+import { useNavigate, useParams } from "@tanstack/react-router";
+import { Pencil, SearchX, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { ApiProblem } from "../api/problem.ts";
 import type { Webhook } from "../api/schema.d.ts";
-import { Badge } from "../ui/badge.tsx";
-import { Button } from "../ui/button.tsx";
+import { Button, ButtonLink } from "../ui/button.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { Page } from "../ui/page.tsx";
@@ -50,16 +49,7 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
   return (
     <Page
       title={webhook.name}
-      lead={
-        <span className={styles.lead}>
-          <Link to="/webhooks" className={styles.back ?? ""}>
-            <ChevronLeft size={14} aria-hidden /> Webhooks
-          </Link>
-          <Badge tone={webhook.enabled ? "on" : "neutral"}>
-            {webhook.enabled ? "Enabled" : "Disabled"}
-          </Badge>
-        </span>
-      }
+      back={{ to: "/webhooks", label: "Webhooks" }}
       actions={
         <>
           <DeleteButton webhook={webhook} />
@@ -154,7 +144,7 @@ function MissingWebhook() {
       <EmptyState
         icon={SearchX}
         title="This webhook does not exist"
-        action={<Link to="/webhooks">All webhooks</Link>}
+        action={<ButtonLink to="/webhooks">All webhooks</ButtonLink>}
       >
         It may have been deleted, or it belongs to another project.
       </EmptyState>

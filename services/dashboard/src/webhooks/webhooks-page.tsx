@@ -28,9 +28,11 @@ function PermittedPage() {
       title="Webhooks"
       lead="Halyard sends a signed request to your URLs when flags change, in any environment."
       actions={
-        <Button variant="primary" onPress={create}>
-          <Plus size={16} aria-hidden /> Create webhook
-        </Button>
+        webhooks.data?.length !== 0 && (
+          <Button variant="primary" onPress={create}>
+            <Plus size={16} aria-hidden /> Create webhook
+          </Button>
+        )
       }
     >
       <QueryView query={webhooks} label="Loading the webhooks">
