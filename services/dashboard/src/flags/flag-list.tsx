@@ -57,11 +57,7 @@ export function FlagList({
     >
       <div role="rowgroup">
         <div role="row" aria-rowindex={1} className={styles.head}>
-          <span role="columnheader">
-            {flags.length === total
-              ? countOf(total)
-              : `${count(flags.length)} of ${countOf(total)}`}
-          </span>
+          <span role="columnheader">{countText(flags.length, total)}</span>
           <span role="columnheader" className={styles.others}>
             Other environments
           </span>
@@ -92,7 +88,10 @@ export function FlagList({
   );
 }
 
-const countOf = (total: number) => (total === 1 ? "1 flag" : `${count(total)} flags`);
+function countText(shown: number, total: number): string {
+  const all = total === 1 ? "1 flag" : `${count(total)} flags`;
+  return shown === total ? all : `${count(shown)} of ${all}`;
+}
 
 type RowProps = {
   flag: ListedFlag;
