@@ -136,12 +136,25 @@ function useRejected(current: string | undefined, end: (token: string) => void) 
   };
 }
 
+/** Opens the sessions of the stored keys. Returns whether all keys were checked. */
+function useRestoredKeys({ stored, open, forget, setEnded, setKeys }: ReturnType<typeof useTab>) {
+  const [isReady, setReady] = useState(false);
+  const done = (restored: readonly KeySession[]) => {
+    setKeys(restored);
+    setReady(true);
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: keys are restored once, when the page loads.
+  useEffect(() => restoreKeys({ tokens: stored.tokens, open, forget, fail: setEnded, done }), []);
+  return isReady;
+}
+
 /** Keeps the sessions of this tab. Server keys survive a reload; the operator's token does not. */
 export function SessionsProvider({ children }: { children: ReactNode }) {
-  const { stored, setStored, keys, setKeys, setOperator, ended, setEnded, ...tab } = useTab();
+  const tab = useTab();
+  const { setStored, keys, setKeys, setOperator, ended, setEnded } = tab;
   const { current, forget, isRejected, reject, open } = tab;
   const { mayLeave } = useLeaveGuard();
-  const [isReady, setReady] = useState(false);
+  const isReady = useRestoredKeys(tab);
 
   const signIn = useCallback(
     async (token: string) => {
@@ -167,13 +180,6 @@ export function SessionsProvider({ children }: { children: ReactNode }) {
     },
     [open, setKeys],
   );
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: keys are restored once, when the page loads.
-  useEffect(() => restoreKeys({ tokens: stored.tokens, open, forget, fail: setEnded, done }), []);
-  function done(restored: readonly KeySession[]): void {
-    setKeys(restored);
-    setReady(true);
-  }
 
   const value = useMemo<Sessions>(
     () => ({
