@@ -34,7 +34,7 @@ export function describeCreates(given: () => DashboardSystem): void {
   it("creates one flag if the first response is lost", async () => {
     page = await openDashboard(given, tenant);
     await loseFirstResponse(page);
-    await button("Create flag").click();
+    await button("Create the first flag").click();
     await field("Name").fill("Checkout");
     await sendTwice();
     await page.getByRole("switch", { name: "Flag in production" }).waitFor();
@@ -69,7 +69,7 @@ export function describeCreates(given: () => DashboardSystem): void {
     page = await openDashboard(given, tenant);
     await loseFirstResponse(page);
     await page.getByRole("link", { name: "Webhooks" }).click();
-    await button("Create webhook").click();
+    await button("Create the first webhook").click();
     await field("Name").fill("Releases");
     await field("URL").fill("https://example.com/hooks");
     await sendTwice();

@@ -36,6 +36,11 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
   });
   afterAll(() => Promise.all([hers?.close(), graces?.close()]));
 
+  async function confirmCopied(page: Page): Promise<void> {
+    await page.getByRole("checkbox", { name: "I have copied the secret" }).press("Space");
+    await page.getByRole("dialog").getByText("Close", { exact: true }).click();
+  }
+
   /** Grace opens the settings, and saves them while Ada has them open. */
   async function graceSaves(name: string, value: string): Promise<void> {
     await button(graces, "Edit").click();
@@ -52,7 +57,10 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
       await graceSaves("URL", "http://127.0.0.1:9009/graces");
       await button(hers, "Save").click();
       await notice().waitFor();
-      await hers.getByText("grace@example.com changed the URL of the webhook Chat").waitFor();
+      await hers
+        .getByRole("dialog")
+        .getByText("grace@example.com changed the URL of the webhook Chat")
+        .waitFor();
       await hers.getByText("Now URL: http://127.0.0.1:9009/graces").waitFor();
       await expectNoSeriousViolations(hers);
       expect(await field(hers, "URL").inputValue()).toBe("http://127.0.0.1:9009/adas");
@@ -91,6 +99,7 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
       await button(graces, "Rotate the secret").click();
       await button(graces, "Rotate the secret").last().click();
       await graces.getByText("are signed with the new secret.").waitFor();
+      await confirmCopied(graces);
       const { version } = await ask(webhookUrl);
       await button(hers, "Rotate the secret").last().click();
       await hers.getByText("grace@example.com changed the secret of the webhook").waitFor();
@@ -99,6 +108,7 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
       expect(await hers.getByText(/^whsec_/).innerText()).toBe(generated);
       await button(hers, "Rotate the secret").last().click();
       await hers.getByText("are signed with the new secret.").waitFor();
+      await confirmCopied(hers);
       expect((await ask(webhookUrl)).version).toBe(version + 1);
     });
 

@@ -42,7 +42,8 @@ export function useSetSchedule(place: ScheduledFlag, onSaved: () => void) {
         ...(times.enableAt !== null && { enable_at: times.enableAt.toISOString() }),
         ...(times.disableAt !== null && { disable_at: times.disableAt.toISOString() }),
       };
-      return sendOnce([path, condition, body], (header) =>
+      // The condition is no part of the content: after a lost response, the person sees their own schedule as pending.
+      return sendOnce([path, body], (header) =>
         unwrap(
           api.POST("/api/v1/flags/{flagId}/environments/{envId}/schedule", {
             params: { path, header: { ...header, ...condition } },
