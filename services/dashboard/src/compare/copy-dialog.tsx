@@ -116,7 +116,7 @@ function Result({
       </p>
       {hasConflict && (
         <Warning>
-          Somebody else changed a flag in {pair.to.name} after this preview, so it was left as it
+          Someone else changed a flag in {pair.to.name} after this preview, so it was left as it
           is. Close this dialog and compare again.
         </Warning>
       )}
