@@ -149,7 +149,7 @@ describe("given a request that is not from a browser on this machine", () => {
     expect(await signIn(code)).toMatchObject({ status: 200 });
   });
 
-  it("rejects a peer that is not local, even if X-Forwarded-For says so", async () => {
+  it("rejects a peer that is not local, whatever its X-Forwarded-For", async () => {
     const code = givenCode();
     const request = { method: "POST", url: "/dashboard/sign-in", payload: { code } } as const;
     const headers = { host: "127.0.0.1", "x-forwarded-for": "127.0.0.1" };

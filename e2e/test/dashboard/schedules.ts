@@ -102,7 +102,7 @@ export function describeSchedules(given: () => DashboardSystem): void {
 
   it("by another person keep the entered times, and are replaced only after a warning", async () => {
     await schedule("search", { enable_at: "2098-06-01T10:00:00Z" });
-    await page.getByText("This replaces the present schedule:").waitFor();
+    await page.getByText("This replaces the current schedule:").waitFor();
     await page.getByText("On from Sun, Oct 25, 2099, 2:30 AM, your time (1:30 AM UTC)").waitFor();
     await page.getByRole("button", { name: "Replace schedule" }).click();
     await page.getByRole("heading", { name: "Past schedules" }).waitFor();

@@ -179,7 +179,7 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
       await eventually(async () => (await ask(scheduleUrl)).id !== hersId);
       await button(hers, "Clear schedule").click();
       const dialog = hers.getByRole("dialog");
-      await dialog.getByText("The present one was set by grace@example.com").waitFor();
+      await dialog.getByText("The current one was set by grace@example.com").waitFor();
       await dialog.getByText("On from Sun, Mar 3, 2097").waitFor();
       await expectNoSeriousViolations(hers);
       expect((await ask(scheduleUrl)).status).toBe("pending");

@@ -100,17 +100,14 @@ function LoadedPreview({ preview, reviewed, isReading, onReview, onClose }: Load
       {reviewed !== undefined && (
         <Warning>
           <p>Someone else changed the flag first, so nothing was rolled back. Their change:</p>
-          <Differences
-            items={stateDifferences(reviewed, current)}
-            label="Change by someone else"
-          />
+          <Differences items={stateDifferences(reviewed, current)} label="Change by someone else" />
         </Warning>
       )}
       <Outcome current={current} earlier={earlier} />
       {isConflict && (
         <Warning>
-          Nothing was rolled back: someone else changed the flag after you opened this preview.
-          Look at the new state, then decide again.
+          Nothing was rolled back: someone else changed the flag after you opened this preview. Look
+          at the new state, then decide again.
         </Warning>
       )}
       {error !== null && !isConflict && <ErrorPanel error={error} />}

@@ -64,8 +64,8 @@ function Replaced({ theirs }: { theirs: Schedule }) {
   const nameOf = usePeople([theirs.created_by]);
   return (
     <Warning>
-      Someone else changed this schedule first, so nothing was cleared. The current one was set
-      by {nameOf(theirs.created_by)} <Time at={theirs.created_at} />. Clear it if you still want to.
+      Someone else changed this schedule first, so nothing was cleared. The current one was set by{" "}
+      {nameOf(theirs.created_by)} <Time at={theirs.created_at} />. Clear it if you still want to.
     </Warning>
   );
 }

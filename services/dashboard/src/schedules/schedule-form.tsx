@@ -38,7 +38,7 @@ export function ScheduleForm({
     <form onSubmit={submit} className={styles.form}>
       {pending !== undefined && (
         <Warning>
-          This replaces the present schedule:{" "}
+          This replaces the current schedule:{" "}
           <b>{describeTimes(remainingTimes(pending), reader)}</b>. It stays until you save.
         </Warning>
       )}
@@ -75,7 +75,7 @@ function Changed({ isPending }: { isPending: boolean }) {
     <Warning>
       Someone else changed this schedule first. Nothing was saved.{" "}
       {isPending
-        ? "The present schedule is above. Save again to replace it with yours."
+        ? "The current schedule is above. Save again to replace it with yours."
         : "The one that you saw was cleared or has taken effect. Save again to set yours."}
     </Warning>
   );

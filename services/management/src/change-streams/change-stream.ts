@@ -9,7 +9,7 @@ export type ChangeStream = {
   /** The id of the API key, or "operator". */
   readonly caller: string;
   expiresAtMs: number | undefined;
-  /** Sequence of the last entry that was sent or skipped. Undefined until the first read. */
+  /** Sequence after which the stream continues. Undefined until the first read. */
   position: number | undefined;
   /** True when the stream has sent all changes that were missed before it was opened. */
   isCaughtUp: boolean;
