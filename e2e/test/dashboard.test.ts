@@ -21,7 +21,7 @@ import { describeUnsaved } from "./dashboard/unsaved.ts";
 import { describeUsage } from "./dashboard/usage.ts";
 import { describeWebhooks } from "./dashboard/webhooks.ts";
 
-/** Stories of people who use the dashboard, in one running system. Each module has its own tenants. */
+/** User stories of the dashboard, in one running system. Each module has its own tenants. */
 describeInChromium("given the dashboard of a running system", () => {
   let system: System;
   let gateway: ServiceProcess;

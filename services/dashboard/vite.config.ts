@@ -1,7 +1,7 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-/** The running Halyard to which the development server forwards API requests. */
+/** Address of the Halyard that receives API requests from the development server. */
 const gateway = process.env.HALYARD_URL ?? "http://127.0.0.1:8080";
 
 export default defineConfig({

@@ -16,7 +16,7 @@ export const dashboardBenchmark: Benchmark = {
   summary: "the dashboard's first load, and its list of 5,000 flags in a browser",
   method:
     "Headless Chromium without a GPU opens the dashboard of a project with 5,000 flags in three environments, behind the gateway. " +
-    "It scrolls through the list with the mouse wheel, and types into the search field. 60 frames come in a second; one that comes more than 25 ms after the one before is late. " +
+    "It scrolls through the list with the mouse wheel, and types into the search field. The browser draws 60 frames per second; a frame more than 25 ms after the previous one is late. " +
     "The browser draws on the processor, and other processes share it. So the baseline of scrolling is a plain page of the same height without scripts, and that of the search is a list with 50 flags, in the same run.",
   run,
 };

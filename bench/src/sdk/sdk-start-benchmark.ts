@@ -18,7 +18,7 @@ export const sdkStartBenchmark: Benchmark = {
   method:
     "New processes load the packed `@halyard/server-sdk`, create a client of an edge with 10,000 flags, and wait for `ready()`. A third of the flags each are constant, rules with two conditions and 50 % rollouts. " +
     "The baseline of the start is a process that requests the same rule set by `fetch` and parses it; loading the package is a figure of its own. " +
-    "The baseline of the memory is an idle process. The processes run in turn on a core of their own, with the edge on the other. " +
+    "The baseline of the memory is an idle process. The processes run one after another on one core, and the edge runs on the other. " +
     "Resident memory is read once it is stable, without a forced garbage collection unless stated. No flag has been evaluated except one, because a flag is compiled at its first evaluation.",
   run,
 };

@@ -21,7 +21,7 @@ export type Log = {
   ): void;
 };
 
-/** Pause after a message, in which others of its kind are dropped. An outage of a day writes 24 lines of each kind at most. */
+/** Time after a message during which others of its kind are dropped. A one-day outage writes at most 24 lines of each kind. */
 const silenceMs = 3_600_000;
 
 /** Without a logger, warnings and errors go to the console. */

@@ -14,7 +14,7 @@ export type DashboardFiles = {
 
 export type DashboardFile = { type: string; plain: Content; encoded: readonly EncodedContent[] };
 
-/** Each encoding has its own tag, because the tag of a strong comparison stands for the same bytes. */
+/** Each encoding has its own ETag, because a strong ETag identifies the exact bytes. */
 type Content = { etag: string; body: Buffer };
 export type EncodedContent = Content & { encoding: "br" | "gzip" };
 

@@ -156,7 +156,7 @@ describe("given a built dashboard", () => {
     }
   });
 
-  it("gives each encoding a tag of its own, and does not enlarge small files", async () => {
+  it("gives each encoding its own ETag, and does not compress files that would grow", async () => {
     const [br, gzip] = [await readRaw("/flags", "br"), await readRaw("/flags", "gzip")];
     expect(br.headers.etag).not.toBe(gzip.headers.etag);
     expect((await readRaw("/favicon.svg", "br")).headers["content-encoding"]).toBeUndefined();

@@ -8,7 +8,7 @@ import { createLogger, type Logger } from "@halyard/service";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { type GivenGateway, givenGateway } from "./given-gateway.ts";
 
-/** Tests of the one-time code with which the link of `npm start` signs in. */
+/** Tests the one-time code in the sign-in link that `npm start` prints. */
 const directory = mkdtempSync(join(tmpdir(), "halyard-sign-in-"));
 const signInFile = join(directory, "sign-in.json");
 const serverKey = "hs_aaaaaaaaaaaaaaaa_secret";
@@ -149,7 +149,7 @@ describe("given a request that is not from a browser on this machine", () => {
     expect(await signIn(code)).toMatchObject({ status: 200 });
   });
 
-  it("rejects another address as the peer, whatever it claims to forward", async () => {
+  it("rejects a peer that is not local, whatever its X-Forwarded-For", async () => {
     const code = givenCode();
     const request = { method: "POST", url: "/dashboard/sign-in", payload: { code } } as const;
     const headers = { host: "127.0.0.1", "x-forwarded-for": "127.0.0.1" };

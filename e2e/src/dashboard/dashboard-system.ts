@@ -7,10 +7,10 @@ import type { Tenant } from "../system/tenancy.ts";
 /** A running system whose gateway serves the dashboard, and a browser. */
 export type DashboardSystem = ClientSystem & { gateway: ServiceProcess; browser: Browser };
 
-/** The entry of `sessionStorage` in which the dashboard keeps the keys of a tab. */
+/** The `sessionStorage` entry that holds the keys of a tab. */
 const storageKey = "halyard.keys";
 
-/** Opens the dashboard in a tab of its own, signed in with a server key of the tenant. */
+/** Opens the dashboard in a new tab, signed in with the tenant's server key. */
 export async function openDashboard(
   given: () => DashboardSystem,
   tenant: Pick<Tenant, "serverKey">,

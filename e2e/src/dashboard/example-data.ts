@@ -6,7 +6,7 @@ export type Example = { organizationId: string; serverKey: string; remove(): Pro
 
 type Json = Record<string, unknown>;
 
-/** Creates an organization of its own with flags, rules, changes by two people, schedules and a webhook. */
+/** Creates an organization with flags, rules, changes by two people, schedules and a webhook. */
 export async function createExample(demo: Demo): Promise<Example> {
   const send = async (method: string, path: string, key: string, body?: Json) => {
     const response = await fetch(`${demo.base_url}/api/v1/${path}`, {

@@ -80,7 +80,7 @@ export function describeCompare(given: () => DashboardSystem): void {
     await eventually(async () => !(await shown()).includes("half-in-staging"));
   });
 
-  it("leaves a flag that somebody else changed after the preview", async () => {
+  it("skips a flag that changed after the preview", async () => {
     await choose("other-rules").press("Space");
     await page.getByRole("button", { name: "Copy to production", exact: true }).click();
     const dialog = page.getByRole("dialog");

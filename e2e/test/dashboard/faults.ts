@@ -7,7 +7,7 @@ import { killOne } from "../../src/system/replicas.ts";
 import { awaitReady, type Replica, type StartReplica } from "../../src/system/system.ts";
 import { addPerson, createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
 
-/** Processes that are killed, a slow network, and two people who do the same at the same time. */
+/** Killed processes, a slow network, and two people making the same change at the same time. */
 export function describeFaults(given: () => DashboardSystem): void {
   let tenant: Tenant;
   let page: Page;
@@ -135,7 +135,7 @@ export function describeFaults(given: () => DashboardSystem): void {
     await toggle();
     await page.getByText("checkout is off in production.").waitFor();
     slow.release();
-    await hers.getByText("Somebody else changed checkout first.").waitFor();
+    await hers.getByText("Someone else changed checkout first.").waitFor();
     await Promise.all([showsEventually(false, hers), showsEventually(false)]);
     expect(await stored()).toBe(false);
     await hers.close();

@@ -15,7 +15,7 @@ const staff = {
   conditions: [{ attribute: "email", operator: "ends_with", value: "@example.com" }],
 };
 
-/** What changed, who did it, and the way back: the history of a flag and of the project. */
+/** The history of a flag and of the project: changes, their authors, and rollbacks. */
 export function describeHistory(given: () => DashboardSystem): void {
   let ada: Tenant;
   let graceKey: string;
@@ -80,7 +80,7 @@ export function describeHistory(given: () => DashboardSystem): void {
     await page.close();
   });
 
-  it("rolls nothing back if somebody changed the flag since the preview, and shows that change", async () => {
+  it("does not roll back a flag that changed after the preview, and shows that change", async () => {
     await change(ada.serverKey, { rollout_percentage: 20 });
     const page = await openHistory();
     await page.getByRole("button", { name: "Roll back…" }).click();
@@ -88,11 +88,11 @@ export function describeHistory(given: () => DashboardSystem): void {
     await dialog.getByRole("list", { name: "What changes" }).waitFor();
     await change(graceKey, { rollout_percentage: 30 });
     await dialog.getByRole("button", { name: "Roll back", exact: true }).click();
-    await dialog.getByText("Nothing was rolled back: somebody else changed the flag").waitFor();
+    await dialog.getByText("Nothing was rolled back: someone else changed the flag").waitFor();
     expect((await must(stateUrl(), { key: ada.serverKey })).rollout_percentage).toBe(30);
 
     await dialog.getByRole("button", { name: "Show the new state" }).click();
-    const theirs = dialog.getByRole("list", { name: "Change of somebody else" });
+    const theirs = dialog.getByRole("list", { name: "Change by someone else" });
     expect(await theirs.innerText()).toMatch(/20 %\s+becomes\s+30 %/);
     const undone = await dialog.getByRole("list", { name: "What changes" }).innerText();
     expect(undone).toMatch(/30 %\s+becomes\s+20 %/);

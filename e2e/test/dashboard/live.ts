@@ -29,7 +29,7 @@ export function describeLive(given: () => DashboardSystem): void {
   });
   afterAll(() => hers?.close());
 
-  it("shows a change of another person at once, and who made it", async () => {
+  it("shows another person's change without a reload, with the author", async () => {
     const his = await openDashboard(given, ada);
     await his.getByRole("switch", { name: "checkout in production" }).press("Space");
     await hers.getByText("ada@example.com turned checkout on in production").waitFor();
@@ -99,7 +99,7 @@ export function describeLive(given: () => DashboardSystem): void {
     await hers.getByText("Live", { exact: true }).waitFor();
   });
 
-  it("says that the connection is lost, and catches up when it is back", async () => {
+  it("says that the connection is lost, and catches up after a reconnection", async () => {
     await hers.context().setOffline(true);
     try {
       await hers.getByText("Halyard cannot be reached.").first().waitFor();

@@ -42,7 +42,7 @@ export function describeSchedules(given: () => DashboardSystem): void {
     await page.keyboard.type(digits);
   }
 
-  it("say what to do while there are none", async () => {
+  it("explain how to create the first one", async () => {
     await page.getByRole("heading", { name: "Nothing is scheduled" }).waitFor();
     await page.getByText("curl").first().waitFor();
     await expectNoSeriousViolations(page);
@@ -100,9 +100,9 @@ export function describeSchedules(given: () => DashboardSystem): void {
     await eventually(async () => !(await save.isDisabled()));
   });
 
-  it("of somebody else do not take away what was entered, and say that they are replaced", async () => {
+  it("by another person keep the entered times, and are replaced only after a warning", async () => {
     await schedule("search", { enable_at: "2098-06-01T10:00:00Z" });
-    await page.getByText("This replaces the present schedule:").waitFor();
+    await page.getByText("This replaces the current schedule:").waitFor();
     await page.getByText("On from Sun, Oct 25, 2099, 2:30 AM, your time (1:30 AM UTC)").waitFor();
     await page.getByRole("button", { name: "Replace schedule" }).click();
     await page.getByRole("heading", { name: "Past schedules" }).waitFor();
@@ -116,13 +116,13 @@ export function describeSchedules(given: () => DashboardSystem): void {
     await enter("Turn on at", "010120990900A");
     await schedule("lunch-offer", { enable_at: "2098-06-01T10:00:00Z" });
     await page.getByRole("button", { name: "Schedule", exact: true }).click();
-    await page.getByText("Somebody else changed this schedule meanwhile.").waitFor();
+    await page.getByText("Someone else changed this schedule first.").waitFor();
     await page.getByText("On from Thu, Jan 1, 2099, 9:00 AM").waitFor();
     expect((await read("lunch-offer")).enable_at).toBe("2098-06-01T10:00:00.000Z");
     await page.unroute("**/changes/stream");
   });
 
-  it("of all flags are a timeline by day, from which one is cleared", async () => {
+  it("of all flags form a timeline by day, and can be cleared there", async () => {
     await page.goto(`${given().gateway.url}/schedules`);
     const day = page.getByRole("list", { name: "Thu, Jan 1, 2099" });
     await day.getByText("9:00 AM").waitFor();

@@ -17,7 +17,7 @@ export function describeSignIn(given: () => DashboardSystem): void {
     return page;
   };
 
-  it("asks for a server key, then shows the project of the key", async () => {
+  it("signs in with a server key, and shows its project", async () => {
     const { gateway } = given();
     const tenant = await createTenant(gateway.url, { name: "Signing in" });
     const page = await openSignIn();
@@ -70,7 +70,7 @@ export function describeSignIn(given: () => DashboardSystem): void {
     await page.close();
   });
 
-  it("does not continue in another project by itself when one of two keys is revoked", async () => {
+  it("does not switch to another project when one of two keys is revoked", async () => {
     const { gateway } = given();
     const [first, second] = await Promise.all([
       createTenant(gateway.url, { name: "First" }),

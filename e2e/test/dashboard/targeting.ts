@@ -105,7 +105,7 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     await page.getByRole("textbox", { name: /^Percentage of the flag/ }).fill("40");
     await page.keyboard.press("Tab");
     await api(statePath(), "PATCH", { enabled: false });
-    const conflict = page.getByRole("alert", { name: "Changed by somebody else" });
+    const conflict = page.getByRole("alert", { name: "Changed by someone else" });
     await conflict.getByText("ada@example.com turned dark-mode off in production").waitFor();
     expect(await stored()).toMatchObject({ enabled: false, rollout_percentage: 100 });
     await conflict.getByRole("button", { name: "Keep mine and save" }).click();
@@ -129,14 +129,14 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     expect(await stored()).toMatchObject({ enabled: true });
   });
 
-  it("tries the unsaved draft for a user, of whom neither address nor storage contains anything", async () => {
+  it("tries the unsaved draft for a user, and keeps the user out of the address and the storage", async () => {
     await page.getByRole("link", { name: "Targeting" }).click();
     await page.getByRole("switch", { name: "Flag in production" }).focus();
     await page.keyboard.press("Space");
     await page.getByRole("textbox", { name: "User id" }).fill("somebody-secret");
     await button("Try this user").click();
     const result = page.getByRole("region", { name: "Result" });
-    await result.getByText("The flag is off, so nobody gets it.").waitFor();
+    await result.getByText("The flag is off for everyone.").waitFor();
     await button("Discard").click();
     await result.getByText("The settings have changed since. Try again.").waitFor();
     await button("Try this user").click();
@@ -191,13 +191,13 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     await api(statePath(), "PATCH", { enabled: false });
     await api(statePath(), "PATCH", { enabled: true });
     await dialog.getByRole("button", { name: "Delete flag" }).click();
-    await dialog.getByText("Somebody changed the flag while this dialog was open").waitFor();
+    await dialog.getByText("Someone changed the flag while this dialog was open").waitFor();
     expect(await stored()).toMatchObject({ enabled: true });
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await dialog.waitFor({ state: "detached" });
   });
 
-  it("deletes a flag after its key is typed, and goes back to the list", async () => {
+  it("deletes a flag after its key is typed, and returns to the list", async () => {
     await page.getByRole("link", { name: "Settings" }).click();
     await expectNoSeriousViolations(page);
     await button("Delete flag").click();

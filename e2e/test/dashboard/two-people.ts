@@ -16,7 +16,7 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
     must(url, { method, key: ada.serverKey, ...(body && { body }) });
   const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
   const field = (page: Page, name: string) => page.getByRole("textbox", { name, exact: true });
-  const notice = () => hers.getByText("Somebody changed this webhook meanwhile");
+  const notice = () => hers.getByText("Someone changed this webhook first");
 
   beforeAll(async () => {
     const api = `${given().gateway.url}/api/v1`;
@@ -93,7 +93,7 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
       });
     });
 
-    it("does not rotate a secret that somebody else has rotated, until asked again", async () => {
+    it("does not rotate a secret that another person has rotated, until confirmed", async () => {
       await button(hers, "Rotate the secret").click();
       const generated = await hers.getByText(/^whsec_/).innerText();
       await button(graces, "Rotate the secret").click();
@@ -112,7 +112,7 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
       expect((await ask(webhookUrl)).version).toBe(version + 1);
     });
 
-    it("does not disable it upon another version, until asked again", async () => {
+    it("does not disable a changed webhook, until confirmed", async () => {
       await hers.getByRole("switch", { name: "Enabled" }).press("Space");
       await graceSaves("Name", "Chat");
       await button(hers, "Disable webhook").click();
@@ -130,7 +130,7 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
       await hers.getByText("This webhook is disabled").waitFor();
       await graceSaves("URL", "http://127.0.0.1:9009/moved");
       await hers.getByRole("switch", { name: "Enabled" }).press("Space");
-      await hers.getByText("Chat was not enabled: somebody changed it first.").waitFor();
+      await hers.getByText("Chat was not enabled: someone changed it first.").waitFor();
       await hers.getByText("http://127.0.0.1:9009/moved").waitFor();
       expect((await ask(webhookUrl)).enabled).toBe(false);
       await hers.unroute("**/changes/stream");
@@ -169,7 +169,7 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
       await graces.getByRole("heading", { name: "Scheduled in production" }).waitFor();
       const theirs = await ask(scheduleUrl);
       await button(hers, "Schedule").click();
-      await hers.getByText("Somebody else changed this schedule meanwhile.").waitFor();
+      await hers.getByText("Someone else changed this schedule first.").waitFor();
       await hers.getByText("Set by grace@example.com").waitFor();
       await hers.getByText("On from Thu, Jan 1, 2099, 9:00 AM").waitFor();
       await expectNoSeriousViolations(hers);
@@ -189,7 +189,7 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
       await eventually(async () => (await ask(scheduleUrl)).id !== hersId);
       await button(hers, "Clear schedule").click();
       const dialog = hers.getByRole("dialog");
-      await dialog.getByText("The present one was set by grace@example.com").waitFor();
+      await dialog.getByText("The current one was set by grace@example.com").waitFor();
       await dialog.getByText("On from Sun, Mar 3, 2097").waitFor();
       await expectNoSeriousViolations(hers);
       expect((await ask(scheduleUrl)).status).toBe("pending");
@@ -198,7 +198,7 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
       expect((await ask(scheduleUrl)).status).toBe("cancelled");
     });
 
-    it("says that a schedule which is to be cleared has ended", async () => {
+    it("says that the schedule to clear has ended", async () => {
       await ask(scheduleUrl, "POST", { enable_at: "2099-01-01T00:00:00Z" });
       await hers.reload();
       await button(hers, "Clear").click();

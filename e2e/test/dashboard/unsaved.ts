@@ -11,7 +11,7 @@ import {
   type Tenant,
 } from "../../src/system/tenancy.ts";
 
-/** Drafts of a flag that survive what the person, or somebody else, does meanwhile. */
+/** Drafts of a flag that survive navigation, renames, deletions and changes by others. */
 export function describeUnsaved(given: () => DashboardSystem): void {
   let tenant: Tenant;
   let page: Page;
@@ -96,7 +96,7 @@ export function describeUnsaved(given: () => DashboardSystem): void {
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
   });
 
-  it("follows an environment that somebody renames, and saves the draft in it", async () => {
+  it("follows a renamed environment, and saves the draft in it", async () => {
     page = await open("/flags/checkout?env=staging");
     await draft("40");
     await operate(environmentPath(tenant.otherEnvironmentId), "PATCH", { name: "preview" });
@@ -137,14 +137,14 @@ export function describeUnsaved(given: () => DashboardSystem): void {
     await percentage().waitFor();
   });
 
-  it("says at once that the environment was deleted if nothing is unsaved", async () => {
+  it("says that the environment was deleted, without a reload, if nothing is unsaved", async () => {
     page = await open("/flags/checkout?env=staging");
     const { otherEnvironmentId: id } = tenant;
     await operate(`${environmentPath(id)}?confirm=${id}`, "DELETE");
     await page.getByText("This project has no environment staging.").waitFor();
   });
 
-  it("shows the draft of a flag that somebody deletes", async () => {
+  it("keeps the draft of a flag that is deleted", async () => {
     page = await open("/flags/checkout");
     await draft("40");
     await must(api(`flags/${flagId}`), { method: "DELETE", key: tenant.serverKey });
@@ -167,11 +167,11 @@ export function describeUnsaved(given: () => DashboardSystem): void {
     await page.getByText("A key is no longer valid").waitFor();
   });
 
-  it("lets the second of two people who save decide, and does what they choose", async () => {
+  it("lets the second person to save choose, and applies the choice", async () => {
     const grace = await addPerson(given().gateway.url, tenant, "grace@example.com");
     page = await open("/flags/checkout");
     const hers = await open("/flags/checkout", grace);
-    const conflict = hers.getByRole("alert", { name: "Changed by somebody else" });
+    const conflict = hers.getByRole("alert", { name: "Changed by someone else" });
     const saveBoth = async (his: string, her: string) => {
       await Promise.all([draft(his), draft(her, hers)]);
       await button("Save changes").click();

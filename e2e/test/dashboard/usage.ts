@@ -47,7 +47,7 @@ export function describeUsage(given: () => DashboardSystem): void {
     await page.getByRole("heading", { name: "Plan free" }).waitFor();
   });
 
-  it("shows the requests of today in the chart and in a table", async () => {
+  it("shows today's requests in the chart and in a table", async () => {
     const { days } = await must(url("usage/days"), { key: tenant.serverKey });
     await page.locator("svg .recharts-bar-rectangle path").first().waitFor();
     await page.getByText("Requests are counted since").waitFor();

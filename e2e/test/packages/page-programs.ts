@@ -9,7 +9,7 @@ import { type InstalledPackages, packageNames, projectRoot, runIn } from "./inst
 type Program = { file: string; kind: Kind; text: string };
 type Kind = "js" | "jsx" | "ts" | "tsx";
 
-/** Blocks with a name beside the language have tests of their own. */
+/** Named code blocks have their own tests. */
 const isKind = (kind: string): kind is Kind => /^[jt]sx?$/.test(kind);
 
 const pages = ["docs/sdks.md", ...packageNames.map((name) => `clients/${name}/README.md`)];

@@ -152,7 +152,7 @@ async function connectDirectly(
   }, options);
 }
 
-/** A running example, with a tenant of its own. It ends with the system. */
+/** A running example with its own tenant. It ends with the system. */
 type Example = {
   url: string;
   tenant: Tenant;

@@ -21,7 +21,7 @@ export type DeadLetters = {
 };
 
 const maxNewest = 20;
-/** Maximum number of removed messages to skip. It bounds a read from a stream in which a person removed many. */
+/** Maximum number of removed messages to skip. It bounds the read if an operator removed many. */
 const maxSkipped = 1_000;
 /** Consumers write reasons of at most 1,000 characters, but a compromised one may write more. */
 const maxTextLength = 200;

@@ -37,7 +37,7 @@ function Restoring() {
   );
 }
 
-/** The pages of one session. Another session gets a cache and a router of its own. */
+/** The pages of one session. Each session has its own cache and router. */
 function SessionPages({ session }: { session: Session }) {
   const [router] = useState(() =>
     session.kind === "operator" ? createOperatorRouter() : createKeyRouter(),

@@ -17,7 +17,7 @@ import { PageError } from "./shell/page-error.tsx";
 import { readUsageSearch } from "./usage/usage-search.ts";
 import { readDeliverySearch } from "./webhooks/delivery-status.ts";
 
-/** The environment on which pages work, by its name. All pages keep it. */
+/** The name of the chosen environment. All pages keep it. */
 type EnvironmentSearch = { env?: string | undefined };
 
 const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);

@@ -70,7 +70,7 @@ it("shows every day of a month, and expects requests only from today on", () => 
   ]);
 });
 
-it("offers the months since requests are known, across years", () => {
+it("offers all months since the first counted request, across years", () => {
   expect(monthsSince("2025-11-30", "2026-01")).toEqual(["2026-01", "2025-12", "2025-11"]);
   expect(monthsSince(null, "2026-01")).toEqual(["2026-01"]);
   expect(daysOf("2028-02").at(-1)).toBe("2028-02-29");

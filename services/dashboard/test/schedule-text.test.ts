@@ -27,7 +27,7 @@ describe("the sentence about a schedule", () => {
     );
   });
 
-  it("names a window in which the flag is off, and one without an end", () => {
+  it("describes a window that turns the flag off, and one without an end", () => {
     const off = { enableAt: at("2025-11-24T17:00:00Z"), disableAt: at("2025-11-24T08:00:00Z") };
     expect(describeTimes(off, berlin)).toBe(
       "Off from Mon 24 Nov, 09:00 to 18:00, your time (08:00–17:00 UTC)",

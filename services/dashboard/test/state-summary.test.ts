@@ -16,7 +16,7 @@ const on = (targeting_rules: TargetingRule[], rollout_percentage = 100) =>
   summarize({ enabled: true, rollout_percentage, targeting_rules });
 
 describe("the summary of a flag's state", () => {
-  it("says that a disabled flag is off for everyone, whatever its rules", () => {
+  it("says that a disabled flag is off for everyone, even with rules", () => {
     const disabled = { enabled: false, rollout_percentage: 100, targeting_rules: [staff] };
     expect(summarize(disabled)).toBe("Off for everyone.");
   });

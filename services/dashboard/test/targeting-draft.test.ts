@@ -50,7 +50,7 @@ const operators = new Map(
 );
 
 describe("the draft of a state", () => {
-  it("is what was stored, with the types of its values, until somebody changes it", () => {
+  it("equals the stored state, including the types of values, until an edit", () => {
     expect(settingsOf(draftOf(stored))).toStrictEqual(stored);
     expect(isSame(draftOf(stored), stored)).toBe(true);
     expect(isSame({ ...draftOf(stored), enabled: false }, stored)).toBe(false);
@@ -134,7 +134,7 @@ describe("the values of conditions", () => {
     expect(fromLocalInput(toLocalInput("2027-06-30T23:59:59+02:00"))).toBe("2027-06-30T21:59:59Z");
   });
 
-  it("compare attributes, of which the most used are suggested first", () => {
+  it("compare attributes, and the most used are suggested first", () => {
     const names = attributeNames([...rules, ...rules.slice(2)]);
     expect(names.slice(0, 3)).toStrictEqual(["staff", "age", "country"]);
     expect(names).toContain("app_version");

@@ -397,7 +397,7 @@ describe("given a gateway", () => {
   });
   afterAll(() => gateway?.stop());
 
-  it("forwards changes at once, and ends the stream when the gateway stops", async () => {
+  it("forwards changes without buffering, and ends the stream when the gateway stops", async () => {
     const scope = await given.scope();
     const stream = await openAndCatchUp(scope, { at: gateway.url });
     await openAndCatchUp(scope, { at: gateway.url });

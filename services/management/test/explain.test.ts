@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { type Management, openManagement, seedProject } from "./management-fixture.ts";
 
-/** Tests the explanation of a flag for people who try it, also with settings that are not stored. */
+/** Tests the explanation of a flag for a user, including settings that are not stored. */
 let management: Management;
 let project: Awaited<ReturnType<typeof seedProject>>;
 let path: string;

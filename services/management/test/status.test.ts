@@ -117,7 +117,7 @@ describe("the status of an installation", () => {
       expect(Date.parse(committed_at)).toBeLessThanOrEqual(Date.now());
   });
 
-  it("names the streams in which a process is stale", async () => {
+  it("names the stale streams of a process", async () => {
     const current = { stream: "KV_SNAPSHOT", state: "current", stale_seconds: 0 } as const;
     const stale = { stream: "KV_QUOTA", state: "stale", stale_seconds: 7 } as const;
     const { id, ...status } = statusOf({ followers: [current, stale] });

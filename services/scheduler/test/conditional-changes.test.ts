@@ -10,7 +10,7 @@ import {
   type Tenant,
 } from "./scheduler-fixture.ts";
 
-/** Changes of schedules that are conditional on the pending schedule, by people who work at the same time. */
+/** Conditional changes of schedules, by several people at the same time. */
 let scheduler: Scheduler;
 let replicas: Replica[];
 let tenant: Tenant;
@@ -145,7 +145,7 @@ describe("a change with If-Match", () => {
     expect((await latest(flag)).body.id).toBe(due.id);
   });
 
-  it("replaces a window of which only the first change was applied", async () => {
+  it("replaces a window after its first change was applied", async () => {
     const flag = await newFlag();
     const window = { enable_at: inHours(1), disable_at: inHours(2) };
     const { body } = await set(flag, {}, window);

@@ -32,7 +32,7 @@ const extraHeaders: Partial<Record<ErrorCode, JsonObject>> = {
   CONFLICT_001: { Location: headerRef("Location") },
   CONFLICT_003: {
     ETag: {
-      description: "The current ETag. Absent if there is nothing that it could identify",
+      description: "The current ETag. Absent if the resource does not exist",
       schema: { type: "string" },
     },
   },

@@ -40,7 +40,7 @@ export const answerHeaders: JsonObject = {
     description: "The caches that may store the response, and for how long",
     schema: text,
   },
-  Vary: { description: "The request headers on which the response depends", schema: text },
+  Vary: { description: "Request headers that the response depends on", schema: text },
   "X-Content-Type-Options": { description: "Always `nosniff`", required: true, schema: text },
   "WWW-Authenticate": { description: "Always `Bearer`", schema: text },
 };
@@ -58,7 +58,7 @@ export const requestHeaderParameters: JsonObject = {
   "If-None-Match": header("If-None-Match", "Returns 304 if the ETag is still the same", text),
   "If-None-Match-Any": header(
     "If-None-Match",
-    "With `*`, applies the change only if there is nothing that it replaces; otherwise 412",
+    "With `*`, applies the change only if it replaces nothing; otherwise 412",
     text,
   ),
   "Idempotency-Key": header(

@@ -286,7 +286,7 @@ export const explainFlag = defineRoute({
   path: `${state}/explain`,
   params: StateParams,
   summary: "Explain the value of a flag for a user",
-  description: `For people who try a flag, also with settings that are not stored yet. The user is not stored or logged, and the request does not count as a request of the month. The response contains names of attributes, and no values of the user. ${furtherRuleLimits}`,
+  description: `For trying out a flag, including settings that are not saved yet. The user is not stored or logged, and the request does not count towards the monthly limit. The response names attributes, but does not contain their values. ${furtherRuleLimits}`,
   body: ExplainFlag,
   example: {
     user: { id: "user-42", attributes: { country: "DE", plan: "pro" } },

@@ -36,7 +36,7 @@ export const IssueKey = z.strictObject({
   kind: z.enum(["client", "server"]),
   name: Name,
   user_id: Id.describe(
-    "The user to whom the key's changes are attributed. Under `npm start`, the example is the user of the demo; in production, it is a placeholder",
+    "The user recorded as the author of the key's changes. Under `npm start`, the example is the user of the demo; in production, it is a placeholder",
   ),
   expires_at: InstantIn.nullable().optional(),
   environment_only: z.boolean().optional(),

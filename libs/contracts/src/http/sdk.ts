@@ -181,7 +181,7 @@ const rulesForServers = {
 } as const;
 
 const neverOlder =
-  "An edge that may lack a change that the client has waits for it, at most one second, and then returns 503.";
+  "An edge that may be behind the client waits for the missing change for up to one second, then returns 503.";
 
 export const sdkRuleset = defineRoute({
   ...rulesForServers,
@@ -225,7 +225,7 @@ export const UsageReport = z.strictObject({
   period: z
     .strictObject({ start: InstantIn, end: InstantIn })
     .describe(
-      "The time in which the evaluations were made: at most 24 hours, with `end` at most 5 minutes in the future",
+      "The period of the evaluations: at most 24 hours, with `end` at most 5 minutes in the future",
     ),
   flags: z
     .record(z.string(), z.strictObject({ true: Evaluations, false: Evaluations }))

@@ -66,7 +66,7 @@ export const UpdateWebhook = z
       .max(maxOverlapSeconds)
       .optional()
       .describe(
-        "Time in seconds for which deliveries also have a Standard Webhooks signature with the previous secret. Allowed only with a new `secret`",
+        "Seconds during which deliveries also have a Standard Webhooks signature with the previous secret. Allowed only with a new `secret`",
       ),
     enabled: z.boolean().optional(),
   })

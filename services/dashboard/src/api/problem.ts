@@ -56,7 +56,7 @@ export function fieldMessageOf(error: unknown): FieldMessage | undefined {
   return { path: pointer.split("/"), text };
 }
 
-/** Returns whether a change failed because somebody else changed the resource first. */
+/** Returns whether a change failed because the resource has a newer version. */
 export function isEditConflict(error: unknown): boolean {
   return error instanceof ApiProblem && error.status === 412;
 }
@@ -89,7 +89,7 @@ export function adviceFor(error: unknown): string {
     case 409:
       return "Choose another name, or change what exists.";
     case 412:
-      return "Somebody else changed it meanwhile. Compare both versions, then save again.";
+      return "Someone else changed it first. Compare both versions, then save again.";
     case 429:
       return "A limit of the plan is reached. The usage page shows it.";
     default:

@@ -78,7 +78,7 @@ export interface paths {
         };
         /**
          * Get the rules of all flags
-         * @description For SDKs that evaluate flags in the application. Compressed with `br` or `gzip` for clients that accept it; the ETag is the same. An edge that may lack a change that the client has waits for it, at most one second, and then returns 503.
+         * @description For SDKs that evaluate flags in the application. Compressed with `br` or `gzip` for clients that accept it; the ETag is the same. An edge that may be behind the client waits for the missing change for up to one second, then returns 503.
          */
         get: operations["sdkRuleset"];
         put?: never;
@@ -98,7 +98,7 @@ export interface paths {
         };
         /**
          * Stream the rules of all flags as they change
-         * @description Server-sent events. The first `ruleset` event has the rules of all flags and `"full":true`. Later ones have the changed flags, and `removed` with the keys of flags that no longer exist. `heartbeat` is sent at the start and every 15 seconds. `id` is the ETag of the rule set. After a reconnection with a recent `id` as `Last-Event-ID`, the first event has only what changed since; with the current one, there is none. An edge that may lack a change that the client has waits for it, at most one second, and then returns 503.
+         * @description Server-sent events. The first `ruleset` event has the rules of all flags and `"full":true`. Later ones have the changed flags, and `removed` with the keys of flags that no longer exist. `heartbeat` is sent at the start and every 15 seconds. `id` is the ETag of the rule set. After a reconnection with a recent `id` as `Last-Event-ID`, the first event has only what changed since; with the current one, there is none. An edge that may be behind the client waits for the missing change for up to one second, then returns 503.
          */
         get: operations["sdkRulesetStream"];
         put?: never;
@@ -295,7 +295,7 @@ export interface paths {
         put?: never;
         /**
          * Explain the value of a flag for a user
-         * @description For people who try a flag, also with settings that are not stored yet. The user is not stored or logged, and the request does not count as a request of the month. The response contains names of attributes, and no values of the user. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. All rules together are at most 480 KiB as JSON.
+         * @description For trying out a flag, including settings that are not saved yet. The user is not stored or logged, and the request does not count towards the monthly limit. The response names attributes, but does not contain their values. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. All rules together are at most 480 KiB as JSON.
          */
         post: operations["explainFlag"];
         delete?: never;
@@ -1267,7 +1267,7 @@ export interface components {
             name: string;
             /**
              * Format: uuid
-             * @description The user to whom the key's changes are attributed. Under `npm start`, the example is the user of the demo; in production, it is a placeholder
+             * @description The user recorded as the author of the key's changes. Under `npm start`, the example is the user of the demo; in production, it is a placeholder
              */
             user_id: string;
             expires_at?: string | null;
@@ -1730,7 +1730,7 @@ export interface components {
             events?: components["schemas"]["EventName"][];
             /** @description A new secret, or null for none */
             secret?: string | null;
-            /** @description Time in seconds for which deliveries also have a Standard Webhooks signature with the previous secret. Allowed only with a new `secret` */
+            /** @description Seconds during which deliveries also have a Standard Webhooks signature with the previous secret. Allowed only with a new `secret` */
             secret_overlap_seconds?: number;
             enabled?: boolean;
         };
@@ -1775,7 +1775,7 @@ export interface components {
             known_since: string | null;
         };
         UsageReport: {
-            /** @description The time in which the evaluations were made: at most 24 hours, with `end` at most 5 minutes in the future */
+            /** @description The period of the evaluations: at most 24 hours, with `end` at most 5 minutes in the future */
             period: {
                 /**
                  * Format: date-time
@@ -2080,7 +2080,7 @@ export interface components {
                 "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                 "Cache-Control": components["headers"]["Cache-Control"];
                 Vary: components["headers"]["Vary"];
-                /** @description The current ETag. Absent if there is nothing that it could identify */
+                /** @description The current ETag. Absent if the resource does not exist */
                 ETag?: string;
                 [name: string]: unknown;
             };
@@ -2170,7 +2170,7 @@ export interface components {
         "If-Match": string;
         /** @description Returns 304 if the ETag is still the same */
         "If-None-Match": string;
-        /** @description With `*`, applies the change only if there is nothing that it replaces; otherwise 412 */
+        /** @description With `*`, applies the change only if it replaces nothing; otherwise 412 */
         "If-None-Match-Any": string;
         /** @description Makes repetitions safe for 24 hours: the same key with the same body returns the first response again */
         "Idempotency-Key": string;
@@ -2201,7 +2201,7 @@ export interface components {
         RateLimit: string;
         /** @description The caches that may store the response, and for how long */
         "Cache-Control": string;
-        /** @description The request headers on which the response depends */
+        /** @description Request headers that the response depends on */
         Vary: string;
         /** @description Always `nosniff` */
         "X-Content-Type-Options": string;
@@ -2376,7 +2376,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -2394,7 +2394,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -2456,7 +2456,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -2474,7 +2474,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -2529,7 +2529,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -2600,7 +2600,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -2691,7 +2691,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "no-store";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization, Accept-Encoding";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -2709,7 +2709,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "no-store";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization, Accept-Encoding";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -2810,7 +2810,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -2868,7 +2868,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization, X-API-Key";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -2886,7 +2886,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization, X-API-Key";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -3075,7 +3075,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization, X-API-Key";
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -3395,7 +3395,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -3519,7 +3519,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
@@ -3535,7 +3535,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
@@ -3728,7 +3728,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -3776,7 +3776,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
@@ -4085,7 +4085,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
@@ -4114,7 +4114,7 @@ export interface operations {
                 "If-Match"?: components["parameters"]["If-Match"];
                 /** @description Makes repetitions safe for 24 hours: the same key with the same body returns the first response again */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-                /** @description With `*`, applies the change only if there is nothing that it replaces; otherwise 412 */
+                /** @description With `*`, applies the change only if it replaces nothing; otherwise 412 */
                 "If-None-Match"?: components["parameters"]["If-None-Match-Any"];
             };
             path: {
@@ -4241,7 +4241,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -4292,7 +4292,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -4408,7 +4408,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -4494,7 +4494,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -4603,7 +4603,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
@@ -4865,7 +4865,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -4918,7 +4918,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -5007,7 +5007,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, max-age=86400";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
@@ -5023,7 +5023,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, max-age=86400";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
@@ -5059,7 +5059,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -5099,7 +5099,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -5141,7 +5141,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -5184,7 +5184,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -5286,7 +5286,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -5482,7 +5482,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -5530,7 +5530,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -5646,7 +5646,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -5799,7 +5799,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -5836,7 +5836,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -5928,7 +5928,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -6115,7 +6115,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -6218,7 +6218,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -6421,7 +6421,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };
@@ -6527,7 +6527,7 @@ export interface operations {
                     "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
-                    /** @description The request headers on which the response depends */
+                    /** @description Request headers that the response depends on */
                     Vary: "Authorization";
                     [name: string]: unknown;
                 };

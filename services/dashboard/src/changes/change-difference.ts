@@ -25,11 +25,11 @@ const labels: Readonly<Record<string, string>> = {
   disable_at: "Turns off",
 };
 
-/** Fields of a state, which have words of their own, and fields that say nothing to a person. */
+/** Fields of a state, described by `stateDifferences`, and fields that are not shown. */
 const stateFields: readonly string[] = ["enabled", "rollout_percentage", "targeting_rules"];
 const silentFields: readonly string[] = ["schedule_id", "changed_fields"];
 
-/** Returns what differs before and after a change, in words. Something new or deleted has all of its values. */
+/** Returns the differences that a change made, in words. For a created or deleted resource, these are all its values. */
 export function changeDifferences(change: AuditedChange, formatTime: FormatTime): Difference[] {
   const before = stateFrom(change.before);
   const after = stateFrom(change.after);

@@ -55,7 +55,7 @@ type Context = {
 
 type WordsOf = (context: Context) => Words;
 
-/** An open page can receive an action of a newer release, for which the table has no words. */
+/** Words for an action that this table lacks. A page that stays open over an upgrade can receive one. */
 const unknownWords: WordsOf = ({ change, name }) => ["changed", change.flag_key ?? name, ""];
 
 const words: Readonly<Record<AuditedChange["action"], WordsOf>> = {

@@ -305,7 +305,7 @@ function OneEnvironment() {
   return (
     <EmptyState
       icon={GitCompareArrows}
-      title="There is one environment"
+      title="This project has only one environment"
       examples={<CodeBlock title="Create another one over the API" code={code} />}
     >
       A comparison needs two environments, such as staging and production.

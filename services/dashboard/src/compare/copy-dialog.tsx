@@ -116,8 +116,8 @@ function Result({
       </p>
       {hasConflict && (
         <Warning>
-          Somebody else changed a flag in {pair.to.name} after this preview, so it was left as it
-          is. Close this dialog and compare again.
+          Someone else changed a flag in {pair.to.name} after this preview, so it was left as it is.
+          Close this dialog and compare again.
         </Warning>
       )}
     </div>

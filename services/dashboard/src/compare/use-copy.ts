@@ -27,7 +27,7 @@ export function usePlan(flags: readonly ListedFlag[], { from, to }: Pair) {
   const [done, setDone] = useState(0);
   const query = useQuery({
     queryKey: ["copy-plan", from.id, to.id, flags.map(({ id }) => id)],
-    // The preview shows what was read for it, and is never exchanged while somebody reads it.
+    // A refetch must not replace the preview while a person reads it.
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: async ({ signal }): Promise<readonly PlannedCopy[]> => {
@@ -48,7 +48,7 @@ export function usePlan(flags: readonly ListedFlag[], { from, to }: Pair) {
   return { query, done };
 }
 
-/** Copies planned changes one after another. A change that somebody else made first is never overwritten. */
+/** Copies planned changes one after another. Never overwrites a state that changed after the preview. */
 export function useCopy(plans: readonly PlannedCopy[], to: Environment) {
   const { api } = useKeySession();
   const client = useQueryClient();

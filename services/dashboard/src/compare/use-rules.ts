@@ -22,7 +22,7 @@ const keyOf = (flag: ListedFlag, state: ListedState) =>
 const knownKey = ["compared-rules"];
 const nothing: Known = new Map();
 
-/** Finds rules that are known: those that were read, and those of the key's own environment, which the list has. */
+/** Looks up rules that need no request: rules read before, and the list's rules of the key's own environment. */
 export function useKnownRules(): { rulesOf: RulesOf; learn: Learn } {
   const client = useQueryClient();
   const read = useCallback(() => client.getQueryData<Known>(knownKey) ?? nothing, [client]);
@@ -70,7 +70,7 @@ export function useReadRules(wanted: readonly Wanted[], learn: Learn): RulesRead
   const next = wanted.slice(0, Math.max(0, steps * stepSize - readCount));
   const isIdle = next.length === 0;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a run goes on while `next` shrinks, and ends with another.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a run continues while `next` shrinks; another run replaces it.
   useEffect(() => {
     if (isIdle) return;
     const ending = new AbortController();

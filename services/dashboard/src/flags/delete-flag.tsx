@@ -13,7 +13,7 @@ import { useFlagInPage } from "./flag-page.tsx";
 import { putIntoList, readFlag } from "./flag-queries.ts";
 import styles from "./settings-tab.module.css";
 
-/** Deletes the flag in every environment, and goes back to the list. */
+/** Deletes the flag in every environment, and returns to the list. */
 export function DeleteFlag() {
   /** The version of the flag that the person saw when the dialog opened. */
   const [seen, setSeen] = useState<number>();
@@ -65,7 +65,7 @@ export function DeleteFlag() {
       >
         {hasChanged && (
           <Warning>
-            Somebody changed the flag while this dialog was open, so it is not deleted. Its history
+            Someone changed the flag while this dialog was open, so it is not deleted. Its history
             shows the change. Delete it if you still want to.
           </Warning>
         )}

@@ -39,7 +39,7 @@ export function FlagPage() {
   );
 }
 
-/** The flag, or the news that there is none. A flag that somebody else deletes stays while there is unsaved content. */
+/** The page of a flag, or a message that it does not exist. A deleted flag stays visible while it has unsaved content. */
 function FoundFlag({ flagKey, found }: { flagKey: string; found: ListedFlag | null }) {
   const { environment } = useEnvironment();
   const isHeld = useLeaveGuard().unsaved !== undefined;

@@ -22,7 +22,7 @@ export function useFlags(isWanted = true) {
   });
 }
 
-/** Reads the ids of the flags that nobody has evaluated for `staleDays`. */
+/** Reads the ids of the flags without evaluations in the last `staleDays` days. */
 export function useStaleIds(isWanted: boolean) {
   const { api } = useKeySession();
   return useQuery({

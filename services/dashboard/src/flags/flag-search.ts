@@ -43,7 +43,7 @@ export type ListedFlag = Flag & { readonly environments: readonly ListedState[] 
 export const stateIn = (flag: ListedFlag, environmentId: string): ListedState | undefined =>
   flag.environments.find((state) => state.environment_id === environmentId);
 
-/** Returns the flags that match all filters. `staleIds` are the ids of flags that nobody evaluates. */
+/** Returns the flags that match all filters. `staleIds` are the ids of unused flags. */
 export function filterFlags(
   flags: readonly ListedFlag[],
   { q, type, state, stale }: FlagSearch,

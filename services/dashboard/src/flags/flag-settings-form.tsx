@@ -52,7 +52,7 @@ export function FlagSettingsForm() {
         value={draft.type}
         onChange={(type) => set({ type })}
         options={flagTypes}
-        description="The type is only a label: it changes nobody's values."
+        description="The type is only a label: it does not affect values."
       />
       {isOutdated && !isPending && <Outdated stored={stored} />}
       {error !== null && !(isEditConflict(error) && isOutdated) && <ErrorPanel error={error} />}
@@ -81,9 +81,8 @@ export function FlagSettingsForm() {
 function Outdated({ stored }: { stored: FlagSettings }) {
   return (
     <Warning>
-      Somebody else saved other settings meanwhile. Name: “{stored.name}”. Type:{" "}
-      {typeLabel(stored.type)}. Description:{" "}
-      {stored.description === "" ? "none" : `“${stored.description}”`}.
+      Someone else saved other settings first. Name: “{stored.name}”. Type: {typeLabel(stored.type)}
+      . Description: {stored.description === "" ? "none" : `“${stored.description}”`}.
     </Warning>
   );
 }

@@ -4,7 +4,7 @@ import { useFlagInPage } from "./flag-page.tsx";
 import styles from "./settings-tab.module.css";
 import { snippetsFor } from "./snippets.ts";
 
-/** Code with which an application reads the flag. */
+/** Code examples for reading the flag in an application. */
 export function FlagSnippets() {
   const { flag } = useFlagInPage();
   return (

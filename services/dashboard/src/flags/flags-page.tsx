@@ -45,7 +45,7 @@ function FilteredFlags({ all }: { all: readonly ListedFlag[] }) {
   const filter = useFilter();
   const write = useCallback((q: string) => filter({ q: q === "" ? undefined : q }), [filter]);
   const [text, setText] = useSearchText(inAddress.q ?? "", write);
-  // The field shows each key at once; the list follows as soon as it can.
+  // Typing stays responsive: the field updates first, and the list follows.
   const q = useDeferredValue(text);
   const search = useMemo(() => ({ ...inAddress, q }), [inAddress, q]);
   const staleIds = useStaleIds(search.stale === true);

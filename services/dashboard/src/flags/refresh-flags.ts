@@ -4,7 +4,7 @@ import { cancelListReads, invalidateList, putIntoList, readFlag } from "./flag-q
 
 /** Time over which changes are collected, so that a burst causes few requests. */
 const collectMs = 150;
-/** Number of changed flags from which reading the whole list is cheaper. */
+/** Minimum number of changed flags for reading the whole list instead. */
 const listFrom = 20;
 
 /** Keeps the cached list of flags current: reads the flags that changed, instead of the list. */

@@ -1,4 +1,4 @@
-/** Returns code that asks for a flag. It contains the address of this server, and no key. */
+/** Returns code examples that read a flag. They contain the address of this server, but no key. */
 export function snippetsFor(
   flagKey: string,
   origin: string,

@@ -118,7 +118,7 @@ function fail(error: unknown, flagKey: string): void {
 
 function failureText(error: unknown, flagKey: string): string {
   if (isEditConflict(error))
-    return `Somebody else changed ${flagKey} first. The list shows its state now.`;
+    return `Someone else changed ${flagKey} first. The list shows its current state.`;
   const reason = error instanceof Error ? error.message : "";
   if (isUnconfirmed(error))
     return `The change of ${flagKey} is not confirmed. ${reason} The list shows its state once Halyard can be reached.`;

@@ -15,7 +15,7 @@ import fields from "../ui/fields.module.css";
 import overlay from "../ui/overlay.module.css";
 import styles from "./history.module.css";
 
-/** Flags that are offered at once. A project can have thousands, and typing narrows them. */
+/** Maximum number of suggested flags. A project can have thousands; typing narrows the list. */
 const maxOffered = 50;
 
 /** Chooses one flag by its key. `chosenKey` is the key of a chosen flag that may be deleted. */

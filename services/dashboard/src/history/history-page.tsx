@@ -136,7 +136,7 @@ function NoChanges({ isFiltered, onClear }: { isFiltered: boolean; onClear: () =
     >
       {isFiltered
         ? "Choose other days, another person or another kind of change."
-        : "Turn a flag on or off: the change appears here at once."}
+        : "Turn a flag on or off: the change appears here immediately."}
     </EmptyState>
   );
 }

@@ -47,8 +47,8 @@ export function useHistory(place: Place) {
 export type Preview = { version: number; entries: readonly HistoryEntry[] };
 
 /**
- * Reads the effect of a rollback. The version is read before the history: if somebody changes the state in between, the
- * API rejects a rollback with this version, so nobody can confirm a preview and get something else.
+ * Reads the effect of a rollback. It reads the version before the history: if the state changes in between, the API
+ * rejects the rollback with this version. So a rollback never differs from its preview.
  */
 export async function readPreview(api: Api, place: Place): Promise<Preview> {
   const path = { flagId: place.flag.id, envId: place.environment.id };
@@ -103,7 +103,7 @@ export function useChanges(filters: ChangesQuery) {
 /** Entries whose authors the filter offers. Those of older entries appear when these are loaded. */
 const entriesWithPeople = 200;
 
-/** Reads the people who changed something lately. */
+/** Reads the authors of recent changes. */
 export function useRecentPeople() {
   const { api, me } = useKeySession();
   return useQuery({

@@ -74,7 +74,7 @@ function RollbackPreview({ onClose }: Pick<DialogProps, "onClose">) {
 
 type LoadedProps = {
   preview: Preview;
-  /** The state of an earlier preview, which somebody else changed. */
+  /** The state in an earlier preview, if another person has changed it since. */
   reviewed: HistoryEntry | undefined;
   isReading: boolean;
   onReview: (outdated: HistoryEntry) => void;
@@ -99,18 +99,15 @@ function LoadedPreview({ preview, reviewed, isReading, onReview, onClose }: Load
       <KeepOpen isPending={isPending} />
       {reviewed !== undefined && (
         <Warning>
-          <p>Somebody else changed the flag meanwhile, so nothing was rolled back. Their change:</p>
-          <Differences
-            items={stateDifferences(reviewed, current)}
-            label="Change of somebody else"
-          />
+          <p>Someone else changed the flag first, so nothing was rolled back. Their change:</p>
+          <Differences items={stateDifferences(reviewed, current)} label="Change by someone else" />
         </Warning>
       )}
       <Outcome current={current} earlier={earlier} />
       {isConflict && (
         <Warning>
-          Nothing was rolled back: somebody else changed the flag after you opened this preview.
-          Look at the new state, then decide again.
+          Nothing was rolled back: someone else changed the flag after you opened this preview. Look
+          at the new state, then decide again.
         </Warning>
       )}
       {error !== null && !isConflict && <ErrorPanel error={error} />}

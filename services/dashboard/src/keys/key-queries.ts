@@ -52,8 +52,8 @@ export function useRefreshKeys(): () => Promise<unknown> {
 const maxChanges = 100;
 
 /**
- * Reads the emails of the people who changed something lately, by their ids. A server key cannot list the users of its
- * organization, so that the history is the only source of their names.
+ * Reads the emails of the authors of recent changes, by their ids. A server key cannot list the users of its
+ * organization, so the history is the only source of their names.
  */
 export function useEmails() {
   const { api, me } = useKeySession();

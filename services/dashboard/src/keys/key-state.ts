@@ -2,7 +2,7 @@ import type { ApiKey } from "../api/schema.d.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Time before its expiry from which a key is marked. */
+/** Time before expiry when a key is marked as expiring soon. */
 const soonMs = 14 * dayMs;
 
 export type KeyState = "active" | "expires soon" | "expired" | "revoked";
@@ -65,7 +65,7 @@ export const outlives = (expiresAt: string | null, parentExpiresAt: string | nul
 
 /** Overlaps of a rotation, in seconds. At most seven days are possible. */
 const overlaps = [
-  { seconds: 0, label: "None: the old key stops at once" },
+  { seconds: 0, label: "None: the old key stops immediately" },
   { seconds: 600, label: "10 minutes" },
   { seconds: 3_600, label: "1 hour" },
   { seconds: 24 * 3_600, label: "24 hours" },

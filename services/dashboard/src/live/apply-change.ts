@@ -15,7 +15,7 @@ const subjects: Readonly<Partial<Record<AuditedChange["action"], string>>> = {
   schedule_cleared: "schedules",
 };
 
-/** Marks the queries that depend on a change as stale. Visible ones are read again at once, the others when they are opened. */
+/** Marks the queries that depend on a change as stale. Visible queries refetch immediately, the others when their page opens. */
 export function invalidateFor(change: AuditedChange, client: QueryClient): void {
   void client.invalidateQueries({ queryKey: ["changes"] });
   const subject = subjects[change.action];

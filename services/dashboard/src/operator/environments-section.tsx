@@ -23,7 +23,7 @@ export function EnvironmentsSection({ project }: { project: Project }) {
   return (
     <Section
       title="Environments"
-      lead="Every flag of the project has a state of its own in each environment."
+      lead="Every flag of the project has a separate state in each environment."
       actions={
         <Button onPress={() => setDialog({ kind: "create" })}>
           <Plus size={16} aria-hidden /> Create environment

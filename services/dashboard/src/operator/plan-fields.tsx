@@ -4,10 +4,10 @@ import { Select, TextField } from "../ui/fields.tsx";
 import styles from "./operator.module.css";
 import { isSmaller, type KnownPlan, limitLabels, limitText } from "./plans.ts";
 
-/** The choice that asks for the name of a plan. */
+/** The option that shows a field for the name of a plan. */
 const other = "";
 
-/** Asks for a plan: one that is known, or the name of another one. */
+/** Fields to choose a known plan, or to enter the name of another one. */
 export function PlanFields({
   plans,
   plan,
@@ -51,7 +51,7 @@ export function PlanFields({
   );
 }
 
-/** The limits of a plan, beside those of the present plan if there is one. */
+/** The limits of a plan, beside those of the current plan if the organization has one. */
 export function PlanComparison({
   present,
   next,

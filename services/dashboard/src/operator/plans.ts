@@ -32,7 +32,7 @@ export function knownPlans(organizations: readonly Organization[]): readonly Kno
 export const limitText = (limit: number | null): string =>
   limit === null ? "Unlimited" : count(limit);
 
-/** The limits of a plan in the order in which people compare them. */
+/** The limits of a plan, in display order. */
 export const limitLabels = [
   { key: "requests_per_month", label: "SDK requests per month" },
   { key: "sse_connections", label: "Open streams" },

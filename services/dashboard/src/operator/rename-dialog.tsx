@@ -3,7 +3,7 @@ import { TextField } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
 import { useWrite } from "./operator-queries.ts";
 
-/** Asks for another name. The API keeps ids, so keys and links stay valid. */
+/** Renames a resource. Its id stays, so keys and links remain valid. */
 export function RenameDialog({
   title,
   name: before,

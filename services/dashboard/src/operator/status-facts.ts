@@ -16,7 +16,7 @@ export const tasks: Readonly<Record<Service, string>> = {
 };
 const services = Object.keys(tasks) as Service[];
 
-/** A process, or a service of which no process reports. */
+/** A process, or a service without a reporting process. */
 export type ProcessRow = {
   service: Service;
   process: Process | undefined;
@@ -67,7 +67,7 @@ function natsProblems({ nats }: SystemStatus): Problem[] {
   if (nats.connected) return [];
   return [
     {
-      text: "NATS is disconnected. Applications get flags from memory; changes reach them when NATS is back.",
+      text: "NATS is disconnected. Applications get flags from memory; changes reach them when NATS is connected again.",
       runbook: "NATS is unavailable",
     },
   ];

@@ -24,7 +24,7 @@ export function StatusPage() {
     queryFn: ({ signal }) => unwrap(api.GET("/api/v1/status", { signal })),
     refetchInterval: refreshMs,
     staleTime: 0,
-    // The next refresh is the retry, so that an outage shows at once.
+    // No retries, so that an outage shows immediately. The next refresh tries again.
     retry: false,
   });
   return (

@@ -10,8 +10,8 @@ import { describeTimes, remainingTimes } from "./schedule-text.ts";
 import { ScheduleChanged, type ScheduledFlag, useClearSchedule } from "./use-schedule-changes.ts";
 
 /**
- * Asks before a schedule is cleared. It asks about the schedule that was pending when it opened. If there is another one
- * by then, it shows that one and asks again.
+ * Confirms the clearing of the schedule that was pending when the dialog opened. If another schedule has replaced it, the
+ * dialog shows the new one and needs a second confirmation.
  */
 export function ClearScheduleDialog({
   place,
@@ -32,7 +32,7 @@ export function ClearScheduleDialog({
   const { mutate, isPending, error } = useClearSchedule(place, {
     onCleared: done(`The schedule of ${flag.key} in ${environment.name} is cleared.`),
     onEnded: done(
-      `The schedule of ${flag.key} in ${environment.name} is not pending any more: it has taken effect, or somebody else cleared it.`,
+      `The schedule of ${flag.key} in ${environment.name} is no longer pending: it has taken effect, or someone else cleared it.`,
     ),
   });
   const theirs = error instanceof ScheduleChanged ? error.present : undefined;
@@ -64,8 +64,8 @@ function Replaced({ theirs }: { theirs: Schedule }) {
   const nameOf = usePeople([theirs.created_by]);
   return (
     <Warning>
-      Somebody else changed this schedule meanwhile, so nothing was cleared. The present one was set
-      by {nameOf(theirs.created_by)} <Time at={theirs.created_at} />. Clear it if you still want to.
+      Someone else changed this schedule first, so nothing was cleared. The current one was set by{" "}
+      {nameOf(theirs.created_by)} <Time at={theirs.created_at} />. Clear it if you still want to.
     </Warning>
   );
 }

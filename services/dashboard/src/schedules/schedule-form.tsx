@@ -38,7 +38,7 @@ export function ScheduleForm({
     <form onSubmit={submit} className={styles.form}>
       {pending !== undefined && (
         <Warning>
-          This replaces the present schedule:{" "}
+          This replaces the current schedule:{" "}
           <b>{describeTimes(remainingTimes(pending), reader)}</b>. It stays until you save.
         </Warning>
       )}
@@ -69,13 +69,13 @@ export function ScheduleForm({
   );
 }
 
-/** The present schedule is shown above the form, with the person who set it. */
+/** Warns that the schedule changed. The form shows the current schedule and its author above. */
 function Changed({ isPending }: { isPending: boolean }) {
   return (
     <Warning>
-      Somebody else changed this schedule meanwhile. Nothing was saved.{" "}
+      Someone else changed this schedule first. Nothing was saved.{" "}
       {isPending
-        ? "The present schedule is above. Save again to replace it with yours."
+        ? "The current schedule is above. Save again to replace it with yours."
         : "The one that you saw was cleared or has taken effect. Save again to set yours."}
     </Warning>
   );

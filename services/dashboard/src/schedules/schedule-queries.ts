@@ -13,7 +13,7 @@ const maxPages = 20;
 const settleMs = 1_500;
 const maxTimerMs = 2 ** 31 - 1;
 
-/** Returns when pending schedules have to be read again, because a change is due: one without effect is not announced. */
+/** Returns the delay until the next change is due. A change without effect sends no event, so only a refetch shows it. */
 function untilDue(schedules: readonly Schedule[] | undefined): number | false {
   const due = (schedules ?? []).flatMap(({ changes }) =>
     changes.filter(({ state }) => state === "pending").map(({ at }) => Date.parse(at)),

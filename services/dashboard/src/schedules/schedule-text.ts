@@ -71,7 +71,7 @@ export function withoutEffect({ enableAt, disableAt }: Times, isOn: boolean): st
   const first =
     disableAt === null || (enableAt !== null && enableAt < disableAt) ? enableAt : disableAt;
   if (first === null || (first === enableAt) !== isOn) return undefined;
-  return `The flag is ${isOn ? "on" : "off"} already. If nobody changes that before, nothing happens at this time.`;
+  return `The flag is ${isOn ? "on" : "off"} already. Unless that changes before then, nothing happens at this time.`;
 }
 
 const minuteMs = 60_000;

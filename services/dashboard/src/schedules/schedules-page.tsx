@@ -32,7 +32,7 @@ export function SchedulesPage() {
   return (
     <Page
       title="Schedules"
-      lead={`What will turn flags on and off, in all environments. Times are yours (${getLocalTimeZone()}), with UTC beside them.`}
+      lead={`Planned changes of flags in all environments. Times are in your time zone (${getLocalTimeZone()}) and in UTC.`}
     >
       <QueryView query={pending} label="Loading the schedules">
         {(coming) => (

@@ -133,7 +133,7 @@ function Outcome({ entry: { change } }: { entry: TimelineEntry }) {
   );
 }
 
-/** Says who made the schedule, how far it is away, and what else it does. */
+/** Shows the author of the schedule, the time until the change, and its other change. */
 function Details({
   entry: { schedule, change, at },
   reader,

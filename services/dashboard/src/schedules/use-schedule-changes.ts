@@ -15,7 +15,7 @@ export class ScheduleChanged extends Error {
   readonly present: Schedule | undefined;
 
   constructor(present: Schedule | undefined) {
-    super("Somebody else changed this schedule meanwhile. Nothing was cleared.");
+    super("Someone else changed this schedule first. Nothing was cleared.");
     this.name = "ScheduleChanged";
     this.present = present;
   }
@@ -53,7 +53,7 @@ export function useSetSchedule(place: ScheduledFlag, onSaved: () => void) {
       );
     },
     onSuccess: onSaved,
-    // Also after an error: another person's schedule is shown at once.
+    // Also after an error, to show another person's schedule immediately.
     onSettled: () => invalidateSchedules(client, place.flag.key),
   });
 }

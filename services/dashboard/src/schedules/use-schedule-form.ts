@@ -46,8 +46,8 @@ export type ScheduleForm = {
 const empty: Entry = { local: null, occurrence: "first" };
 
 /**
- * The times that a person enters, and the request that saves them. The tab holds it, so that nothing that was entered
- * is lost when somebody else sets a schedule meanwhile.
+ * The entered times, and the request that saves them. The tab holds this state, so that the input survives when another
+ * person sets a schedule.
  */
 export function useScheduleForm(place: ScheduledFlag, onSaved: () => void): ScheduleForm {
   const reader = { zone: getLocalTimeZone(), now: useNow() };

@@ -36,7 +36,7 @@ export function useChosen(): Chosen {
   return chosen;
 }
 
-/** The environment on which the pages work: that of the address, otherwise that of the key. */
+/** Returns the chosen environment: the one in the address, otherwise the key's own. */
 export function useEnvironment(): { environment: Environment; choose: (name: string) => void } {
   const { me } = useKeySession();
   const navigate = useNavigate();

@@ -27,7 +27,7 @@ type Sessions = {
   isReady: boolean;
   /** Why the last session ended, for the sign-in page. */
   ended: string | undefined;
-  /** The API no longer accepts the current token. The session goes on only for its unsaved content. */
+  /** The API no longer accepts the current token. The session continues only while it has unsaved content. */
   isRejected: boolean;
   /**
    * Checks a token and uses it. Throws the error of the API. Like the next two functions, it asks before unsaved content
@@ -238,8 +238,8 @@ const mayBeValid = (error: unknown) => isTemporary(error) || isUnconfirmed(error
 const restorePauseMs = 2_000;
 
 /**
- * Opens the sessions of stored keys again, all at once. Keys that are no longer valid are forgotten. While Halyard cannot
- * be reached, it tries again. Returns a function that ends the attempts.
+ * Restores the sessions of all stored keys in parallel. Drops keys that are no longer valid, and retries while Halyard
+ * cannot be reached. Returns a function that stops the retries.
  */
 function restoreKeys(options: {
   tokens: readonly string[];

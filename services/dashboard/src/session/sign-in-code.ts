@@ -1,9 +1,9 @@
-/** The fragment in which `npm start` passes a one-time code: `/#code=…`. A fragment never leaves the browser. */
+/** The fragment that carries the one-time code of `npm start`: `/#code=…`. Browsers do not send fragments to servers. */
 const fragment = /^#code=([A-Za-z0-9_-]+)$/;
 
 /**
  * Exchanges the one-time code of the address for a server key, and removes it from the address and the history of the
- * browser. Returns undefined without a code. Throws an error with a text for people if the code is not valid.
+ * browser. Returns undefined without a code. Throws an error with a readable message if the code is invalid.
  */
 export async function exchangeCode(): Promise<string | undefined> {
   const code = fragment.exec(window.location.hash)?.[1];

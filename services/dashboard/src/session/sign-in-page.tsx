@@ -30,7 +30,7 @@ export function SignInPage() {
 }
 
 /**
- * Asks for a server key or the operator's token. A link with a one-time code signs in without one. The field is no
+ * Signs in with a server key or the operator's token. A link with a one-time code needs neither. The field is not a
  * password field, because browsers offer to store passwords beyond the tab.
  */
 export function SignInForm({ onDone }: { onDone?: () => void }) {

@@ -27,7 +27,7 @@ export function addKey({ tokens }: StoredKeys, token: string): StoredKeys {
   return { tokens: tokens.includes(token) ? tokens : [...tokens, token], current: token };
 }
 
-/** Removes a key. No other key takes its place by itself, because the next press would change another project. */
+/** Removes a key. Selects no other key, because the next press would otherwise change another project. */
 export function removeKey({ tokens, current }: StoredKeys, token: string): StoredKeys {
   return {
     tokens: tokens.filter((other) => other !== token),

@@ -65,7 +65,7 @@ export function Frame({
   );
 }
 
-/** Says that the key ended while a page has unsaved content. Without such content, the session ends at once. */
+/** Warns that the key has ended while a page has unsaved content. Without such content, the session ends immediately. */
 function RejectedKey() {
   if (!useSessions().isRejected) return null;
   return (

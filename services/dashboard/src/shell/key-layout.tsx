@@ -70,7 +70,7 @@ export function KeyLayout() {
   );
 }
 
-/** The page, or the reason why there is none. */
+/** The page, or a message that its environment does not exist. */
 function PageInEnvironment() {
   const chosen = useChosen();
   if (chosen.kind === "unknown") return <MissingEnvironment name={chosen.name ?? "of its key"} />;

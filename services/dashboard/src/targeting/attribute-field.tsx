@@ -3,13 +3,13 @@ import { ComboBox, type ComboBoxProps } from "../ui/combo-box.tsx";
 import { useAttributeNames } from "./targeting-queries.ts";
 
 type AttributeFieldProps = Omit<ComboBoxProps, "suggestions" | "placeholder" | "onFocus"> & {
-  /** A name that has a field of its own. */
+  /** An attribute with a separate field. It is not suggested. */
   except?: string;
 };
 
 /**
- * A field for the name of an attribute. It suggests those of the project's rules. They need the list of all flags, which
- * can be large, so the field reads it when it gets the focus.
+ * A field for the name of an attribute. It suggests the attributes of the project's rules. These need the list of all
+ * flags, which can be large, so the field reads it on focus.
  */
 export function AttributeField({ except, ...field }: AttributeFieldProps) {
   const [isOpened, setOpened] = useState(false);

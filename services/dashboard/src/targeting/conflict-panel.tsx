@@ -10,7 +10,7 @@ import { problemsText } from "./problems.ts";
 import styles from "./targeting.module.css";
 import { useLastChange } from "./targeting-queries.ts";
 
-/** Says that somebody else saved another state meanwhile, and lets the person choose. Nothing is lost until then. */
+/** Shows the state that another person saved, and lets the person choose a version. Until then, both are kept. */
 export function ConflictPanel({
   theirs,
   mine,
@@ -28,9 +28,9 @@ export function ConflictPanel({
   const { data: change } = useLastChange();
   const { problems } = useEditor();
   return (
-    <section role="alert" className={styles.conflict} aria-label="Changed by somebody else">
+    <section role="alert" className={styles.conflict} aria-label="Changed by someone else">
       <h2 className={styles.conflictTitle}>
-        <Users size={18} aria-hidden /> Somebody else changed this meanwhile
+        <Users size={18} aria-hidden /> Someone else changed this first
       </h2>
       {change && (
         <p>
@@ -61,7 +61,7 @@ export function ConflictPanel({
   );
 }
 
-/** What a version does. Two versions that are off can still differ in what they do when they are on. */
+/** Summary of a version. Two versions that are off can still differ in their rules. */
 function Version({ settings }: { settings: Settings }) {
   return (
     <>

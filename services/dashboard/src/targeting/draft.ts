@@ -55,7 +55,7 @@ function ruleOf({ id, name, conditions, value, rollout_percentage }: DraftRule):
   };
 }
 
-/** Returns whether a draft and stored settings mean the same, so that there is nothing to save. */
+/** Returns whether a draft equals the stored settings, so that it needs no save. */
 export function isSame(draft: Draft, stored: Settings): boolean {
   return JSON.stringify(settingsOf(draft)) === JSON.stringify(settingsOf(draftOf(stored)));
 }

@@ -11,7 +11,7 @@ import { hasProblem } from "./problems.ts";
 import { RuleRow } from "./rule-row.tsx";
 import styles from "./targeting.module.css";
 
-/** The rules in the order in which they are tried. */
+/** The rules, in evaluation order. */
 export function RulesCard({ draft: { rules, rollout_percentage: percentage } }: { draft: Draft }) {
   const { problems } = useEditor();
   const [opened, setOpened] = useState<readonly string[]>([]);
@@ -63,7 +63,7 @@ export function RulesCard({ draft: { rules, rollout_percentage: percentage } }: 
             }}
           </GridList>
         )}
-        {rules.length > 0 && <p className={styles.note}>Nobody matched? Then the flag is off.</p>}
+        {rules.length > 0 && <p className={styles.note}>If no rule matches, the flag is off.</p>}
         <div ref={end}>
           <Button onPress={() => actions.add(newRule())} isDisabled={isFull}>
             <Plus size={16} aria-hidden /> Add rule

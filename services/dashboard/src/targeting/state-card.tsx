@@ -52,5 +52,5 @@ function percentageNote({ rules }: Draft): string {
   );
   return using.length === 0
     ? "No rule uses this percentage now: each has its own, or takes its users out."
-    : "It applies to each rule without a percentage of its own. Users whom no rule matches get the flag off.";
+    : "It applies to each rule without its own percentage. The flag is off for users that match no rule.";
 }

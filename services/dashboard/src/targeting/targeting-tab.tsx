@@ -76,7 +76,7 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
   const saved = useSave((state, sent) => {
     setChecked(false);
     restart(state, sent);
-    // A person who typed during the request keeps the focus.
+    // If the draft changed during the request, the person is still typing: leave the focus there.
     if (draft === sent) takeFocus();
   });
   const { mutate, isPending, error, variables } = saved;

@@ -40,7 +40,7 @@ export function reasonText(
   const by = rule === undefined ? "" : `${ruleName(rule.index)} is the first that matches. `;
   switch (reason) {
     case "disabled":
-      return "The flag is off, so nobody gets it.";
+      return "The flag is off for everyone.";
     case "static":
       return "The flag is on for everyone.";
     case "default":
@@ -59,7 +59,7 @@ function splitText(split: FlagExplanation["trace"]["split"]): string {
     return `The percentage is ${percentage}, and a user without an id is outside every percentage below 100.`;
   const included = percentage * 100;
   const place = bucket < included ? "inside" : "outside";
-  if (included === 0) return `The percentage is 0, so nobody gets it. Bucket: ${bucket}.`;
+  if (included === 0) return `The percentage is 0, so no user gets the flag. Bucket: ${bucket}.`;
   return `The user's bucket is ${bucket} of 0 to 9999. ${percentage} % includes the buckets up to ${included - 1}, so the user is ${place}.`;
 }
 

@@ -7,21 +7,21 @@ type Started = { readonly draft: Draft; readonly base: FlagState };
 export type DraftState = {
   readonly draft: Draft;
   readonly isDirty: boolean;
-  /** Somebody else saved another state while this draft was edited. */
+  /** True if another person has saved a state since the draft was started. */
   readonly isOutdated: boolean;
-  /** The state upon which the draft was made. */
+  /** The stored state that the draft started from. */
   readonly base: FlagState;
   edit: (change: (draft: Draft) => Draft) => void;
   discard: () => void;
   /** Continues from the saved state. Edits made after `sent` was sent remain unsaved changes. */
   restart: (state: FlagState, sent: Draft) => void;
-  /** Brings back a draft that was discarded. */
+  /** Restores a discarded draft. */
   restore: (draft: Draft) => void;
 };
 
 /**
- * Keeps a draft of a stored state. Without unsaved changes it follows the stored state. With them it keeps what was
- * typed, and tells when the stored state is no longer the one upon which it was made.
+ * Keeps a draft of a stored state. Without unsaved changes, the draft follows the stored state. With unsaved changes, it
+ * keeps the input and reports when the stored state has a newer version.
  */
 export function useDraft(stored: FlagState): DraftState {
   const [started, setStarted] = useState<Started>();

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { Button, IconButton } from "./button.tsx";
 import styles from "./code-block.module.css";
 
-/** Time for which the button confirms a copy. */
+/** Duration of the confirmation after a copy. */
 const confirmMs = 2_000;
 
 /**

@@ -1,9 +1,9 @@
-/** Where and in which language a time is read. What is absent is that of the browser. */
+/** Time zone and locale of a displayed time. The defaults are the browser's. */
 export type Place = { zone?: string | undefined; locale?: string | undefined };
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** Formats a time. Formats are kept, because creating one costs more than using it. */
+/** Formats a time. Formats are cached, because creating one costs more than using it. */
 export function formatted(
   instant: Date,
   options: Intl.DateTimeFormatOptions,
@@ -33,7 +33,7 @@ export const localTime = (instant: Date, place?: Place): string =>
 
 export const utcTime = (instant: Date): string => `${localTime(instant, { zone: "UTC" })} UTC`;
 
-/** A reader for whom the current year is clear. */
+/** A place and the current time. Texts omit the current year. */
 export type Reader = Place & { now: Date };
 
 /** Returns the day, with its year unless it is the current one: "Mon, Nov 24". */

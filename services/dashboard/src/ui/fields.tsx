@@ -190,7 +190,7 @@ export function Switch({
     <label className={styles.switch}>
       <input
         type="checkbox"
-        // biome-ignore lint/a11y/useAriaPropsForRole: the browser announces the state of its own checkbox.
+        // biome-ignore lint/a11y/useAriaPropsForRole: the browser announces the state of a native checkbox.
         role="switch"
         className={styles.track}
         checked={isSelected}

@@ -14,7 +14,7 @@ import { Dialog, DialogActions } from "./dialog.tsx";
 type Unsaved = "changes" | "secret";
 
 type LeaveGuard = {
-  /** What leaving would lose now. */
+  /** The content that leaving the page would lose. */
   unsaved: Unsaved | undefined;
   /** Registers unsaved content. Returns a function that removes it. */
   hold: (what: Unsaved) => () => void;

@@ -2,7 +2,7 @@ import { Meter as AriaMeter, Label } from "react-aria-components";
 import styles from "./meter.module.css";
 import { count } from "./numbers.ts";
 
-/** Shares of a limit from which a meter warns and alarms. */
+/** Share of a limit that turns a meter to its warning color. */
 const warningShare = 0.9;
 
 const toneOf = (used: number, limit: number) => {

@@ -16,7 +16,7 @@ type Notice = {
   action?: { label: string; onPress: () => void };
 };
 
-/** Time after which a notice closes. React Aria counts five seconds as the minimum for people who read slowly. */
+/** Time after which a notice closes. React Aria recommends at least five seconds, for slow readers. */
 const noticeMs = 8_000;
 
 const queue = new ToastQueue<Notice>({ maxVisibleToasts: 4 });

@@ -1,11 +1,11 @@
 import { useEffect, useState } from "react";
 
-/** The address changes once nobody has typed for this long. */
+/** Pause in typing after which the address changes. */
 const pauseMs = 250;
 
 /**
- * The text of a search field whose search is in the address. The address follows when typing pauses, because a change of
- * it renders the whole page (bench `dashboard`, rows "typing a search"). If the address changes otherwise, for example by
+ * The text of a search field that is also in the address. The address follows when typing pauses, because each change
+ * of the address renders the whole page (bench `dashboard`, rows "typing a search"). If the address changes otherwise, for example by
  * the browser's Back, the text follows.
  */
 export function useSearchText(

@@ -6,7 +6,7 @@ export type Day = UsageDays["days"][number];
 /** Complete days whose average is the expected number of requests of a day. */
 export const paceDays = 7;
 
-/** Share of the limit from which a month is tight. */
+/** Minimum expected share of the limit for the outlook "tight". */
 const tightShare = 0.9;
 
 export type Projection = {
@@ -19,7 +19,7 @@ export type Projection = {
   measuredDays: number;
   /** Expected requests of the whole month. */
   total: number;
-  /** The day on which the month reaches the limit, if it is expected to. */
+  /** The expected day of reaching the limit, if any. */
   reachedOn: string | undefined;
   outlook: "unlimited" | "enough" | "tight" | "exceeds" | "reached";
 };

@@ -12,7 +12,7 @@ export function UsagePage() {
   return (
     <Page
       title="Usage"
-      lead="What your organization uses of its plan, and which flags your applications ask for."
+      lead="Requests of your organization against its plan, and evaluations of your flags."
     >
       <QueryView query={usage} label="Loading the usage">
         {(read) => (

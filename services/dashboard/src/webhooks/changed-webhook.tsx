@@ -8,8 +8,8 @@ import { differencesOf } from "./webhook-edits.ts";
 import { useChangesSince } from "./webhook-queries.ts";
 
 /**
- * Keeps the webhook as the person saw it when a dialog opened: a change of somebody else may replace what is behind the
- * dialog at any time. After a conflict they have seen the current webhook, and the next attempt is upon that one.
+ * Keeps the version of the webhook that a dialog showed when it opened, because the page behind it can change at any time.
+ * After a conflict, the dialog shows the current version, and the next attempt sends that one.
  */
 export function useSeen(
   webhook: Webhook,
@@ -25,7 +25,7 @@ export function useSeen(
   return { seen: webhook, notice, error: null };
 }
 
-/** Says that somebody else changed a webhook meanwhile, who it was, and what is different now. */
+/** Warns that a webhook has changed, and lists the changes, their authors and the current values. */
 export function ChangedWebhook({
   seen,
   current,
@@ -35,14 +35,14 @@ export function ChangedWebhook({
   seen: Webhook;
   current: Webhook;
   action?: ReactNode;
-  /** What the person can do. */
+  /** Advice on the next step. */
   children: ReactNode;
 }) {
   const changes = useChangesSince(seen);
   const differences = differencesOf(seen, current);
   return (
     <Warning action={action}>
-      <p>Somebody changed this webhook meanwhile, so nothing was saved.</p>
+      <p>Someone changed this webhook first, so nothing was saved.</p>
       <ul>
         {changes.map((change) => (
           <li key={change.id}>

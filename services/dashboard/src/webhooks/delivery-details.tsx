@@ -75,7 +75,7 @@ function Attempt({ attempt, number }: { attempt: DeliveryAttempt; number: number
   );
 }
 
-/** The effect of a redelivery, by the status before it. While an attempt is in progress, there is nothing to do. */
+/** A button that sends the delivery again. Hidden while an attempt is pending or in progress. */
 function Redeliver({ delivery }: { delivery: Delivery }) {
   const { mutate, isPending } = useRedeliver(delivery.webhook_id);
   const { status } = delivery;

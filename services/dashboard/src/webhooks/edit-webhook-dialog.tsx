@@ -29,7 +29,7 @@ export function EditWebhookDialog({
 }
 
 /**
- * Sends the edited fields, upon the version that the person saw. If somebody else changed other fields meanwhile, both
+ * Sends the edited fields with the version that the dialog shows. If another person has changed other fields, both
  * changes are kept. If it was the same field, the person decides.
  */
 function useSave(webhook: Webhook, onClose: () => void) {

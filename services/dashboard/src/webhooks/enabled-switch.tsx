@@ -7,7 +7,7 @@ import { notify } from "../ui/toasts.tsx";
 import { useSeen } from "./changed-webhook.tsx";
 import { useUpdateWebhook } from "./webhook-queries.ts";
 
-/** Enables a webhook at once. Disabling it loses events, so it asks first. */
+/** Enables a webhook immediately. Disabling loses events, so it needs a confirmation. */
 export function EnabledSwitch({
   webhook,
   isLabelHidden = false,
@@ -40,7 +40,7 @@ export function EnabledSwitch({
 
 function failureText({ name }: Webhook, failure: Error): string {
   if (isEditConflict(failure))
-    return `${name} was not enabled: somebody changed it first. The page shows its settings now.`;
+    return `${name} was not enabled: someone changed it first. The page shows its current settings.`;
   return `${name} was not enabled. ${failure.message} ${adviceFor(failure)}`;
 }
 

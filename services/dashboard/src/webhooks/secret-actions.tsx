@@ -67,7 +67,7 @@ const overlaps: readonly Option<Overlap>[] = [
   { value: "604800", label: "7 days", note: "the maximum" },
 ];
 
-/** Sets the secret. It shows a generated one at once, because some receivers need it before the rotation. */
+/** Sets the secret. It shows a generated secret before saving, because some receivers need it before the rotation. */
 function SecretForm({
   webhook,
   onClose,
@@ -126,7 +126,7 @@ function SecretForm({
   );
 }
 
-/** The steps of the receiver, in time. It depends on which of the two signatures it verifies. */
+/** The steps for the receiver, which depend on the signature that it verifies. */
 function RotationSteps({ hasOverlap }: { hasOverlap: boolean }) {
   return (
     <div className={styles.steps}>

@@ -13,7 +13,7 @@ type SecretChoice = {
   setOwn: (own: string) => void;
 };
 
-/** A choice of a secret. It is only in the state of the dialog that asks for it. */
+/** The choice of a secret. It exists only while its dialog is open. */
 export function useSecretChoice(): SecretChoice {
   const [kind, setKind] = useState<Kind>("generated");
   const [generated] = useState(generateSecret);
@@ -35,7 +35,7 @@ const generatedOption: Option<Kind> = {
 const ownOption: Option<Kind> = { value: "own", label: "Use my own secret" };
 const noneOption: Option<Kind> = { value: "none", label: "Do not sign deliveries" };
 
-/** Asks for a secret. `isOptional` also offers none. `isShown` shows a generated secret at once. */
+/** Fields to choose a secret. `isOptional` adds the option without a secret. `isShown` shows a generated secret. */
 export function SecretFields({
   choice,
   error,

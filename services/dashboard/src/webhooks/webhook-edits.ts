@@ -35,7 +35,7 @@ export function differencesOf(seen: Webhook, current: Webhook): readonly string[
 const describeField = (field: Field, webhook: Webhook): string =>
   `${labels[field]}: ${textOf(webhook[field])}`;
 
-/** Returns the edited fields that somebody else changed to another value since they were seen. */
+/** Returns the edited fields that another person has set to a different value since `seen`. */
 export function conflictsOf(edit: {
   seen: Webhook;
   draft: UpdateWebhook;

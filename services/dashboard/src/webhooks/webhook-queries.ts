@@ -51,12 +51,12 @@ export type WebhookChange = {
 
 const onlyIf = ({ version }: Webhook) => ({ "If-Match": `"${version}"` });
 
-/** Reads webhooks again that somebody else has changed. */
+/** Refetches the webhooks after a conflict. */
 async function refreshOnConflict(error: unknown, client: QueryClient): Promise<void> {
   if (isEditConflict(error)) await client.invalidateQueries({ queryKey: ["webhooks"] });
 }
 
-/** Changes the given fields of a webhook, upon the version that the person saw. */
+/** Changes the given fields of a webhook, if it still has the version that the person saw. */
 export function useUpdateWebhook(webhookId: string) {
   const { api, me } = useKeySession();
   const client = useQueryClient();
@@ -127,7 +127,7 @@ export function useChangesSince(seen: Webhook) {
   return data ?? [];
 }
 
-/** Sends a test payload. The result also tells about failures. */
+/** Sends a test payload. A failed delivery is a result, not an error. */
 export function useTestWebhook(webhookId: string) {
   const { api, me } = useKeySession();
   const path = { projectId: me.project.id, webhookId };

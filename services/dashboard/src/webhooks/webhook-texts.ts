@@ -1,7 +1,7 @@
 import { ApiProblem, fieldMessageOf } from "../api/problem.ts";
 import type { EventName } from "../api/schema.d.ts";
 
-/** The events of webhooks, in the order in which a flag causes them. */
+/** The events of webhooks, in the order of a flag's life. */
 export const eventTexts: readonly { name: EventName; meaning: string }[] = [
   { name: "flag.created", meaning: "A flag was created." },
   { name: "flag.updated", meaning: "Its name, description or type changed." },

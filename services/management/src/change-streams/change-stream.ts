@@ -9,11 +9,11 @@ export type ChangeStream = {
   /** The id of the API key, or "operator". */
   readonly caller: string;
   expiresAtMs: number | undefined;
-  /** Sequence up to which the stream has sent everything. Undefined until the first read. */
+  /** Sequence after which the stream continues. Undefined until the first read. */
   position: number | undefined;
   /** True when the stream has sent all changes that were missed before it was opened. */
   isCaughtUp: boolean;
-  /** Monotonic time since when the client has not read what was sent. */
+  /** Monotonic time when the client stopped reading. Undefined while it reads. */
   behindSinceMs: number | undefined;
   /** Monotonic time of the last heartbeat. */
   heartbeatMs: number;
@@ -21,7 +21,7 @@ export type ChangeStream = {
 
 export const operatorCaller = "operator";
 
-/** Maximum number of unsent bytes with which a stream gets more. It is not less than the high-water mark of sockets. */
+/** A stream with more unsent bytes gets no further entries. At least the high-water mark of sockets. */
 const maxUnsentBytes = 64 * 1024;
 
 /** Time after which a client that reads nothing is disconnected: two heartbeats. */

@@ -50,7 +50,7 @@ export type ChangeStreams = {
 };
 
 export type Opening = Pick<ChangeStream, "feed" | "caller" | "expiresAtMs"> & {
-  /** The position of the last entry that the client has, or why it is not known. Undefined for a new client. */
+  /** The position of the last entry that the client has, or the reason for a reset. Undefined for a new client. */
   resume: { position: number } | { reset: ResetReason } | undefined;
 };
 
@@ -152,7 +152,7 @@ function createReader(options: { sql: Sql; now: () => Date; wake: () => void }) 
     endExpired(ofKeys, now().getTime());
   }
 
-  /** Sends the entries after a position, up to the newest one, to the streams that are there. */
+  /** Sends the entries after a position, up to the newest one, to the open streams. */
   async function sendAfter(
     position: number,
     members: readonly ChangeStream[],

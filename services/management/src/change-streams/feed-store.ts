@@ -3,8 +3,8 @@ import type { StoredAuditEntry } from "../audit/audit-log.ts";
 import { type AuditLog, entryColumns } from "../audit/audit-store.ts";
 
 /**
- * The entries of which a stream tells: all of an audit log, or those that name one environment, and those that change
- * the list of flags.
+ * The entries of a stream: all entries of an audit log, or only the entries of one environment and those that change the
+ * list of flags.
  */
 export type Feed = AuditLog & { environmentId: string | undefined };
 
@@ -14,7 +14,7 @@ export type Feed = AuditLog & { environmentId: string | undefined };
  */
 const changesFlagList = fragment`action in ('created', 'settings')`;
 
-/** The newest visible entry of a feed. The sequence is 0 and the id is the nil UUID if there is none. */
+/** The newest visible entry of a feed. An empty feed has the sequence 0 and the nil UUID. */
 export type Newest = { entryId: string; sequence: number; projectExists: boolean };
 
 /** Id of an imaginary entry before all others. */

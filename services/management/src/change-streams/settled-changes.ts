@@ -9,8 +9,8 @@ import { readWriters } from "./feed-store.ts";
  */
 export type SettledChanges<Position> = {
   /**
-   * Returns a position up to which all entries are visible: this one, or one from an earlier call that waited for too
-   * long. Returns undefined if it waits for too long itself; the next call continues.
+   * Returns a position with no invisible entries before it: this one, or the one of an earlier call that timed out.
+   * Returns undefined on a timeout; the next call continues the wait.
    */
   settle(position: Position): Promise<Position | undefined>;
 };

@@ -13,8 +13,8 @@ type ListedProcess = SystemStatus["processes"][number];
 /**
  * The processes that report their status, this one included.
  *
- * Silence is counted in ticks of a timer, and only in those with a report of any process. While NATS delivers nothing,
- * and after this process was suspended, nothing is known about the others, so all of them are kept.
+ * Silence is counted in timer ticks, and only ticks with a report from any process count. Otherwise a NATS outage or a
+ * suspension of this process would remove all the others.
  */
 export type KnownProcesses = {
   take(service: ServiceName, status: ProcessStatus): void;

@@ -81,7 +81,7 @@ type FlagEvaluations = {
   evaluated_at: string;
 };
 
-/** Adds evaluations of a single flag to the hour in which they count, and to their total. */
+/** Adds evaluations of a single flag to the sum of their hour, and to their total. */
 function addFlag(
   add: ReturnType<typeof createRows>["add"],
   { countedMs, evaluated_at, ...evaluated }: FlagEvaluations,

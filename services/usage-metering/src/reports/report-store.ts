@@ -55,7 +55,7 @@ export async function readDays(
     order by day`;
 }
 
-/** Returns the first day of which requests of an organization are stored. */
+/** Returns the first day with stored requests of an organization. */
 export async function readFirstDay(sql: Sql, organizationId: string): Promise<string | null> {
   const [row] = await sql<[{ day: string | null }]>`
     select least(

@@ -152,7 +152,7 @@ export async function deleteWebhook(
   return sql.begin(async (tx) => {
     const webhook = await lockWebhook(tx, scope);
     if (webhook === undefined) return undefined;
-    // Somebody may have changed the webhook since it was disabled.
+    // The webhook may have changed since it was disabled.
     const problem = webhook.version === off.version ? undefined : permit(webhook);
     if (problem !== undefined) return problem;
     await tx`delete from webhooks where id = ${webhook.id}`;
