@@ -29,12 +29,12 @@ export function filterFrames(page: Page): Promise<FrameTimes> {
     await page.getByRole("searchbox").focus();
     for (const character of searched) await page.keyboard.press(character);
     await page
-      .getByText(/^\d+ of \d+ flags$/)
+      .getByText(/^[\d,]+ of [\d,]+ flags$/)
       .first()
       .waitFor();
     for (const _ of searched) await page.keyboard.press("Backspace");
     await page
-      .getByText(/^\d+ flags$/)
+      .getByText(/^[\d,]+ flags$/)
       .first()
       .waitFor();
   });

@@ -104,7 +104,7 @@ const flags: readonly (Json & { key: string })[] = [
   {
     key: "new-checkout",
     name: "Checkout on one page",
-    description: "Replaces the three steps of the checkout by a single page.",
+    description: "Replaces the three steps of the checkout with a single page.",
     targeting_rules: [
       rule("Staff", [{ attribute: "email", operator: "ends_with", value: "@acme.example" }], {
         rollout_percentage: 100,

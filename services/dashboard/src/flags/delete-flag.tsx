@@ -34,10 +34,11 @@ export function DeleteFlag() {
       const current = await readFlag(api, flag.key);
       setSeen((before) => before && current?.version);
     },
-    onSuccess: async () => {
+    onSuccess: () => {
       putIntoList(client, flag.key, undefined);
-      await navigate({ to: "/flags" });
       notify({ text: `${flag.key} is deleted.` });
+      // Unsaved settings of a deleted flag cannot be saved any more, so nothing asks about them.
+      void navigate({ to: "/flags", ignoreBlocker: true });
     },
   });
   const hasChanged = isEditConflict(error);

@@ -69,7 +69,7 @@ async function readStream(
       signal: silence.signal,
       cache: "no-store",
     });
-    if (response.status === 401 || response.status === 403) return "rejected";
+    if (response.status === 401) return "rejected";
     if (!response.ok || response.body === null) return "failed";
     onState("live");
     const events = response.body
