@@ -4,6 +4,8 @@ import { shownAnswer, type Transcript } from "./transcript.ts";
 
 const host = "Host: halyard.test\r\nConnection: close\r\n";
 
+const largeHeaders = "large headers";
+
 /** Requests that violate HTTP, or that HTTP allows but clients rarely send. */
 const requests: readonly [title: string, bytes: string][] = [
   ["no HTTP", "hello\r\n\r\n"],
@@ -19,8 +21,7 @@ const requests: readonly [title: string, bytes: string][] = [
   ["a wrong escape in the query", `GET /api/v1/sdk/flags?user_id=%zz HTTP/1.1\r\n${host}\r\n`],
   ["a space in a header's name", `GET /healthz HTTP/1.1\r\n${host}a b: 1\r\n\r\n`],
   ["a folded header", `GET /healthz HTTP/1.1\r\n${host}a: 1\r\n b\r\n\r\n`],
-  // Small enough for one packet: the response depends on whether the request line arrives with the error.
-  ["large headers", `GET /healthz HTTP/1.1\r\n${host}a: ${"x".repeat(40_000)}\r\n\r\n`],
+  [largeHeaders, `GET /healthz HTTP/1.1\r\n${host}a: ${"x".repeat(70_000)}\r\n\r\n`],
   [
     "two lengths",
     `POST /api/v1/sdk/flags HTTP/1.1\r\n${host}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`,
@@ -59,7 +60,10 @@ export async function sendMalformed(
   for (const [title, bytes] of requests) {
     const answers = new Map<string, string[]>();
     for (const [name, url] of listeners) {
-      const answer = shownAnswer(readAnswer(await exchange(url, bytes)), mask);
+      const shown = shownAnswer(readAnswer(await exchange(url, bytes)), mask);
+      // These headers depend on whether the request line arrives in the same packet as the error.
+      const answer =
+        title === largeHeaders ? shown.replaceAll(/^Access-Control-.*\n/gm, "") : shown;
       answers.set(answer, [...(answers.get(answer) ?? []), name]);
     }
     for (const [answer, names] of answers) note(`${title}: ${names.join(", ")}`, answer);
