@@ -53,7 +53,7 @@ const ifNone = { "if-none-match": "*" };
 const rowsOf = async ({ flagId }: Flag) => [
   await scheduler.admin`select * from schedules where flag_id = ${flagId} order by id`,
   await scheduler.admin`select * from scheduled_changes where flag_id = ${flagId} order by id`,
-  await scheduler.admin`select * from audit_outbox where message->>'flag_id' = ${flagId} order by id`,
+  await scheduler.admin`select id, message from audit_outbox where message->>'flag_id' = ${flagId} order by id`,
 ];
 
 const statusesOf = (answers: { status: number }[]) => answers.map(({ status }) => status).sort();
