@@ -88,6 +88,41 @@ export function describeCreates(given: () => DashboardSystem): void {
     expect((await read(`projects/${tenant.projectId}/webhooks`)).webhooks).toHaveLength(1);
   });
 
+  it("rotates a secret once if the first response is lost, and asks before the dialog closes", async () => {
+    const { webhooks } = await read(`projects/${tenant.projectId}/webhooks`);
+    const { id, version } = webhooks[0];
+    page = await openDashboard(given, tenant, `/webhooks/${id}`);
+    await loseFirstResponse(page, "PATCH");
+    await button("Rotate the secret").click();
+    const secret = await dialog()
+      .getByText(/^whsec_/)
+      .innerText();
+    await dialog().getByRole("button", { name: "Rotate the secret" }).click();
+    await page.getByText("Halyard cannot be reached.").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("heading", { name: "Leave without the key or secret?" }).waitFor();
+    await button("Stay here").click();
+    await dialog().getByRole("button", { name: "Rotate the secret" }).click();
+    await page.getByRole("heading", { name: "The new secret of Releases" }).waitFor();
+    expect(await page.getByText(/^whsec_/).innerText()).toBe(secret);
+    await close("secret");
+    expect((await read(`projects/${tenant.projectId}/webhooks/${id}`)).version).toBe(version + 1);
+  });
+
+  it("asks before it closes the dialog of a key whose response is lost", async () => {
+    page = await openDashboard(given, tenant, "/keys");
+    await loseFirstResponse(page);
+    await button("Issue key").click();
+    await field("Name").fill("Lost");
+    await page.keyboard.press("Enter");
+    await page.getByText("Halyard cannot be reached.").waitFor();
+    await button("Cancel").click();
+    await button("Stay here").click();
+    await field("Name").press("Enter");
+    await page.getByRole("heading", { name: "The new key Lost" }).waitFor();
+    await close("key");
+  });
+
   it("keeps the dialogs of secrets open while a response is slow", async () => {
     page = await openDashboard(given, tenant, "/webhooks");
     await page.getByRole("link", { name: "Releases" }).click();
@@ -168,11 +203,11 @@ export function describeCreates(given: () => DashboardSystem): void {
   });
 }
 
-/** Loses the response to the next request that creates something. */
-async function loseFirstResponse(page: Page): Promise<void> {
+/** Loses the response to the next request that creates or changes something. */
+async function loseFirstResponse(page: Page, method: "POST" | "PATCH" = "POST"): Promise<void> {
   let isLost = false;
   await page.route(/\/api\/v1\//, async (route) => {
-    if (route.request().method() !== "POST" || isLost) return route.fallback();
+    if (route.request().method() !== method || isLost) return route.fallback();
     isLost = true;
     const response = await route.fetch();
     expect(response.ok()).toBe(true);

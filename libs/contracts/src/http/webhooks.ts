@@ -215,7 +215,7 @@ export const updateWebhook = defineRoute({
   params: WebhookParams,
   summary: "Change a webhook, disable or enable it, or replace its secret",
   description:
-    "Disabling a webhook cancels its pending deliveries. With a new `secret` and `secret_overlap_seconds`, deliveries have Standard Webhooks signatures with both secrets for that time. Without an overlap, the previous secret ends immediately. A request whose response was lost can be repeated.",
+    "Disabling a webhook cancels its pending deliveries. With a new `secret` and `secret_overlap_seconds`, deliveries have Standard Webhooks signatures with both secrets for that time. Without an overlap, the previous secret ends immediately. A request whose response was lost can be repeated without `If-Match`.",
   body: UpdateWebhook,
   example: { enabled: false },
   conditional: true,
@@ -230,7 +230,8 @@ export const deleteWebhook = defineRoute({
   path: webhook,
   params: WebhookParams,
   summary: "Delete a webhook",
-  description: "Pending deliveries are cancelled.",
+  description:
+    "Pending deliveries are cancelled. The webhook is disabled first. If it changes before it is deleted, or if the request is interrupted, it stays disabled, and `If-Match` with the earlier version gets 412.",
   conditional: true,
   success: { status: 204, description: "The webhook no longer exists" },
   errors: ["CONFLICT_003"],

@@ -470,14 +470,14 @@ export interface paths {
         post?: never;
         /**
          * Delete a webhook
-         * @description Pending deliveries are cancelled.
+         * @description Pending deliveries are cancelled. The webhook is disabled first. If it changes before it is deleted, or if the request is interrupted, it stays disabled, and `If-Match` with the earlier version gets 412.
          */
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
         /**
          * Change a webhook, disable or enable it, or replace its secret
-         * @description Disabling a webhook cancels its pending deliveries. With a new `secret` and `secret_overlap_seconds`, deliveries have Standard Webhooks signatures with both secrets for that time. Without an overlap, the previous secret ends immediately. A request whose response was lost can be repeated.
+         * @description Disabling a webhook cancels its pending deliveries. With a new `secret` and `secret_overlap_seconds`, deliveries have Standard Webhooks signatures with both secrets for that time. Without an overlap, the previous secret ends immediately. A request whose response was lost can be repeated without `If-Match`.
          */
         patch: operations["updateWebhook"];
         trace?: never;

@@ -3,13 +3,13 @@ import { Plus } from "lucide-react";
 import { useId, useState } from "react";
 import { unwrap } from "../api/client.ts";
 import { useSendOnce } from "../api/idempotency.ts";
-import { fieldMessageOf } from "../api/problem.ts";
+import { fieldMessageOf, isUnconfirmed } from "../api/problem.ts";
 import type { IssuedApiKey, IssueKey } from "../api/schema.d.ts";
 import { Button } from "../ui/button.tsx";
 import { localTime } from "../ui/dates.ts";
 import { Checkbox, Select, TextField } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
-import { useUnsaved } from "../ui/leave-guard.tsx";
+import { useAskedClose, useUnsaved } from "../ui/leave-guard.tsx";
 import { type KeyPlace, pathOf, useRefreshKeys } from "./key-queries.ts";
 import { type Expiry, expiriesWithin, expiryInstant, outlives } from "./key-state.ts";
 import styles from "./keys.module.css";
@@ -87,7 +87,8 @@ function IssueKeyDialog({ place, onIssued, onClose }: DialogProps) {
   const [date, setDate] = useState("");
   const [isLimited, setLimited] = useState(isForced);
   const { mutate, isPending, error } = useIssueKey(place, onIssued);
-  useUnsaved(isPending, "secret");
+  useUnsaved(isPending || isUnconfirmed(error), "secret");
+  const askAndClose = useAskedClose(onClose);
   // A client key changes nothing, so the restriction says something only if it is inherited.
   const canBeLimited = kind === "server" || isForced;
   const expiresAt = expiryInstant(expiry, date, now);
@@ -107,7 +108,7 @@ function IssueKeyDialog({ place, onIssued, onClose }: DialogProps) {
     <FormDialog
       title={`Issue a key for ${environment.name}`}
       action="Issue key"
-      onClose={onClose}
+      onClose={askAndClose}
       onSubmit={submit}
       isPending={isPending}
       isComplete={isComplete}

@@ -2,6 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
 import { useSendOnce } from "../api/idempotency.ts";
+import { isUnconfirmed } from "../api/problem.ts";
 import type { ApiKey, IssuedApiKey } from "../api/schema.d.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
@@ -9,7 +10,7 @@ import { localTime } from "../ui/dates.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
-import { useUnsaved } from "../ui/leave-guard.tsx";
+import { useAskedClose, useUnsaved } from "../ui/leave-guard.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { type KeyPlace, pathOf, useRefreshKeys } from "./key-queries.ts";
 import { overlapsFor } from "./key-state.ts";
@@ -72,12 +73,13 @@ function RotateForm({
   const offered = overlapsFor(isInUse);
   const [overlap, setOverlap] = useState("3600");
   const { mutate, isPending, error } = useRotateKey(place, subject, onRotated);
-  useUnsaved(isPending, "secret");
+  useUnsaved(isPending || isUnconfirmed(error), "secret");
+  const askAndClose = useAskedClose(onClose);
   return (
     <FormDialog
       title={`Rotate ${subject.name}`}
       action="Rotate key"
-      onClose={onClose}
+      onClose={askAndClose}
       onSubmit={() => mutate(Number(overlap))}
       isPending={isPending}
       isComplete

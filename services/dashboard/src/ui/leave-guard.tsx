@@ -36,6 +36,12 @@ export function useUnsaved(isUnsaved: boolean, what: Unsaved = "changes"): void 
   useEffect(() => (isUnsaved ? hold(what) : undefined), [isUnsaved, what, hold]);
 }
 
+/** Returns a function that closes a dialog, after a question if that would lose unsaved content. */
+export function useAskedClose(close: () => void): () => void {
+  const { mayLeave } = useLeaveGuard();
+  return () => void mayLeave().then((leaves) => leaves && close());
+}
+
 /**
  * Knows the unsaved content of the pages, and asks before it is lost: on another page, in another environment, with
  * another key and at the sign-out. It is outside the pages of a key, because these end with the key.

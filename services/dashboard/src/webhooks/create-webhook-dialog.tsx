@@ -1,10 +1,11 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
+import { isUnconfirmed } from "../api/problem.ts";
 import type { Webhook } from "../api/schema.d.ts";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { DialogForm } from "../ui/form-dialog.tsx";
-import { useUnsaved } from "../ui/leave-guard.tsx";
+import { useAskedClose, useUnsaved } from "../ui/leave-guard.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { chosenSecret, SecretFields, useSecretChoice } from "./secret-choice.tsx";
 import { isComplete, type WebhookDraft, WebhookFields } from "./webhook-fields.tsx";
@@ -19,6 +20,7 @@ export function CreateWebhookDialog({ isOpen, onClose }: { isOpen: boolean; onCl
     close();
     await navigate({ to: `/webhooks/${id}` as "/" });
   };
+  const askAndClose = useAskedClose(close);
   function close() {
     setCreated(undefined);
     onClose();
@@ -26,9 +28,9 @@ export function CreateWebhookDialog({ isOpen, onClose }: { isOpen: boolean; onCl
   if (created !== undefined)
     return <NewSecret {...created} onClose={() => void open(created.webhook)} />;
   return (
-    <Dialog title="Create a webhook" isOpen={isOpen} onClose={close}>
+    <Dialog title="Create a webhook" isOpen={isOpen} onClose={askAndClose}>
       <CreateWebhookForm
-        onCancel={close}
+        onCancel={askAndClose}
         onCreated={(webhook, secret) =>
           secret === undefined ? void open(webhook) : setCreated({ webhook, secret })
         }
@@ -52,7 +54,7 @@ function CreateWebhookForm({
   });
   const choice = useSecretChoice();
   const { mutate, isPending, error } = useCreateWebhook();
-  useUnsaved(isPending && choice.kind === "generated", "secret");
+  useUnsaved((isPending || isUnconfirmed(error)) && choice.kind === "generated", "secret");
   const problem = fieldProblem(error);
   const secret = chosenSecret(choice);
   const isShown = problem !== undefined && (problem.field !== "secret" || choice.kind === "own");

@@ -1,12 +1,11 @@
 import { useState } from "react";
-import { isEditConflict } from "../api/problem.ts";
 import type { UpdateWebhook, Webhook } from "../api/schema.d.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { DialogForm } from "../ui/form-dialog.tsx";
 import { notify } from "../ui/toasts.tsx";
-import { ChangedWebhook } from "./changed-webhook.tsx";
-import { changedFields, conflictsOf } from "./webhook-edits.ts";
+import { ChangedWebhook, useSeen } from "./changed-webhook.tsx";
+import { changedFields, conflictsOf, withoutConflicts } from "./webhook-edits.ts";
 import { isComplete, WebhookFields } from "./webhook-fields.tsx";
 import { useUpdateWebhook } from "./webhook-queries.ts";
 import { fieldProblem } from "./webhook-texts.ts";
@@ -33,11 +32,9 @@ export function EditWebhookDialog({
  * changes are kept. If it was the same field, the person decides.
  */
 function useSave(webhook: Webhook, onClose: () => void) {
-  const [first, setFirst] = useState(webhook);
   const [draft, setDraft] = useState<UpdateWebhook>({});
-  const { mutate, reset, isPending, error } = useUpdateWebhook(webhook.id);
-  const isConflict = isEditConflict(error);
-  const seen = isConflict ? webhook : first;
+  const { mutate, reset, isPending, error: failure } = useUpdateWebhook(webhook.id);
+  const { seen, acknowledge, outdated, error } = useSeen(webhook, failure);
   const rebase = (current: Webhook) =>
     conflictsOf({ seen, draft, current }).length > 0 ? undefined : changedFields(draft, current);
   const saved = ({ name }: Webhook) => {
@@ -47,18 +44,19 @@ function useSave(webhook: Webhook, onClose: () => void) {
   return {
     fields: { ...seen, ...draft },
     change: (changed: UpdateWebhook) => setDraft({ ...draft, ...changed }),
-    outdated: isConflict ? first : undefined,
-    takeTheirs: () => {
-      setFirst(webhook);
-      setDraft({});
+    outdated,
+    takeTheirs: (before: Webhook) => {
+      setDraft(withoutConflicts({ seen: before, draft, current: acknowledge() }));
       reset();
     },
     save: () => {
-      setFirst(seen);
-      mutate({ seen, body: changedFields(draft, seen), rebase }, { onSuccess: saved });
+      mutate(
+        { seen: acknowledge(), body: changedFields(draft, seen), rebase },
+        { onSuccess: saved },
+      );
     },
     isPending,
-    error: isConflict ? null : error,
+    error,
   };
 }
 
@@ -80,7 +78,7 @@ function EditWebhookForm({ webhook, onClose }: { webhook: Webhook; onClose: () =
           seen={outdated}
           current={webhook}
           action={
-            <Button size="small" onPress={edit.takeTheirs}>
+            <Button size="small" onPress={() => edit.takeTheirs(outdated)}>
               Take theirs
             </Button>
           }

@@ -46,14 +46,16 @@ function failureText({ name }: Webhook, failure: Error): string {
 
 function DisableDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const { mutate, isPending, error } = useUpdateWebhook(webhook.id);
-  const { seen, notice, error: otherError } = useSeen(webhook, error);
+  const { acknowledge, notice, error: otherError } = useSeen(webhook, error);
   return (
     <ConfirmDialog
       title={`Disable ${webhook.name}?`}
       action="Disable webhook"
       isOpen
       onClose={onClose}
-      onConfirm={() => mutate({ seen, body: { enabled: false } }, { onSuccess: onClose })}
+      onConfirm={() =>
+        mutate({ seen: acknowledge(), body: { enabled: false } }, { onSuccess: onClose })
+      }
       isPending={isPending}
       error={otherError}
     >

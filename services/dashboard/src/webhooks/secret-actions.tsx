@@ -6,7 +6,7 @@ import { CodeBlock } from "../ui/code-block.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
 import { type Option, Select } from "../ui/fields.tsx";
 import { DialogForm } from "../ui/form-dialog.tsx";
-import { useUnsaved } from "../ui/leave-guard.tsx";
+import { useAskedClose, useUnsaved } from "../ui/leave-guard.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { useSeen } from "./changed-webhook.tsx";
@@ -20,6 +20,7 @@ export function SecretActions({ webhook }: { webhook: Webhook }) {
   const [open, setOpen] = useState<"set" | "remove">();
   const [generated, setGenerated] = useState<string>();
   const close = () => setOpen(undefined);
+  const askAndClose = useAskedClose(close);
   const saved = (secret: string | undefined) => {
     notify({ text: `Deliveries of ${webhook.name} are signed with the new secret.` });
     close();
@@ -41,8 +42,8 @@ export function SecretActions({ webhook }: { webhook: Webhook }) {
           Remove the secret
         </Button>
       )}
-      <Dialog title={title} isOpen={open === "set"} onClose={close}>
-        <SecretForm webhook={webhook} onClose={close} onSaved={saved} />
+      <Dialog title={title} isOpen={open === "set"} onClose={askAndClose}>
+        <SecretForm webhook={webhook} onClose={askAndClose} onSaved={saved} />
       </Dialog>
       {generated !== undefined && (
         <SecretDialog
@@ -80,17 +81,17 @@ function SecretForm({
 }) {
   const choice = useSecretChoice();
   const [overlap, setOverlap] = useState<Overlap>("86400");
-  const { mutate, isPending, error: failure } = useUpdateWebhook(webhook.id);
-  const { seen, notice, error } = useSeen(webhook, failure);
+  const { mutate, isPending, mayBeSaved, error: failure } = useUpdateWebhook(webhook.id);
+  const { seen, acknowledge, notice, error } = useSeen(webhook, failure);
   const isRotation = seen.has_secret;
   const problem = fieldProblem(error);
   const isGenerated = choice.kind === "generated";
-  useUnsaved(isPending && isGenerated, "secret");
+  useUnsaved((isPending || mayBeSaved) && isGenerated, "secret");
   const secret = chosenSecret(choice) ?? "";
   const submit = () => {
     mutate(
       {
-        seen,
+        seen: acknowledge(),
         body: { secret, ...(isRotation && { secret_overlap_seconds: Number(overlap) }) },
       },
       { onSuccess: () => onSaved(isGenerated ? secret : undefined) },
@@ -155,14 +156,16 @@ function RotationSteps({ hasOverlap }: { hasOverlap: boolean }) {
 
 function RemoveSecret({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const { mutate, isPending, error: failure } = useUpdateWebhook(webhook.id);
-  const { seen, notice, error } = useSeen(webhook, failure);
+  const { acknowledge, notice, error } = useSeen(webhook, failure);
   return (
     <ConfirmDialog
       title={`Remove the secret of ${webhook.name}?`}
       action="Remove the secret"
       isOpen
       onClose={onClose}
-      onConfirm={() => mutate({ seen, body: { secret: null } }, { onSuccess: onClose })}
+      onConfirm={() =>
+        mutate({ seen: acknowledge(), body: { secret: null } }, { onSuccess: onClose })
+      }
       isPending={isPending}
       error={error}
     >

@@ -35,12 +35,18 @@ export function differencesOf(seen: Webhook, current: Webhook): readonly string[
 const describeField = (field: Field, webhook: Webhook): string =>
   `${labels[field]}: ${textOf(webhook[field])}`;
 
+type Edit = { seen: Webhook; draft: UpdateWebhook; current: Webhook };
+
+/** Returns the edits without those of fields that another person has set to a different value since `seen`. */
+export function withoutConflicts(edit: Edit): UpdateWebhook {
+  const conflicts: readonly string[] = conflictsOf(edit);
+  return Object.fromEntries(
+    Object.entries(edit.draft).filter(([field]) => !conflicts.includes(field)),
+  );
+}
+
 /** Returns the edited fields that another person has set to a different value since `seen`. */
-export function conflictsOf(edit: {
-  seen: Webhook;
-  draft: UpdateWebhook;
-  current: Webhook;
-}): readonly Field[] {
+export function conflictsOf(edit: Edit): readonly Field[] {
   const { seen, draft, current } = edit;
   return fields
     .filter((field) => field in changedFields(draft, current))

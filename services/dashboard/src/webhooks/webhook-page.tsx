@@ -117,7 +117,7 @@ function DeleteDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => v
     notify({ text: `${webhook.name} is deleted.` });
     void navigate({ to: "/webhooks" });
   });
-  const { seen, notice, error } = useSeen(webhook, failure);
+  const { acknowledge, notice, error } = useSeen(webhook, failure);
   return (
     <ConfirmDialog
       title={`Delete ${webhook.name}?`}
@@ -125,7 +125,7 @@ function DeleteDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => v
       typed={{ label: "Type the name of the webhook", text: webhook.name }}
       isOpen
       onClose={onClose}
-      onConfirm={() => mutate(seen)}
+      onConfirm={() => mutate(acknowledge())}
       isPending={isPending}
       error={error}
     >

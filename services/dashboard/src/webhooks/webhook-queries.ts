@@ -1,9 +1,10 @@
 import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { unwrap } from "../api/client.ts";
 import { useSendOnce } from "../api/idempotency.ts";
-import { isEditConflict } from "../api/problem.ts";
-import type { CreateWebhook, UpdateWebhook, Webhook } from "../api/schema.d.ts";
-import { useKeySession } from "../session/session.tsx";
+import { isEditConflict, isUnconfirmed } from "../api/problem.ts";
+import type { AuditedChange, CreateWebhook, UpdateWebhook, Webhook } from "../api/schema.d.ts";
+import { type KeySession, useKeySession } from "../session/session.tsx";
 
 const list = "/api/v1/projects/{projectId}/webhooks";
 export const onePath = `${list}/{webhookId}` as const;
@@ -49,34 +50,46 @@ export type WebhookChange = {
   rebase?: (current: Webhook) => UpdateWebhook | undefined;
 };
 
-const onlyIf = ({ version }: Webhook) => ({ "If-Match": `"${version}"` });
+/** A webhook has no version while a process of an older release answers during an upgrade. */
+const onlyIf = ({ version }: Partial<Webhook>) =>
+  version === undefined ? {} : { "If-Match": `"${version}"` };
 
 /** Refetches the webhooks after a conflict. */
 async function refreshOnConflict(error: unknown, client: QueryClient): Promise<void> {
   if (isEditConflict(error)) await client.invalidateQueries({ queryKey: ["webhooks"] });
 }
 
-/** Changes the given fields of a webhook, if it still has the version that the person saw. */
+/**
+ * Changes the given fields of a webhook, if it still has the version that the person saw. After a lost response, the
+ * webhook may have the next version because of the lost request. A repetition then applies to that version.
+ */
 export function useUpdateWebhook(webhookId: string) {
-  const { api, me } = useKeySession();
+  const session = useKeySession();
+  const { api, me } = session;
+  const [mayBeSaved, setMayBeSaved] = useState(false);
   const client = useQueryClient();
   const path = { projectId: me.project.id, webhookId };
   const patch = (seen: Webhook, body: UpdateWebhook) =>
     unwrap(api.PATCH(onePath, { params: { path, header: onlyIf(seen) }, body }));
-  return useMutation({
+  const mutation = useMutation({
     mutationFn: async ({ seen, body, rebase }: WebhookChange) => {
       try {
         return await patch(seen, body);
       } catch (error) {
-        if (rebase === undefined || !isEditConflict(error)) throw error;
+        if (!isEditConflict(error)) throw error;
         const current = await unwrap(api.GET(onePath, { params: { path } }));
-        const rebased = rebase(current);
-        if (rebased === undefined) throw error;
-        return await patch(current, rebased);
+        const isRepetition = mayBeSaved && (await isOwnChange(session, seen, current));
+        const next = isRepetition ? body : rebase?.(current);
+        if (next === undefined) throw error;
+        return await patch(current, next);
       }
     },
-    onError: (error) => refreshOnConflict(error, client),
+    onError: (error) => {
+      if (isUnconfirmed(error)) setMayBeSaved(true);
+      return refreshOnConflict(error, client);
+    },
     onSuccess: async (webhook) => {
+      setMayBeSaved(false);
       client.setQueryData(["webhooks", webhookId], webhook);
       await client.invalidateQueries({ queryKey: ["webhooks"], exact: true });
       // Disabling a webhook cancels deliveries.
@@ -85,6 +98,7 @@ export function useUpdateWebhook(webhookId: string) {
     // The cache would keep a secret after the dialog.
     gcTime: 0,
   });
+  return { ...mutation, mayBeSaved };
 }
 
 /** `onDeleted` is called even if the page of the webhook is gone before the response. */
@@ -105,24 +119,41 @@ export function useDeleteWebhook(webhookId: string, onDeleted: () => void) {
 
 /** Time after which the audit log is read again while it does not have the change yet. */
 const auditLagMs = 2_000;
+const maxAuditReads = 5;
 
-/** Reads the changes of a webhook since the person saw it, the newest first, to say who made them. */
-export function useChangesSince(seen: Webhook) {
-  const { api, me } = useKeySession();
+/** Reads the changes of a webhook since the person saw it, the newest first. */
+async function readChangesSince(
+  { api, me }: KeySession,
+  seen: Webhook,
+): Promise<readonly AuditedChange[]> {
   const query = { action: "webhook_changed" as const, since: seen.updated_at };
+  const params = { path: { projectId: me.project.id }, query };
+  const { changes } = await unwrap(api.GET("/api/v1/projects/{projectId}/changes", { params }));
+  const sinceMs = Date.parse(seen.updated_at);
+  return changes.filter(
+    (change) => change.webhook_id === seen.id && Date.parse(change.changed_at) > sinceMs,
+  );
+}
+
+/** Returns whether the signed-in person made the only change since `seen`. */
+async function isOwnChange(session: KeySession, seen: Webhook, current: Webhook): Promise<boolean> {
+  if (current.version !== seen.version + 1) return false;
+  for (let read = 1; read <= maxAuditReads; read++) {
+    const [change] = await readChangesSince(session, seen);
+    if (change !== undefined) return change.actor.id === session.me.user.id;
+    await new Promise((resolve) => setTimeout(resolve, auditLagMs));
+  }
+  return false;
+}
+
+/** Reads the changes of a webhook since the person saw it, to say who made them. */
+export function useChangesSince(seen: Webhook) {
+  const session = useKeySession();
   const { data } = useQuery({
-    queryKey: ["changes", query],
-    queryFn: async ({ signal }) => {
-      const params = { path: { projectId: me.project.id }, query };
-      const { changes } = await unwrap(
-        api.GET("/api/v1/projects/{projectId}/changes", { params, signal }),
-      );
-      const sinceMs = Date.parse(seen.updated_at);
-      return changes.filter(
-        (change) => change.webhook_id === seen.id && Date.parse(change.changed_at) > sinceMs,
-      );
-    },
-    refetchInterval: ({ state }) => (state.data?.length === 0 ? auditLagMs : false),
+    queryKey: ["changes", "webhook", seen.id, seen.updated_at],
+    queryFn: () => readChangesSince(session, seen),
+    refetchInterval: ({ state }) =>
+      state.data?.length === 0 && state.dataUpdateCount < maxAuditReads ? auditLagMs : false,
   });
   return data ?? [];
 }
