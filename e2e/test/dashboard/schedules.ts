@@ -1,6 +1,6 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
 import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboard-system.ts";
 import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
@@ -22,7 +22,7 @@ export function describeSchedules(given: () => DashboardSystem): void {
 
   beforeAll(async () => {
     tenant = await createTenant(given().gateway.url, { name: "Schedules" });
-    for (const key of ["checkout", "search", "lunch-offer"]) {
+    for (const key of ["checkout", "search", "lunch-offer", "gift-cards"]) {
       const body = { key, name: key };
       const created = await must(api("flags"), { method: "POST", key: tenant.serverKey, body });
       flags.set(key, created.id);
@@ -120,6 +120,38 @@ export function describeSchedules(given: () => DashboardSystem): void {
     await page.getByText("On from Thu, Jan 1, 2099, 9:00 AM").waitFor();
     expect((await read("lunch-offer")).enable_at).toBe("2098-06-01T10:00:00.000Z");
     await page.unroute("**/changes/stream");
+  });
+
+  it("by another person keep a time that is only partly entered", async () => {
+    await open("gift-cards");
+    await enter("Turn on at", "0201");
+    await schedule("gift-cards", { enable_at: "2098-06-01T10:00:00Z" });
+    await page.getByText("This replaces the current schedule:").waitFor();
+    await page.keyboard.type("20990900A");
+    await page.getByText("On from Sun, Feb 1, 2099, 9:00 AM").waitFor();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Replace", exact: true }).waitFor();
+  });
+
+  it("whose response was lost are not reported as set after another person replaced them", async () => {
+    const loseResponse = async (route: Route) => {
+      await route.fetch();
+      await route.abort();
+    };
+    const replace = page.getByRole("button", { name: "Replace schedule" });
+    await page.getByRole("button", { name: "Replace", exact: true }).click();
+    await enter("Turn on at", "020120990900A");
+    await page.route("**/schedule", loseResponse, { times: 1 });
+    await replace.click();
+    await page.getByText("Halyard cannot be reached.").waitFor();
+    await schedule("gift-cards", { enable_at: "2098-07-01T10:00:00Z" });
+    await page.getByText("Jul 1, 2098").first().waitFor();
+    await replace.click();
+    await page.getByText("Someone else changed this schedule first.").waitFor();
+    expect((await read("gift-cards")).enable_at).toBe("2098-07-01T10:00:00.000Z");
+    await replace.click();
+    await page.getByText("gift-cards is scheduled in production.").waitFor();
+    expect((await read("gift-cards")).enable_at).toBe("2099-02-01T08:00:00.000Z");
   });
 
   it("of all flags form a timeline by day, and can be cleared there", async () => {

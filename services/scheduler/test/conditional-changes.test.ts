@@ -56,6 +56,19 @@ const rowsOf = async ({ flagId }: Flag) => [
   await scheduler.admin`select id, message from audit_outbox where message->>'flag_id' = ${flagId} order by id`,
 ];
 
+/** Does work while no request can read or replace the pending schedule of a flag. */
+const whileLocked = ({ flagId, environmentId }: Flag, work: () => Promise<void>) =>
+  scheduler.admin.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(hashtextextended(${`${flagId}.${environmentId}`}, 0))`;
+    await work();
+  });
+const untilLockIsAwaited = () =>
+  eventually(async () => {
+    const locks = await scheduler.admin`
+      select from pg_locks where locktype = 'advisory' and not granted`;
+    return locks.length > 0;
+  });
+
 const statusesOf = (answers: { status: number }[]) => answers.map(({ status }) => status).sort();
 
 describe("the ETag of a schedule", () => {
@@ -136,12 +149,20 @@ describe("a change with If-Match", () => {
     const flag = await newFlag();
     const { body: due } = await set(flag);
     await scheduler.admin`update scheduled_changes set state = 'sent' where schedule_id = ${due.id}`;
-    const waiting = set(flag, onlyIf(due.id));
-    await eventually(async () => (await set(flag, onlyIf(uuidv7()))).status === 412);
-    await scheduler.admin`
-      update scheduled_changes set state = 'applied', applied_at = now()
-      where schedule_id = ${due.id}`;
-    expect((await waiting).status).toBe(412);
+    const requests: ReturnType<typeof set>[] = [];
+    await whileLocked(flag, async () => {
+      requests.push(set(flag, onlyIf(due.id)));
+      await untilLockIsAwaited();
+    });
+    // The first attempt found the change in progress. The second one shows that the request waits for its end.
+    await whileLocked(flag, async () => {
+      await untilLockIsAwaited();
+      await scheduler.admin`
+        update scheduled_changes set state = 'applied', applied_at = now()
+        where schedule_id = ${due.id}`;
+    });
+    const [rejected] = await Promise.all(requests);
+    expect(rejected?.status).toBe(412);
     expect((await latest(flag)).body.id).toBe(due.id);
   });
 

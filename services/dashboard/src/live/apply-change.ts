@@ -1,6 +1,8 @@
-import type { QueryClient } from "@tanstack/react-query";
+import type { QueryClient, QueryKey } from "@tanstack/react-query";
 import type { AuditedChange } from "../api/schema.d.ts";
-import { invalidateList } from "../flags/flag-queries.ts";
+
+/** Time over which changes are collected. A tab that was hidden receives up to 1,000 at once. */
+const collectMs = 300;
 
 /** Query keys that depend on a change, beside the flag itself and the audit log. */
 const subjects: Readonly<Partial<Record<AuditedChange["action"], string>>> = {
@@ -15,25 +17,51 @@ const subjects: Readonly<Partial<Record<AuditedChange["action"], string>>> = {
   schedule_cleared: "schedules",
 };
 
-/** Marks the queries that depend on a change as stale. Visible queries refetch immediately, the others when their page opens. */
-export function invalidateFor(change: AuditedChange, client: QueryClient): void {
-  void client.invalidateQueries({ queryKey: ["changes"] });
-  const subject = subjects[change.action];
-  if (subject !== undefined) void client.invalidateQueries({ queryKey: [subject] });
-  if (change.flag_key !== null)
-    void client.invalidateQueries({ queryKey: ["flag", change.flag_key] });
-  // Flags have a state in every environment.
-  if (change.action.startsWith("environment_")) {
-    void invalidateList(client);
-    void client.invalidateQueries({ queryKey: ["flag"] });
+/**
+ * Marks the queries that depend on changes as stale, once for a burst of changes. Visible queries refetch immediately, the
+ * others when their page opens. `refreshNames` reads the list of environments and the names in the session.
+ */
+export function createInvalidator(client: QueryClient, refreshNames: () => void) {
+  const stale = new Map<string, QueryKey>();
+  let areNamesStale = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  function invalidate(): void {
+    timer = undefined;
+    for (const queryKey of stale.values()) void client.invalidateQueries({ queryKey });
+    stale.clear();
+    if (areNamesStale) refreshNames();
+    areNamesStale = false;
   }
-  if (change.change_type === "scheduled")
-    void client.invalidateQueries({ queryKey: ["schedules"] });
+
+  function collect(keys: readonly QueryKey[]): void {
+    for (const key of keys) stale.set(JSON.stringify(key), key);
+    timer ??= setTimeout(invalidate, collectMs);
+  }
+
+  return {
+    take(change: AuditedChange): void {
+      areNamesStale ||= changesScope(change);
+      collect(staleAfter(change));
+    },
+    takeFlag: (key: string) => collect([["flag", key]]),
+    stop: () => clearTimeout(timer),
+  };
+}
+
+/** Returns the query keys that depend on a change. */
+function staleAfter({ action, change_type, flag_key }: AuditedChange): readonly QueryKey[] {
+  const subject = subjects[action];
+  return [
+    ["changes"],
+    ...(subject === undefined ? [] : [[subject]]),
+    ...(flag_key === null ? [] : [["flag", flag_key]]),
+    // Flags have a state in every environment.
+    ...(action.startsWith("environment_") ? [["flags"], ["flag"]] : []),
+    ...(change_type === "scheduled" ? [["schedules"]] : []),
+  ];
 }
 
 /** Returns whether a change alters the list of environments or the names in the session. */
-export function changesScope({ action }: AuditedChange): boolean {
-  return (
-    action.startsWith("environment_") || action.startsWith("project_") || action.startsWith("user_")
-  );
-}
+const changesScope = ({ action }: AuditedChange): boolean =>
+  action.startsWith("environment_") || action.startsWith("project_") || action.startsWith("user_");

@@ -5,7 +5,7 @@ import { useKeySession, useSessions } from "../session/session.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { createDeliveryRefresher } from "../webhooks/refresh-deliveries.ts";
 import { createAnnouncer } from "./announce.ts";
-import { changesScope, invalidateFor } from "./apply-change.ts";
+import { createInvalidator } from "./apply-change.ts";
 import { followChanges, type LiveState } from "./follow-changes.ts";
 import styles from "./live.module.css";
 
@@ -26,6 +26,7 @@ export function LiveChanges({ children }: { children: ReactNode }) {
     const announcer = createAnnouncer(session.me);
     // If it fails, the names are read again with the next reload.
     const refreshNames = () => void refresh(session.token).catch(() => undefined);
+    const invalidator = createInvalidator(client, refreshNames);
     void followChanges({
       url: `/api/v1/projects/${session.me.project.id}/changes/stream`,
       token: session.token,
@@ -41,20 +42,20 @@ export function LiveChanges({ children }: { children: ReactNode }) {
       },
       onFlagChanged: (flagKey) => {
         refresher.take(flagKey);
-        void client.invalidateQueries({ queryKey: ["flag", flagKey] });
+        invalidator.takeFlag(flagKey);
       },
       onChange: (change) => {
         if (change.flag_key !== null) refresher.take(change.flag_key);
         deliveries.take(change);
-        invalidateFor(change, client);
+        invalidator.take(change);
         announcer.take(change);
-        if (changesScope(change)) refreshNames();
       },
     });
     return () => {
       ending.abort();
       refresher.stop();
       deliveries.stop();
+      invalidator.stop();
       announcer.stop();
     };
   }, [client, session.token]);

@@ -15,27 +15,31 @@ import { Warning } from "../ui/panels.tsx";
 import { type ResolvedTime, resolveLocal } from "./local-times.ts";
 import { describeTimes, inUtc, remainingTimes, withoutEffect } from "./schedule-text.ts";
 import styles from "./schedules.module.css";
+import { ScheduleChanged } from "./use-schedule-changes.ts";
 import type { Entered, ScheduleForm as Form } from "./use-schedule-form.ts";
 
 /** Sets the schedule of the flag, or replaces the pending one. */
 export function ScheduleForm({
   form,
   pending,
+  onFocus,
   onCancel,
 }: {
   form: Form;
   pending: Schedule | undefined;
+  onFocus: () => void;
   /** Closes the form. Without it, the form stays. */
   onCancel?: () => void;
 }) {
   const { enable, disable, reader, isEmpty, isDirty, hasProblem, isPending, error, save } = form;
+  const isChanged = isEditConflict(error) || error instanceof ScheduleChanged;
   useUnsaved(isDirty);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (!isEmpty && !hasProblem) save(pending?.id ?? null);
   };
   return (
-    <form onSubmit={submit} className={styles.form}>
+    <form onSubmit={submit} onFocus={onFocus} className={styles.form}>
       {pending !== undefined && (
         <Warning>
           This replaces the current schedule:{" "}
@@ -52,8 +56,8 @@ export function ScheduleForm({
         <TimeField label="Turn off at" entered={disable} reader={reader} />
       </div>
       <Preview form={form} />
-      {isEditConflict(error) && <Changed isPending={pending !== undefined} />}
-      {error !== null && !isEditConflict(error) && <ErrorPanel error={error} />}
+      {isChanged && <Changed isPending={pending !== undefined} />}
+      {error !== null && !isChanged && <ErrorPanel error={error} />}
       <DialogActions>
         {onCancel !== undefined && <Button onPress={onCancel}>Cancel</Button>}
         <Button

@@ -37,21 +37,22 @@ function Schedules({ schedules }: { schedules: readonly Schedule[] }) {
   const place = useFlagInPage();
   const { flag, environment } = place;
   const mayChange = permissionsOf(useKeySession()).mayChange(environment.id);
-  const [isReplacing, setReplacing] = useState(false);
-  const form = useScheduleForm(place, () => setReplacing(false));
+  // From the first focus on, so that another person's schedule does not take away a half-entered time.
+  const [isEditing, setEditing] = useState(false);
+  const form = useScheduleForm(place, () => setEditing(false));
   const cancel = () => {
     form.clear();
-    setReplacing(false);
+    setEditing(false);
   };
   const pending = schedules.find(({ status }) => status === "pending");
   const past = schedules.filter(({ status }) => status !== "pending");
-  const frame = useKeptFocus(`${pending?.id} ${isReplacing}`);
+  const frame = useKeptFocus(`${pending?.id} ${isEditing}`);
   return (
     <div ref={frame} tabIndex={-1} className={styles.stack}>
       {pending !== undefined && (
         <Pending
           schedule={pending}
-          onReplace={mayChange && !isReplacing ? () => setReplacing(true) : undefined}
+          onReplace={mayChange && !isEditing ? () => setEditing(true) : undefined}
         />
       )}
       {pending === undefined && !mayChange && (
@@ -59,13 +60,14 @@ function Schedules({ schedules }: { schedules: readonly Schedule[] }) {
           Your key can read this environment but not change it.
         </EmptyState>
       )}
-      {mayChange && (pending === undefined || isReplacing || !form.isEmpty) && (
+      {mayChange && (pending === undefined || isEditing) && (
         <Card
           title={`${pending === undefined ? "Schedule" : "Replace the schedule of"} ${flag.key} in ${environment.name}`}
         >
           <ScheduleForm
             form={form}
             pending={pending}
+            onFocus={() => setEditing(true)}
             {...(pending !== undefined && { onCancel: cancel })}
           />
         </Card>

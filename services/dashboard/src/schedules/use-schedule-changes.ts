@@ -10,12 +10,12 @@ import type { Times } from "./schedule-text.ts";
 /** The flag and environment of a schedule. */
 export type ScheduledFlag = { flag: { id: string; key: string }; environment: Environment };
 
-/** Another schedule than the one that the person saw is pending, or none. Nothing was cleared. */
+/** Another schedule than the one that the person saw or set is pending, or none. */
 export class ScheduleChanged extends Error {
   readonly present: Schedule | undefined;
 
   constructor(present: Schedule | undefined) {
-    super("Someone else changed this schedule first. Nothing was cleared.");
+    super("Someone else changed this schedule first.");
     this.name = "ScheduleChanged";
     this.present = present;
   }
@@ -25,6 +25,9 @@ const pathOf = ({ flag, environment }: ScheduledFlag) => ({
   flagId: flag.id,
   envId: environment.id,
 });
+
+const pendingIn = (schedules: readonly Schedule[]) =>
+  schedules.find(({ status }) => status === "pending");
 
 /**
  * Sets a schedule, or replaces the one that the person saw. The change is rejected if another one is pending, or none:
@@ -36,21 +39,25 @@ export function useSetSchedule(place: ScheduledFlag, onSaved: () => void) {
   const sendOnce = useSendOnce();
   const path = pathOf(place);
   return useMutation({
-    mutationFn: ({ times, seen }: { times: Times; seen: string | null }) => {
+    mutationFn: async ({ times, seen }: { times: Times; seen: string | null }) => {
       const condition = seen === null ? { "If-None-Match": "*" } : { "If-Match": `"${seen}"` };
       const body = {
         ...(times.enableAt !== null && { enable_at: times.enableAt.toISOString() }),
         ...(times.disableAt !== null && { disable_at: times.disableAt.toISOString() }),
       };
       // The condition is no part of the content: after a lost response, the person sees their own schedule as pending.
-      return sendOnce([path, body], (header) =>
-        unwrap(
+      const { id, schedules } = await sendOnce([path, body], async (header) => {
+        const created = await unwrap(
           api.POST("/api/v1/flags/{flagId}/environments/{envId}/schedule", {
             params: { path, header: { ...header, ...condition } },
             body,
           }),
-        ),
-      );
+        );
+        return { id: created.id, schedules: await readFlagSchedules(api, place) };
+      });
+      // The response may be that of an earlier attempt, whose schedule was cleared or replaced since.
+      const status = schedules.find((schedule) => schedule.id === id)?.status ?? "cancelled";
+      if (status === "cancelled") throw new ScheduleChanged(pendingIn(schedules));
     },
     onSuccess: onSaved,
     // Also after an error, to show another person's schedule immediately.
@@ -77,8 +84,7 @@ export function useClearSchedule(
         );
       } catch (error) {
         if (!isEditConflict(error)) throw error;
-        const schedules = await readFlagSchedules(api, place);
-        throw new ScheduleChanged(schedules.find(({ status }) => status === "pending"));
+        throw new ScheduleChanged(pendingIn(await readFlagSchedules(api, place)));
       }
     },
     onSuccess: onCleared,

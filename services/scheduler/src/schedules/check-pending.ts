@@ -11,7 +11,7 @@ export function pathOf({ flagId, environmentId }: Pick<Schedule, "flagId" | "env
   return `/api/v1/flags/${flagId}/environments/${environmentId}/schedule`;
 }
 
-/** Returns the entity tag of a schedule. A schedule is never changed, only replaced, so its id identifies it. */
+/** Returns the entity tag of a schedule: its id, because the times of a schedule never change. */
 export function tagOf({ id }: Pick<Schedule, "id">): string {
   return `"${id}"`;
 }

@@ -13,7 +13,7 @@ import type {
 /** The flag and environment that identify a schedule in PostgreSQL. */
 type Scope = Pick<ScheduleScope, "flagId" | "environmentId">;
 
-/** Returns whether the pending schedule, or none, may be replaced. */
+/** Returns the problem if the pending schedule, or none, must not be replaced. */
 export type Permit = (pendingId: string | undefined) => Problem | undefined;
 
 /** Returns the database's time, which all replicas of this service use. */
@@ -25,8 +25,8 @@ export async function readPresentTime(sql: Sql): Promise<Date> {
 /**
  * Cancels the open schedule of a flag in an environment and inserts the next schedule, if any, in the same
  * transaction. Does nothing if `permit` returns a problem about the id of the open schedule. Does nothing while a change
- * is in progress: the caller waits for its end and retries in another transaction. After a replacement, no change of the previous schedule can happen any more.
- * Returns the cancelled schedule, or null if none was open.
+ * is in progress: the caller waits for its end and retries in another transaction. After a replacement, no change of the
+ * previous schedule can happen any more. Returns the cancelled schedule, or null if none was open.
  */
 export async function replaceOpen(
   tx: Transaction,

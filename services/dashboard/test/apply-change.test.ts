@@ -1,0 +1,44 @@
+import { afterEach, beforeEach, expect, it, jest } from "@jest/globals";
+import { QueryClient } from "@tanstack/react-query";
+import type { AuditedChange } from "../src/api/schema.d.ts";
+import { createInvalidator } from "../src/live/apply-change.ts";
+
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+const entry = (action: AuditedChange["action"], flagKey: string | null = null) =>
+  ({ action, change_type: "manual", flag_key: flagKey }) as AuditedChange;
+
+function open() {
+  const client = new QueryClient();
+  const invalidated = jest.spyOn(client, "invalidateQueries");
+  const refreshNames = jest.fn();
+  const keys = () => invalidated.mock.calls.map(([filters]) => filters?.queryKey);
+  return { ...createInvalidator(client, refreshNames), refreshNames, keys };
+}
+
+it("marks each query as stale once for a burst of changes, and reads the names once", () => {
+  const { take, takeFlag, keys, refreshNames } = open();
+  for (let i = 0; i < 500; i += 1) {
+    take(entry("state", "checkout"));
+    take(entry("user_changed"));
+  }
+  takeFlag("checkout");
+  expect(keys()).toEqual([]);
+  jest.runAllTimers();
+  expect(keys()).toEqual([["changes"], ["flag", "checkout"]]);
+  expect(refreshNames).toHaveBeenCalledTimes(1);
+});
+
+it("marks the queries as stale again after a later change, without the names", () => {
+  const { take, keys, refreshNames } = open();
+  take(entry("environment_created"));
+  jest.runAllTimers();
+  take(entry("schedule_set", "checkout"));
+  jest.runAllTimers();
+  expect(keys()).toEqual([
+    ...[["changes"], ["flags"], ["flag"]],
+    ...[["changes"], ["schedules"], ["flag", "checkout"]],
+  ]);
+  expect(refreshNames).toHaveBeenCalledTimes(1);
+});
