@@ -194,7 +194,7 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
       await button(hers, "Clear").click();
       await ask(scheduleUrl, "DELETE");
       await button(hers, "Clear schedule").click();
-      await hers.getByText("is not pending any more").waitFor();
+      await hers.getByText("is no longer pending").waitFor();
       await hers.getByRole("dialog").waitFor({ state: "detached" });
     });
   });
