@@ -81,7 +81,7 @@ export function FlagSettingsForm() {
 function Outdated({ stored }: { stored: FlagSettings }) {
   return (
     <Warning>
-      Someone else saved other settings first. Name: “{stored.name}”. Type: {typeLabel(stored.type)}
+      Someone else changed the settings first. Name: “{stored.name}”. Type: {typeLabel(stored.type)}
       . Description: {stored.description === "" ? "none" : `“${stored.description}”`}.
     </Warning>
   );
