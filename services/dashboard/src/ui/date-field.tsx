@@ -22,7 +22,7 @@ export function DateField({
     >
       <Label className={styles.label ?? ""}>{label}</Label>
       <DateInput className={`${fields.input} ${styles.input}`}>
-        {(segment) => <DateSegment segment={segment} className={styles.segment ?? ""} />}
+        {(segment) => <DateSegment segment={segment} className={fields.dateSegment ?? ""} />}
       </DateInput>
     </AriaDateField>
   );

@@ -84,7 +84,7 @@ export function DateTimeField(props: DateTimeFieldProps) {
       <div className={styles.row}>
         <Group ref={segments} className={`${fields.input} ${styles.group}`}>
           <DateInput className={styles.segments ?? ""}>
-            {(segment) => <DateSegment segment={segment} className={styles.segment ?? ""} />}
+            {(segment) => <DateSegment segment={segment} className={fields.dateSegment ?? ""} />}
           </DateInput>
           <AriaButton className={styles.open ?? ""}>
             <CalendarDays size={16} aria-hidden />
