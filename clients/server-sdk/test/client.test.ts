@@ -294,7 +294,7 @@ describe("usage reports", () => {
 
   test("stop after a rejection that concerns all of them", async () => {
     const { client, edge, clock, warnings } = await setUp({}, (given) =>
-      given.behave("usage", { status: 403 }),
+      given.behave("usage", { status: 403, headers: { "content-type": "application/json" } }),
     );
     await client.ready();
     client.isEnabled("new-checkout");
@@ -304,6 +304,24 @@ describe("usage reports", () => {
     clock.advance(300_000);
     await client.close();
     expect(edge.of("usage").length).toBe(1);
+  });
+
+  test("are sent again after the 403 of a firewall", async () => {
+    const { client, edge, clock } = await setUp({}, (given) =>
+      given.behave("usage", { status: 403, headers: { "content-type": "text/html" } }),
+    );
+    await client.ready();
+    client.isEnabled("new-checkout");
+    clock.advance(60_001);
+    await eventually(() => edge.of("usage").length === 1);
+    edge.behave("usage", "normal");
+    await eventually(() => {
+      clock.advance(5_000);
+      return edge.of("usage").length === 2;
+    });
+    await client.close();
+    const [first, second] = edge.of("usage");
+    expect(second?.headers["idempotency-key"]).toBe(first?.headers["idempotency-key"]);
   });
 });
 

@@ -11,6 +11,7 @@ export type Rejection = {
 /** Maximum time that a `Retry-After` is honored for. A longer one is a mistake of a proxy. */
 const maxRetryAfterMs = 24 * 3_600_000;
 
+/** Reads what a response without the requested data says about the next request. */
 export function rejectionOf(response: Response, wallMs: number): Rejection {
   const { status, headers } = response;
   return {
@@ -27,7 +28,7 @@ function isJson(headers: Headers): boolean {
 }
 
 /** Parses `Retry-After`: seconds, or a date. Undefined if it is missing or is neither. */
-export function parseRetryAfter(text: string | null, wallMs: number): number | undefined {
+function parseRetryAfter(text: string | null, wallMs: number): number | undefined {
   if (text === null || text.trim() === "") return undefined;
   const delayMs = /^\s*\d+\s*$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - wallMs;
   return Number.isNaN(delayMs) ? undefined : Math.min(Math.max(delayMs, 0), maxRetryAfterMs);

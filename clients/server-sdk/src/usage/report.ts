@@ -1,3 +1,4 @@
+import type { Rejection } from "../connection/rejection.ts";
 import type { Counts } from "../rules/rule-set.ts";
 
 /** A body of `POST /api/v1/sdk/usage`. The id is its idempotency key, which stays the same for retries. */
@@ -44,12 +45,14 @@ export type UsageOutcome =
   /** The service rejects all reports of this client. */
   | { kind: "refused"; status: number };
 
-/** Decides whether a report is sent again, by the status of its response; undefined without a response. */
-export function outcomeOfStatus(status: number | undefined, retryAfterMs = 0): UsageOutcome {
-  // A gateway answers 404 while its routes change.
-  if (status === undefined || status === 404 || status === 429 || status >= 500)
-    return { kind: "retry", retryAfterMs };
+/** Decides whether a report is sent again. */
+export function outcomeOf({ status, isOfKey, retryAfterMs = 0 }: Reply): UsageOutcome {
   if (status >= 200 && status < 300) return { kind: "accepted" };
-  if (status === 401 || status === 403) return { kind: "refused", status };
+  if (isOfKey) return { kind: "refused", status };
+  // A gateway answers 404 while its routes change. A firewall may answer 403 for a while.
+  if (status === 403 || status === 404 || status === 429 || status >= 500)
+    return { kind: "retry", retryAfterMs };
   return { kind: "rejected", status };
 }
+
+type Reply = Pick<Rejection, "status" | "isOfKey" | "retryAfterMs">;

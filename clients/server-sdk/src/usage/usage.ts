@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { parseRetryAfter } from "../connection/rejection.ts";
+import { rejectionOf } from "../connection/rejection.ts";
 import { HalyardError } from "../halyard-error.ts";
 import type { Settings } from "../options.ts";
 import type { Platform } from "../platform.ts";
 import type { RuleSet } from "../rules/rule-set.ts";
-import { outcomeOfStatus, type Report, reportBodies, type UsageOutcome } from "./report.ts";
+import { outcomeOf, type Report, reportBodies, type UsageOutcome } from "./report.ts";
 
 /**
  * Reports how often each flag was on and off, about once a minute, and nothing about users. A report that gets no
@@ -141,7 +141,7 @@ class UsageReporter {
     try {
       return await postReport(this.#options, report, attempt.signal);
     } catch {
-      return outcomeOfStatus(undefined);
+      return { kind: "retry", retryAfterMs: 0 };
     } finally {
       cancelTimeout();
       attempt.abort();
@@ -167,6 +167,5 @@ async function postReport(
     signal,
     redirect: "manual",
   });
-  const retryAfter = parseRetryAfter(response.headers.get("retry-after"), platform.clock.wallMs());
-  return outcomeOfStatus(response.status, retryAfter);
+  return outcomeOf(rejectionOf(response, platform.clock.wallMs()));
 }
