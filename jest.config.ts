@@ -4,10 +4,9 @@ import type { Config } from "jest";
 const externalNats = process.env.TEST_NATS_URL !== undefined;
 
 const config: Config = {
-  testEnvironment: "<rootDir>/jest.environment.ts",
-  // The packages of `clients` run from their sources. Without this condition, only their built files exist.
-  testEnvironmentOptions: { customExportConditions: ["halyard-source", "node", "node-addons"] },
-  extensionsToTreatAsEsm: [".ts"],
+  runtime: "<rootDir>/libs/testing/src/jest/runtime.ts",
+  testEnvironment: "<rootDir>/libs/testing/src/jest/environment.ts",
+  transform: {},
   testMatch: ["<rootDir>/**/test/**/*.test.ts"],
   modulePathIgnorePatterns: [
     "<rootDir>/.halyard",
@@ -16,21 +15,12 @@ const config: Config = {
     "<rootDir>/clients/[^/]+/dist",
     "<rootDir>/clients/evaluation/package.json",
   ],
-  transform: {
-    "^.+\\.ts$": [
-      "@swc/jest",
-      {
-        jsc: { parser: { syntax: "typescript" }, target: "es2024" },
-        module: { type: "es6" },
-        sourceMaps: "inline",
-      },
-    ],
-  },
   globalSetup: "<rootDir>/libs/testing/src/global-setup.ts",
   globalTeardown: "<rootDir>/libs/testing/src/global-teardown.ts",
   testSequencer: "<rootDir>/jest.sequencer.ts",
   testTimeout: 60_000,
   // Most files wait for their processes half of the time, so four files keep two cores busy.
+  workerIdleMemoryLimit: "600MB",
   maxWorkers: externalNats ? 1 : 4,
 };
 

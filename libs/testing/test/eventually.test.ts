@@ -26,7 +26,7 @@ describe("eventually", () => {
     const message = await messageOf(
       eventually(() => ({ status: 503 }), { ...once, until: ({ status }) => status === 200 }),
     );
-    expect(message).toContain("Not within 0 ms: ({ status })=>status === 200");
+    expect(message).toContain("Not within 0 ms: ({ status }) => status === 200");
     expect(message).toContain("Last value (try 1): { status: 503 }");
   });
 
