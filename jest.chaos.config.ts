@@ -1,19 +1,19 @@
 import type { Config } from "jest";
-import config from "./jest.config.ts";
+import { base } from "./jest.config.ts";
 
 // Workers inherit the environment.
 process.env.HALYARD_THOROUGH_TESTS = "true";
 
 /** `npm run chaos`: the chaos tests, and the files that test more cases with `HALYARD_THOROUGH_TESTS`. */
 const chaos: Config = {
-  ...config,
+  ...base,
   testMatch: [
     "<rootDir>/e2e/chaos/*.test.ts",
-    "<rootDir>/e2e/test/{bad-input,forged-keys,read-your-writes,rolling-restart}.test.ts",
-    "<rootDir>/bench/test/quick.test.ts",
-    "<rootDir>/deploy/local/test/{restart-on-change,users-and-closed-directories}.test.ts",
+    "<rootDir>/e2e/test/{bad-input,forged-keys,read-your-writes,rolling-restart}.system.test.ts",
+    "<rootDir>/bench/test/quick.system.test.ts",
+    "<rootDir>/deploy/local/test/{restart-on-change,users-and-closed-directories}.system.test.ts",
     "<rootDir>/libs/evaluation/test/{evaluate.property,fold-case,malformed,shared-work}.test.ts",
-    "<rootDir>/libs/local-backends/test/users-and-closed-directories.test.ts",
+    "<rootDir>/libs/local-backends/test/users-and-closed-directories.system.test.ts",
     "<rootDir>/services/scheduler/test/replace-race.test.ts",
     "<rootDir>/services/sdk-edge/test/slots/every-order.test.ts",
   ],

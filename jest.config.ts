@@ -3,11 +3,15 @@ import type { Config } from "jest";
 /** An external NATS server has one set of streams, so the files that share it run one after another. */
 const externalNats = process.env.TEST_NATS_URL !== undefined;
 
-const config: Config = {
+/** What all tiers of tests share. */
+export const base: Config = {
   runtime: "<rootDir>/libs/testing/src/jest/runtime.ts",
   testEnvironment: "<rootDir>/libs/testing/src/jest/environment.ts",
+  testSequencer: "<rootDir>/libs/testing/src/jest/sequencer.ts",
+  globalSetup: "<rootDir>/libs/testing/src/jest/global-setup.ts",
+  globalTeardown: "<rootDir>/libs/testing/src/jest/global-teardown.ts",
+  // Node.js runs the sources as they are.
   transform: {},
-  testMatch: ["<rootDir>/**/test/**/*.test.ts"],
   modulePathIgnorePatterns: [
     "<rootDir>/.halyard",
     "<rootDir>/.tsbuild",
@@ -15,13 +19,19 @@ const config: Config = {
     "<rootDir>/clients/[^/]+/dist",
     "<rootDir>/clients/evaluation/package.json",
   ],
-  globalSetup: "<rootDir>/libs/testing/src/global-setup.ts",
-  globalTeardown: "<rootDir>/libs/testing/src/global-teardown.ts",
-  testSequencer: "<rootDir>/jest.sequencer.ts",
   testTimeout: 60_000,
-  // Most files wait for their processes half of the time, so four files keep two cores busy.
-  workerIdleMemoryLimit: "600MB",
+  // Most files wait half of the time, so four workers keep two cores busy.
   maxWorkers: externalNats ? 1 : 4,
+  // Bounds the memory of a run. With a limit, Jest also starts new workers for each run of `--watch`, and these load
+  // the changed sources.
+  workerIdleMemoryLimit: "500MB",
 };
 
-export default config;
+/** `npm test`: every feature, with real PostgreSQL and NATS. */
+const test: Config = {
+  ...base,
+  testMatch: ["<rootDir>/**/test/**/*.test.ts"],
+  testPathIgnorePatterns: ["/node_modules/", "\\.system\\.test\\.ts$"],
+};
+
+export default test;

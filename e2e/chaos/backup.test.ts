@@ -32,7 +32,7 @@ import { type CreatedFlag, createFlags, streamChanges } from "../src/traffic/cha
 
 /**
  * Follows backup and restore in `docs/deployment.md`, with an online base backup of the server's files, because npm
- * provides no pg_dump. deploy/docker/test/walk.test.ts runs the commands of the page with pg_dump.
+ * provides no pg_dump. deploy/docker/test/walk.system.test.ts runs the commands of the page with pg_dump.
  */
 
 const sdkRequests = 12;

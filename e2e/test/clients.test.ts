@@ -1,7 +1,6 @@
 import type { ServiceProcess } from "@halyard/testing";
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import { type System, startSystem } from "../src/system/system.ts";
-import { describeBrowser } from "./clients/browser.ts";
 import { describeHostileContexts } from "./clients/hostile-contexts.ts";
 import { describeIsolation } from "./clients/isolation.ts";
 import { describeStories } from "./clients/stories.ts";
@@ -34,5 +33,4 @@ describe("given processes of every service behind a gateway", () => {
   describe("targeting", () => describeTargeting(given));
   describe("schedules and rollbacks", () => describeTime(given));
   describe("a webhook for all events", () => describeWebhooks(given));
-  describe("a browser", () => describeBrowser(given));
 });

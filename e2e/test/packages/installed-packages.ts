@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { olderNodeBinary, programs } from "@halyard/testing/programs";
 import { describe } from "@jest/globals";
 
 export const projectRoot = fileURLToPath(new URL("../../../", import.meta.url));
@@ -88,21 +89,10 @@ export async function runIn(folder: string, command: string, ...args: string[]):
   return stdout;
 }
 
-/**
- * The Node.js versions that the packages support. `npm ci --prefix e2e/node-versions` installs the older ones. Without
- * them their tests are skipped with a notice on stderr, unless `REQUIRE_NODE_VERSIONS=1` is set.
- */
+/** The Node.js versions that the packages support. The tests with older ones are skipped while these are missing. */
 export const nodeVersions = ["20", "22", "24"].map((version) => {
-  const binary =
-    version === "24"
-      ? process.execPath
-      : join(projectRoot, `e2e/node-versions/node_modules/node-${version}/bin/node`);
-  const isTested = process.env.REQUIRE_NODE_VERSIONS === "1" || existsSync(binary);
-  if (!isTested)
-    process.stderr.write(
-      `\nSKIPPED: the tests with Node.js ${version}. Install it with \`npm ci --prefix e2e/node-versions\`; ` +
-        "REQUIRE_NODE_VERSIONS=1 turns this into a failure.\n\n",
-    );
+  const binary = version === "24" ? process.execPath : olderNodeBinary(version);
+  const isTested = version === "24" || !programs.olderNode.isMissing;
   return { version, binary, describe: isTested ? describe : describe.skip };
 });
 

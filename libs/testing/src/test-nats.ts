@@ -4,6 +4,7 @@ import { join } from "node:path";
 import {
   findNatsServer,
   type LocalNats,
+  type Reaper,
   startLocalNats,
   startReaper,
 } from "@halyard/local-backends";
@@ -33,13 +34,26 @@ export async function startTestNats(): Promise<TestNats> {
   const { nats } = testBackends();
   switch (nats.kind) {
     case "external":
-      await deleteAllStreams(nats.url);
-      return { url: nats.url, stop: () => deleteAllStreams(nats.url) };
+      return emptyServer(nats.url);
     case "containers":
       return startContainer(nats.image);
     case "embedded":
-      return startRestartableNats(nats.binary);
+      return emptyServer(nats.urlOfWorker[Number(process.env.JEST_WORKER_ID) - 1] ?? "");
   }
+}
+
+/** Empties a server that several test files use, one after another. */
+async function emptyServer(url: string): Promise<TestNats> {
+  await deleteAllStreams(url);
+  return { url, stop: () => deleteAllStreams(url) };
+}
+
+let sharedReaper: Reaper | undefined;
+
+/** Returns the one reaper of this process. It stops the servers when the process ends. */
+function reaperOfProcess(): Reaper {
+  sharedReaper ??= startReaper();
+  return sharedReaper;
 }
 
 /** Returns the binary of the NATS server, for tests that start their own server with any backends. */
@@ -50,7 +64,7 @@ export async function natsServerBinary(): Promise<string> {
 
 /** Starts a server process for tests that kill it, with any backends. */
 export async function startRestartableNats(binary: string): Promise<RestartableNats> {
-  const reaper = startReaper();
+  const reaper = reaperOfProcess();
   const storeDir = mkdtempSync(join(tmpdir(), "halyard-test-nats-"));
   reaper.removeAfterwards(storeDir);
   let server: LocalNats = await startLocalNats({
@@ -76,7 +90,6 @@ export async function startRestartableNats(binary: string): Promise<RestartableN
     signal: (name) => void process.kill(server.pid, name),
     async stop() {
       await server.stop();
-      await reaper.close();
       removeTemporary(storeDir);
     },
   };

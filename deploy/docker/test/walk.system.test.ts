@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual, promisify } from "node:util";
 import { findFreePort } from "@halyard/local-backends";
 import { eventually } from "@halyard/testing";
+import { programs } from "@halyard/testing/programs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { commandsOf, sectionOf } from "../../../e2e/src/stories/page-blocks.ts";
 import { projectRoot, readProjectFile } from "./compose-file.ts";
@@ -13,7 +14,7 @@ import { projectRoot, readProjectFile } from "./compose-file.ts";
  * Follows docs/deployment.md with a Docker engine, from the first command to a restored backup, in a copy of the
  * project. It takes minutes, so it runs only with the other tests that need an engine: TEST_BACKENDS=containers.
  */
-const withEngine = process.env.TEST_BACKENDS === "containers" ? describe : describe.skip;
+const withEngine = programs.docker.isMissing ? describe.skip : describe;
 const minutes = 60_000;
 
 const page = readProjectFile("docs/deployment.md");

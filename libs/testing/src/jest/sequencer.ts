@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 
 /** Uses `require`, because with `import`, Node.js and TypeScript disagree about the shape of this CommonJS module. */
@@ -12,25 +13,32 @@ type Sort = InstanceType<typeof TestSequencer>["sort"];
  * short file that starts a dozen processes.
  */
 const longest = [
-  "deploy/local/test/whole-run.test.ts",
+  "e2e/test/dashboard.system.test.ts",
   "e2e/test/clients.test.ts",
-  "e2e/test/docs/pages.test.ts",
-  "e2e/test/sdk.test.ts",
-  "deploy/local/test/supervision.test.ts",
-  "e2e/test/faults/changes.test.ts",
-  "e2e/test/ofrep/providers.test.ts",
-  "e2e/test/rolling-restart.test.ts",
-  "e2e/test/home.test.ts",
-  "e2e/test/forged-keys.test.ts",
-  "services/management/test/verify-history.test.ts",
+  "e2e/test/sdk.system.test.ts",
+  "e2e/test/docs/pages.system.test.ts",
+  "deploy/local/test/whole-run.system.test.ts",
+  "e2e/test/ofrep/providers.system.test.ts",
+  "e2e/test/limits.system.test.ts",
+  "e2e/test/faults/changes.system.test.ts",
+  "e2e/test/exchanges.system.test.ts",
+  "deploy/local/test/supervision.system.test.ts",
+  "e2e/test/packages/packages.system.test.ts",
   "services/scheduler/test/dispatch.test.ts",
-  "bench/test/quick.test.ts",
+  "services/management/test/change-streams.test.ts",
   "services/management/test/restored-database.test.ts",
+  "services/management/test/verify-history.test.ts",
+  "services/sdk-edge/test/slots/lost-slots.test.ts",
   "services/management/test/relay.test.ts",
   "libs/jetstream/test/consume-after-crash.test.ts",
   "services/webhook-dispatcher/test/sending/send-in-time.test.ts",
-  "services/webhook-dispatcher/test/dispatch/replicas.test.ts",
+  "services/sdk-edge/test/follow-nats.test.ts",
+  "services/sdk-edge/test/slots/leases.test.ts",
+  "services/management/test/history.test.ts",
 ];
+
+/** `TEST_ORDER_SEED=7 npm test` runs the files in a random order, always the same one for a seed. */
+const seed = process.env.TEST_ORDER_SEED;
 
 /** Returns the position of a file. Files that are not in the list come last, in Jest's order. */
 function positionOf({ path }: { path: string }): number {
@@ -38,10 +46,19 @@ function positionOf({ path }: { path: string }): number {
   return at < 0 ? longest.length : at;
 }
 
+function randomPositionOf({ path }: { path: string }): string {
+  return createHash("sha256").update(`${seed} ${path}`).digest("hex");
+}
+
 // biome-ignore lint/style/noDefaultExport: Jest takes its sequencer as a default export.
 export default class LongestFirst extends TestSequencer {
   override async sort(tests: Parameters<Sort>[0]): Promise<Awaited<ReturnType<Sort>>> {
     const sorted = await super.sort(tests);
-    return sorted.toSorted((one, other) => positionOf(one) - positionOf(other));
+    if (seed === undefined)
+      return sorted.toSorted((one, other) => positionOf(one) - positionOf(other));
+    process.stderr.write(`Test files run in the order of TEST_ORDER_SEED=${seed}.\n`);
+    return sorted.toSorted((one, other) =>
+      randomPositionOf(one).localeCompare(randomPositionOf(other)),
+    );
   }
 }

@@ -1,0 +1,43 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { projectRoot } from "./project-root.ts";
+import { executablePath } from "./start-chromium.ts";
+
+/** A program that some system tests need and that npm does not install with the project. */
+type Program = {
+  name: string;
+  /** Command that installs it. */
+  advice: string;
+  isMissing: boolean;
+  /** Whether a run with `CI` fails without it. */
+  isRequiredInCi: boolean;
+};
+
+const nodeVersionsDir = join(projectRoot, "e2e/node-versions");
+
+/** Returns the binary of an older Node.js release. */
+export function olderNodeBinary(major: string): string {
+  return join(nodeVersionsDir, `node_modules/node-${major}/bin/node`);
+}
+
+/** Tests that need a missing program are skipped. The reporter of `npm run test:system` names the program. */
+export const programs = {
+  chromium: {
+    name: "Chromium",
+    advice: "apt-get install chromium",
+    isMissing: !existsSync(executablePath),
+    isRequiredInCi: true,
+  },
+  olderNode: {
+    name: "older releases of Node.js",
+    advice: "npm ci --prefix e2e/node-versions",
+    isMissing: !existsSync(olderNodeBinary("20")),
+    isRequiredInCi: true,
+  },
+  docker: {
+    name: "a Docker engine for the walk in containers",
+    advice: "TEST_BACKENDS=containers npm run test:system",
+    isMissing: process.env.TEST_BACKENDS !== "containers",
+    isRequiredInCi: false,
+  },
+} satisfies Record<string, Program>;
