@@ -1,12 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { join, matchesGlob } from "node:path";
 import type { Config } from "jest";
-import chaos from "../../../jest.chaos.config.ts";
-import test from "../../../jest.config.ts";
-import system from "../../../jest.system.config.ts";
 
 /** Fails if a test file is run by no tier, for example because it is outside a folder `test`. */
 const root = join(import.meta.dirname, "../../..");
+
+const files = ["jest.config.ts", "jest.system.config.ts", "jest.chaos.config.ts"];
+const tiers = await Promise.all(
+  files.map(async (file) => ((await import(join(root, file))) as { default: Config }).default),
+);
 
 function runs({ testMatch = [], testPathIgnorePatterns = [] }: Config, file: string): boolean {
   return (
@@ -21,7 +23,7 @@ const listed = execFileSync(
   { cwd: root, encoding: "utf8" },
 );
 for (const file of listed.split("\n").filter((name) => name !== "")) {
-  if ([test, system, chaos].some((tier) => runs(tier, file))) continue;
+  if (tiers.some((tier) => runs(tier, file))) continue;
   console.error(`${file}: neither npm test, npm run test:system nor npm run chaos runs this file.`);
   process.exitCode = 1;
 }

@@ -1,4 +1,4 @@
-import type { JestEnvironmentConfig, EnvironmentContext } from "@jest/environment";
+import type { EnvironmentContext, JestEnvironmentConfig } from "@jest/environment";
 import { ModernFakeTimers } from "@jest/fake-timers";
 import { TestEnvironment } from "jest-environment-node";
 import { ModuleMocker } from "jest-mock";

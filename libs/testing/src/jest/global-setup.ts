@@ -25,7 +25,11 @@ export default async function globalSetup({ maxWorkers }: Config): Promise<void>
   process.env.NODE_COMPILE_CACHE ??= join(cacheDir, "node");
   const postgresAdminUrl = await startPostgres();
   await prepareTemplate(postgresAdminUrl, templateDatabase);
-  publishBackends({ postgresAdminUrl, templateDatabase, nats: await chooseNats(Number(maxWorkers)) });
+  publishBackends({
+    postgresAdminUrl,
+    templateDatabase,
+    nats: await chooseNats(Number(maxWorkers)),
+  });
 }
 
 async function startPostgres(): Promise<string> {

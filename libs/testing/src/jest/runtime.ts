@@ -29,7 +29,8 @@ export default class NativeRuntime extends Runtime {
   /** Evaluates Jest's own module of `describe` and `it` again for each file, because it holds the state of one file. */
   override requireInternalModule<T>(path: string): T {
     for (const symbol of Object.getOwnPropertySymbols(globalThis))
-      if (statesOfFiles.includes(symbol.description ?? "")) Reflect.deleteProperty(globalThis, symbol);
+      if (statesOfFiles.includes(symbol.description ?? ""))
+        Reflect.deleteProperty(globalThis, symbol);
     delete require.cache[path];
     return require(path);
   }

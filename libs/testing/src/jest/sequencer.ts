@@ -14,6 +14,7 @@ type Sort = InstanceType<typeof TestSequencer>["sort"];
  */
 const longest = [
   "e2e/test/dashboard.system.test.ts",
+  "e2e/test/dashboard-people.system.test.ts",
   "e2e/test/clients.test.ts",
   "e2e/test/sdk.system.test.ts",
   "e2e/test/docs/pages.system.test.ts",
