@@ -37,6 +37,8 @@ export async function openRebuilds() {
     name: "relay",
     holder: randomUUID(),
     monotonicMs: () => performance.now(),
+    // The order of messages must not depend on renewals in time, which a busy machine delays.
+    durationMs: 3_600_000,
   });
 
   return {

@@ -49,15 +49,16 @@ export function createLease(options: {
   holder: string;
   /** Returns milliseconds of a clock that never goes backwards. */
   monotonicMs: () => number;
+  durationMs?: number;
 }): Lease {
-  const { sql, name, holder, monotonicMs } = options;
+  const { sql, name, holder, monotonicMs, durationMs = leaseMs } = options;
   let heldUntilMs = Number.NEGATIVE_INFINITY;
 
   /** Measures the lease from before the statement is sent, so that it never appears longer than it is. */
   async function updateHeld(claim: () => Promise<readonly unknown[]>): Promise<boolean> {
     const sentAtMs = monotonicMs();
     const rows = await claim();
-    heldUntilMs = rows.length > 0 ? sentAtMs + leaseMs : Number.NEGATIVE_INFINITY;
+    heldUntilMs = rows.length > 0 ? sentAtMs + durationMs : Number.NEGATIVE_INFINITY;
     return rows.length > 0;
   }
 
@@ -66,7 +67,7 @@ export function createLease(options: {
       updateHeld(
         () => sql`
         insert into leases as lease (name, holder, expires_at)
-        values (${name}, ${holder}, clock_timestamp() + ${leaseMs} * interval '1 millisecond')
+        values (${name}, ${holder}, clock_timestamp() + ${durationMs} * interval '1 millisecond')
         on conflict (name) do update
           set holder = excluded.holder, expires_at = excluded.expires_at
           where lease.holder = excluded.holder or lease.expires_at < clock_timestamp()
@@ -76,7 +77,7 @@ export function createLease(options: {
       updateHeld(
         () => sql`
         update leases
-        set expires_at = clock_timestamp() + ${leaseMs} * interval '1 millisecond'
+        set expires_at = clock_timestamp() + ${durationMs} * interval '1 millisecond'
         where name = ${name} and holder = ${holder} and expires_at > clock_timestamp()
         returning 1`,
       ),
