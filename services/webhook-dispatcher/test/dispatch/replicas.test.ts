@@ -53,15 +53,17 @@ describe("several replicas", () => {
   });
 });
 
-/** Inserts a delivery that a replica has claimed but not sent. */
+/**
+ * Inserts a delivery that a replica has claimed but not sent. It is claimed from the start: a replica that runs could
+ * send a delivery that is due for a moment.
+ */
 async function putClaimed(webhook: TestWebhook, inMs: number) {
-  await dispatch.putDeliveries(webhook, 1);
   await dispatch.admin`
-    update deliveries
-    set status = 'delivering', next_attempt_at = null, claimed_by = ${uuidv7()},
-      claimed_until = now() + ${inMs} * interval '1 millisecond'
-    where webhook_id = ${webhook.id}`;
-  await dispatch.admin`update lanes set due_at = null where webhook_id = ${webhook.id}`;
+    insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
+      status, created_at, next_attempt_at, claimed_by, claimed_until)
+    values (${uuidv7()}, ${webhook.id}, ${webhook.organizationId}, ${webhook.projectId}, ${uuidv7()},
+      'flag.toggled', '{}', 'delivering', now(), null, ${uuidv7()},
+      now() + ${inMs} * interval '1 millisecond')`;
 }
 
 describe("a claim of a failed replica", () => {
