@@ -293,7 +293,7 @@ export async function awaitReady(one: { name: string; process: ServiceProcess })
   await eventually(readiness, {
     because: `${one.name} is ready`,
     until: ({ status }) => status === 200,
-    withinMs: 20_000,
+    withinMs: 45_000,
   });
 }
 

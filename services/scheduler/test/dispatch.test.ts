@@ -275,7 +275,7 @@ describe("a lost message", () => {
       return Number(row?.scans ?? 0);
     };
     const before = await reads();
-    await eventually(async () => (await reads()) >= before + times, { withinMs: 20_000 });
+    await eventually(async () => (await reads()) >= before + times, { withinMs: 45_000 });
   }
 
   /** Simulates a steady load: each change puts the next one into the queue before it ends. */

@@ -18,7 +18,7 @@ let snapshot: Snapshot;
 let change: (entry: SnapshotEntry) => void;
 
 beforeEach(() => {
-  jest.useFakeTimers({ doNotFake: ["setImmediate", "performance"] });
+  jest.useFakeTimers({ doNotFake: ["setImmediate", "nextTick", "performance"] });
   serialized = 0;
   const views = createEnvironmentViews();
   const tags = createConfigurationTags();
