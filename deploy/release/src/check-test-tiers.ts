@@ -12,7 +12,9 @@ const tiers = await Promise.all(
 
 function runs({ testMatch = [], testPathIgnorePatterns = [] }: Config, file: string): boolean {
   return (
-    testMatch.some((pattern) => matchesGlob(file, pattern.replace("<rootDir>/", ""))) &&
+    [testMatch]
+      .flat()
+      .some((pattern: string) => matchesGlob(file, pattern.replace("<rootDir>/", ""))) &&
     !testPathIgnorePatterns.some((pattern) => new RegExp(pattern).test(`/${file}`))
   );
 }
