@@ -90,7 +90,8 @@ await startOrExit(async () => {
   const lastUsed = createLastUsed();
   const plans = { ...defaultPlans, ...config.PLANS };
   const shared = { sql, lastUsed, plans, now: () => new Date(), newId: uuidv7, metrics, logger };
-  const changeStreams = createChangeStreams(shared);
+  const monotonicMs = () => performance.now();
+  const changeStreams = createChangeStreams({ ...shared, monotonicMs });
   const workers = startWorkers({
     onWritten: changeStreams.wake,
     nats: natsServers(config),

@@ -74,8 +74,15 @@ export async function openManagement(
   const signatures = testSignatures();
   const directory = createKeyDirectory(signatures);
   const lastUsed = createLastUsed();
-  const clock = { now: () => new Date() };
-  const changeStreams = createChangeStreams({ sql, now: () => clock.now(), metrics, logger });
+  const clock = { now: () => new Date(), monotonicMs: () => performance.now() };
+  const changeStreams = createChangeStreams({
+    sql,
+    now: () => clock.now(),
+    // Only streams of changes use this clock. The lease of the relay would expire with it.
+    monotonicMs: () => clock.monotonicMs(),
+    metrics,
+    logger,
+  });
   const workers = startWorkers({
     onWritten: options.losesHints ? () => undefined : changeStreams.wake,
     nats: natsLogin("management", nats.url),

@@ -70,11 +70,12 @@ const heartbeatIntervalMs = 15_000;
 export function createChangeStreams(options: {
   sql: Sql;
   now: () => Date;
+  monotonicMs: () => number;
   random?: () => number;
   metrics: Registry;
   logger: Logger;
 }): ChangeStreams {
-  const { now, random = Math.random, logger } = options;
+  const { now, monotonicMs, random = Math.random, logger } = options;
   const streams = new Set<ChangeStream>();
   const wakeUp = createWakeUp();
   const stopping = new AbortController();
@@ -84,7 +85,10 @@ export function createChangeStreams(options: {
   registerGauge(options.metrics, streams);
 
   async function run(): Promise<void> {
-    const upkeep = setInterval(() => maintain(streams, now().getTime()), upkeepIntervalMs);
+    const upkeep = setInterval(
+      () => maintain(streams, { nowMs: now().getTime(), monotonicMs: monotonicMs() }),
+      upkeepIntervalMs,
+    );
     let isFailing = false;
     while (streams.size > 0 && !stopping.signal.aborted) {
       try {
@@ -117,7 +121,7 @@ export function createChangeStreams(options: {
       const stream: ChangeStream = {
         ...{ ...opening, response },
         position: resume !== undefined && "position" in resume ? resume.position : undefined,
-        ...{ isCaughtUp: false, behindSinceMs: undefined, heartbeatMs: performance.now() },
+        ...{ isCaughtUp: false, behindSinceMs: undefined, heartbeatMs: monotonicMs() },
       };
       response.write(retryLine(random));
       if (resume !== undefined && "reset" in resume) response.write(resetEvent(resume.reset));
@@ -138,7 +142,12 @@ export function createChangeStreams(options: {
   };
 }
 
-function createReader(options: { sql: Sql; now: () => Date; wake: () => void }) {
+function createReader(options: {
+  sql: Sql;
+  now: () => Date;
+  monotonicMs: () => number;
+  wake: () => void;
+}) {
   const { sql, now, wake } = options;
   const settledChanges = createSettledChanges<ReadonlyMap<string, Newest>>(sql);
 
@@ -158,7 +167,7 @@ function createReader(options: { sql: Sql; now: () => Date; wake: () => void }) 
     members: readonly ChangeStream[],
     { feed, upTo }: { feed: Feed; upTo: number },
   ): Promise<void> {
-    let receivers = members.filter((stream) => isReady(stream, wake));
+    let receivers = members.filter((stream) => isReady(stream, options));
     for (let after = position; after < upTo && receivers.length > 0; ) {
       const page = await readPageAfter(sql, feed, { after, upTo });
       // A page is empty if retention has removed its entries.
@@ -168,7 +177,7 @@ function createReader(options: { sql: Sql; now: () => Date; wake: () => void }) 
         if (isOpen(stream)) stream.response.write(events);
         stream.position = after;
       }
-      receivers = receivers.filter((stream) => isReady(stream, wake));
+      receivers = receivers.filter((stream) => isReady(stream, options));
     }
   }
 
@@ -211,14 +220,25 @@ function createReader(options: { sql: Sql; now: () => Date; wake: () => void }) 
 
 const keyOf = ({ projectId, environmentId = "" }: Feed) => `${projectId} ${environmentId}`;
 
-/** Returns whether a stream can be sent more. If not, its client is behind until it has read what was sent. */
-function isReady(stream: ChangeStream, wake: () => void): boolean {
+/**
+ * Returns whether a stream can be sent more. If not, its client is behind until it has read what was sent. This ends
+ * with the event and not with the next read, because a client that has read everything must not be disconnected while
+ * PostgreSQL is unavailable.
+ */
+function isReady(
+  stream: ChangeStream,
+  { monotonicMs, wake }: { monotonicMs: () => number; wake: () => void },
+): boolean {
   if (hasRoom(stream)) {
     stream.behindSinceMs = undefined;
     return true;
   }
-  if (stream.behindSinceMs === undefined) stream.response.once("drain", wake);
-  stream.behindSinceMs ??= performance.now();
+  if (stream.behindSinceMs !== undefined) return false;
+  stream.behindSinceMs = monotonicMs();
+  stream.response.once("drain", () => {
+    stream.behindSinceMs = undefined;
+    wake();
+  });
   return false;
 }
 
@@ -254,9 +274,11 @@ function endExpired(streams: Iterable<ChangeStream>, nowMs: number): void {
 }
 
 /** Does the work that does not need PostgreSQL. */
-function maintain(streams: ReadonlySet<ChangeStream>, nowMs: number): void {
+function maintain(
+  streams: ReadonlySet<ChangeStream>,
+  { nowMs, monotonicMs }: { nowMs: number; monotonicMs: number },
+): void {
   endExpired(streams, nowMs);
-  const monotonicMs = performance.now();
   for (const stream of streams) {
     if (isFarBehind(stream, monotonicMs)) stream.response.destroy();
     if (monotonicMs - stream.heartbeatMs < heartbeatIntervalMs || !hasRoom(stream)) continue;
