@@ -101,6 +101,14 @@ describe("given a service that is available", () => {
     expect(types()).toEqual(["PROVIDER_READY", "PROVIDER_RECONCILING", "PROVIDER_CONTEXT_CHANGED"]);
   });
 
+  it("signals a change that follows the change of the user", async () => {
+    const { events, setting } = open(french);
+    await setting;
+    await OpenFeature.setContext(german);
+    edge.change({ germany: { enabled: false } });
+    await eventually(() => events.some(({ type }) => type === ProviderEvents.ConfigurationChanged));
+  });
+
   it("has the values of the last of several users", async () => {
     const { setting, value } = open(german);
     await setting;

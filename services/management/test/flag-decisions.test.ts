@@ -89,3 +89,16 @@ describe("a change of rules", () => {
     expect(decide(checked)).toMatchObject({ state: { targetingRules: targeting_rules } });
   });
 });
+
+describe("the deletion of a flag", () => {
+  it("leaves tombstones with the next version, because readers ignore an entry of the same version", () => {
+    const flag = { ...created, version: 4 };
+    const state = { ...off, version: 4 };
+    const { messages } = decideDelete(
+      { flag, state, environment, states: [state] },
+      contextAt(createdAt),
+    );
+    const tombstones = messages.filter(({ stream }) => stream === "snapshot");
+    expect(tombstones).toMatchObject([{ value: { deleted: true, version: 5 } }]);
+  });
+});

@@ -329,6 +329,17 @@ describe("an environment_only key", () => {
 });
 
 describe("deleting a flag", () => {
+  it("deletes nothing if `If-Match` names another version", async () => {
+    const flag = await flags.createFlag();
+    const path = `/api/v1/flags/${flag.id}`;
+    const remove = (version: string) =>
+      management.call(path, { method: "DELETE", key, headers: { "if-match": version } });
+    const rejected = await remove('"7"');
+    expect(rejected).toMatchObject({ status: 412, body: { error: { code: "CONFLICT_003" } } });
+    expect((await management.call(path, { key })).status).toBe(200);
+    expect((await remove('"1"')).status).toBe(204);
+  });
+
   it("removes it with its states, and frees its key", async () => {
     const flag = await flags.createFlag();
     const answer = await management.call(`/api/v1/flags/${flag.id}`, { method: "DELETE", key });

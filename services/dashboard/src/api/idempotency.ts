@@ -1,4 +1,4 @@
-import { useRef } from "react";
+import { useState } from "react";
 
 const randomBytes = 16;
 
@@ -19,15 +19,19 @@ type SendOnce = <Result>(
  * it is sent successfully. A repetition after a lost response then returns the first response, instead of creating a
  * second resource.
  */
-export function useSendOnce(): SendOnce {
-  const last = useRef<{ content: string; key: string }>(undefined);
+export function createSendOnce(newKey: () => string): SendOnce {
+  let last: { content: string; key: string } | undefined;
   return async (content, send) => {
     const text = JSON.stringify(content);
-    const sent =
-      last.current?.content === text ? last.current : { content: text, key: randomKey() };
-    last.current = sent;
+    const sent = last?.content === text ? last : { content: text, key: newKey() };
+    last = sent;
     const result = await send({ "Idempotency-Key": sent.key });
-    if (last.current === sent) last.current = undefined;
+    if (last === sent) last = undefined;
     return result;
   };
+}
+
+export function useSendOnce(): SendOnce {
+  const [sendOnce] = useState(() => createSendOnce(randomKey));
+  return sendOnce;
 }
