@@ -155,17 +155,16 @@ describe("given several values of one entry", () => {
       published.push(publication);
       return undefined;
     });
-    const values = [keyRow(small, "a-key", 1), keyRow(small, "a-key", 2)];
+    const values = [1, 2, 3].map((version) => keyRow(small, "a-key", version));
     await whileLeading(rebuilds, async () => {
       const publisher = await openPublisher(rebuilds, "snapshot", { broker, publications });
       const ids = await insertRows(rebuilds.sql, values);
       const writes = ids.map((id) => publications.expect([id]).confirmed);
       await publisher.drain();
-      const [older, newest] = await Promise.all(writes);
-      expect(older).toEqual(newest);
-      expect(newest?.revision).toBe(publisher.lastSequence());
+      for (const confirmed of await Promise.all(writes))
+        expect(confirmed?.revision).toBe(publisher.lastSequence());
     });
-    expect(published.map(versionOf)).toEqual([2]);
+    expect(published.map(versionOf)).toEqual([3]);
   });
 
   it("publishes a value that is committed while an older one is published", async () => {

@@ -29,7 +29,7 @@ beforeAll(async () => {
       key: "other",
       enabled: true,
     }),
-    ...Array.from({ length: 30 }, (_, number) =>
+    ...Array.from({ length: 300 }, (_, number) =>
       flagEntry({
         flag_id: id("flag", 10 + number),
         environment_id: id("env", 3),

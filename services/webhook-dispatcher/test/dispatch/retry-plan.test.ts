@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { configSchema } from "../../src/config.ts";
 import { retryDelayMs } from "../../src/dispatch/decide-after-attempt.ts";
 import type { SendResult } from "../../src/sending/send.ts";
 
@@ -17,6 +18,10 @@ const delay = (attempts: number, result: SendResult = rejected, random = 0) =>
   retryDelayMs(plan, { attempts, result, random });
 
 describe("the delay before a retry", () => {
+  it("is that of the documented plan by default", () => {
+    expect(configSchema.shape.WEBHOOK_RETRY_DELAYS.parse(undefined)).toEqual(plan);
+  });
+
   it.each(plan.map((delayMs, index) => [index + 1, delayMs]))(
     "after attempt %i is %i ms",
     (attempts, delayMs) => expect(delay(attempts)).toBe(delayMs),
