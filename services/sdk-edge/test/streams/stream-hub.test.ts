@@ -52,6 +52,22 @@ describe.each([
   },
 );
 
+describe.each([
+  { contextName: "without a context", context: emptyContext },
+  { contextName: "with a context", context: createContext(new Map([["plan", "pro"]])) },
+])("given a stream $contextName whose client has disconnected", ({ context }) => {
+  it("is not kept, and receives no change", async () => {
+    const { hub, become, evaluate, sent } = given();
+    become({ alpha: false });
+    hub.open(sent.response, { key, context, ...evaluate(context) });
+    sent.response.emit("close");
+    become({ alpha: true });
+    hub.notify(id("env"));
+    await nextTurn();
+    expect(sent.flags()).toEqual([{ flags: { alpha: false } }]);
+  });
+});
+
 function given() {
   const views = createEnvironmentViews();
   const current = () => views.of(id("env"));
