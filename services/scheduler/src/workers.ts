@@ -59,6 +59,8 @@ type WorkerOptions = {
   lastUsed: LastUsed;
   /** Delays after an interruption at which all flags with a schedule are checked. */
   checkFlagsAfterMs?: readonly number[];
+  /** Interval of the checks for lost messages. */
+  lostCheckIntervalMs?: number | undefined;
   metrics: Registry;
   logger: Logger;
 };
@@ -137,7 +139,12 @@ function startConnected(
   const followed = followDirectory({ ...options, deletedEnvironments });
   const sending = { sql, canSend: followed.isCurrent, send: createSendDue({ client, logger }) };
   const dispatcher = startDispatcher({ ...sending, logger });
-  const lost = watchForLostMessages({ ...sending, manager: options.manager, logger });
+  const lost = watchForLostMessages({
+    ...sending,
+    manager: options.manager,
+    intervalMs: options.lostCheckIntervalMs,
+    logger,
+  });
   const answers = consumeQueue({
     connection,
     stream: scheduleStream.name,

@@ -44,7 +44,7 @@ export async function openScheduler() {
   await bucket.rewrite([]);
 
   /** Starts a replica. `timeoutMs` is the maximum wait for a new flag. */
-  async function startReplica(options: { timeoutMs?: number } = {}) {
+  async function startReplica(options: ReplicaOptions = {}) {
     const replica = await composeReplica(database.runtimeUrls.scheduler, nats.url, options);
     replicas.push(replica);
     return replica;
@@ -71,16 +71,15 @@ export async function openScheduler() {
 export type Scheduler = Awaited<ReturnType<typeof openScheduler>>;
 export type Replica = Awaited<ReturnType<Scheduler["startReplica"]>>;
 
-async function composeReplica(
-  postgresUrl: string,
-  natsUrl: string,
-  options: { timeoutMs?: number },
-) {
+type ReplicaOptions = { timeoutMs?: number; lostCheckIntervalMs?: number };
+
+async function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOptions) {
+  const { lostCheckIntervalMs, ...ofFlags } = options;
   const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections: 10, logger });
   const metrics = createMetrics({ service: "scheduler" });
   const keys = createKeyDirectory(testSignatures());
-  const flags = createFlagDirectory({ now: Date.now, ...options });
+  const flags = createFlagDirectory({ now: Date.now, ...ofFlags });
   const lastUsed = createLastUsed();
   const workers = startWorkers({
     nats: natsLogin("scheduler", natsUrl),
@@ -89,6 +88,7 @@ async function composeReplica(
     flags,
     lastUsed,
     checkFlagsAfterMs: [0],
+    lostCheckIntervalMs,
     metrics,
     logger,
   });

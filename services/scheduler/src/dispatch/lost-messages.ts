@@ -13,7 +13,7 @@ import type { SendDue } from "./send-due.ts";
  * them without a clock. A change is resent with the same id: management detects a change that it has already
  * applied, and publishes its answer again.
  */
-const pollIntervalMs = 2_000;
+const defaultIntervalMs = 2_000;
 const pageSize = 1_000;
 
 export function watchForLostMessages(options: {
@@ -21,9 +21,10 @@ export function watchForLostMessages(options: {
   canSend: () => boolean;
   manager: JetStreamManager;
   send: SendDue;
+  intervalMs?: number | undefined;
   logger: Logger;
 }): { stop(): Promise<void> } {
-  const { sql, logger } = options;
+  const { sql, intervalMs = defaultIntervalMs, logger } = options;
   let watched: Watched = new Map();
 
   async function check(): Promise<void> {
@@ -39,7 +40,7 @@ export function watchForLostMessages(options: {
   }
 
   return startInterval(check, {
-    intervalMs: pollIntervalMs,
+    intervalMs,
     isExpected: (error) => isOutage(error) || isBrokerUnavailable(error),
     onFailure: (err) => logger.warn({ err }, "cannot check for lost messages; retrying"),
   });
