@@ -106,7 +106,9 @@ describe("given a replica that crashes while it processes a message", () => {
 });
 
 describe("given a message that cannot be processed yet", () => {
-  it("delivers it again without a limit, and does not keep it in the process", async () => {
+  it("delivers it again without a limit, after a delay, and does not keep it in the process", async () => {
+    const leastDelayMs = 200;
+    const startedMs = performance.now();
     const queue = await bench.openQueue();
     await queue.publish(["early"]);
     const verdicts = Array.from({ length: 7 }, () => "later" as const);
@@ -115,6 +117,7 @@ describe("given a message that cannot be processed yet", () => {
     });
     await eventually(async () => (await queue.left()) === 0);
     expect(messages.map(({ deliveries }) => deliveries)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(performance.now() - startedMs).toBeGreaterThan(7 * leastDelayMs);
     expect(new Set(messages.map(({ streamCreatedAt }) => streamCreatedAt)).size).toBe(1);
   });
 });
