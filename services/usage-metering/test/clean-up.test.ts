@@ -260,8 +260,13 @@ describe("the last use of flags and keys", () => {
     await bucket.complete({ epoch, rebuilding: true });
     await removeTwice({ ...nothingExists, isSettled });
     expect(await left([goneId])).toEqual([goneId]);
-    await bucket.complete({ epoch: randomUUID() });
-    expect(await workers.isSettled()).toBe(false);
+    // The replica looks for a new epoch every second, and can find one before the question, but not each of three.
+    const answers: boolean[] = [];
+    for (let times = 0; times < 3; times += 1) {
+      await bucket.complete({ epoch: randomUUID() });
+      answers.push(await workers.isSettled());
+    }
+    expect(answers).toContain(false);
     await eventually(isSettled);
     await removeTwice({ ...nothingExists, isSettled });
     expect(await left([goneId])).toEqual([]);
