@@ -38,14 +38,26 @@ export async function startTestNats(): Promise<TestNats> {
     case "containers":
       return startContainer(nats.image);
     case "embedded":
-      return emptyServer(nats.urlOfWorker[Number(process.env.JEST_WORKER_ID) - 1] ?? "");
+      return isWorkerServerInUse
+        ? startRestartableNats(nats.binary)
+        : emptyServer(nats.urlOfWorker[Number(process.env.JEST_WORKER_ID) - 1] ?? "");
   }
 }
 
+/** A file with several systems at the same time has one of them on the worker's server. */
+let isWorkerServerInUse = false;
+
 /** Empties a server that several test files use, one after another. */
 async function emptyServer(url: string): Promise<TestNats> {
+  isWorkerServerInUse = true;
   await deleteAllStreams(url);
-  return { url, stop: () => deleteAllStreams(url) };
+  return {
+    url,
+    async stop() {
+      await deleteAllStreams(url);
+      isWorkerServerInUse = false;
+    },
+  };
 }
 
 let sharedReaper: Reaper | undefined;
