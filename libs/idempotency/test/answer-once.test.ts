@@ -108,6 +108,7 @@ describe("given a request with an Idempotency-Key", () => {
   it("distinguishes callers", async () => {
     await send();
     expect(await send({ caller: "another" })).toMatchObject({ body: { number: 2 } });
+    expect(await send()).toMatchObject({ body: { number: 1 } });
   });
 
   it("stores neither problems nor errors", async () => {

@@ -194,6 +194,15 @@ describe("given a key beyond its limit", () => {
     });
   });
 
+  it("is rejected with a time that is never too early", () => {
+    const admit = createAdmission(createRateLimit({ requestsPerSecond: 0.4, burst: 1 }), "");
+    admit({ id: "a" }, 0);
+    expect(admit({ id: "a" }, 0)?.headers).toMatchObject({
+      "retry-after": "3",
+      ratelimit: '"requests";r=0;t=3',
+    });
+  });
+
   it("is rejected with Retry-After of at most 10 minutes, and the real time of the reset", () => {
     const admit = createAdmission(createRateLimit({ requestsPerSecond: 1 / 3_600, burst: 1 }), "");
     admit({ id: "a" }, 0);
