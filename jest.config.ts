@@ -24,7 +24,7 @@ export const base: Config = {
   maxWorkers: externalNats ? 1 : 4,
   // Bounds the memory of a run. With a limit, Jest also starts new workers for each run of `--watch`, and these load
   // the changed sources.
-  workerIdleMemoryLimit: "500MB",
+  workerIdleMemoryLimit: "300MB",
 };
 
 /** `npm test`: every feature, with real PostgreSQL and NATS. */
