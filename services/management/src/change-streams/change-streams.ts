@@ -113,17 +113,14 @@ export function createChangeStreams(options: {
       const own = [...streams].filter((stream) => stream.caller === caller).length;
       return own >= maxStreamsPerCaller ? tooManyOfCaller : undefined;
     },
-    open(response, { resume, ...opening }) {
+    open(response, opening) {
       if (isDraining || response.destroyed) {
         response.end(retryLine(random));
         return;
       }
-      const stream: ChangeStream = {
-        ...{ ...opening, response },
-        position: resume !== undefined && "position" in resume ? resume.position : undefined,
-        ...{ isCaughtUp: false, behindSinceMs: undefined, heartbeatMs: monotonicMs() },
-      };
+      const stream = streamOf(response, opening, monotonicMs());
       response.write(retryLine(random));
+      const { resume } = opening;
       if (resume !== undefined && "reset" in resume) response.write(resetEvent(resume.reset));
       streams.add(stream);
       response.once("close", () => streams.delete(stream));
@@ -139,6 +136,18 @@ export function createChangeStreams(options: {
       stopping.abort();
       await running;
     },
+  };
+}
+
+function streamOf(
+  response: ServerResponse,
+  { resume, ...opening }: Opening,
+  heartbeatMs: number,
+): ChangeStream {
+  return {
+    ...{ ...opening, response, heartbeatMs },
+    position: resume !== undefined && "position" in resume ? resume.position : undefined,
+    ...{ isCaughtUp: false, behindSinceMs: undefined },
   };
 }
 
@@ -161,31 +170,11 @@ function createReader(options: {
     endExpired(ofKeys, now().getTime());
   }
 
-  /** Sends the entries after a position, up to the newest one, to the open streams. */
-  async function sendAfter(
-    position: number,
-    members: readonly ChangeStream[],
-    { feed, upTo }: { feed: Feed; upTo: number },
-  ): Promise<void> {
-    let receivers = members.filter((stream) => isReady(stream, options));
-    for (let after = position; after < upTo && receivers.length > 0; ) {
-      const page = await readPageAfter(sql, feed, { after, upTo });
-      // A page is empty if retention has removed its entries.
-      after = page.at(-1)?.sequence ?? upTo;
-      const events = Buffer.from(page.map((entry) => eventOf(entry, feed)).join(""));
-      for (const stream of receivers) {
-        if (isOpen(stream)) stream.response.write(events);
-        stream.position = after;
-      }
-      receivers = receivers.filter((stream) => isReady(stream, options));
-    }
-  }
-
   async function sendNew(members: readonly ChangeStream[], feed: Feed, newest: Newest) {
     for (const stream of members) stream.position ??= newest.sequence;
     const groups = Map.groupBy(members, (stream) => stream.position as number);
     for (const [position, group] of groups)
-      await sendAfter(position, group, { feed, upTo: newest.sequence });
+      await sendAfter(options, position, group, { feed, upTo: newest.sequence });
     for (const stream of members)
       if (!stream.isCaughtUp && stream.position === newest.sequence && isOpen(stream)) {
         stream.isCaughtUp = true;
@@ -216,6 +205,27 @@ function createReader(options: {
       }
     },
   };
+}
+
+/** Sends the entries after a position, up to the newest one, to the open streams. */
+async function sendAfter(
+  { sql, ...readiness }: { sql: Sql; monotonicMs: () => number; wake: () => void },
+  position: number,
+  members: readonly ChangeStream[],
+  { feed, upTo }: { feed: Feed; upTo: number },
+): Promise<void> {
+  let receivers = members.filter((stream) => isReady(stream, readiness));
+  for (let after = position; after < upTo && receivers.length > 0; ) {
+    const page = await readPageAfter(sql, feed, { after, upTo });
+    // A page is empty if retention has removed its entries.
+    after = page.at(-1)?.sequence ?? upTo;
+    const events = Buffer.from(page.map((entry) => eventOf(entry, feed)).join(""));
+    for (const stream of receivers) {
+      if (isOpen(stream)) stream.response.write(events);
+      stream.position = after;
+    }
+    receivers = receivers.filter((stream) => isReady(stream, readiness));
+  }
 }
 
 const keyOf = ({ projectId, environmentId = "" }: Feed) => `${projectId} ${environmentId}`;
