@@ -85,10 +85,8 @@ export function createChangeStreams(options: {
   registerGauge(options.metrics, streams);
 
   async function run(): Promise<void> {
-    const upkeep = setInterval(
-      () => maintain(streams, { nowMs: now().getTime(), monotonicMs: monotonicMs() }),
-      upkeepIntervalMs,
-    );
+    const work = () => maintain(streams, { nowMs: +now(), monotonicMs: monotonicMs() });
+    const upkeep = setInterval(work, upkeepIntervalMs);
     let isFailing = false;
     while (streams.size > 0 && !stopping.signal.aborted) {
       try {
