@@ -3,7 +3,7 @@ import type { Config } from "jest";
 /** An external NATS server has one set of streams, so the files that share it run one after another. */
 const externalNats = process.env.TEST_NATS_URL !== undefined;
 
-/** What all tiers of tests share. */
+/** Settings of all tiers. */
 export const base: Config = {
   runtime: "<rootDir>/libs/testing/src/jest/runtime.ts",
   testEnvironment: "<rootDir>/libs/testing/src/jest/environment.ts",

@@ -109,7 +109,6 @@ export async function awaitAnswers(changes: ChangeStream, more: number): Promise
   const from = changes.acknowledged.length;
   await Promise.race([
     eventually(() => changes.acknowledged.length >= from + more, {
-      withinMs: 45_000,
       because: `${more} more changes have a response`,
     }),
     // A rejected writer ends the wait with its error.

@@ -293,7 +293,6 @@ export async function awaitReady(one: { name: string; process: ServiceProcess })
   await eventually(readiness, {
     because: `${one.name} is ready`,
     until: ({ status }) => status === 200,
-    withinMs: 45_000,
   });
 }
 

@@ -44,7 +44,7 @@ describe("given a dispatcher that is killed while it handles a delivery", () => 
     const { gate } = await replace();
     gate.shutBefore("+ACK");
     await story.switchByHand(flag, false);
-    await eventually(() => gate.holds("+ACK"), { withinMs: 45_000 });
+    await eventually(() => gate.holds("+ACK"));
     await kill();
     await gate.close();
     await story.endClaims();

@@ -3,8 +3,8 @@
  * passes them to the test files in the environment.
  *
  * PostgreSQL comes from TEST_POSTGRES_URL, from a container (TEST_BACKENDS=containers), or from the binaries that npm
- * installed, in this order. NATS comes from TEST_NATS_URL, each test file has its own container, or each of Jest's workers has a server
- * process. Test files that run at the same time cannot share a server, because the JetStream streams have fixed names.
+ * installed, in this order. NATS comes from TEST_NATS_URL, from a container per test file, or from a server process per
+ * worker. Test files that run at the same time cannot share a server, because the JetStream streams have fixed names.
  */
 export type TestBackends = {
   /** URL with a superuser. */

@@ -9,7 +9,7 @@ type Program = {
   /** Command that installs it. */
   advice: string;
   isMissing: boolean;
-  /** Whether a run with `CI` fails without it. */
+  /** True if a run with `CI` fails without the program. */
   isRequiredInCi: boolean;
 };
 

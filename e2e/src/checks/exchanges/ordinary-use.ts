@@ -221,7 +221,7 @@ async function useSchedules(
   const path = `/api/v1/flags/${ids.id}/environments/${staging}/schedule`;
   await eventually(
     async () => (await must(url + path, { key: keys.server as string })).status !== "pending",
-    { because: "the scheduled change is applied", withinMs: 45_000 },
+    { because: "the scheduled change is applied" },
   );
   await schedule("read an applied one", "GET", staging);
   await ask("list schedules", { as: "server", path: "/api/v1/schedules" });
@@ -273,7 +273,7 @@ async function useWebhooks(
         const [first] = deliveries as Delivery[];
         return receiver.requests.length > sent && first?.status === "delivered" ? first : undefined;
       },
-      { because: "the event is delivered", withinMs: 45_000 },
+      { because: "the event is delivered" },
     );
     return { flag, deliveryId: newest.id };
   };

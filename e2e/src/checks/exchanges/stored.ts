@@ -19,7 +19,6 @@ async function awaitCounted(natsUrl: string): Promise<void> {
   await eventually(counted, {
     until: (requests) => requests.includes(countedRequests),
     because: "every request is counted",
-    withinMs: 45_000,
   });
 }
 
@@ -30,7 +29,6 @@ export async function awaitAudited(sql: postgres.Sql): Promise<void> {
   await eventually(waiting, {
     until: (rows) => rows.length === 0,
     because: "the audit log is complete",
-    withinMs: 45_000,
   });
 }
 
@@ -45,7 +43,6 @@ async function awaitLastSeen(sql: postgres.Sql): Promise<void> {
   await eventually(seen, {
     until: (row) => row?.keys === 3 && row.flags === 3,
     because: "management has stored the times of last use",
-    withinMs: 45_000,
   });
 }
 
@@ -60,7 +57,6 @@ export async function awaitEventsRead(connection: NatsConnection): Promise<void>
   await eventually(unread, {
     until: (count) => count === 0,
     because: "every event is read",
-    withinMs: 45_000,
   });
 }
 

@@ -9,7 +9,10 @@ export default class MissingPrograms implements Reporter {
   onRunComplete(): void {
     if (this.#missing.length === 0) return;
     const list = this.#missing.map(({ name, advice }) => `${name} (${advice})`).join(", ");
-    process.stderr.write(`Tests were skipped, because this machine lacks: ${list}.\n`);
+    // Jest prints its summary after the reporters.
+    process.once("exit", () =>
+      process.stderr.write(`Tests were skipped, because this machine lacks: ${list}.\n`),
+    );
   }
 
   getLastError(): Error | undefined {

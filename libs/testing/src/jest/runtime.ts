@@ -3,9 +3,9 @@ import { pathToFileURL } from "node:url";
 import { useGlobals } from "./globals.ts";
 
 /**
- * Runs test files as plain modules of Node.js. By default, Jest compiles and evaluates every module again for each
- * test file, in a context of its own: 150 of our modules per file, and workers that grow to 2 GB. Here all files of a
- * worker share the modules, as the parts of a service do, and Node.js strips the types, as in production.
+ * Runs test files as plain modules of Node.js, which strips the types as in production. All files of a worker share the
+ * modules, as the parts of a service do. By default, Jest evaluates every module again for each test file, in a separate
+ * context, and a worker grows to 2.5 GB.
  *
  * Jest has no option for this, but loads the class that imports test files from the path in the option `runtime`.
  */

@@ -31,7 +31,7 @@ beforeAll(async () => {
       key: "other",
       enabled: true,
     }),
-    ...Array.from({ length: 100 }, (_, number) =>
+    ...Array.from({ length: 60 }, (_, number) =>
       flagEntry({
         flag_id: id("flag", 10 + number),
         environment_id: id("env", 3),
@@ -203,8 +203,7 @@ describe("given a key that is revoked or expires while its evaluation waits", ()
     disconnect.abort();
     const answered = await answering;
     await answered.body?.cancel();
-    // On a busy machine the request can wait for longer than the maximum, and is then rejected without an evaluation.
-    expect([401, 503]).toContain(answered.status);
+    expect(answered.status).toBe(401);
   });
 
   it("answers 401 when the key has expired", async () => {

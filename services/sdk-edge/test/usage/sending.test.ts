@@ -207,7 +207,6 @@ async function isQuiet(one: CountedEdge): Promise<void> {
     async () =>
       (await metric(one, "usage_collected_requests_total")) === one.answered &&
       (await metric(one, "usage_unacknowledged_requests")) === 0,
-    { withinMs: 45_000 },
   );
 }
 
