@@ -4,7 +4,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { idIn, makeApiKey } from "@halyard/api-keys";
 import { call, eventually, someOf } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import "../src/system/test-timeout.ts";
 import {
   type Forger,
   type KeyAddress,

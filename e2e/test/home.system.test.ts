@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { call, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import "../src/system/test-timeout.ts";
 import { filesWritten } from "../src/checks/left-behind.ts";
 import { createMarks, findTraces, needlesFor, type Source } from "../src/checks/traces.ts";
 import { followPage } from "../src/stories/follow-page.ts";

@@ -16,7 +16,6 @@ import {
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
-import "../src/system/test-timeout.ts";
 import { allowedContractions } from "../src/checks/release/allowed-contractions.ts";
 import { type DatabaseSchema, readDatabaseSchema } from "../src/checks/release/database-schema.ts";
 import { findContractions } from "../src/checks/release/find-contractions.ts";

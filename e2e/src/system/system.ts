@@ -16,7 +16,6 @@ import {
   startServiceProcess,
 } from "@halyard/testing";
 import type postgres from "postgres";
-import "./test-timeout.ts";
 import { type NatsGate, openNatsGate } from "./nats-gate.ts";
 import { operatorToken, plansText } from "./tenancy.ts";
 

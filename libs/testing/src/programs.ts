@@ -4,7 +4,7 @@ import { projectRoot } from "./project-root.ts";
 import { executablePath } from "./start-chromium.ts";
 
 /** A program that some system tests need and that npm does not install with the project. */
-type Program = {
+export type Program = {
   name: string;
   /** Command that installs it. */
   advice: string;
@@ -31,11 +31,11 @@ export const programs = {
   olderNode: {
     name: "older releases of Node.js",
     advice: "npm ci --prefix e2e/node-versions",
-    isMissing: !existsSync(olderNodeBinary("20")),
+    isMissing: !["20", "22"].every((major) => existsSync(olderNodeBinary(major))),
     isRequiredInCi: true,
   },
   docker: {
-    name: "a Docker engine for the walk in containers",
+    name: "the walk in containers, which needs a Docker engine",
     advice: "TEST_BACKENDS=containers npm run test:system",
     isMissing: process.env.TEST_BACKENDS !== "containers",
     isRequiredInCi: false,

@@ -1,17 +1,21 @@
-import type { Reporter } from "@jest/reporters";
-import { programs } from "../programs.ts";
+import type { AggregatedResult, Reporter, TestContext } from "@jest/reporters";
+import { type Program, programs } from "../programs.ts";
 
-/** Names the programs whose absence skipped tests, in the last line of a run. With `CI`, the run then fails. */
+/** Names what a run that skipped tests lacked, in its last line. With `CI`, the run then fails. */
 // biome-ignore lint/style/noDefaultExport: Jest takes its reporters as default exports.
 export default class MissingPrograms implements Reporter {
-  readonly #missing = Object.values(programs).filter(({ isMissing }) => isMissing);
+  #missing: Program[] = [];
 
-  onRunComplete(): void {
+  onRunComplete(_: Set<TestContext>, { numPendingTests }: AggregatedResult): void {
+    if (numPendingTests === 0) return;
+    this.#missing = Object.values(programs).filter(({ isMissing }) => isMissing);
     if (this.#missing.length === 0) return;
     const list = this.#missing.map(({ name, advice }) => `${name} (${advice})`).join(", ");
     // Jest prints its summary after the reporters.
     process.once("exit", () =>
-      process.stderr.write(`Tests were skipped, because this machine lacks: ${list}.\n`),
+      process.stderr.write(
+        `Tests were skipped, because this run lacks: ${list}.${this.getLastError() ? " With CI, this is a failure." : ""}\n`,
+      ),
     );
   }
 

@@ -1,10 +1,13 @@
+import type { EventEmitter } from "node:events";
 import { createRequire, registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";
+import fc from "fast-check";
+import { isThorough } from "../thorough.ts";
 import { useGlobals } from "./globals.ts";
 
 /**
  * Runs test files as plain modules of Node.js, which strips the types as in production. All files of a worker share the
- * modules, as the parts of a service do. By default, Jest evaluates every module again for each test file, in a separate
+ * modules, as the parts of a service do, except the helpers of tests. By default, Jest evaluates every module again for each test file, in a separate
  * context, and a worker grows to 2.5 GB.
  *
  * Jest has no option for this, but loads the class that imports test files from the path in the option `runtime`.
@@ -13,16 +16,52 @@ const require = createRequire(import.meta.url);
 const { default: Runtime } = require("jest-runtime") as typeof import("jest-runtime");
 
 const globalsUrl = new URL("./globals.ts", import.meta.url).href;
+const root = new URL("../../../../", import.meta.url).href;
+
+let files = 0;
+
+/** True for the helpers of tests. Their hooks and tests must be registered for each test file that imports them. */
+function isTestHelper(url: string): boolean {
+  return (
+    url.startsWith(root) &&
+    /\/test\/.*\.tsx?$/.test(url) &&
+    !/\/node_modules\/|\.test\.tsx?$/.test(url)
+  );
+}
 
 registerHooks({
-  resolve: (specifier, context, nextResolve) =>
-    specifier === "@jest/globals"
-      ? { url: globalsUrl, shortCircuit: true }
-      : nextResolve(specifier, context),
+  resolve: (specifier, context, nextResolve) => {
+    if (specifier === "@jest/globals") return { url: globalsUrl, shortCircuit: true };
+    const resolved = nextResolve(specifier, context);
+    if (!isTestHelper(resolved.url)) return resolved;
+    return { ...resolved, url: `${resolved.url}?file=${files}` };
+  },
+});
+
+/**
+ * Seed of the property tests: the same cases in each `npm test`, others in each `npm run chaos`. A failure prints its
+ * seed, and `TEST_SEED` repeats it.
+ */
+const fixedSeed = 20270131;
+const randomSeed = () => Math.floor(Math.random() * 2 ** 31);
+fc.configureGlobal({
+  seed: Number(process.env.TEST_SEED ?? (isThorough ? randomSeed() : fixedSeed)),
 });
 
 /** Symbols under which jest-circus keeps the state of a file in the global object. */
 const statesOfFiles = ["EVENT_HANDLERS", "JEST_STATE_SYMBOL"];
+
+const failures = ["uncaughtException", "unhandledRejection"];
+const runner: EventEmitter = process;
+const ownListeners = failures.map((event) => ({ event, listeners: runner.rawListeners(event) }));
+
+/** jest-circus leaves its listeners behind if a test file cannot be imported. */
+function removeListenersOfFiles(): void {
+  for (const { event, listeners } of ownListeners) {
+    runner.removeAllListeners(event);
+    for (const listener of listeners) runner.on(event, listener as () => void);
+  }
+}
 
 // biome-ignore lint/style/noDefaultExport: Jest takes its runtime as a default export.
 export default class NativeRuntime extends Runtime {
@@ -31,6 +70,7 @@ export default class NativeRuntime extends Runtime {
     for (const symbol of Object.getOwnPropertySymbols(globalThis))
       if (statesOfFiles.includes(symbol.description ?? ""))
         Reflect.deleteProperty(globalThis, symbol);
+    removeListenersOfFiles();
     delete require.cache[path];
     return require(path);
   }
@@ -40,6 +80,7 @@ export default class NativeRuntime extends Runtime {
   }
 
   override async unstable_importModule(path: string): Promise<void> {
+    files += 1;
     useGlobals(this.requireModuleOrMock(path, "@jest/globals"));
     await import(pathToFileURL(path).href);
   }
