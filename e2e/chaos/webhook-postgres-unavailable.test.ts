@@ -49,7 +49,7 @@ describe("given PostgreSQL that fails while webhooks are sent", () => {
     select pid, usename as user from pg_stat_activity where wait_event = 'SyncRep'`;
 
   const unansweredDispatchers = async () =>
-    (await unansweredCommits()).filter(({ user }) => user === "webhooks_runtime");
+    (await unansweredCommits()).filter(({ user }) => user === "webhooks_service");
 
   it("loses nothing when it is killed, and does not repeat a delivery that it could not record in time", async () => {
     const story = await beginWebhookStory(system, { name: "PostgreSQL killed", flags });

@@ -21,7 +21,7 @@ const released: DatabaseSchema = {
     "management.users.email": text,
     "management.users.name": { ...text, nullable: true },
   },
-  grants: ["management_runtime select management.users"],
+  grants: ["management_service select management.users"],
   rules: { "management.users.users_pkey": primaryKey, "management.users.email_given": check },
   functions: ["management.present_time() returns timestamp with time zone"],
 };
@@ -89,7 +89,7 @@ describe("a schema that contracts", () => {
     [
       "a revoked grant",
       { ...released, grants: [] },
-      "missing grant: management_runtime select management.users",
+      "missing grant: management_service select management.users",
     ],
     [
       "a dropped function",

@@ -235,7 +235,7 @@ describe("given a NATS client that can write to the snapshot", () => {
   );
 
   const completions: [what: string, complete: () => string][] = [
-    ["another epoch", () => JSON.stringify({ epoch: randomUUID() })],
+    ["another epoch", () => JSON.stringify({ epoch: randomUUID(), from: 1 })],
     [
       "another epoch without entries",
       () => JSON.stringify({ epoch: randomUUID(), from: Number.MAX_SAFE_INTEGER }),

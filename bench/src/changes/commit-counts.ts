@@ -25,7 +25,7 @@ export async function openCommitCounts(
     },
     /** Applies to new sessions. */
     async awaitDisk(wait) {
-      const role = sql("management_runtime");
+      const role = sql("management_service");
       if (wait) await sql`alter role ${role} reset synchronous_commit`;
       else await sql`alter role ${role} set synchronous_commit = off`;
     },

@@ -1,6 +1,5 @@
 import type { Statement as Recorded, Sql } from "@halyard/postgres";
 import {
-  armNext,
   claimDue,
   listSent,
   msUntilNextDue,
@@ -123,12 +122,6 @@ const statements: readonly Statement[] = [
         applied_at: new Date().toISOString(),
         reason: null,
       }),
-  },
-  {
-    purpose: "arming the other change of a schedule",
-    indexes: ["scheduled_changes_of_schedule"],
-    prepare: claimed,
-    run: (tx, { scheduleId }) => armNext(tx, scheduleId, false),
   },
   {
     purpose: "ending a schedule",

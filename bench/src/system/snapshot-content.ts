@@ -96,7 +96,10 @@ export function joined(one: SnapshotContent, other: SnapshotContent): SnapshotCo
   };
 }
 
-const complete = () => ({ key: completeKey, value: JSON.stringify({ epoch: randomUUID() }) });
+const complete = () => ({
+  key: completeKey,
+  value: JSON.stringify({ epoch: randomUUID(), from: 1 }),
+});
 
 type Tenant = { organization_id: string; project_id: string };
 type Scope = Tenant & { environment_id: string };

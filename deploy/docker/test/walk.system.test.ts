@@ -217,7 +217,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
     async () => {
       const token = "a".repeat(64);
       setVariable("OPERATOR_TOKEN", token);
-      setVariable("MANAGEMENT_RUNTIME_PASSWORD", "b".repeat(64));
+      setVariable("MANAGEMENT_SERVICE_PASSWORD", "b".repeat(64));
       run("docker compose up --detach --wait");
       expect((await ask("/api/v1/organizations", token)).status).toBe(200);
     },

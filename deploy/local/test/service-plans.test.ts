@@ -21,7 +21,7 @@ function environmentOf(service: string, environment: NodeJS.ProcessEnv = {}) {
   if (!read.ok) throw new Error(read.problems.join("\n"));
   const urlsOf = (name: string) => ({
     ownerUrl: `postgres://${name}_owner@127.0.0.1/halyard`,
-    runtimeUrl: `postgres://${name}_runtime@127.0.0.1/halyard`,
+    runtimeUrl: `postgres://${name}_service@127.0.0.1/halyard`,
   });
   const plans = planServices({
     settings: read.settings,
@@ -41,13 +41,13 @@ function environmentOf(service: string, environment: NodeJS.ProcessEnv = {}) {
 
 describe("given the environment of each service", () => {
   it.each([
-    ["management", "management_runtime"],
-    ["scheduler", "scheduler_runtime"],
-    ["webhook-dispatcher", "webhooks_runtime"],
-    ["usage-metering", "usage_runtime"],
+    ["management", "management_service"],
+    ["scheduler", "scheduler_service"],
+    ["webhook-dispatcher", "webhooks_service"],
+    ["usage-metering", "usage_service"],
   ])("gives %s its own runtime role and no other", (name, role) => {
     const text = JSON.stringify(environmentOf(name));
-    expect(text.match(/\w+_(owner|runtime)/g)).toEqual([role]);
+    expect(text.match(/\w+_(owner|service)/g)).toEqual([role]);
   });
 
   it.each([

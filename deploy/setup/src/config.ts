@@ -45,13 +45,13 @@ export const configSchema = z.object({
     },
   ),
   MANAGEMENT_OWNER_PASSWORD: passwordVariable("management_owner"),
-  MANAGEMENT_RUNTIME_PASSWORD: passwordVariable("management_runtime"),
+  MANAGEMENT_SERVICE_PASSWORD: passwordVariable("management_service"),
   SCHEDULER_OWNER_PASSWORD: passwordVariable("scheduler_owner"),
-  SCHEDULER_RUNTIME_PASSWORD: passwordVariable("scheduler_runtime"),
+  SCHEDULER_SERVICE_PASSWORD: passwordVariable("scheduler_service"),
   WEBHOOKS_OWNER_PASSWORD: passwordVariable("webhooks_owner"),
-  WEBHOOKS_RUNTIME_PASSWORD: passwordVariable("webhooks_runtime"),
+  WEBHOOKS_SERVICE_PASSWORD: passwordVariable("webhooks_service"),
   USAGE_OWNER_PASSWORD: passwordVariable("usage_owner"),
-  USAGE_RUNTIME_PASSWORD: passwordVariable("usage_runtime"),
+  USAGE_SERVICE_PASSWORD: passwordVariable("usage_service"),
   ...natsVariables,
   JETSTREAM_REPLICAS: jetstreamReplicasVariable,
   FLAG_EVENTS_MAX_BYTES: flagEventsMaxBytesVariable,
@@ -68,6 +68,6 @@ export function schemasOf(
   return (Object.keys(prefixes) as Schema[]).map((schema) => ({
     schema,
     ownerPassword: config[`${prefixes[schema]}_OWNER_PASSWORD`],
-    runtimePassword: config[`${prefixes[schema]}_RUNTIME_PASSWORD`],
+    runtimePassword: config[`${prefixes[schema]}_SERVICE_PASSWORD`],
   }));
 }

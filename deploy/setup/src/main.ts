@@ -18,7 +18,7 @@ The command waits up to two minutes for each server. Environment (docs/configura
 variables):
 
   POSTGRES_ADMIN_URL           postgres://postgres:secret@host:5432/postgres
-  MANAGEMENT_OWNER_PASSWORD    and MANAGEMENT_RUNTIME_PASSWORD; the same with SCHEDULER_,
+  MANAGEMENT_OWNER_PASSWORD    and MANAGEMENT_SERVICE_PASSWORD; the same with SCHEDULER_,
                                WEBHOOKS_ and USAGE_
   NATS_URL                     nats://host:4222, with NATS_USER, NATS_PASSWORD, NATS_TLS_CA_FILE
   JETSTREAM_REPLICAS           3 in a cluster of three NATS servers

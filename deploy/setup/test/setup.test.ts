@@ -44,7 +44,7 @@ async function setup(variables: Record<string, string>, ...given: string[]) {
 
 const roles = ["management", "scheduler", "webhooks", "usage"].flatMap((schema) => [
   `${schema}_owner`,
-  `${schema}_runtime`,
+  `${schema}_service`,
 ]);
 const passwordsFor = (text: string) =>
   Object.fromEntries(roles.map((role) => [`${role.toUpperCase()}_PASSWORD`, `${text} of ${role}`]));
@@ -139,7 +139,7 @@ describe("given empty PostgreSQL and NATS servers", () => {
     await sql.end();
     expect((await setup({ ...variables, ...passwordsFor("logged") })).status).toBe(0);
     const log = readFileSync(database.logFile, "utf8");
-    expect(log).toContain("alter role usage_runtime login password 'SCRAM-SHA-256$");
+    expect(log).toContain("alter role usage_service login password 'SCRAM-SHA-256$");
     expect(log).not.toContain("logged of");
   });
 
@@ -164,7 +164,7 @@ describe("given empty PostgreSQL and NATS servers", () => {
     for (const name of [
       "POSTGRES_ADMIN_URL",
       "MANAGEMENT_OWNER_PASSWORD",
-      "USAGE_RUNTIME_PASSWORD",
+      "USAGE_SERVICE_PASSWORD",
     ])
       expect(output).toContain(`${name} is not set`);
   });

@@ -107,7 +107,7 @@ export async function beginWebhookStory(
       receiver.requests.filter(({ headers }) => headers["x-service-delivery"] === id),
     async endClaims() {
       // PostgreSQL still executes the last statement of a process after its death.
-      await awaitNoConnections(sql, "webhooks_runtime");
+      await awaitNoConnections(sql, "webhooks_service");
       const ended = await sql<{ id: string }[]>`
         update webhooks.deliveries
         set claimed_until = now() - interval '1 millisecond'

@@ -66,7 +66,7 @@ export async function endLease(sql: postgres.Sql): Promise<void> {
 /** Waits until PostgreSQL has ended the connections of dead processes, and their transactions. */
 export async function awaitNoConnections(
   sql: postgres.Sql,
-  role: "management_runtime" | "webhooks_runtime" = "management_runtime",
+  role: "management_service" | "webhooks_service" = "management_service",
 ): Promise<void> {
   await eventually(
     async () => {
@@ -140,7 +140,7 @@ export async function holdRow(
   id: string,
 ): Promise<HeldRow> {
   // The processes that change the row belong to the service that owns the table.
-  const role = `${table.split(".")[0]}_runtime`;
+  const role = `${table.split(".")[0]}_service`;
   const connection = await sql.reserve();
   await connection`begin`;
   const held = await connection`select from ${sql(table)} where id = ${id} for update`;

@@ -21,7 +21,7 @@ export type EntrySigner = {
 const purpose = "halyard api key entry 1";
 const signerIdLength = 16;
 const signatureShape = /^([0-9a-f]{16})\.([A-Za-z0-9_-]{86})$/;
-const signatureMember = /,"signature":"([0-9a-f]{16})\.[A-Za-z0-9_-]{86}"\}$/;
+const signatureMember = /,"signature":"[0-9a-f]{16}\.[A-Za-z0-9_-]{86}"\}$/;
 
 const signOnThreadPool = promisify(sign);
 
@@ -67,11 +67,10 @@ export function hasValidSignature(
   return verify(null, signed, publicKey, Buffer.from(bytes, "base64url"));
 }
 
-/** Separates the payload of an entry from its signature. */
-export function splitSignature(payload: string): { content: string; signer: string | undefined } {
+/** Returns the payload of an entry without its signature. */
+export function withoutSignature(payload: string): string {
   const found = signatureMember.exec(payload);
-  if (found === null) return { content: payload, signer: undefined };
-  return { content: `${payload.slice(0, found.index)}}`, signer: found[1] };
+  return found === null ? payload : `${payload.slice(0, found.index)}}`;
 }
 
 /** Returns the signer that an entry names. */

@@ -29,7 +29,6 @@ export * from "./http/webhooks.ts";
 export * from "./json-schema.ts";
 export * from "./nats/rights.ts";
 export * from "./nats/users-configuration.ts";
-export * from "./not-yet-written.ts";
 export * from "./plans.ts";
 export * from "./process-status.ts";
 export * from "./quota.ts";

@@ -23,7 +23,7 @@ const Stamp = {
 /**
  * Signature of management, in the entries of API keys and in all deletions except those of flags. Without it, write
  * access to the broker would suffice to create or end an API key. It covers the key of the entry and all other
- * members. Release 0.1.0 does not write this member.
+ * members. Absent in development without `SIGNING_PRIVATE_KEY`.
  */
 const Signed = { signature: z.string().optional() };
 
@@ -98,9 +98,9 @@ export const CompleteEntry = z.object({
   rebuilding: z.literal(true).optional(),
   /**
    * First sequence of the epoch's entries. The leader purged all earlier ones, but a replica that lags may still
-   * deliver them, and consumers do not receive a purge. Release 0.1.0 does not write this member.
+   * deliver them, and consumers do not receive a purge.
    */
-  from: z.int().min(1).optional(),
+  from: z.int().min(1),
   /** Identifies the key pair that signed the entries of API keys. A reader without the public key waits. */
   signed_by: z.string().optional(),
   /** Includes the entry's sequence in the stream, so that a copy of the entry has no valid signature. */

@@ -11,7 +11,7 @@ export const EdgeLease = z.discriminatedUnion("state", [
   z.object({ state: z.literal("held"), renewals: z.int().min(0) }),
   /**
    * The edge stopped, or another edge ended the entry because it was not renewed. If the edge is alive, it renews the
-   * entry. An edge of release 0.1.0 continues with another id instead.
+   * entry.
    */
   z.object({ state: z.literal("ended") }),
 ]);

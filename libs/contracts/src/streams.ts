@@ -100,11 +100,11 @@ export const deadLetterStream = {
   maxBytes: 64 * 1024 * 1024,
 } as const;
 
-/** The snapshot: a KV bucket with the newest value of each entry. */
+/** The snapshot: a KV bucket with the newest value of each entry. Release 0.1 has another one, `SNAPSHOT`. */
 export const snapshotBucket = {
-  bucket: "SNAPSHOT",
-  streamName: "KV_SNAPSHOT",
-  subjectPrefix: "$KV.SNAPSHOT.",
+  bucket: "SNAPSHOT_2",
+  streamName: "KV_SNAPSHOT_2",
+  subjectPrefix: "$KV.SNAPSHOT_2.",
 };
 
 /**

@@ -27,8 +27,7 @@ export type UsageEndpoint = z.infer<typeof UsageEndpoint>;
  * Usage of one environment in one hour, since the edge's previous message.
  *
  * A bulk response counts as one evaluation of each flag. The message counts it once, in `bulk_answers`, so that its
- * size does not grow with the number of flags. Edges of release 0.1.0 also counted it in `flags` for flags that were
- * created in this hour.
+ * size does not grow with the number of flags.
  */
 export const EnvironmentUsage = z.object({
   /** Start of the hour. */
@@ -36,10 +35,7 @@ export const EnvironmentUsage = z.object({
   organization_id: Uuid,
   project_id: Uuid,
   environment_id: Uuid,
-  /**
-   * Includes endpoints of later releases. Release 0.1.0 dead-letters messages with other endpoints than the listed ones,
-   * so usage-metering is upgraded before the edges.
-   */
+  /** Includes endpoints of later releases. */
   requests: z
     .object({
       flags: Count.optional(),

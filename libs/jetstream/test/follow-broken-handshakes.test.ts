@@ -33,7 +33,7 @@ async function writeSnapshot(): Promise<string> {
   await recreateSnapshot(await jetstreamManager(direct));
   await jetstream(direct).publish(
     snapshotBucket.subjectPrefix + completeKey,
-    JSON.stringify({ epoch }),
+    JSON.stringify({ epoch, from: 1 }),
   );
   return epoch;
 }

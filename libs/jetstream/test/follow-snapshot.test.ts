@@ -85,7 +85,7 @@ async function put(key: string, value: unknown): Promise<void> {
 const putFlag = (entry: FlagEntry) =>
   put(entryKey({ kind: "flag", organizationId, environmentId, flagId: entry.flag_id }), entry);
 
-const complete = (epoch: string = randomUUID()) => put(completeKey, { epoch });
+const complete = (epoch: string = randomUUID()) => put(completeKey, { epoch, from: 1 });
 
 function idOf(value: SnapshotEntry["value"]): string | undefined {
   return "flag_id" in value ? value.flag_id : undefined;
@@ -131,28 +131,28 @@ describe("given a snapshot whose entry `complete` is not genuine", () => {
       return signed_by === "known";
     });
     await eventually(() => signers.length > 1);
-    await put(completeKey, { epoch: randomUUID(), signed_by: "unknown" });
+    await put(completeKey, { epoch: randomUUID(), from: 1, signed_by: "unknown" });
     await eventually(() => signers.at(-1) === "unknown");
     expect(reads).toEqual([]);
     const epoch = randomUUID();
-    await put(completeKey, { epoch, signed_by: "known" });
+    await put(completeKey, { epoch, from: 1, signed_by: "known" });
     await followed.ready;
     expect(reads).toMatchObject([{ epoch }]);
   });
 
   it("keeps its state and stops being current when the entry is replaced", async () => {
     await openBucket();
-    await put(completeKey, { epoch: randomUUID(), signed_by: "known" });
+    await put(completeKey, { epoch: randomUUID(), from: 1, signed_by: "known" });
     const { reads, applied, followed } = follow(
       everythingFilter,
       undefined,
       ({ signed_by }) => signed_by === "known",
     );
     await followed.ready;
-    await put(completeKey, { epoch: randomUUID(), signed_by: "unknown" });
+    await put(completeKey, { epoch: randomUUID(), from: 1, signed_by: "unknown" });
     await eventually(() => !followed.isCurrent());
     await putFlag(flag(1));
-    await put(completeKey, { epoch: randomUUID(), signed_by: "known" });
+    await put(completeKey, { epoch: randomUUID(), from: 1, signed_by: "known" });
     await eventually(() => followed.isCurrent());
     expect(reads).toHaveLength(2);
     expect(applied).toEqual([]);

@@ -196,7 +196,10 @@ describe("a NATS user", () => {
     [`DIRECT.GET.${leases}`, []],
     [`DIRECT.GET.${snapshot}`, []],
     [`CONSUMER.CREATE.${snapshot}.name`, ["management", "scheduler", "sdk-edge", "usage-metering"]],
-    [`CONSUMER.CREATE.${snapshot}.name.$KV.SNAPSHOT.*.key.*`, ["management", "webhook-dispatcher"]],
+    [
+      `CONSUMER.CREATE.${snapshot}.name.$KV.SNAPSHOT_2.*.key.*`,
+      ["management", "webhook-dispatcher"],
+    ],
     [`CONSUMER.CREATE.${leases}.name`, ["sdk-edge", "usage-metering"]],
     [`CONSUMER.CREATE.${flagEventsStream.name}.name`, ["management"]],
     [`CONSUMER.CREATE.${usageStream.name}`, []],

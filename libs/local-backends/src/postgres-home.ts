@@ -66,8 +66,7 @@ function linkedCluster(dataDir: string): string | undefined {
 
 /** Returns the user that PostgreSQL runs as, and makes its data reachable for that user. */
 function userForRoot(options: HomeOptions): SystemUser {
-  const { dataDir, location } = options;
-  adoptDataOfOlderHome(dataDir, location);
+  const { dataDir } = options;
   const linked = linkedCluster(dataDir);
   if (linked !== undefined) {
     rejectCopyOfHome(dataDir, linked);
@@ -129,15 +128,6 @@ function rejectCopyOfHome(dataDir: string, clusterDir: string): void {
   }
   // The home was renamed.
   writeFileSync(homeFile, home, { mode: 0o600 });
-}
-
-/** Adds the link to a home of release 0.1.0, which refers to its data in `location` by an id. */
-function adoptDataOfOlderHome(dataDir: string, location: string): void {
-  const id = readIfPresent(join(dataDir, "instance-id"))?.trim();
-  const clusterDir = join(location, `data-${id}`, "cluster");
-  if (id === undefined || !existsSync(clusterDir) || linkedCluster(dataDir) !== undefined) return;
-  writeFileSync(homeFileIn(dirname(clusterDir)), realpathSync(dataDir), { mode: 0o600 });
-  symlinkSync(clusterDir, join(dataDir, "cluster"));
 }
 
 function unreachable(problem: {

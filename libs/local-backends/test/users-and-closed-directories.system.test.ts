@@ -7,9 +7,8 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
 import { startLocalPostgres } from "../src/index.ts";
@@ -152,23 +151,6 @@ if (runsAsRoot()) {
       rmSync(link);
       await (await launchIn(copy)).stop();
       await (await launchIn(home)).stop();
-    });
-
-    it("keeps the data of a home of release 0.1.0", async () => {
-      const home = join(closed, "of-0.1.0");
-      const before = await launchIn(home);
-      await nameOfTable(before);
-      await before.stop();
-      // That release stored an id instead of a link.
-      rmSync(join(home, "postgres/cluster"));
-      const id = dirname(before.clusterDir).replace(/^.*\/data-/, "");
-      writeFileSync(join(home, "postgres/instance-id"), `${id}\n`);
-
-      const after = await launchIn(home);
-
-      expect(after.clusterDir).toBe(before.clusterDir);
-      expect(await nameOfTable(after)).toBe("kept");
-      await after.stop();
     });
 
     it("creates one complete copy of the binaries for concurrent starts", async () => {

@@ -1,10 +1,11 @@
 import { runner } from "node-pg-migrate";
+import { moveRightsOfFormerRole } from "./move-rights.ts";
 import { withClient } from "./with-client.ts";
 
 /**
  * Migrates the schema of a service with the numbered SQL files in a directory. Each file runs in its own transaction,
- * as the owner role. A lock lets only one process migrate at a time. Migrations only add to the schema, so that the
- * previous release works during a rolling upgrade.
+ * as the owner role. A lock lets only one process migrate at a time. From release 0.2.0 on, migrations only add to the
+ * schema, so that the previous release works during a rolling upgrade.
  */
 export async function migrate(options: {
   ownerUrl: string;
@@ -12,8 +13,9 @@ export async function migrate(options: {
   directory: string;
 }): Promise<readonly string[]> {
   // With a URL, the library would not wait until its connection is closed, and would crash if it was lost.
-  const applied = await withClient(options.ownerUrl, (dbClient) =>
-    runner({
+  const applied = await withClient(options.ownerUrl, async (dbClient) => {
+    await moveRightsOfFormerRole(dbClient, options.schema);
+    return runner({
       dbClient,
       dir: options.directory,
       schema: options.schema,
@@ -25,7 +27,7 @@ export async function migrate(options: {
       // The caller receives the names of the files, or the error.
       log: () => undefined,
       verbose: false,
-    }),
-  );
+    });
+  });
   return applied.map((migration) => migration.name);
 }

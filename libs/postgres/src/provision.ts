@@ -24,7 +24,7 @@ export async function provisionService(options: {
 }): Promise<ProvisionedService> {
   const { adminUrl, database, service } = options;
   const owner = `${service}_owner`;
-  const runtime = `${service}_runtime`;
+  const runtime = `${service}_service`;
   const name = pg.escapeIdentifier;
   await inDatabase(adminUrl, undefined, async (client) => {
     await ensureRole(client, owner, options.ownerPassword);

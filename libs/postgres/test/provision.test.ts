@@ -23,7 +23,7 @@ afterAll(async () => {
   // Not with force, because the connection of the migrations may still be closing, and would report an error.
   // PostgreSQL waits until it is closed.
   await admin`drop database if exists ${admin(database)}`;
-  for (const role of [`${service}_runtime`, `${service}_owner`, creator])
+  for (const role of [`${service}_service`, `${service}_owner`, creator])
     await admin`drop role if exists ${admin(role)}`;
   await admin.end();
 });

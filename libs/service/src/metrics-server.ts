@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Registry } from "prom-client";
 import { createProblem } from "./answer.ts";
 import { noSuchRoute, writeProblem } from "./error-answers.ts";
-import { withFormerNames } from "./former-metric-names.ts";
 import { alive, type ReadReadiness, readinessAnswer } from "./health.ts";
 import { explainListenError, type ListenAddress, urlOfServer } from "./listen.ts";
 import { pathOf } from "./logger.ts";
@@ -58,7 +57,7 @@ async function answerProbe(
       write(response, {
         status: 200,
         type: registry.contentType,
-        body: withFormerNames(await registry.metrics()),
+        body: await registry.metrics(),
       });
       return;
     case "/healthz":

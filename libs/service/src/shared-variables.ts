@@ -127,8 +127,8 @@ export function portVariable(defaultPort: number) {
 /** `POSTGRES_URL` of a service with this schema. */
 export function postgresUrlVariable(schema: string) {
   return variable(urlOf("postgres:", "postgresql:"), {
-    description: `Database URL with the role \`${schema}_runtime\`.`,
-    expects: `an address such as postgres://${schema}_runtime:secret@host:5432/halyard`,
+    description: `Database URL with the role \`${schema}_service\`.`,
+    expects: `an address such as postgres://${schema}_service:secret@host:5432/halyard`,
     secret: true,
   });
 }

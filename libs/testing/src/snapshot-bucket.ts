@@ -86,7 +86,7 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
   return {
     async rewrite(entries) {
       await rewriteWithoutEnd(entries);
-      await complete({ epoch: randomUUID() });
+      await complete({ epoch: randomUUID(), from: 1 });
     },
     rewriteWithoutEnd,
     complete,

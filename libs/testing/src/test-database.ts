@@ -28,7 +28,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     runtimeUrls: Object.fromEntries(
       schemas.map((schema) => [
         schema,
-        urlFor(postgresAdminUrl, database, `${schema}_runtime`, roles[schema].runtimePassword),
+        urlFor(postgresAdminUrl, database, `${schema}_service`, roles[schema].runtimePassword),
       ]),
     ) as RuntimeUrls,
     drop: () =>

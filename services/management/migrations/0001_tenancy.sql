@@ -54,8 +54,8 @@ create table api_keys (
 );
 create index api_keys_by_environment on api_keys (environment_id, created_at, id);
 
-grant select, insert on organizations, users, projects, environments, api_keys to management_runtime;
-grant update (name, plan, version, updated_at) on organizations to management_runtime;
+grant select, insert on organizations, users, projects, environments, api_keys to management_service;
+grant update (name, plan, version, updated_at) on organizations to management_service;
 -- A row lock needs the right to update some column; the projects' names are never changed.
-grant update (name) on projects to management_runtime;
-grant update (version, expires_at, revoked_at) on api_keys to management_runtime;
+grant update (name) on projects to management_service;
+grant update (version, expires_at, revoked_at) on api_keys to management_service;

@@ -75,8 +75,8 @@ create index changes_newest_first on changes (project_id, sequence desc);
 create index changes_of_flag_newest_first on changes (project_id, flag_id, sequence desc)
   where flag_id is not null;
 
-grant select, insert, delete on flags to management_runtime;
-grant update (name, description, type, version, last_event_at, updated_at) on flags to management_runtime;
-grant select, insert on flag_states to management_runtime;
-grant update (enabled, rollout_percentage, targeting_rules, version, updated_at) on flag_states to management_runtime;
-grant select, insert on history, changes to management_runtime;
+grant select, insert, delete on flags to management_service;
+grant update (name, description, type, version, last_event_at, updated_at) on flags to management_service;
+grant select, insert on flag_states to management_service;
+grant update (enabled, rollout_percentage, targeting_rules, version, updated_at) on flag_states to management_service;
+grant select, insert on history, changes to management_service;

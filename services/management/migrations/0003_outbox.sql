@@ -51,10 +51,10 @@ create table idempotency_keys (
 );
 create index idempotency_keys_by_age on idempotency_keys (created_at);
 
-grant select, insert, delete on outbox to management_runtime;
-grant update (sent_at, stream_sequence) on outbox to management_runtime;
-grant select, insert on relay_streams, leases to management_runtime;
-grant update (stream_created_at, last_sequence, base_sequence) on relay_streams to management_runtime;
-grant update (holder, expires_at) on leases to management_runtime;
-grant select, insert, delete on idempotency_keys to management_runtime;
-grant update (request_sha256, answer, created_at) on idempotency_keys to management_runtime;
+grant select, insert, delete on outbox to management_service;
+grant update (sent_at, stream_sequence) on outbox to management_service;
+grant select, insert on relay_streams, leases to management_service;
+grant update (stream_created_at, last_sequence, base_sequence) on relay_streams to management_service;
+grant update (holder, expires_at) on leases to management_service;
+grant select, insert, delete on idempotency_keys to management_service;
+grant update (request_sha256, answer, created_at) on idempotency_keys to management_service;

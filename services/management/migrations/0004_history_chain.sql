@@ -97,11 +97,11 @@ for each row execute function link_history_entry();
 
 -- Sequences and hashes are given by the database alone: without a right to these columns no statement
 -- of the service can name them.
-revoke insert on history, changes from management_runtime;
+revoke insert on history, changes from management_service;
 grant insert (id, flag_id, environment_id, enabled, rollout_percentage, targeting_rules, change_type,
-  changed_by, changed_at) on history to management_runtime;
+  changed_by, changed_at) on history to management_service;
 grant insert (id, project_id, environment_id, flag_id, flag_key, key_id, action, cause, actor_id,
-  actor_email, state_before, state_after, changed_at) on changes to management_runtime;
+  actor_email, state_before, state_after, changed_at) on changes to management_service;
 
 -- For keys that see the changes of their own environment only.
 create index changes_of_environment_newest_first on changes (project_id, environment_id, sequence desc)

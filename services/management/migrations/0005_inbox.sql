@@ -12,4 +12,4 @@ create table inbox (
 );
 create index inbox_by_age on inbox (processed_at);
 
-grant select, insert, delete on inbox to management_runtime;
+grant select, insert, delete on inbox to management_service;

@@ -25,7 +25,7 @@ create table flags_last_seen (
   primary key (flag_id, environment_id)
 ) with (fillfactor = 50);
 
-grant select, insert on keys_last_seen, environments_last_seen, flags_last_seen to management_runtime;
-grant update (used_at) on keys_last_seen to management_runtime;
-grant delete on flags_last_seen to management_runtime;
-grant update (evaluated_at) on environments_last_seen, flags_last_seen to management_runtime;
+grant select, insert on keys_last_seen, environments_last_seen, flags_last_seen to management_service;
+grant update (used_at) on keys_last_seen to management_service;
+grant delete on flags_last_seen to management_service;
+grant update (evaluated_at) on environments_last_seen, flags_last_seen to management_service;

@@ -13,5 +13,5 @@ create table environment_fills (
 );
 create index environment_fills_by_project on environment_fills (project_id);
 
-grant select, insert, delete on environment_fills to management_runtime;
-grant update (after_key, continued_at) on environment_fills to management_runtime;
+grant select, insert, delete on environment_fills to management_service;
+grant update (after_key, continued_at) on environment_fills to management_service;

@@ -33,7 +33,7 @@ create table removed_history (
   primary key (flag_id, environment_id)
 );
 
-grant select on audit_retention, removed_history to management_runtime;
+grant select on audit_retention, removed_history to management_service;
 
 create function retention_cutoff(kept_days integer) returns timestamptz
 language sql stable
@@ -220,7 +220,7 @@ begin
   ] loop
     execute format('alter function %s set search_path = %I, pg_temp', name, current_schema);
     execute format('revoke execute on function %s from public', name);
-    execute format('grant execute on function %s to management_runtime', name);
+    execute format('grant execute on function %s to management_service', name);
   end loop;
 end
 $$;

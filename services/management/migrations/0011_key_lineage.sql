@@ -18,7 +18,7 @@ create index removed_keys_by_issuer on removed_keys (issued_by) where issued_by 
 create index removed_keys_by_predecessor on removed_keys (successor_of)
   where successor_of is not null;
 
-grant select on removed_keys to management_runtime;
+grant select on removed_keys to management_service;
 
 -- One statement can remove a chain of keys, therefore the trigger runs for all removed rows together.
 create function keep_removed_links() returns trigger

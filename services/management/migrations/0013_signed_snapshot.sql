@@ -4,4 +4,4 @@
 -- of an earlier release signs nothing and leaves it behind last_sequence; then the snapshot is rebuilt.
 alter table relay_streams add column signed_sequence bigint;
 
-grant update (signed_sequence) on relay_streams to management_runtime;
+grant update (signed_sequence) on relay_streams to management_service;

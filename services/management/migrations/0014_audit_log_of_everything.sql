@@ -18,7 +18,7 @@ alter table changes
 create index changes_of_organization_newest_first on changes (organization_id, sequence desc)
   where organization_id is not null;
 
-grant insert (api_key_id, webhook_id, user_id, organization_id) on changes to management_runtime;
+grant insert (api_key_id, webhook_id, user_id, organization_id) on changes to management_service;
 
 -- Where chains of the history ended that were deleted together with their environment, project or organization.
 -- The audit log has no entry for each of these flags. Verification requires that such a chain ends with this hash.
@@ -32,7 +32,7 @@ create table ended_history (
 );
 create index ended_history_by_end on ended_history (ended_at);
 
-grant select on ended_history to management_runtime;
+grant select on ended_history to management_service;
 
 -- Records the ends of chains. The hashes come from the history itself, so the runtime role cannot choose them.
 create function end_history(flag_ids uuid[], environment_ids uuid[]) returns void
@@ -123,7 +123,7 @@ begin
   ] loop
     execute format('alter function %s set search_path = %I, pg_temp', name, current_schema);
     execute format('revoke execute on function %s from public', name);
-    execute format('grant execute on function %s to management_runtime', name);
+    execute format('grant execute on function %s to management_service', name);
   end loop;
 end
 $$;

@@ -42,11 +42,11 @@ create index users_by_email on users (organization_id, lower(email)) where delet
 create index api_keys_by_user on api_keys (user_id);
 create index users_to_erase on users (id) where erased_up_to is not null;
 
-grant update (version, updated_at) on projects to management_runtime;
-grant update (name, version, updated_at) on environments to management_runtime;
-grant update (name, email, deleted_at, erased_up_to) on users to management_runtime;
+grant update (version, updated_at) on projects to management_service;
+grant update (name, version, updated_at) on environments to management_service;
+grant update (name, email, deleted_at, erased_up_to) on users to management_service;
 -- Until now only the deletion of a flag removed its states.
-grant delete on flag_states to management_runtime;
+grant delete on flag_states to management_service;
 
 alter table organizations enable row level security;
 alter table projects enable row level security;
@@ -347,7 +347,7 @@ begin
   ] loop
     execute format('alter function %s set search_path = %I, pg_temp', name, current_schema);
     execute format('revoke execute on function %s from public', name);
-    execute format('grant execute on function %s to management_runtime', name);
+    execute format('grant execute on function %s to management_service', name);
   end loop;
 end
 $$;

@@ -17,7 +17,7 @@ changes nothing.
   npm run remove-demo-keys -- --help    this
 
 Environment
-  POSTGRES_URL    the database, as the role management_runtime
+  POSTGRES_URL    the database, as the role management_service
 
 For the database of npm start:
 

@@ -182,7 +182,7 @@ describe("given a process that is killed after the insert and before the acknowl
       await admin.unsafe(`
         create function wait_for_test() returns trigger language plpgsql
           as $$ begin perform pg_advisory_xact_lock_shared(1); return new; end $$;
-        grant execute on function wait_for_test to management_runtime;
+        grant execute on function wait_for_test to management_service;
         create constraint trigger wait_for_test after insert on changes
           deferrable initially deferred for each row execute function wait_for_test()`);
       const holder = await admin.reserve();
@@ -249,7 +249,7 @@ describe("given a PostgreSQL that accepts no connections", () => {
     try {
       await admin`
         select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and usename = 'management_runtime'`;
+        where datname = current_database() and usename = 'management_service'`;
       await send(aMessage());
       await eventually(async () => {
         const metric = management.metrics.getSingleMetric("halyard_queue_retries_total");

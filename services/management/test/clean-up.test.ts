@@ -112,6 +112,37 @@ describe("given a leader that purges thousands of tombstones", () => {
     expect(await tombstonesInBucket()).toBe(0);
   });
 
+  it("purges the flags of a deleted environment before its tombstone, and no others", async () => {
+    const [organizationId, gone, kept] = [randomUUID(), randomUUID(), randomUUID()];
+    const environment = `${organizationId}.environment.${gone}`;
+    const flags = [gone, kept].map((id) => `${organizationId}.flag.${id}.${randomUUID()}`);
+    // The first flag is published after the tombstone, as a change that was committed before the deletion can be.
+    await publish([{ subject: environment, tombstone: true }]);
+    await publish(flags.map((subject) => ({ subject, tombstone: false })));
+    expect(await keysIn(organizationId)).toEqual([environment, ...flags].sort());
+    await rebuilds.sql`update outbox set sent_at = sent_at - interval '8 days'`;
+    await eventually(async () => !(await keysIn(organizationId)).includes(environment));
+    expect(await keysIn(organizationId)).toEqual([flags[1]]);
+  });
+
+  async function publish(rows: { subject: string; tombstone: boolean }[]): Promise<void> {
+    for (const { subject, tombstone } of rows)
+      await rebuilds.sql`
+        insert into outbox (stream, message_id, subject, payload, tombstone)
+        values ('snapshot', gen_random_uuid(), ${subject}, '{}', ${tombstone})`;
+    relay.wake();
+    await eventually(async () => (await unsent()) === 0);
+  }
+
+  async function keysIn(organizationId: string): Promise<string[]> {
+    const { subjectPrefix, streamName } = snapshotBucket;
+    const { state } = await rebuilds.broker.manager.streams.info(streamName, {
+      subjects_filter: `${subjectPrefix}${organizationId}.>`,
+    });
+    const subjects = Object.keys(state.subjects ?? {});
+    return subjects.map((subject) => subject.slice(subjectPrefix.length)).sort();
+  }
+
   const streamExists = () =>
     rebuilds.broker.manager.streams.info(flagEventsStream.name).then(
       () => true,

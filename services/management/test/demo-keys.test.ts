@@ -93,7 +93,7 @@ describe("given a role that bypasses row-level security", () => {
       (error: Error) => error.message,
     );
     expect(message).toContain("management ended with 2 before it listened");
-    expect(message).toContain("Use the role management_runtime");
+    expect(message).toContain("Use the role management_service");
   });
 });
 

@@ -97,7 +97,7 @@ describe("the list of all flags", () => {
     await eventually(async () => {
       const [busy] = await admin`
         select count(*)::integer as connections from pg_stat_activity
-        where usename = 'management_runtime' and state <> 'idle'`;
+        where usename = 'management_service' and state <> 'idle'`;
       return busy?.connections === 0;
     });
     await project.insert("the-last");
@@ -118,9 +118,9 @@ describe("the list of all flags", () => {
     const project = await projectWith(longList.keys, longList);
     const answered = await openList(project);
     expect(answered.statusCode).toBe(200);
-    await admin`revoke select on flags from management_runtime`;
+    await admin`revoke select on flags from management_service`;
     await expect(textOf(answered)).rejects.toMatchObject({ code: "ECONNRESET" });
-    await admin`grant select on flags to management_runtime`;
+    await admin`grant select on flags to management_service`;
   });
 });
 

@@ -68,7 +68,6 @@ beforeAll(async () => {
       createdAt: "",
       lastSequence: 0,
       baseSequence: 0,
-      signedSequence: 0,
     }),
   );
   await insertSent(admin, 4);

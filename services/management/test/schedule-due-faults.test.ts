@@ -43,7 +43,7 @@ const changedOnce = { entries: 1, events: 1, versions: 1 };
 const waitingForALock = async () => {
   const rows = await admin<{ pid: number }[]>`
     select pid from pg_stat_activity
-    where datname = current_database() and usename = 'management_runtime'
+    where datname = current_database() and usename = 'management_service'
       and wait_event_type = 'Lock'`;
   return rows.map(({ pid }) => pid);
 };
@@ -180,7 +180,7 @@ describe("given a PostgreSQL server that rejects connections", () => {
     await setConnectionLimit(0);
     await admin`
       select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and usename = 'management_runtime'`;
+      where datname = current_database() and usename = 'management_service'`;
     await scheduler.send(due);
     // More attempts than a message gets whose processing fails for another reason.
     await eventually(async () => (await outages()) > before + 5, { because: "it is retried" });

@@ -118,7 +118,7 @@ describe("the status of an installation", () => {
   });
 
   it("names the stale streams of a process", async () => {
-    const current = { stream: "KV_SNAPSHOT", state: "current", stale_seconds: 0 } as const;
+    const current = { stream: "KV_SNAPSHOT_2", state: "current", stale_seconds: 0 } as const;
     const stale = { stream: "KV_QUOTA", state: "stale", stale_seconds: 7 } as const;
     const { id, ...status } = statusOf({ followers: [current, stale] });
     report({ id, ...status });

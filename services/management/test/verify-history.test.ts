@@ -146,7 +146,7 @@ describe("given an intact history", () => {
     const { flag } = await createFlag("deleted");
     await committed((write) => changes.removeFlag(write, requestFor(flag.id)));
     const name = new URL(database.adminUrl).pathname.slice(1);
-    await admin`alter role management_runtime in database ${admin(name)} set timezone = 'Asia/Kolkata'`;
+    await admin`alter role management_service in database ${admin(name)} set timezone = 'Asia/Kolkata'`;
     expect(await verify()).toEqual({
       code: 0,
       stdout: "The history is intact: 8 entries, 2 states and 2 deletions checked.\n",

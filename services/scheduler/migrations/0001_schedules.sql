@@ -54,7 +54,7 @@ create index scheduled_changes_open on scheduled_changes (flag_id, environment_i
 create unique index scheduled_changes_one_at_a_time on scheduled_changes (flag_id, environment_id)
   where state in ('armed', 'sent');
 
-grant select, insert, delete on schedules to scheduler_runtime;
-grant update (status, latest, finished_at) on schedules to scheduler_runtime;
-grant select, insert on scheduled_changes to scheduler_runtime;
-grant update (state, applied_at, reason) on scheduled_changes to scheduler_runtime;
+grant select, insert, delete on schedules to scheduler_service;
+grant update (status, latest, finished_at) on schedules to scheduler_service;
+grant select, insert on scheduled_changes to scheduler_service;
+grant update (state, applied_at, reason) on scheduled_changes to scheduler_service;

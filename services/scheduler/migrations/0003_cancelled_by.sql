@@ -4,4 +4,4 @@
 -- and where that was before it was written down.
 alter table schedules add column cancelled_by uuid;
 
-grant update (cancelled_by) on schedules to scheduler_runtime;
+grant update (cancelled_by) on schedules to scheduler_service;

@@ -11,5 +11,5 @@ create table audit_outbox (
   stream_sequence bigint
 );
 
-grant select, insert, delete on audit_outbox to scheduler_runtime;
-grant update (stream_created_at, stream_sequence) on audit_outbox to scheduler_runtime;
+grant select, insert, delete on audit_outbox to scheduler_service;
+grant update (stream_created_at, stream_sequence) on audit_outbox to scheduler_service;

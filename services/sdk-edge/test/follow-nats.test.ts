@@ -136,7 +136,7 @@ describe("given a cache on disk", () => {
     await eventually(async () => (await readiness(second)).source === "nats");
     expect(await metrics(second)).toContain('snapshot_source{source="cache",service="sdk-edge"} 0');
     expect(await metrics(second)).toContain(
-      'halyard_follower_current{stream="KV_SNAPSHOT",service="sdk-edge"} 1',
+      'halyard_follower_current{stream="KV_SNAPSHOT_2",service="sdk-edge"} 1',
     );
     expect(await values(second)).toEqual({ beta: true });
   });

@@ -93,13 +93,13 @@ create table keys_last_seen (
 ) with (fillfactor = 50);
 create index keys_to_tell on keys_last_seen (news) where news <> 'none';
 
-grant select, insert, delete, update (counted, last_counted_at) on edges to usage_runtime;
-grant select, insert, delete, update (requests) on request_hours to usage_runtime;
+grant select, insert, delete, update (counted, last_counted_at) on edges to usage_service;
+grant select, insert, delete, update (requests) on request_hours to usage_service;
 -- What was used stays: days and months are added to, and never taken away.
-grant select, insert, update (requests) on request_days to usage_runtime;
-grant select, insert, update (requests) on organization_months to usage_runtime;
-grant select, insert, delete, update (answers) on bulk_answer_hours to usage_runtime;
-grant select, insert, delete, update (evaluations) on flag_hours to usage_runtime;
-grant select, insert, update (evaluated_at, news) on environments_last_seen to usage_runtime;
-grant select, insert, delete, update (evaluated_at, news) on flags_last_seen to usage_runtime;
-grant select, insert, delete, update (used_at, news) on keys_last_seen to usage_runtime;
+grant select, insert, update (requests) on request_days to usage_service;
+grant select, insert, update (requests) on organization_months to usage_service;
+grant select, insert, delete, update (answers) on bulk_answer_hours to usage_service;
+grant select, insert, delete, update (evaluations) on flag_hours to usage_service;
+grant select, insert, update (evaluated_at, news) on environments_last_seen to usage_service;
+grant select, insert, delete, update (evaluated_at, news) on flags_last_seen to usage_service;
+grant select, insert, delete, update (used_at, news) on keys_last_seen to usage_service;

@@ -4,4 +4,4 @@
 -- blocks the roll-up of old hours alone, which is repeated after ten minutes.
 create index request_days_to_clean_up on request_days (day);
 
-grant delete on request_days to usage_runtime;
+grant delete on request_days to usage_service;

@@ -8,4 +8,4 @@ create table counted_reports (
 create index counted_reports_to_clean_up on counted_reports (counted_at);
 
 -- The clean-up locks rows, which needs the right to update a column.
-grant select, insert, delete, update (counted_at) on counted_reports to usage_runtime;
+grant select, insert, delete, update (counted_at) on counted_reports to usage_service;

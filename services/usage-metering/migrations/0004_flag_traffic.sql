@@ -16,6 +16,6 @@ create table flag_baselines (
 );
 create index flag_baselines_to_clean_up on flag_baselines (day);
 
-grant update (evaluations) on flags_last_seen to usage_runtime;
+grant update (evaluations) on flags_last_seen to usage_service;
 -- The clean-up locks rows, which needs the right to update a column.
-grant select, insert, delete, update (evaluations) on flag_baselines to usage_runtime;
+grant select, insert, delete, update (evaluations) on flag_baselines to usage_service;

@@ -251,19 +251,19 @@ describe("the last use of flags and keys", () => {
     const { bucket } = metering;
     const epoch = randomUUID();
     await bucket.rewriteWithoutEnd([]);
-    await bucket.complete({ epoch });
+    await bucket.complete({ epoch, from: 1 });
     const [{ workers }] = replicas;
     const isSettled = () => workers.isSettled();
     await eventually(isSettled);
     const goneId = uuidv7();
     await insert(uuidv7(), goneId);
-    await bucket.complete({ epoch, rebuilding: true });
+    await bucket.complete({ epoch, from: 1, rebuilding: true });
     await removeTwice({ ...nothingExists, isSettled });
     expect(await left([goneId])).toEqual([goneId]);
     // The replica looks for a new epoch every second, and can find one before the question, but not each of three.
     const answers: boolean[] = [];
     for (let times = 0; times < 3; times += 1) {
-      await bucket.complete({ epoch: randomUUID() });
+      await bucket.complete({ epoch: randomUUID(), from: 1 });
       answers.push(await workers.isSettled());
     }
     expect(answers).toContain(false);

@@ -105,10 +105,10 @@ create table attempts (
 );
 create index attempts_of_delivery on attempts (delivery_id, id);
 
-grant select, insert, delete on webhooks, lanes, inbox, deliveries, attempts to webhooks_runtime;
+grant select, insert, delete on webhooks, lanes, inbox, deliveries, attempts to webhooks_service;
 grant update (name, url, events, enabled, secret, secret_key_id, previous_secret,
-  previous_secret_key_id, previous_secret_ends_at, updated_at) on webhooks to webhooks_runtime;
-grant update (due_at, slow) on lanes to webhooks_runtime;
-grant update (received_at) on inbox to webhooks_runtime;
+  previous_secret_key_id, previous_secret_ends_at, updated_at) on webhooks to webhooks_service;
+grant update (due_at, slow) on lanes to webhooks_service;
+grant update (received_at) on inbox to webhooks_service;
 grant update (status, attempts_made, series_attempts, redelivery, gone_only, next_attempt_at,
-  delivered_at, finished_at, claimed_by, claimed_until) on deliveries to webhooks_runtime;
+  delivered_at, finished_at, claimed_by, claimed_until) on deliveries to webhooks_service;

@@ -12,5 +12,5 @@ create table idempotency_keys (
 );
 create index idempotency_keys_by_age on idempotency_keys (created_at);
 
-grant select, insert, delete on idempotency_keys to webhooks_runtime;
-grant update (request_sha256, answer, created_at) on idempotency_keys to webhooks_runtime;
+grant select, insert, delete on idempotency_keys to webhooks_service;
+grant update (request_sha256, answer, created_at) on idempotency_keys to webhooks_service;

@@ -180,26 +180,3 @@ it("a deletion with If-Match does not delete a webhook that is changed meanwhile
   expect((await requests.deletion).status).toBe(412);
   expect((await get(path)).body.url).toBe("https://example.com/theirs");
 });
-
-describe("while processes of the previous release run, which know no versions", () => {
-  it("their webhooks have version 1", async () => {
-    const { id } = await newWebhook();
-    const [row] = await replica.sql<[{ id: string }]>`
-      insert into webhooks (id, organization_id, project_id, name, url, events, enabled, created_at,
-        updated_at)
-      select gen_random_uuid(), organization_id, project_id, 'Of the previous release', url, events,
-        enabled, created_at, updated_at
-      from webhooks where id = ${id}
-      returning id`;
-    expect((await get(`${tenant.path}/${row.id}`)).headers.get("etag")).toBe('"1"');
-  });
-
-  it("their changes raise the version, even at the same instant", async () => {
-    const { id, path } = await newWebhook();
-    await replica.sql`
-      update webhooks set url = 'https://example.com/theirs', updated_at = updated_at
-      where id = ${id}`;
-    expect((await send("PATCH", path, { enabled: false }, '"1"')).status).toBe(412);
-    expect((await send("PATCH", path, { enabled: false }, '"2"')).status).toBe(200);
-  });
-});

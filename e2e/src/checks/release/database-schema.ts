@@ -69,7 +69,7 @@ export async function readDatabaseSchema(sql: postgres.Sql): Promise<DatabaseSch
 async function readGrants(sql: postgres.Sql): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`
     with tables as (
-      select t.oid, n.nspname || '.' || t.relname as name, n.nspname || '_runtime' as role
+      select t.oid, n.nspname || '.' || t.relname as name, n.nspname || '_service' as role
       from pg_class as t join pg_namespace as n on n.oid = t.relnamespace
       where n.nspname = any(${schemas}) and t.relkind in ('r', 'p') and t.relname <> ${bookkeeping}
     )

@@ -86,11 +86,10 @@ async function withRelease<T>(
   }
 }
 
-/** Returns the NATS login of the operator, or undefined for release 0.1.0, whose server has no users. */
-function operatorLogin(home: string) {
+/** Returns the NATS login of the operator. */
+function operatorLogin(home: string): { user: string; pass: string } {
   const credentials = JSON.parse(readFileSync(join(home, homeFiles.credentials), "utf8"));
-  const pass: string | undefined = credentials.nats_passwords?.operator;
-  return pass === undefined ? undefined : { user: "operator", pass };
+  return { user: "operator", pass: credentials.nats_passwords.operator };
 }
 
 /** Returns every stored message of the streams that keep messages, by stream. */

@@ -11,7 +11,7 @@ import postgres from "postgres";
 
 /**
  * The data of a released version, as files in one folder: the content of the home of its `npm start`, and its responses
- * on these data.
+ * on these data. That of 0.1 has neither streams nor a cache, because later releases read only its database.
  */
 export type ReleaseFixture = {
   /** API keys by name, and the operator's token as `operator`. */
@@ -85,15 +85,8 @@ export async function restoreHome(
   home: string,
   look: (sql: postgres.Sql) => Promise<void> = async () => undefined,
 ): Promise<void> {
-  await mkdir(join(home, "sdk-edge"), { recursive: true });
-  await mkdir(join(home, homeFiles.nats));
-  await promisify(execFile)("tar", [
-    "-xzf",
-    join(folder, fixtureFiles.nats),
-    "-C",
-    join(home, homeFiles.nats),
-  ]);
-  await copyFile(join(folder, fixtureFiles.cache), join(home, homeFiles.cache));
+  await mkdir(home, { recursive: true });
+  if (isOfRollingRelease(folder)) await restoreStreamsAndCache(folder, home);
   const credentials = await readFile(join(folder, fixtureFiles.credentials));
   await writeFile(join(home, homeFiles.credentials), credentials, { mode: 0o600 });
   const dump = gunzipSync(await readFile(join(folder, fixtureFiles.database))).toString();
@@ -103,6 +96,19 @@ export async function restoreHome(
     await withSql(url, (sql) => sql.unsafe(dump).simple());
     await withSql(url, look);
   });
+}
+
+/** Returns whether processes of the release can run beside those of later ones. */
+export function isOfRollingRelease(folder: string): boolean {
+  return folder !== fixtureFolder("0.1.0");
+}
+
+async function restoreStreamsAndCache(folder: string, home: string): Promise<void> {
+  await mkdir(join(home, "sdk-edge"), { recursive: true });
+  await mkdir(join(home, homeFiles.nats));
+  const archive = join(folder, fixtureFiles.nats);
+  await promisify(execFile)("tar", ["-xzf", archive, "-C", join(home, homeFiles.nats)]);
+  await copyFile(join(folder, fixtureFiles.cache), join(home, homeFiles.cache));
 }
 
 /** Runs PostgreSQL on the data of a home that is not in use. */

@@ -1,7 +1,6 @@
 /**
  * The operators. To add one, describe it here, in the category of its values, and implement it in the file of that
- * category (`compileComparison` selects it). Then add cases to `conformance`. Keep the name in `notYetWritten` of
- * `libs/contracts` until all releases in `libs/contracts/released` read it.
+ * category (`compileComparison` selects it). Then add cases to `conformance`.
  */
 const catalogue = {
   equals: {

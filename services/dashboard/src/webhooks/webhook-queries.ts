@@ -50,9 +50,7 @@ export type WebhookChange = {
   rebase?: (current: Webhook) => UpdateWebhook | undefined;
 };
 
-/** A webhook has no version while a process of an older release answers during an upgrade. */
-const onlyIf = ({ version }: Partial<Webhook>) =>
-  version === undefined ? {} : { "If-Match": `"${version}"` };
+const onlyIf = ({ version }: Webhook) => ({ "If-Match": `"${version}"` });
 
 /** Refetches the webhooks after a conflict. */
 async function refreshOnConflict(error: unknown, client: QueryClient): Promise<void> {

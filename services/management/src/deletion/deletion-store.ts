@@ -86,17 +86,16 @@ export async function removeKeys(
 }
 
 /**
- * Locks flags that have a state in a deleted environment. Returns the states with the next version of each flag. Flags
- * are locked first, as in every transaction that changes a state.
+ * Locks flags that have a state in a deleted environment, and returns the states. Flags are locked first, as in every
+ * transaction that changes a state.
  */
 export async function lockStates(
   tx: Transaction,
   { environmentId }: DeletedEnvironment,
   atMost: number,
-): Promise<(StateScope & { version: number })[]> {
-  return tx<(StateScope & { version: number })[]>`
-    select flag.id as "flagId", ${environmentId}::uuid as "environmentId",
-      flag.version + 1 as version
+): Promise<StateScope[]> {
+  return tx<StateScope[]>`
+    select flag.id as "flagId", ${environmentId}::uuid as "environmentId"
     from flags as flag
     where flag.id = any(array(
       select flag_id from flag_states

@@ -22,9 +22,9 @@ import {
  * Removes the rows of deleted environments, projects and organizations, one batch per transaction. The rows marked as
  * deleted record the remaining work, so any process can continue after a crash.
  *
- * The tombstone of an environment already ends its keys and flags in every reader of the snapshot. Each batch also
- * publishes a tombstone for every key and flag. Readers of release 0.1.0 depend on these tombstones, which also remove
- * the entries from the snapshot.
+ * The tombstone of an environment already ends its keys and flags in every reader of the snapshot. The clean-up purges
+ * the entries of its flags just before this tombstone. Keys get tombstones of their own, because no subject matches the
+ * keys of one environment, and a signed entry of a key must not return.
  */
 
 /** Maximum number of rows per batch. The same bound as for a batch of a new environment, for the same reasons. */
@@ -43,22 +43,18 @@ export async function removeNextBatch(write: Write, now: Date): Promise<boolean>
   return removeRest(write.tx, removedAtOnce);
 }
 
-/** Removes keys first, because a reader of release 0.1.0 accepts a key until the tombstone of that key arrives. */
 async function removeOfEnvironment(
   write: Write,
   environment: DeletedEnvironment,
   now: Date,
 ): Promise<void> {
-  const { organizationId, environmentId } = environment;
-  const tombstone = (version: number) =>
-    ({ deleted: true, version, committed_at: now.toISOString() }) as const;
-
+  const { organizationId } = environment;
   const keys = await removeKeys(write.tx, environment, removedAtOnce);
   write.publish(
     keys.map(({ keyId, version }) =>
       entryToPublish({
         address: { kind: "key", organizationId, keyId },
-        value: tombstone(version),
+        value: { deleted: true, version, committed_at: now.toISOString() },
       }),
     ),
   );
@@ -72,14 +68,6 @@ async function removeOfEnvironment(
       write.tx,
       environment,
       states.map(({ flagId }) => flagId),
-    );
-    write.publish(
-      states.map(({ flagId, version }) =>
-        entryToPublish({
-          address: { kind: "flag", organizationId, environmentId, flagId },
-          value: tombstone(version),
-        }),
-      ),
     );
   }
   if (states.length < removedAtOnce) await finishEnvironment(write.tx, environment);

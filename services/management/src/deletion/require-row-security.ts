@@ -49,6 +49,6 @@ async function findBypass(sql: Sql): Promise<boolean | undefined> {
 function bypassesRowSecurity(): ConfigurationError {
   return new ConfigurationError([
     "The role in POSTGRES_URL bypasses row-level security, so deleted projects would be visible.",
-    "Use the role management_runtime; owners of the tables and superusers are not suitable.",
+    "Use the role management_service; owners of the tables and superusers are not suitable.",
   ]);
 }

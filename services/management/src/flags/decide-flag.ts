@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { CreateFlag, FlagEvent, PublishedEvent, UpdateFlag } from "@halyard/contracts";
+import type { CreateFlag, EventName, FlagEvent, UpdateFlag } from "@halyard/contracts";
 import type { ChangeContext } from "../access/change-context.ts";
 import type { AuditEntry } from "../audit/audit-log.ts";
 import { entryToPublish, eventToPublish } from "../outbox/outbox-message.ts";
@@ -196,8 +196,8 @@ function differing<T extends object>(
   return Object.fromEntries(entries) as Partial<T>;
 }
 
-function eventNames(settings: Settings, state: StateSettings): PublishedEvent[] {
-  const names: PublishedEvent[] = [];
+function eventNames(settings: Settings, state: StateSettings): EventName[] {
+  const names: EventName[] = [];
   if (Object.keys(settings).length > 0) names.push("flag.updated");
   if (state.enabled !== undefined) names.push("flag.toggled");
   if (state.rolloutPercentage !== undefined || state.targetingRules !== undefined)

@@ -1,8 +1,8 @@
 import {
   type EntryOf,
+  type EventName,
   type FlagEvent,
   inSchemaOrder,
-  type PublishedEvent,
   type StateInEvent,
   type TargetingRule,
 } from "@halyard/contracts";
@@ -12,7 +12,7 @@ import type { Flag, FlagEnvironment, FlagState, HistoryEntry } from "./flag.ts";
 
 /** Returns the domain event of a change. It contains everything that a consumer needs. */
 export function flagEvent(
-  event: PublishedEvent,
+  event: EventName,
   about: {
     flag: Flag;
     environment: FlagEnvironment;

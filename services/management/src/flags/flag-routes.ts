@@ -142,7 +142,7 @@ export function registerFlagExplanation(routes: Routes, { sql }: { sql: Sql }): 
 /** Registers the catalogue of condition operators. Any key can read it, and it is the same for all callers. */
 export function registerOperatorCatalogue(routes: Routes): void {
   const answerTo = fixedAnswer(
-    { operators: operators.filter(({ name }) => contract.isWritten(name)) },
+    { operators },
     { ...contract.cacheHeadersOf(contract.listOperators) },
   );
   routes.read(contract.listOperators, ({ request }) => answerTo(request.headers["if-none-match"]));

@@ -56,8 +56,6 @@ export function createEffects(options: {
     const revision = await Promise.race([confirmed, aborted(ended)]);
     if (ended.aborted) return "publication";
     if (revision !== undefined) await options.edges.waitUntilApplied(revision, ended);
-    // A relay of release 0.1.0 sends no revision, so the edges cannot be checked.
-    else if (messages.some(({ stream }) => stream === "snapshot")) return "edges";
     if (ended.aborted) return "edges";
     while (!messages.every(options.isInEffect))
       if (!(await pause(pollIntervalMs, ended))) return "keys";

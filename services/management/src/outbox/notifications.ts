@@ -1,6 +1,8 @@
-import type { SnapshotRevision } from "@halyard/contracts";
+import { compileCheck, SnapshotRevision } from "@halyard/contracts";
+import { parseJson } from "@halyard/jetstream";
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { Logger } from "pino";
+import { z } from "zod";
 
 /**
  * Notifications between the replicas, sent by PostgreSQL: the leader of the relay learns of unsent rows, and the other
@@ -36,9 +38,14 @@ export function createLeaderNotifier(sql: Sql, logger: Logger): () => void {
 }
 
 /** Ids of published rows, and a snapshot revision that contains their entries. */
-export type PublishedRows = { rowIds: readonly number[]; revision?: SnapshotRevision | undefined };
+const PublishedRows = z.object({
+  rowIds: z.array(z.int()),
+  revision: SnapshotRevision.optional(),
+});
+export type PublishedRows = z.infer<typeof PublishedRows>;
+const checkPublished = compileCheck(PublishedRows);
 
-/** A notification holds 8,000 bytes. An id with its comma takes at most 17 bytes, and a revision at most 53. */
+/** A notification holds 8,000 bytes. An id with its comma takes at most 17 bytes, and the rest at most 110. */
 const idsPerNotification = 400;
 
 /** Notifies the other replicas of published rows and of the snapshot revision. */
@@ -50,29 +57,15 @@ export async function notifyPublished(
   let from = 0;
   do {
     const published = { rowIds: rowIds.slice(from, from + idsPerNotification), revision };
-    await sql`select pg_notify(${publishedChannel}, ${encodePublished(published)})`;
+    await sql`select pg_notify(${publishedChannel}, ${JSON.stringify(published)})`;
     from += idsPerNotification;
   } while (from < rowIds.length);
 }
 
-/**
- * Encodes a notification: `12,13` or, for entries of the snapshot, `12,13,<epoch>@<revision>`. Release 0.1.0 parses the
- * last item as a row that no write waits for.
- */
-export function encodePublished({ rowIds, revision }: PublishedRows): string {
-  const items: (number | string)[] = [...rowIds];
-  if (revision !== undefined) items.push(`${revision.epoch}@${revision.revision}`);
-  return items.join(",");
-}
-
-export function decodePublished(text: string): PublishedRows {
-  const items = text.split(",");
-  const [epoch, revision] = items.at(-1)?.split("@") ?? [];
-  if (epoch === undefined || revision === undefined) return { rowIds: items.map(Number) };
-  return {
-    rowIds: items.slice(0, -1).map(Number),
-    revision: { epoch, revision: Number(revision) },
-  };
+/** Parses a notification. Every role of the database can send one, so others are ignored and cost only latency. */
+export function parsePublished(text: string): PublishedRows | undefined {
+  const checked = checkPublished(parseJson(Buffer.from(text)));
+  return checked.ok ? checked.value : undefined;
 }
 
 /** Listens for both notifications until the signal is aborted. */
@@ -88,7 +81,10 @@ export function listenForNotifications(
   return sql.listen({
     channels: {
       [writtenChannel]: onWritten,
-      [publishedChannel]: (text) => onPublished(decodePublished(text)),
+      [publishedChannel](text) {
+        const published = parsePublished(text);
+        if (published !== undefined) onPublished(published);
+      },
     },
     // A notification may have been lost.
     onListening: onWritten,

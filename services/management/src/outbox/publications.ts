@@ -8,7 +8,7 @@ import type { SnapshotRevision } from "@halyard/contracts";
 export type Publications = {
   /**
    * Registers rows. `confirmed` resolves when all of them are published, with a snapshot revision that contains their
-   * entries, if the relay sent one. `forget` removes the registration.
+   * entries, if there are any. `forget` removes the registration.
    */
   expect(rowIds: readonly number[]): Expected;
   confirm(rowIds: Iterable<number>, revision?: SnapshotRevision): void;

@@ -45,12 +45,7 @@ export async function synchronizeEvents(
     lease.recordAsLeader(async (tx) => {
       // Updates rows before the stream, in the same order as a publisher. Another order could deadlock.
       const ids = await recordFound(tx, found);
-      await recordStream(tx, "events", {
-        createdAt,
-        lastSequence,
-        baseSequence: 0,
-        signedSequence: 0,
-      });
+      await recordStream(tx, "events", { createdAt, lastSequence, baseSequence: 0 });
       return ids;
     });
   let lastSequence = known;

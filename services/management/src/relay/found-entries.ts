@@ -25,15 +25,15 @@ export type UnrecordedValue = { id: number; key: string; sha256: string; isSent:
 export function compareFound(
   entries: readonly FoundEntry[],
   values: readonly UnrecordedValue[],
-): { unexplained: FoundEntry[]; superseded: number[] } {
+): { unexplained: Set<FoundEntry>; superseded: number[] } {
   const valuesOf = Map.groupBy(values, ({ key }) => key);
-  const unexplained: FoundEntry[] = [];
+  const unexplained = new Set<FoundEntry>();
   const superseded: number[] = [];
   for (const entry of entries) {
     const { key, sha256 } = entry;
     const known = valuesOf.get(key) ?? [];
     const published = known.findLast((value) => value.sha256 === sha256);
-    if (published === undefined) unexplained.push(entry);
+    if (published === undefined) unexplained.add(entry);
     else for (const { id, isSent } of known) if (!isSent && id < published.id) superseded.push(id);
   }
   return { unexplained, superseded };
@@ -43,8 +43,8 @@ export function compareFound(
  * The author of an entry: management or another client. JetStream publishes a reply to any subject that a request
  * names, so any client can store a message in the snapshot.
  *
- * For a signed entry, the origin is the value itself. Its signature decides, and is verified only if necessary, because
- * a verification is expensive.
+ * For a signed entry, the origin is the value itself, because its signature decides. A rebuild verifies no signatures,
+ * because a verification is expensive.
  */
 export type EntryOrigin = "foreign" | "management" | KeyEntry | Tombstone;
 

@@ -14,11 +14,6 @@ export type RecordedStream = {
   createdAt: string;
   lastSequence: number;
   baseSequence: number;
-  /**
-   * Sequence up to which the signer named in `complete` has signed the entries of API keys. After a leader of release
-   * 0.1.0 it is lower than the last sequence, because that release does not update it.
-   */
-  signedSequence: number;
 };
 
 /**
@@ -76,8 +71,7 @@ export async function recordAdvanced(
 ): Promise<void> {
   const { count } = await tx`
     update relay_streams
-    set last_sequence = greatest(last_sequence, ${lastSequence}),
-        signed_sequence = greatest(last_sequence, ${lastSequence})
+    set last_sequence = greatest(last_sequence, ${lastSequence})
     where stream = ${stream} and last_sequence >= ${recordedBefore}`;
   if (count === 0)
     throw new StreamMovedError(`the database has lost the recorded position of ${stream}`);
@@ -166,8 +160,7 @@ export async function recordedStream(
   const [row] = await sql<RecordedStream[]>`
     select stream_created_at as "createdAt",
            last_sequence as "lastSequence",
-           base_sequence as "baseSequence",
-           coalesce(signed_sequence, 0) as "signedSequence"
+           base_sequence as "baseSequence"
     from relay_streams
     where stream = ${stream}`;
   return row;
@@ -179,19 +172,16 @@ export async function recordStream(
   now: RecordedStream,
 ): Promise<void> {
   await tx`
-    insert into relay_streams (stream, stream_created_at, last_sequence, base_sequence,
-      signed_sequence)
-    values (${stream}, ${now.createdAt}, ${now.lastSequence}, ${now.baseSequence},
-      ${now.signedSequence})
+    insert into relay_streams (stream, stream_created_at, last_sequence, base_sequence)
+    values (${stream}, ${now.createdAt}, ${now.lastSequence}, ${now.baseSequence})
     on conflict (stream) do update
       set stream_created_at = excluded.stream_created_at,
           last_sequence = excluded.last_sequence,
-          base_sequence = excluded.base_sequence,
-          signed_sequence = excluded.signed_sequence`;
+          base_sequence = excluded.base_sequence`;
 }
 
 /**
- * Base sequence of a snapshot whose rebuild has begun. No stream reaches it, so every release rebuilds such a snapshot
+ * Base sequence of a snapshot whose rebuild has begun. No stream reaches it, so every leader rebuilds such a snapshot
  * again.
  */
 const baseWhileRebuilding = Number.MAX_SAFE_INTEGER;
@@ -203,7 +193,6 @@ export async function recordRebuilding(tx: Transaction, position: StreamPosition
     createdAt,
     lastSequence,
     baseSequence: baseWhileRebuilding,
-    signedSequence: 0,
   });
 }
 

@@ -1,11 +1,6 @@
 import { createHash } from "node:crypto";
-import { type KeySignatures, splitSignature } from "@halyard/api-keys";
-import {
-  flagEventsStream,
-  parseEntryKey,
-  scheduleStream,
-  snapshotBucket,
-} from "@halyard/contracts";
+import { type KeySignatures, withoutSignature } from "@halyard/api-keys";
+import { flagEventsStream, scheduleStream, snapshotBucket } from "@halyard/contracts";
 import {
   deleteStream,
   readMessageIds,
@@ -74,14 +69,13 @@ async function isSnapshotAhead(
   const behind = await compareBehind(recorded, lastSequence, { sql, broker, signatures });
   if (behind === "ahead") return true;
   const { foreign, superseded } = behind;
-  const signedSequence = behind.isSigned ? lastSequence : recorded.signedSequence;
   await lease.recordAsLeader(async (tx) => {
     await settle(
       tx,
       superseded.map((id) => ({ id, sequence: null })),
     );
     // The next comparison begins after the messages that this one has explained.
-    await recordStream(tx, "snapshot", { ...recorded, lastSequence, signedSequence });
+    await recordStream(tx, "snapshot", { ...recorded, lastSequence });
     if (foreign.count > 0) await recordRebuilding(tx, position);
   });
   if (foreign.count > 0)
@@ -108,7 +102,6 @@ async function compareBehind(
     foreign.count += 1;
   };
   let read = recorded.lastSequence;
-  let isSigned = recorded.signedSequence === read;
   // An unfinished rebuild starts again in any case, and removes every foreign entry.
   const isCompared = !isRebuilding(recorded);
   while (read < lastSequence) {
@@ -117,19 +110,18 @@ async function compareBehind(
     if (page.lastSequence === undefined) return "ahead";
     const keys = page.entries.map(({ key }) => key);
     const compared = compareFound(page.entries, await unrecordedValues(sql, keys));
-    for (const { key, origin } of isCompared ? compared.unexplained : [])
-      if (isForeign(key, origin, signatures)) add(key);
-      else return "ahead";
+    // Another client may also have stored the value of a row without its signature, which readers reject.
+    for (const entry of isCompared ? page.entries : [])
+      if (isForeign(entry.key, entry.origin, signatures)) add(entry.key);
+      else if (compared.unexplained.has(entry)) return "ahead";
     superseded.push(...compared.superseded);
-    isSigned &&= page.isSigned;
     read = page.lastSequence;
   }
-  return { superseded, isSigned, foreign };
+  return { superseded, foreign };
 }
 
 async function readEntries({ connection, manager }: Broker, fromSequence: number) {
   const entries: FoundEntry[] = [];
-  let isSigned = true;
   const stream = snapshotBucket.streamName;
   const page = await readPage(
     { connection, manager, stream, fromSequence, pageSize },
@@ -142,13 +134,11 @@ async function readEntries({ connection, manager }: Broker, fromSequence: number
       // A rebuild ends with this entry, which has no row.
       if (isComplete(key, text)) return;
       // Payloads in the outbox are not signed.
-      const { content, signer } = splitSignature(text);
-      const sha256 = createHash("sha256").update(content).digest("hex");
+      const sha256 = createHash("sha256").update(withoutSignature(text)).digest("hex");
       entries.push({ key, sha256, origin: originOf(key, text) });
-      if (parseEntryKey(key)?.kind === "key") isSigned &&= signer !== undefined;
     },
   );
-  return { entries, isSigned, lastSequence: page.lastSequence };
+  return { entries, lastSequence: page.lastSequence };
 }
 
 async function isLogAhead(sql: Sql, { connection, manager }: Broker): Promise<boolean> {

@@ -42,7 +42,7 @@ export type SynchronizedSnapshot = StreamPosition & { epoch: string };
  *
  * - It is missing, incomplete or not recorded.
  * - It has lost its newest entries, because the broker died before its disk had them.
- * - Its `complete` entry or its entries of API keys are not signed with the key of this leader.
+ * - Its `complete` entry is not signed with the key of this leader.
  *
  * Entries that were published but not recorded do no harm. No older value of them is unsent any more, and publishing
  * the same value again changes nothing.
@@ -75,11 +75,8 @@ export async function synchronizeSnapshot(
     throw new StreamMovedError("the snapshot grew after it was compared with the outbox");
 
   const found = await findComplete(broker.manager);
-  const isOwn = found !== undefined && isOwnComplete(options.signer, found);
-  // A leader of release 0.1.0 does not sign, and records only the last sequence.
-  const areKeysSigned =
-    options.signer === undefined || recorded.signedSequence === recorded.lastSequence;
-  if (!isOwn || !areKeysSigned) return rebuildSnapshot(sql, lease, broker, options);
+  if (found === undefined || !isOwnComplete(options.signer, found))
+    return rebuildSnapshot(sql, lease, broker, options);
   return { ...position, epoch: found.complete.epoch };
 }
 
@@ -146,7 +143,6 @@ async function rebuildSnapshot(
       createdAt,
       lastSequence: base,
       baseSequence: base,
-      signedSequence: base,
     }),
   );
   await publisher.write([await completeMessage({ epoch, from }, { publisher, signer })]);

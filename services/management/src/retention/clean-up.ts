@@ -1,4 +1,4 @@
-import { snapshotBucket, tombstoneLifetimeMs } from "@halyard/contracts";
+import { parseEntryKey, snapshotBucket, tombstoneLifetimeMs } from "@halyard/contracts";
 import { deleteExpiredAnswers } from "@halyard/idempotency";
 import type { Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
@@ -9,7 +9,7 @@ import { inboxLifetimeDays } from "../schedule/due-changes.ts";
  * Removes expired data:
  *
  * - outbox rows that were sent seven days ago; until then they can refill an event log that lost them
- * - tombstones of the same age in the snapshot
+ * - tombstones of the same age in the snapshot, and the entries of flags in deleted environments
  * - stored responses of repeated requests
  * - stored outcomes of repeated messages
  *
@@ -55,7 +55,13 @@ export async function cleanUp(
   while (mayContinue() && (await cleanInbox(sql)) === batchSize);
 }
 
-type SentRow = { id: number; subject: string; tombstoneSequence: number | null };
+type SentRow = {
+  id: number;
+  subject: string;
+  tombstoneSequence: number | null;
+  /** Last recorded sequence of the snapshot. After a restore of the database, entries return at later sequences. */
+  lastSequence: number;
+};
 
 /** Returns the number of removed rows. */
 async function cleanOutbox(
@@ -64,7 +70,9 @@ async function cleanOutbox(
   mayContinue: () => boolean,
 ): Promise<number> {
   const rows = await sql<SentRow[]>`
-    select id, subject, case when tombstone then stream_sequence end as "tombstoneSequence"
+    select id, subject, case when tombstone then stream_sequence end as "tombstoneSequence",
+      coalesce((select last_sequence from relay_streams where stream = 'snapshot'), 0)
+        as "lastSequence"
     from outbox
     where sent_at < clock_timestamp() - ${tombstoneLifetimeMs} * interval '1 millisecond'
       -- A tombstone stays while rows of its resource are left.
@@ -87,9 +95,16 @@ async function purgeTombstones(
   const purged: number[] = [];
   const remaining = rows.values();
   async function purgeRemaining(): Promise<void> {
-    for (const { id, subject, tombstoneSequence } of remaining) {
+    for (const { id, subject, tombstoneSequence, lastSequence } of remaining) {
       if (tombstoneSequence === null) continue;
       if (!mayContinue()) return;
+      const flags = flagsOfEnvironment(subject);
+      // Flags of a deleted environment have no tombstones. Until now, that of the environment hides them.
+      if (flags !== undefined && lastSequence > 0)
+        await manager.streams.purge(snapshotBucket.streamName, {
+          filter: snapshotBucket.subjectPrefix + flags,
+          seq: lastSequence + 1,
+        });
       // The bound keeps a later value of the same entry: a restored database may have brought the entry back.
       await manager.streams.purge(snapshotBucket.streamName, {
         filter: snapshotBucket.subjectPrefix + subject,
@@ -100,6 +115,14 @@ async function purgeTombstones(
   }
   await Promise.all(Array.from({ length: purgesAtOnce }, purgeRemaining));
   return purged;
+}
+
+/** Returns the filter for the flags of an environment, or undefined for the key of another entry. */
+function flagsOfEnvironment(entryKey: string): string | undefined {
+  const address = parseEntryKey(entryKey);
+  return address?.kind === "environment"
+    ? `${address.organizationId}.flag.${address.environmentId}.>`
+    : undefined;
 }
 
 async function cleanInbox(sql: Sql): Promise<number> {

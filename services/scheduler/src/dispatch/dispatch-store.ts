@@ -113,21 +113,3 @@ export async function settle(sql: Sql, resolved: ScheduleResolved): Promise<Sett
     from settled`;
   return settled;
 }
-
-/**
- * Arms the waiting change of a schedule, or cancels it if the flag was deleted. This repairs outcomes that
- * another process recorded: release 0.1.0 uses two statements and may have crashed between them.
- * Idempotent. Returns whether a change was armed.
- */
-export async function armNext(sql: Sql, scheduleId: string, flagIsGone: boolean): Promise<boolean> {
-  const [next] = await sql<{ state: string }[]>`
-    update scheduled_changes as change
-    set state = ${flagIsGone ? "cancelled" : "armed"}
-    where change.schedule_id = ${scheduleId} and change.state = 'waiting'
-      and not exists (
-        select from scheduled_changes as other
-        where other.schedule_id = ${scheduleId} and other.state in ('armed', 'sent')
-      )
-    returning change.state`;
-  return next?.state === "armed";
-}

@@ -4,7 +4,7 @@ import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import { latenessMs } from "../schedules/schedule.ts";
 import { endSchedules } from "../schedules/schedule-store.ts";
-import { armNext, settle } from "./dispatch-store.ts";
+import { settle } from "./dispatch-store.ts";
 import type { ScheduleMetrics } from "./schedule-metrics.ts";
 
 /**
@@ -35,9 +35,7 @@ export function createSettleChanges(options: {
       if (settled.then === "armed") onArmed();
       if (settled.then !== null) return "done";
     }
-    const scheduleId = settled?.scheduleId ?? resolved.schedule_id;
-    if (await armNext(sql, scheduleId, resolved.outcome === "cancelled")) onArmed();
-    else await endSchedules(sql, [scheduleId]);
+    await endSchedules(sql, [resolved.schedule_id]);
     return "done";
   };
 }

@@ -3,7 +3,8 @@ import { type FileHandle, open, readFile, rename, stat, utimes } from "node:fs/p
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type KeySignatures, signerOf } from "@halyard/api-keys";
 import {
-  checkCompleteEntry,
+  CompleteEntry,
+  compileCheck,
   EnvironmentEntry,
   entryKey,
   FlagEntry,
@@ -48,6 +49,8 @@ export type CacheReading =
   | { found: false; problem?: string };
 
 const format = "halyard-snapshot-1";
+
+const checkHeader = compileCheck(CompleteEntry.pick({ epoch: true }));
 
 const cachedSchemas = [OrganizationEntry, EnvironmentEntry, KeyEntry, FlagEntry, Tombstone];
 
@@ -158,7 +161,7 @@ async function parseBody(
   let start = body.indexOf(newline) + 1;
   const header = JSON.parse(body.toString("utf8", 0, start));
   if (header.format !== format) return "the file is in another format";
-  const checkedHeader = checkCompleteEntry({ epoch: header.epoch });
+  const checkedHeader = checkHeader(header);
   if (!checkedHeader.ok) return checkedHeader.problem;
   while (start < body.length) {
     const end = body.indexOf(newline, start);

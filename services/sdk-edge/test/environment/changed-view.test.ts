@@ -223,7 +223,7 @@ describe("given a change of one flag among many", () => {
 });
 
 describe("given the tag of an environment with up to 1,024 flags", () => {
-  it.each([1, 100, 1_024])("equals the tag of release 0.1.0 (%d flags)", (count) => {
+  it.each([1, 100, 1_024])("has a hash of the keys and a bit for each flag (%d flags)", (count) => {
     const followed = follow(manyFlags(count - 1));
     const view = take(followed, flag(count - 1, { enabled: false }));
     const keys = Array.from({ length: count }, (_, number) => keyOf(number)).sort();

@@ -108,7 +108,7 @@ describe("given an edge that starts with a bucket without entries of live edges"
     expect(await edge.take()).toBe("opened");
   });
 
-  it("admits immediately after an upgrade from release 0.1.0", async () => {
+  it("admits immediately if the bucket has the entry of a stopped edge", async () => {
     await bench.emptyBucket();
     const stopped = "0192aaaa-0000-7000-8000-000000000001";
     await bench.write(leaseKey.edge(stopped), { state: "ended" });

@@ -107,7 +107,7 @@ async function updateWebhook(tx: Transaction, webhook: Webhook): Promise<number>
       previous_secret = ${previousSecret?.bytes ?? null},
       previous_secret_key_id = ${previousSecret?.keyId ?? null},
       previous_secret_ends_at = ${previousSecret?.endsAt ?? null},
-      updated_at = ${webhook.updatedAt}
+      updated_at = ${webhook.updatedAt}, version = version + 1
     where id = ${webhook.id}
     returning version`;
   return row.version;
@@ -123,7 +123,8 @@ export async function disableWebhook(
   audit: AuditContext,
 ): Promise<void> {
   const [row] = await tx<Row[]>`
-    update webhooks set enabled = false, updated_at = greatest(updated_at, ${audit.now})
+    update webhooks set enabled = false, updated_at = greatest(updated_at, ${audit.now}),
+      version = version + 1
     where id = ${webhookId} and enabled
     returning ${columns}`;
   if (row !== undefined) {

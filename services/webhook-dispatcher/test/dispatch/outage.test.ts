@@ -22,7 +22,7 @@ const postgres = {
       do $$ begin execute format('alter database %I connection limit 0', current_database()); end $$`;
     await admin`
       select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and usename = 'webhooks_runtime'`;
+      where datname = current_database() and usename = 'webhooks_service'`;
   },
   async restore() {
     await dispatch.admin`
