@@ -5,7 +5,6 @@ export type Arguments = {
   help: boolean;
   quick: boolean;
   save: boolean;
-  profile: boolean;
   names: readonly string[];
 };
 
@@ -17,7 +16,6 @@ export function readArguments(given: readonly string[]): Arguments {
       help: { type: "boolean", short: "h", default: false },
       quick: { type: "boolean", default: false },
       save: { type: "boolean", default: false },
-      profile: { type: "boolean", default: false },
     },
   });
   if (values.quick && values.save)

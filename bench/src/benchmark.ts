@@ -26,8 +26,6 @@ export type Benchmark = {
    */
   ratioTolerance?: number;
   run(bench: Bench): Promise<Outcome>;
-  /** Returns the functions that use the most CPU time, as Markdown. */
-  profile?(bench: Bench): Promise<string>;
 };
 
 export type Bench = {
@@ -44,8 +42,6 @@ export type Outcome = {
   figures: readonly Figure[];
   /** Facts that a reader of the figures needs. */
   notes: readonly string[];
-  /** Preformatted text, such as query plans. */
-  listings?: readonly { title: string; text: string }[];
   /** Versions of third-party servers and libraries, by name. */
   servers: Readonly<Record<string, string>>;
 };

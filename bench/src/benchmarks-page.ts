@@ -6,7 +6,7 @@ import { headlineCells, headlines } from "./headlines.ts";
 import { machineLine } from "./machine.ts";
 import { benchmarksPage, resultsDir } from "./project-root.ts";
 import { describeOutcome } from "./reporting/describe-outcome.ts";
-import { type Result, readProfiles, readResults, type SavedProfile } from "./results.ts";
+import { type Result, readResults } from "./results.ts";
 
 /**
  * The pages with figures. docs/benchmarks.md is written by hand, except for the table between two marks. The
@@ -24,7 +24,6 @@ export function updatePages(): void {
 /** All pages with the figures that are saved. */
 export function renderedPages(): readonly Page[] {
   const results = readResults();
-  const profiles = readProfiles();
   const measured = allBenchmarks.flatMap((benchmark) => {
     const result = results.get(benchmark.name);
     return result === undefined ? [] : [{ benchmark, result }];
@@ -34,7 +33,7 @@ export function renderedPages(): readonly Page[] {
     { path: join(resultsDir, "README.md"), text: listOf(measured) },
     ...measured.map(({ benchmark, result }) => ({
       path: join(resultsDir, `${benchmark.name}.md`),
-      text: resultPage(benchmark, result, profiles.get(benchmark.name)),
+      text: resultPage(benchmark, result),
     })),
   ];
 }
@@ -74,13 +73,7 @@ function listOf(measured: readonly Measured[]): string {
   ].join("\n");
 }
 
-function resultPage(
-  { name, summary, method }: Benchmark,
-  result: Result,
-  saved: SavedProfile | undefined,
-): string {
-  const profile =
-    saved === undefined ? [] : ["## CPU profile", "", origin(saved), "", saved.profile, ""];
+function resultPage({ name, summary, method }: Benchmark, result: Result): string {
   return [
     `# \`${name}\``,
     "",
@@ -94,16 +87,15 @@ function resultPage(
     "",
     describeOutcome(result),
     "",
-    ...profile,
   ].join("\n");
 }
 
 const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
 
-const dateOf = ({ measuredAt }: Result | SavedProfile) => measuredAt.slice(0, 10);
+const dateOf = ({ measuredAt }: Result) => measuredAt.slice(0, 10);
 
-function origin(saved: Result | SavedProfile): string {
-  const time = saved.measuredAt.slice(11, 16);
-  const { command, machine } = saved;
-  return `Measured ${dateOf(saved)} ${time} UTC with \`${command}\` on ${machineLine(machine)}.`;
+function origin(result: Result): string {
+  const time = result.measuredAt.slice(11, 16);
+  const { command, machine } = result;
+  return `Measured ${dateOf(result)} ${time} UTC with \`${command}\` on ${machineLine(machine)}.`;
 }

@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 export const projectRoot = fileURLToPath(new URL("../..", import.meta.url));
 export const cacheDir = join(projectRoot, ".cache");
 export const resultsDir = join(projectRoot, "bench/results");
-export const profilesDir = join(resultsDir, "profiles");
 export const benchmarksPage = join(projectRoot, "docs/benchmarks.md");
 export const peersDir = join(projectRoot, "bench/peers");
 

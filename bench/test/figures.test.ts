@@ -1,7 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
 import { stayAwake } from "../src/http/stay-awake.ts";
-import { selfTimes } from "../src/profile/cpu-profile.ts";
-import { partOf } from "../src/profile/part-of.ts";
 import { type Figure, isMet } from "../src/reporting/figure.ts";
 import { figureTable } from "../src/reporting/table.ts";
 import { alternate } from "../src/rounds.ts";
@@ -88,38 +86,4 @@ describe("given values", () => {
     expect(quantile(values, 0.5)).toBe(50);
     expect(quantile(values, 1)).toBe(100);
   });
-});
-
-describe("given a CPU profile", () => {
-  it("counts self time between two times, without idle time", () => {
-    const node = (id: number, functionName: string) => ({
-      id,
-      callFrame: { functionName, url: "node:net", lineNumber: 9 },
-    });
-    const profile = {
-      startTime: 0,
-      nodes: [node(1, "start"), node(2, "answer"), { ...node(3, "(idle)"), callFrame: idle }],
-      samples: [1, 2, 2, 3, 2, 1],
-      timeDeltas: [1_000, 1_000, 1_000, 1_000, 1_000, 1_000],
-    };
-    const times = selfTimes(profile, { fromMs: 2, toMs: 5 });
-    expect([...times]).toEqual([["answer node:net:10", 3_000]]);
-  });
-
-  it.each([
-    ["holds libs/evaluation/src/operators/list.ts:13", "libs/evaluation"],
-    ["respond services/sdk-edge/src/sdk/front.ts:24", "services/sdk-edge/src/sdk"],
-    ["start services/sdk-edge/src/app.ts:24", "services/sdk-edge/src"],
-    ["hash node:internal/crypto/hash:294", "node:crypto"],
-    ["Socket._writeGeneric node:net:1231", "Node.js modules"],
-    ["writeLatin1String", "writing to the socket"],
-    ["(garbage collector)", "(garbage collector)"],
-    ["(anonymous) prom-client/lib/histogram.js:232", "other packages"],
-    ["(anonymous) bench/src/http/bare-server.ts:29", "the bare server"],
-    ["base64urlSlice", "native code of Node and V8"],
-  ])("%s belongs to %s", (name, part) => {
-    expect(partOf(name)).toBe(part);
-  });
-
-  const idle = { functionName: "(idle)", url: "", lineNumber: -1 };
 });

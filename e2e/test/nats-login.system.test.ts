@@ -48,7 +48,7 @@ describe("given a process whose login NATS rejects", () => {
     });
     try {
       const problem = await eventually(() => problemOf(process));
-      expect(problem).toMatch(/authorization violation/i);
+      expect(problem).toBe("AuthorizationError");
       await eventually(() => process.log().includes("NATS rejected the login"));
       // A new attempt starts after the previous one was rejected and its reason processed.
       const before = attempts;

@@ -1,7 +1,5 @@
 import { availableParallelism, loadavg } from "node:os";
 import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
-import { describeProfile } from "../profile/compare-profiles.ts";
-import { profilingInto } from "../profile/profiling.ts";
 import type { Figure } from "../reporting/figure.ts";
 import { alternate } from "../rounds.ts";
 import { measureBareUpdates } from "./bare-updates.ts";
@@ -23,7 +21,6 @@ export const changesBenchmark: Benchmark = {
     "time is the fixed cost of a statement. More throughput on two cores would need several changes in one " +
     "transaction, which would wait for each other's locks and fail together.",
   run,
-  profile,
 };
 
 const manyEdges = 50;
@@ -209,18 +206,4 @@ function boundBy({ management, managementWaits, machine }: Sample): string {
   if (management + managementWaits > busy)
     return "Limited by the cores of the machine, which management's thread shares with PostgreSQL.";
   return "Limited by waiting: no core was busy all the time.";
-}
-
-/** Returns management's CPU profile per change. */
-async function profile(bench: Bench): Promise<string> {
-  const profiling = profilingInto(bench);
-  const system = await startChangingSystem(bench, profiling.nodeOptions);
-  await system.change({ measureMs: bench.quick ? 50 : 2_000 });
-  const run = await system.change({ measureMs: bench.quick ? 200 : 5_000 });
-  await system.management.child.stop();
-  const { pid } = system.management.child;
-  return [
-    "self time of management per change",
-    describeProfile({ profile: profiling.read(pid), run }),
-  ].join("\n\n");
 }

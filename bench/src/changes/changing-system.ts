@@ -26,12 +26,9 @@ export const clients = 32;
 const flags = 1_000;
 const quickFlags = 50;
 
-export async function startChangingSystem(
-  bench: Bench,
-  nodeOptions: readonly string[] = [],
-): Promise<ChangingSystem> {
+export async function startChangingSystem(bench: Bench): Promise<ChangingSystem> {
   const [nats, postgres] = await Promise.all([startNats(bench), startPostgres(bench)]);
-  const start = () => startManagement(bench, { postgres, nats, core: undefined, nodeOptions });
+  const start = () => startManagement(bench, { postgres, nats, core: undefined });
   let management = await start();
   const tenant = await createTenant(management.url, bench.quick ? quickFlags : flags);
   const load: Load = await startLoad(bench);

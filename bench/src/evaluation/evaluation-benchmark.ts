@@ -14,7 +14,6 @@ import {
   startLibrary,
   type Way,
 } from "./measured-library.ts";
-import { buildRustEngine, type RustWay, rustEngine, startRustEngine } from "./rust-engine.ts";
 
 export const evaluationBenchmark: Benchmark = {
   name: "evaluation",
@@ -28,8 +27,7 @@ export const evaluationBenchmark: Benchmark = {
     "All libraries receive users as plain objects of an id and four attributes, each with the names that it expects. " +
     "`100 flags per user` evaluates all flags for one user, and `a new user for each flag` one flag. Creating Halyard's context is included; it reads and validates the attributes that a rule needs. " +
     "A constant flag needs no context. The other libraries' contexts are these objects themselves. " +
-    "Before measuring, the benchmark verifies that all libraries return the same values.\n\n" +
-    "With Cargo installed, Unleash's engine in Rust runs beside them as a native program, which is faster than calling it from JavaScript. It is not part of the baseline. Its contexts own copies of the attributes; `a new user and context for each flag` includes the creation of a context, as all of Halyard's figures do; the other rows use contexts from before the measurement.",
+    "Before measuring, the benchmark verifies that all libraries return the same values.",
   run,
 };
 
@@ -61,9 +59,6 @@ type PerLibrary<T> = Record<LibraryName, T>;
 async function run(bench: Bench): Promise<Outcome> {
   const figures: Figure[] = [];
   const notes: string[] = [];
-  const rustProgram = buildRustEngine(bench);
-  if (rustProgram === undefined)
-    notes.push(`${rustEngine} was not measured: Cargo is not installed.`);
   for (const each of cases) {
     bench.say(`${each.name}: ${libraryNames.join(", ")} in turn`);
     const libraries = await startAll(bench, each);
@@ -74,8 +69,6 @@ async function run(bench: Bench): Promise<Outcome> {
       figures.push(speedFigure(what, nanoseconds, goalOf(each.name, way)));
       notes.push(`${what}: nanoseconds per evaluation: ${listed(nanoseconds)}.`);
     }
-    if (rustProgram !== undefined)
-      figures.push(...(await compareWithRust(bench, { each, rustProgram, libraries })));
     await perLibrary((name) => libraries[name].stop());
   }
   bench.say("bytes allocated");
@@ -101,49 +94,6 @@ async function measureSpeed(bench: Bench, libraries: PerLibrary<MeasuredLibrary>
   ) as PerLibrary<() => Promise<{ nanoseconds: number }>>;
   const medians = await alternate(bench.quick ? 1 : 7, rounds);
   return perLibrary(async (name) => medians[name].nanoseconds);
-}
-
-/** The ways of the engine in Rust, each with that of Halyard beside it. */
-const rustWays: readonly { way: Way; rustWay: RustWay; name: string; goal?: number }[] = [
-  ...ways.map(({ way, name }) => ({ way, rustWay: way, name })),
-  {
-    way: "one",
-    rustWay: "one-created",
-    name: "a new user and context for each flag",
-    goal: 1.5,
-  },
-];
-
-/** Compares with an engine that is no library for JavaScript. Only the rows with equal work have a goal. */
-async function compareWithRust(
-  bench: Bench,
-  options: { each: Case; rustProgram: string; libraries: PerLibrary<MeasuredLibrary> },
-): Promise<Figure[]> {
-  const { each, rustProgram, libraries } = options;
-  bench.say(`${each.name}: halyard and ${rustEngine} in turn`);
-  const load = { flagKinds: each.flagKinds, flags, users };
-  const rust = await startRustEngine(bench, rustProgram, load);
-  // The engine takes the place of Unleash's library for JavaScript, whose hash for rollouts it shares.
-  const values = await perLibrary((name) => libraries[name].values());
-  assertAgreement({ ...values, "unleash-client": await rust.values() }, each.flagKinds);
-  const measureMs = bench.quick ? 10 : 400;
-  const figures: Figure[] = [];
-  for (const { way, rustWay, name, goal } of rustWays) {
-    await rust.speed(rustWay, measureMs);
-    const medians = await alternate(bench.quick ? 1 : 5, {
-      halyard: () => libraries.halyard.speed(way, measureMs),
-      rust: () => rust.speed(rustWay, measureMs),
-    });
-    figures.push({
-      what: `${each.name}, ${name} vs. ${rustEngine}: evaluations per second`,
-      unit: "M/s",
-      measured: 1e3 / medians.halyard.nanoseconds,
-      baseline: 1e3 / medians.rust.nanoseconds,
-      ...(goal !== undefined && { goal: { of: "ratio", atLeast: goal } }),
-    });
-  }
-  await rust.stop();
-  return figures;
 }
 
 /** A young generation that is large enough to avoid collections while allocations are counted. */

@@ -2,7 +2,6 @@ import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
 import { besideBare } from "../http/beside-bare.ts";
 import { startLoad } from "../http/load.ts";
 import type { Figure } from "../reporting/figure.ts";
-import { profileFlags } from "./flags-profile.ts";
 import { startPolledEdge } from "./polled-edge.ts";
 
 export const flagsBenchmark: Benchmark = {
@@ -15,12 +14,11 @@ export const flagsBenchmark: Benchmark = {
     "It sends its body as a string and as bytes; the faster one counts. " +
     "Services start as in the images: without types, with the same memory settings.\n\n" +
     "Of about 19 µs per request, the system call that writes the response takes half and `node:http` most of the rest, " +
-    "on both sides (`--profile`). The edge takes 3 µs more. A bare server inside the edge's process takes 0.8 µs more " +
+    "on both sides. The edge takes 3 µs more. A bare server inside the edge's process takes 0.8 µs more " +
     "than in its own process, because the process is larger. The framework's routing takes 0.4 µs; the API key, " +
     "limits, counts and the request ID take 0.4 µs together. The rest is reading the other headers and listing those " +
     "of the response.",
   run,
-  profile: profileFlags,
 };
 
 async function run(bench: Bench): Promise<Outcome> {

@@ -17,15 +17,12 @@ export const flags = 100;
 
 const goal = { of: "ratio", atLeast: 0.85 } as const;
 
-export async function startPolledEdge(
-  bench: Bench,
-  nodeOptions: readonly string[] = [],
-): Promise<PolledEdge> {
+export async function startPolledEdge(bench: Bench): Promise<PolledEdge> {
   const nats = await startNats(bench);
   const content = snapshotContent({ environments: 1, flagsPerEnvironment: flags });
   await writeSnapshot(nats.url, content);
   const core = bench.cores?.server;
-  const edge = await startEdge(bench, { natsUrl: nats.url, core, nodeOptions });
+  const edge = await startEdge(bench, { natsUrl: nats.url, core });
   await awaitReady(edge);
   const headers = { Authorization: `Bearer ${content.key}` };
   const whole = { method: "GET", path: "/api/v1/sdk/flags", headers };

@@ -68,8 +68,6 @@ async function run(order: LoadRun): Promise<LoadResult> {
   return {
     answers: latenciesMs.length,
     elapsedMs,
-    fromMs: before.atMs,
-    toMs: after.atMs,
     medianLatencyMs: quantile(latenciesMs, 0.5),
     p99LatencyMs: quantile(latenciesMs, 0.99),
     generatorBusy: (after.ownMs - before.ownMs - (after.idleCpuMs - before.idleCpuMs)) / elapsedMs,

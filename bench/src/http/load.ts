@@ -50,9 +50,6 @@ export type RequestPlan = {
 export type LoadResult = {
   answers: number;
   elapsedMs: number;
-  /** Start and end of the measurement, in the clock of `nowMs`. */
-  fromMs: number;
-  toMs: number;
   medianLatencyMs: number;
   p99LatencyMs: number;
   /** CPU share of the generator without idle turns. Near 1, it limits the result. */

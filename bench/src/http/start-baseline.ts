@@ -15,17 +15,12 @@ export async function startBaseline(
   bench: Bench,
   edgeUrl: string,
   plan: RequestPlan,
-  options: {
-    bodyAs: BareAnswer["bodyAs"];
-    readsBody?: boolean;
-    nodeOptions?: readonly string[];
-  },
+  options: { bodyAs: BareAnswer["bodyAs"]; readsBody?: boolean },
 ): Promise<Baseline> {
   const expected = await captureAnswer(edgeUrl, plan);
   const child = await startChild(bench, {
     program: join(import.meta.dirname, "bare-server.ts"),
     core: bench.cores?.server,
-    ...options,
   });
   const order: BareAnswer = {
     status: expected.status,

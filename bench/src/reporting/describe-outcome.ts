@@ -14,10 +14,7 @@ export function describeQuickOutcome(outcome: Outcome): string {
   );
 }
 
-function linesOf({ notes, servers, listings = [] }: Outcome): string[] {
+function linesOf({ notes, servers }: Outcome): string[] {
   const versions = Object.entries(servers).map(([name, version]) => `${name} ${version}`);
-  return [
-    ...[...notes, `Versions: ${versions.join(", ")}.`].map((line) => `- ${line}`),
-    ...listings.flatMap(({ title, text }) => ["", title, "", "```text", text, "```"]),
-  ];
+  return [...notes, `Versions: ${versions.join(", ")}.`].map((line) => `- ${line}`);
 }

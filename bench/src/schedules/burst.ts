@@ -1,5 +1,4 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { nowMs } from "../clock.ts";
 import { cpuMs, cpuMsOfTree } from "../processes/process-usage.ts";
 import type { Service } from "../system/services.ts";
 import { until } from "../until.ts";
@@ -18,9 +17,6 @@ export type Burst = {
   /** Missing or duplicate history entries and events. */
   amiss: number;
   cpu: Cpu;
-  /** In the clock of `nowMs`. */
-  fromMs: number;
-  toMs: number;
 };
 
 /** CPU time in seconds, summed over the processes of a kind. */
@@ -51,12 +47,10 @@ export async function measureBurst(
   const dueMs = Math.ceil((Date.now() + leadMs) / 1_000) * 1_000;
   await moveTo(system, new Date(dueMs));
   await delay(dueMs - Date.now());
-  const fromMs = nowMs();
   const cpuBefore = cpuOf(system);
   await allHaveCome(system, changes);
   await until("the scheduler has recorded all changes", () => isRecorded(system), timeoutMs);
   const cpu = difference(cpuOf(system), cpuBefore);
-  const toMs = nowMs();
 
   const after = await readEffects();
   const latenessesMs = await readLatenesses(system, changes);
@@ -69,8 +63,6 @@ export async function measureBurst(
       Math.abs(after.scheduledEntries - before.scheduledEntries - changes) +
       Math.abs(after.events - before.events - changes),
     cpu,
-    fromMs,
-    toMs,
   };
 }
 

@@ -1,6 +1,4 @@
 import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
-import { describeProfile } from "../profile/compare-profiles.ts";
-import { profilingInto } from "../profile/profiling.ts";
 import type { Figure } from "../reporting/figure.ts";
 import { number } from "../reporting/table.ts";
 import { quantile } from "../statistics.ts";
@@ -8,14 +6,11 @@ import { type Burst, type Cpu, measureBurst, measurePatches } from "./burst.ts";
 import { openEffects } from "./effects.ts";
 import { type Latencies, measureLightLoad } from "./light-load.ts";
 import { few, measurePending, type Pending } from "./pending.ts";
-import { batch } from "./product-statements.ts";
 import { startSchedulingSystem } from "./scheduling-system.ts";
 import { clients } from "./send-each.ts";
 
 const changes = 10_000;
 const quickChanges = 100;
-/** Number of changes in a profile. */
-const profiledChanges = 3_000;
 
 export const schedulesBenchmark: Benchmark = {
   name: "schedules",
@@ -25,10 +20,8 @@ export const schedulesBenchmark: Benchmark = {
     "**10,000 at once.** 10,000 flags have a schedule for the same moment. `1 + 1` is one scheduler and one management process, `2 + 2` two of each. " +
     "Lateness is `lateness_ms` of the API. The baseline applies the same changes with `PATCH`. Afterwards history and event log must contain each change exactly once.\n\n" +
     "**Single changes.** 200 changes at random times within 20 seconds, from the requested time to the event on a stream.\n\n" +
-    "**1,000,000 pending.** The statements of the scheduler with 1,000,000 pending changes, compared with 1,000. " +
-    "The benchmark fails if PostgreSQL reads a whole table for one of them; the query plans are below.",
+    "**1,000,000 pending.** Setting a schedule with 1,000,000 pending changes, compared with 1,000.",
   run,
-  profile,
 };
 
 async function run(bench: Bench): Promise<Outcome> {
@@ -61,10 +54,6 @@ async function run(bench: Bench): Promise<Outcome> {
       `CPU time, 2 + 2: ${describeCpu(two.cpu)}.`,
       `CPU time of the PATCH requests: ${describeCpu(patches.cpu)}.`,
     ],
-    listings: pending.plans.map(({ purpose, text }) => ({
-      title: `With ${amount(pending.manyCount)} pending, ${purpose}:`,
-      text,
-    })),
     servers: { PostgreSQL: postgres.version, NATS: nats.version },
   };
 }
@@ -117,17 +106,15 @@ function lightFigures({ scheduledMs, patchedMs }: Latencies): Figure[] {
 
 function pendingFigures({ few: withFew, many, manyCount }: Pending): Figure[] {
   const amounts = `${amount(manyCount)} pending vs. ${amount(few)}`;
-  const figure = (what: string, unit: string, measured: number, baseline: number): Figure => ({
+  const figure = (what: string, measured: number, baseline: number): Figure => ({
     what: `${amounts}: ${what}`,
-    unit,
+    unit: "ms",
     measured,
     baseline,
   });
   return [
-    figure(`claim ${batch} due changes`, "ms", many.claimMs, withFew.claimMs),
-    figure("set a schedule, median", "ms", many.setMedianMs, withFew.setMedianMs),
-    figure("set a schedule, p99", "ms", many.setP99Ms, withFew.setP99Ms),
-    figure("scan for deleted flags at startup", "s", many.walkMs / 1e3, withFew.walkMs / 1e3),
+    figure("set a schedule, median", many.setMedianMs, withFew.setMedianMs),
+    figure("set a schedule, p99", many.setP99Ms, withFew.setP99Ms),
   ];
 }
 
@@ -139,28 +126,4 @@ function describeCpu(cpu: Cpu): string {
   return Object.entries(cpu)
     .map(([name, seconds]) => `${name} ${number(seconds)} s`)
     .join(", ");
-}
-
-/** Returns CPU profiles of management and the scheduler per change. */
-async function profile(bench: Bench): Promise<string> {
-  const profiling = profilingInto(bench);
-  const count = bench.quick ? quickChanges : profiledChanges;
-  const { nodeOptions } = profiling;
-  const system = await startSchedulingSystem(bench, { flags: count, nodeOptions });
-  const readEffects = await openEffects(bench, system);
-  const burst = await measureBurst(system, { changes: count, action: "enable", readEffects });
-  const run = { answers: count, fromMs: burst.fromMs, toMs: burst.toMs };
-  const parts: string[] = [];
-  for (const [name, services] of [
-    ["management", system.managements],
-    ["scheduler", system.schedulers],
-  ] as const)
-    for (const { child } of services) {
-      await child.stop();
-      parts.push(
-        `self time of ${name} per change`,
-        describeProfile({ profile: profiling.read(child.pid), run }),
-      );
-    }
-  return parts.join("\n\n");
 }

@@ -33,11 +33,10 @@ const edges = 2;
 
 export async function startSchedulingSystem(
   bench: Bench,
-  options: { flags: number; nodeOptions?: readonly string[] },
+  { flags }: { flags: number },
 ): Promise<SchedulingSystem> {
-  const { flags, nodeOptions = [] } = options;
   const [nats, database] = await Promise.all([startNats(bench), startPostgres(bench)]);
-  const backends = { postgres: database, nats, core: undefined, nodeOptions };
+  const backends = { postgres: database, nats, core: undefined };
   const [management, scheduler, ...following] = await Promise.all([
     startManagement(bench, backends),
     startScheduler(bench, backends),

@@ -66,29 +66,27 @@ function keysOf(kinds: readonly FlagKind[]): string[] {
 /** Evaluates at a rate. Returns the CPU time as a percentage of a core. */
 async function paced({ loop, perSecond: rate, durationMs }: Question<"pace">) {
   const evaluate = loops[loop];
-  const fromMs = nowMs();
+  const beganMs = nowMs();
   const usedMs = cpuClock();
   let done = 0;
-  for (let elapsedMs = 0; elapsedMs < durationMs; elapsedMs = nowMs() - fromMs) {
+  for (let elapsedMs = 0; elapsedMs < durationMs; elapsedMs = nowMs() - beganMs) {
     const due = Math.floor((elapsedMs * rate) / 1e3);
     for (; done < due; done += 1) evaluateNext(evaluate);
     await delay(tickMs);
   }
-  const toMs = nowMs();
-  const tookMs = toMs - fromMs;
+  const tookMs = nowMs() - beganMs;
   const percent = (100 * usedMs()) / tookMs;
   const perSecond = (1e3 * done) / tookMs;
-  return { percent, perSecond, evaluations: done, fromMs, toMs, ...seen() };
+  return { percent, perSecond, ...seen() };
 }
 
 /** Evaluates without pauses. Returns the CPU time of one evaluation. */
 function repeated({ loop, evaluations }: Question<"repeat">) {
   const evaluate = loops[loop];
-  const fromMs = nowMs();
   const usedMs = cpuClock();
   for (let done = 0; done < evaluations; done += 1) evaluateNext(evaluate);
   const nanoseconds = (1e6 * usedMs()) / evaluations;
-  return { nanoseconds, evaluations, fromMs, toMs: nowMs(), ...seen() };
+  return { nanoseconds, ...seen() };
 }
 
 /** Measures the CPU time of all threads, which includes garbage collection and the client's own work. */

@@ -19,10 +19,8 @@ export type ApplicationQuestion =
 
 type Questions<Kind> = Omit<Extract<ApplicationQuestion, { kind: Kind }>, "kind">;
 
-/** A run of a loop. Times are milliseconds of the monotonic clock. */
-type Run = { evaluations: number; fromMs: number; toMs: number };
-type Paced = Run & { percent: number; perSecond: number };
-type Repeated = Run & { nanoseconds: number };
+type Paced = { percent: number; perSecond: number };
+type Repeated = { nanoseconds: number };
 
 /** A process with a connected client. */
 export type Application = {
@@ -35,18 +33,16 @@ export type Application = {
 
 export async function startApplication(
   bench: Bench,
-  { nodeOptions = [], ...options }: Questions<"connect"> & { nodeOptions?: readonly string[] },
-): Promise<Application & { pid: number }> {
+  options: Questions<"connect">,
+): Promise<Application> {
   const child = await startChild(bench, {
     program: join(import.meta.dirname, "application-process.ts"),
     core: bench.cores?.server,
-    nodeOptions,
     environment: { NODE_ENV: "production" },
   });
   const ask = (question: ApplicationQuestion) => child.ask(question);
   await ask({ kind: "connect", ...options });
   return {
-    pid: child.pid,
     pace: async (given) => (await ask({ kind: "pace", ...given })) as Paced,
     repeat: async (given) => (await ask({ kind: "repeat", ...given })) as Repeated,
     stop: child.stop,

@@ -1,6 +1,4 @@
 import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
-import { describeProfile } from "../profile/compare-profiles.ts";
-import { profilingInto } from "../profile/profiling.ts";
 import type { Figure } from "../reporting/figure.ts";
 import { alternate } from "../rounds.ts";
 import { startTargetedEdge } from "../targeting/targeted-edge.ts";
@@ -19,9 +17,8 @@ export const sdkEvaluationBenchmark: Benchmark = {
     "The baseline is the same loop in the same process, with a function that only keeps the context in place of the call; both loops run in turn. " +
     "The difference of their CPU times is the cost of the evaluations. CPU time is that of all threads: it includes garbage collection, counting for the usage reports, and the connection. " +
     "The figures per evaluation come from the same loops without pauses, with 999 flags. " +
-    "An evaluation in the paced loop costs several times as much, because its data has left the processor's caches during the pause (`--profile`). So the cost grows with the number of flags.",
+    "An evaluation in the paced loop costs several times as much, because its data has left the processor's caches during the pause. So the cost grows with the number of flags.",
   run,
-  profile,
 };
 
 const manyFlags = 999;
@@ -51,14 +48,16 @@ async function run(bench: Bench): Promise<Outcome> {
   return { figures, notes: [], servers: versions };
 }
 
-type Installed = { sdk: string; flags: number; nodeOptions?: readonly string[] };
+type Installed = { sdk: string; flags: number };
 
-async function startWith(bench: Bench, { sdk, flags, nodeOptions = [] }: Installed) {
+async function startWith(bench: Bench, { sdk, flags }: Installed) {
   const { edge, key, natsVersion } = await startTargetedEdge(bench, targetedFlags(flags), {
     ...{ keyKind: "server", core: bench.cores?.load },
   });
-  const options = { sdk, url: edge.url, key, flags, nodeOptions };
-  return { application: await startApplication(bench, options), natsVersion };
+  return {
+    application: await startApplication(bench, { sdk, url: edge.url, key, flags }),
+    natsVersion,
+  };
 }
 
 function pacedFigures(flags: number, { client, baseline }: Paced): Figure[] {
@@ -77,32 +76,6 @@ function pacedFigures(flags: number, { client, baseline }: Paced): Figure[] {
       baseline: baseline.percent,
     },
   ];
-}
-
-/** Returns the application's CPU profile per evaluation, with and without pauses. */
-async function profile(bench: Bench): Promise<string> {
-  const profiling = profilingInto(bench);
-  const { nodeOptions } = profiling;
-  const flags = bench.quick ? quickFlags : manyFlags;
-  const { application } = await startWith(bench, {
-    ...{ sdk: installServerSdk(bench), flags, nodeOptions },
-  });
-  const loop = { loop: "client", flagKinds } as const;
-  const evaluations = bench.quick ? 1_000 : 3_000_000;
-  const durationMs = bench.quick ? 50 : 20_000;
-  await application.repeat({ ...loop, evaluations });
-  const runs = {
-    "50,000 evaluations per second": await application.pace({ ...loop, perSecond, durationMs }),
-    "without pauses": await application.repeat({ ...loop, evaluations }),
-  };
-  await application.stop();
-  const recorded = profiling.read(application.pid);
-  return Object.entries(runs)
-    .flatMap(([name, run]) => [
-      `${flags} flags, ${name}: self time per evaluation`,
-      describeProfile({ profile: recorded, run: { ...run, answers: run.evaluations } }),
-    ])
-    .join("\n\n");
 }
 
 const cases: readonly [string, readonly FlagKind[]][] = [

@@ -12,10 +12,7 @@ import { loadStripped, stripSources } from "./stripped-sources.ts";
 /** A service in its own process, configured as in production. */
 export type Service = { url: string; metricsUrl: string; child: Child };
 
-export type StartOptions = {
-  core: string | undefined;
-  nodeOptions?: readonly string[];
-};
+export type StartOptions = { core: string | undefined };
 
 export const operatorToken = "the operator's token of the benchmarks";
 
@@ -169,14 +166,14 @@ export async function awaitReady(service: Service): Promise<void> {
 async function start(
   bench: Bench,
   program: string,
-  { core, nodeOptions = [] }: StartOptions,
+  { core }: StartOptions,
   environment: Record<string, string>,
 ): Promise<Service> {
   const sources = sourcesOf(bench, program);
   const child = await startChild(bench, {
     program: join(sources.root, program),
     core,
-    nodeOptions: [...nodeOptions, ...sources.nodeOptions],
+    nodeOptions: sources.nodeOptions,
     environment: { ...production, ...environment },
   });
   const { url, metrics_url } = child.greeting as { url: string; metrics_url: string };

@@ -12,9 +12,9 @@ export type TargetedEdge = { edge: Service; key: string; natsVersion: string };
 export async function startTargetedEdge(
   bench: Bench,
   flags: readonly TargetedFlag[],
-  options: { nodeOptions?: readonly string[]; keyKind?: KeyKind; core?: string | undefined } = {},
+  options: { keyKind?: KeyKind; core?: string | undefined } = {},
 ): Promise<TargetedEdge> {
-  const { nodeOptions = [], keyKind = "client", core = bench.cores?.server } = options;
+  const { keyKind = "client", core = bench.cores?.server } = options;
   const nats = await startNats(bench);
   const content = snapshotContent({
     environments: 1,
@@ -23,7 +23,7 @@ export async function startTargetedEdge(
     flagState: (number) => flagState(flags[number] as TargetedFlag),
   });
   await writeSnapshot(nats.url, content);
-  const edge = await startEdge(bench, { natsUrl: nats.url, core, nodeOptions });
+  const edge = await startEdge(bench, { natsUrl: nats.url, core });
   await awaitReady(edge);
   return { edge, key: content.key, natsVersion: nats.version };
 }

@@ -1,8 +1,6 @@
 import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
 import { besideBare, memoryGoal, type Polling } from "../http/beside-bare.ts";
 import { startLoad } from "../http/load.ts";
-import { profilePolling } from "../profile/profile-polling.ts";
-import { profilingInto } from "../profile/profiling.ts";
 import type { Figure, Goal } from "../reporting/figure.ts";
 import { assertTargeted } from "./assert-targeted.ts";
 import { startTargetedEdge } from "./targeted-edge.ts";
@@ -26,7 +24,6 @@ export const targetingBenchmark: Benchmark = {
     "64 connections, one edge process on one core. The baseline is a `node:http` server that always returns the response of the first user; for a single OFREP flag it also parses the request body. " +
     "Before measuring, the benchmark compares the values of 60 users with `libs/evaluation`.",
   run,
-  profile,
 };
 
 type Case = {
@@ -97,21 +94,6 @@ function bulkFigure(flags: number, measured: number, baseline: number): Figure {
     baseline,
     goal: { of: "ratio", atLeast: 0.85 },
   };
-}
-
-/** Compares the edge's CPU profile with that of the bare server. */
-async function profile(bench: Bench): Promise<string> {
-  const profiles: string[] = [];
-  for (const flags of cases.map((each) => each.flags)) {
-    const profiling = profilingInto(bench);
-    const { nodeOptions } = profiling;
-    const targeted = targetedFlags(flags);
-    const { edge, key } = await startTargetedEdge(bench, targeted, { nodeOptions });
-    await assertTargeted(edge.url, { way: contextHeader, key, flags: targeted });
-    const pollings = [pollingOf(flags, contextHeader, key)];
-    profiles.push(await profilePolling(bench, { edge, pollings, profiling }));
-  }
-  return profiles.join("\n\n");
 }
 
 function pollingOf(flags: number, way: Way, key: string): Polling {

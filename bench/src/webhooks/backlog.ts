@@ -1,4 +1,3 @@
-import { nowMs } from "../clock.ts";
 import { cpuMs, cpuMsOfTree } from "../processes/process-usage.ts";
 import { until } from "../until.ts";
 import { payload } from "./payload.ts";
@@ -7,9 +6,6 @@ import type { WebhookSystem } from "./webhook-system.ts";
 
 /** Rate and costs per delivery of a backlog. */
 export type Sent = {
-  /** In the clock of `nowMs`. */
-  fromMs: number;
-  toMs: number;
   perSecond: number;
   dispatcherMicroseconds: number;
   postgresMicroseconds: number;
@@ -43,20 +39,16 @@ export async function sendBacklog(
 
   const expected = await receiver.expect(deliveries);
   const before = usage(system, receiver);
-  const fromMs = nowMs();
   await admin`
     update lanes set due_at = now()
     where webhook_id in (select webhook_id from deliveries)`;
   const { firstMs } = await expected.all();
   await until("all outcomes are recorded", () => haveEnded(system, webhookIds), timeoutMs);
   const after = usage(system, receiver);
-  const toMs = nowMs();
   const lastMs = await lastRecordedMs(system, webhookIds, deliveries);
   if (hanging !== undefined) await endHanging(system, hanging);
   const each = (name: keyof typeof after) => ((after[name] - before[name]) * 1e3) / deliveries;
   return {
-    fromMs,
-    toMs,
     perSecond: (deliveries / (lastMs - firstMs)) * 1e3,
     dispatcherMicroseconds: each("dispatcherMs"),
     postgresMicroseconds: each("postgresMs"),

@@ -15,15 +15,12 @@ export type WebhookSystem = {
   admin: Sql;
 };
 
-export async function startWebhookSystem(
-  bench: Bench,
-  options: { nodeOptions?: readonly string[] } = {},
-): Promise<WebhookSystem> {
+export async function startWebhookSystem(bench: Bench): Promise<WebhookSystem> {
   const [nats, database] = await Promise.all([startNats(bench), startPostgres(bench)]);
   const backends = { postgres: database, nats, core: undefined };
   const [management, dispatcher] = await Promise.all([
     startManagement(bench, backends),
-    startDispatcher(bench, { ...backends, ...options }),
+    startDispatcher(bench, backends),
   ]);
   await awaitReady(dispatcher);
   const admin = postgres(database.adminUrl, {

@@ -1,31 +1,23 @@
 import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
-import { describeProfile } from "../profile/compare-profiles.ts";
-import { profilingInto } from "../profile/profiling.ts";
 import type { Figure } from "../reporting/figure.ts";
 import { number } from "../reporting/table.ts";
 import { alternate } from "../rounds.ts";
 import { quantile } from "../statistics.ts";
 import { sendBacklog } from "./backlog.ts";
 import { sendBarePosts } from "./bare-posts.ts";
-import { webhooks } from "./fill-waiting.ts";
 import { type Latencies, measureLightLoad } from "./light-load.ts";
 import { startBarePosts, startHangingTargets, startReceiver } from "./receivers.ts";
-import { few, measureWaiting, type Waiting } from "./waiting.ts";
 import { createWebhooks, startWebhookSystem, type WebhookSystem } from "./webhook-system.ts";
 
 export const webhooksBenchmark: Benchmark = {
   name: "webhooks",
   pinned: false,
-  summary:
-    "a backlog of 10,000 deliveries, 200 targets that hang, and 1,000,000 waiting deliveries",
+  summary: "a backlog of 10,000 deliveries, and 200 targets that hang",
   method:
     "**Backlog.** One dispatcher sends 10,000 deliveries of 40 webhooks, which become due at the same moment. The baselines send the same requests with bare `got` and bare `node:http`, without a database. " +
     "The backlog is sent again while 200 other webhooks have due deliveries whose targets never respond.\n\n" +
-    "**Single changes.** The time from the event's timestamp, before its commit, to the request at the receiver. The baseline is the time of the `PATCH`.\n\n" +
-    "**1,000,000 waiting.** The statements of the dispatcher with 1,000,000 waiting deliveries, compared with 1,000. " +
-    "The benchmark fails if PostgreSQL reads a whole table for one of them; the query plans are below.",
+    "**Single changes.** The time from the event's timestamp, before its commit, to the request at the receiver. The baseline is the time of the `PATCH`.",
   run,
-  profile,
 };
 
 const size = { deliveries: 10_000, targets: 40, hanging: 200, rounds: 3 };
@@ -37,22 +29,13 @@ async function run(bench: Bench): Promise<Outcome> {
   const backlogs = await measureBacklogs(bench, system);
   bench.say("single changes");
   const light = await measureLightLoad(bench, system);
-  const waiting = await measureWaiting(bench, system);
   const { postgres, nats } = system;
   return {
-    figures: [...backlogFigures(backlogs), ...lightFigures(light), ...waitingFigures(waiting)],
-    notes: notesOf(backlogs, waiting),
-    listings: waiting.plans
-      .filter(({ text }) => looksForDue.test(text))
-      .map(({ purpose, text }) => ({
-        title: `With ${amount(waiting.manyCount)} waiting, ${purpose}:`,
-        text,
-      })),
+    figures: [...backlogFigures(backlogs), ...lightFigures(light)],
+    notes: notesOf(backlogs),
     servers: { PostgreSQL: postgres.version, NATS: nats.version },
   };
 }
-
-const looksForDue = / using (?:lanes|deliveries)_due on /;
 
 async function measureBacklogs(bench: Bench, system: WebhookSystem) {
   const { deliveries, targets, hanging, rounds } = bench.quick ? quickSize : size;
@@ -129,47 +112,11 @@ function lightFigures({ deliveredMs, patchedMs }: Latencies): Figure[] {
   ];
 }
 
-function waitingFigures({ few: withFew, many, manyCount }: Waiting): Figure[] {
-  const amounts = `${amount(manyCount)} waiting vs. ${amount(few)}`;
-  return [
-    {
-      what: `${amounts}: claim ${many.claimed} deliveries of as many webhooks`,
-      unit: "ms",
-      measured: many.claimMs,
-      baseline: withFew.claimMs,
-    },
-    {
-      what: `${amounts}: claim ${many.ofLargest} deliveries of the largest backlog`,
-      unit: "ms",
-      measured: many.largestMs,
-      baseline: withFew.largestMs,
-    },
-  ];
-}
-
-function notesOf({ alone, deliveries, targets }: Backlogs, { manyCount }: Waiting): string[] {
+function notesOf({ alone, deliveries, targets }: Backlogs): string[] {
   const { postgresMicroseconds, receiverMicroseconds } = alone;
   return [
     `${amount(deliveries)} deliveries to ${targets} webhooks. CPU per delivery: ${number(alone.dispatcherMicroseconds)} µs in the dispatcher, ${number(postgresMicroseconds)} µs in PostgreSQL and ${number(receiverMicroseconds)} µs in the receiver.`,
-    `${amount(manyCount)} deliveries of ${amount(webhooks)} webhooks wait, a tenth of them of one webhook; two thirds are due.`,
   ];
-}
-
-/** Returns the CPU profile of the dispatcher per delivery. */
-async function profile(bench: Bench): Promise<string> {
-  const profiling = profilingInto(bench);
-  const { deliveries, targets } = bench.quick ? quickSize : size;
-  const system = await startWebhookSystem(bench, profiling);
-  const receiver = await startReceiver(bench, targets);
-  const webhookIds = await createWebhooks(system, {
-    urls: receiver.urls,
-    perOrganization: perOrganization.good,
-  });
-  const { fromMs, toMs } = await sendBacklog(system, { deliveries, webhookIds, receiver });
-  const { child } = system.dispatcher;
-  await child.stop();
-  const run = { answers: deliveries, fromMs, toMs };
-  return describeProfile({ profile: profiling.read(child.pid), run });
 }
 
 const amount = (count: number) => count.toLocaleString("en-US");

@@ -1,6 +1,8 @@
-import { type App, type Logger, namesTag } from "@halyard/service";
-import type { FastifyReply, FastifyRequest } from "fastify";
-import { type DashboardFile, type DashboardFiles, readDashboard } from "./dashboard-files.ts";
+import { existsSync } from "node:fs";
+import { join, resolve, sep } from "node:path";
+import fastifyStatic from "@fastify/static";
+import type { App, Logger } from "@halyard/service";
+import type { FastifyRequest } from "fastify";
 
 /**
  * The dashboard: one page whose router in the browser interprets the path, and its assets. Browsers receive the page
@@ -42,7 +44,15 @@ const pageHeaders = {
   "x-frame-options": "DENY",
 };
 
+const pageName = "index.html";
+
 const revalidated = "no-cache";
+
+/**
+ * Browsers always receive the whole page. Its ETag would consist of its size and its time, and both may be those of an
+ * earlier build, because names of assets have the same length and some builds of images set all times to 0.
+ */
+const withoutValidators = { etag: false, lastModified: false };
 
 /** Assets have their hash in their name. */
 const immutable = "public, max-age=31536000, immutable";
@@ -65,69 +75,43 @@ export async function registerDashboard(
   { dashboardDir, logger }: DashboardOptions,
 ): Promise<void> {
   if (dashboardDir === undefined) return registerRedirect(app);
-  const files = await readDashboard(dashboardDir);
-  if (files === undefined) {
+  if (!existsSync(join(dashboardDir, pageName))) {
     logger.warn({ dashboard_dir: dashboardDir }, "no dashboard: the folder has no index.html");
     return registerRedirect(app);
   }
-  registerFiles(app, files);
+  await registerFiles(app, resolve(dashboardDir));
 }
 
-function registerFiles(app: App, { page, others }: DashboardFiles): void {
-  app.get("/assets/*", (request, reply) => {
-    const asset = others.get(pathOf(request));
-    if (asset === undefined) return reply.callNotFound();
-    return sendFile(request, reply.header("cache-control", immutable), asset);
+/**
+ * Registers a route for each file that the folder contains now, so that a request cannot name another file. The build
+ * writes the compressed copies.
+ */
+async function registerFiles(app: App, root: string): Promise<void> {
+  const assets = join(root, "assets") + sep;
+  await app.register(fastifyStatic, {
+    root,
+    wildcard: false,
+    index: false,
+    globIgnore: [pageName, "**/*.br", "**/*.gz"],
+    preCompressed: true,
+    cacheControl: false,
+    setHeaders(reply, path) {
+      reply.header("cache-control", path.startsWith(assets) ? immutable : revalidated);
+    },
   });
   app.get("/*", (request, reply) => {
-    const path = pathOf(request);
-    const file = others.get(path);
-    if (file !== undefined)
-      return sendFile(request, reply.header("cache-control", revalidated), file);
     reply.header("vary", "Accept");
-    if (!isForBrowser(request, path)) return reply.callNotFound();
-    return sendFile(request, reply.headers({ ...pageHeaders, "cache-control": revalidated }), page);
+    if (!isForBrowser(request)) return reply.callNotFound();
+    return reply.headers(pageHeaders).sendFile(pageName, withoutValidators);
   });
 }
 
-/** Returns the path as it was sent. Names of assets need no escapes, so an escaped path is no asset. */
-function pathOf({ url }: FastifyRequest): string {
-  return url.split("?", 1)[0] ?? "";
-}
-
-function isForBrowser(request: FastifyRequest, path: string): boolean {
-  return acceptsHtml(request) && !otherPrefixes.has(path.split("/")[1] ?? "");
+function isForBrowser(request: FastifyRequest): boolean {
+  return acceptsHtml(request) && !otherPrefixes.has(request.url.split(/[/?]/)[1] ?? "");
 }
 
 function acceptsHtml({ headers }: FastifyRequest): boolean {
   return headers.accept?.includes("text/html") === true;
-}
-
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: DashboardFile): FastifyReply {
-  const accepted = acceptedEncodings(request.headers["accept-encoding"]);
-  const encoded = file.encoded.find(({ encoding }) => accepted.has(encoding));
-  const { etag, body } = encoded ?? file.plain;
-  addToVary(reply, "Accept-Encoding");
-  reply.header("etag", etag);
-  if (namesTag(request.headers["if-none-match"] ?? "", etag)) return reply.code(304).send();
-  if (encoded !== undefined) reply.header("content-encoding", encoded.encoding);
-  return reply.header("content-type", file.type).send(body);
-}
-
-function addToVary(reply: FastifyReply, name: string): void {
-  const present = reply.getHeader("vary");
-  reply.header("vary", present === undefined ? name : `${present}, ${name}`);
-}
-
-/** Returns the named encodings, without those that the weight 0 excludes (RFC 9110, section 12.5.3). */
-function acceptedEncodings(header: string | string[] | undefined): ReadonlySet<string> {
-  const items = String(header ?? "")
-    .toLowerCase()
-    .split(",");
-  const isExcluded = (item: string) => /;\s*q=0(?:\.0*)?\s*$/.test(item);
-  return new Set(
-    items.filter((item) => !isExcluded(item)).map((item) => (item.split(";", 1)[0] ?? "").trim()),
-  );
 }
 
 /** Redirects browsers from `/` to the documentation. Other clients receive 404, because the API has no route `/`. */

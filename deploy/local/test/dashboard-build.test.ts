@@ -1,5 +1,13 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { ensureDashboard } from "../src/dashboard-build.ts";
 import { PROJECT_DIR } from "./launcher.ts";
@@ -41,6 +49,22 @@ describe("given the sources of a dashboard", () => {
 
     writeFileSync(join(projectDir, "package-lock.json"), '{ "version": 2 }');
     expect(await ensureDashboard({ projectDir })).toMatchObject({ isNew: true });
+  });
+
+  it("writes a compressed copy beside each file that shrinks, for the gateway", async () => {
+    const ours = join(PROJECT_DIR, "services/dashboard");
+    const theirs = join(projectDir, "services/dashboard");
+    copyFileSync(`${ours}/vite.config.ts`, `${theirs}/vite.config.ts`);
+    symlinkSync(`${ours}/node_modules`, `${theirs}/node_modules`);
+    writeFileSync(join(theirs, "src/short.css"), "a { color: red }");
+    writeFileSync(script, 'import "./short.css"; document.title = "long";');
+    const { folder } = await ensureDashboard({ projectDir });
+    const names = readdirSync(join(folder, "assets"));
+    const asset = join(folder, "assets", names.find((name) => name.endsWith(".js")) ?? "");
+    const plain = readFileSync(asset, "utf8");
+    expect(brotliDecompressSync(readFileSync(`${asset}.br`)).toString()).toBe(plain);
+    expect(gunzipSync(readFileSync(`${asset}.gz`)).toString()).toBe(plain);
+    expect(names.filter((name) => name.includes(".css"))).toHaveLength(1);
   });
 
   it("gives simultaneous builds the same complete folder", async () => {

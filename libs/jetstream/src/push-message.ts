@@ -1,5 +1,4 @@
 import type { Msg, MsgHdrs } from "@nats-io/transport-node";
-import { knownText } from "./failures.ts";
 
 /** A message of a stream. */
 export type StreamMessage = {
@@ -43,10 +42,8 @@ const statusIdle = 100;
 export function parsePushMessage(message: Msg): PushMessage {
   const { headers } = message;
   if (headers === undefined || headers.code === 0) return parseDelivery(message);
-  if (headers.code !== statusIdle) {
-    const reason = knownText(headers.description) ?? `the broker sent status ${headers.code}`;
-    return { kind: "failure", reason };
-  }
+  if (headers.code !== statusIdle)
+    return { kind: "failure", reason: `the broker sent status ${headers.code}` };
   if (message.reply) return { kind: "flow control" };
   return {
     kind: "heartbeat",

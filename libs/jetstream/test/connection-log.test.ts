@@ -62,10 +62,8 @@ describe("given a password that NATS rejects", () => {
     const { port } = server;
     const { connecting, problems, linesOf } = connectWith("right");
     await eventually(() => problems.length >= 3);
-    expect(problems).toEqual(problems.map(() => expect.stringMatching(/authorization violation/i)));
-    expect(linesOf("NATS rejected the login")).toMatchObject([
-      { reason: expect.stringMatching(/authorization violation/i) },
-    ]);
+    expect(problems).toEqual(problems.map(() => "AuthorizationError"));
+    expect(linesOf("NATS rejected the login")).toMatchObject([{ reason: "AuthorizationError" }]);
     await server.stop();
     server = await startServer("right", port);
     await connecting;
@@ -90,12 +88,9 @@ describe("given a password that NATS rejects", () => {
 });
 
 describe("given an error of NATS", () => {
-  const tooMany = "maximum connections exceeded";
   const rejected = Object.assign(new Error("s3cret-mark"), { code: "ECONNRESET" });
   const cases = [
-    { error: new errors.ProtocolError(tooMany), reason: tooMany },
     { error: new errors.ProtocolError("s3cret-mark"), reason: "ProtocolError" },
-    { error: new errors.ProtocolError(`${tooMany} s3cret-mark`), reason: "ProtocolError" },
     {
       error: new errors.ConnectionError("s3cret-mark", { cause: rejected }),
       reason: "ConnectionError (Error ECONNRESET)",

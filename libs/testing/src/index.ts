@@ -8,7 +8,7 @@ export * from "./nats-proxy.ts";
 export * from "./once.ts";
 export * from "./read-complete.ts";
 export * from "./receiver.ts";
-export { recordedStatements } from "./recorded-statements.ts";
+export { recordedStatements, scansOf } from "./recorded-statements.ts";
 export * from "./restartable-postgres.ts";
 export * from "./restore-messages.ts";
 export * from "./service-process.ts";
