@@ -69,6 +69,14 @@ const untilLockIsAwaited = () =>
     return locks.length > 0;
   });
 
+const untilChangeIsAwaited = () =>
+  eventually(async () => {
+    const waiting = await scheduler.admin`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    return waiting.length > 0;
+  });
+
 const statusesOf = (answers: { status: number }[]) => answers.map(({ status }) => status).sort();
 
 describe("the ETag of a schedule", () => {
@@ -165,6 +173,27 @@ describe("a change with If-Match", () => {
     expect(rejected?.status).toBe(412);
     expect((await latest(flag)).body.id).toBe(due.id);
   });
+
+  it.each(changes)(
+    "is rejected if another replica sends its change at the same time, and that is applied: $name",
+    async ({ change }) => {
+      const flag = await newFlag();
+      const { body: due } = await set(flag);
+      const requests: ReturnType<typeof change>[] = [];
+      await scheduler.admin.begin(async (tx) => {
+        // As the claim of due changes, this locks the change until its commit.
+        await tx`update scheduled_changes set state = 'sent' where schedule_id = ${due.id}`;
+        requests.push(change(flag, onlyIf(due.id)));
+        await untilChangeIsAwaited();
+      });
+      await scheduler.admin`
+        update scheduled_changes set state = 'applied', applied_at = now()
+        where schedule_id = ${due.id} and state = 'sent'`;
+      const [rejected] = await Promise.all(requests);
+      expect(rejected?.status).toBe(412);
+      expect((await latest(flag)).body.id).toBe(due.id);
+    },
+  );
 
   it("replaces a window after its first change was applied", async () => {
     const flag = await newFlag();
