@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { scheduleStream } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { DiscardPolicy } from "@nats-io/jetstream";
 import postgres from "postgres";
 import { cleanUp } from "../src/retention/clean-up.ts";
 import { flagsOf } from "./flag-fixture.ts";
@@ -85,6 +87,12 @@ afterEach(async () => {
   for (const release of releases.splice(0)) await release();
 });
 
+/** Returns the number of attempts that an outage of PostgreSQL or of the broker has ended. */
+async function outages() {
+  const metric = await management.metrics.getSingleMetric("halyard_queue_retries_total")?.get();
+  return metric?.values.find(({ labels }) => labels.cause === "outage")?.value ?? 0;
+}
+
 describe("given a process that crashed between its commit and the publication of the outcome", () => {
   it("publishes the recorded outcome and changes nothing", async () => {
     const flag = await flags.createFlag();
@@ -162,11 +170,6 @@ describe("given a PostgreSQL connection that ends during a change", () => {
 });
 
 describe("given a PostgreSQL server that rejects connections", () => {
-  const outages = async () => {
-    const metric = await management.metrics.getSingleMetric("halyard_queue_retries_total")?.get();
-    return metric?.values.find(({ labels }) => labels.cause === "outage")?.value ?? 0;
-  };
-
   async function setConnectionLimit(limit: number) {
     const [row] = await admin`select current_database() as name`;
     await admin`alter database ${admin(row?.name)} connection limit ${admin.unsafe(String(limit))}`;
@@ -186,6 +189,28 @@ describe("given a PostgreSQL server that rejects connections", () => {
     await eventually(async () => (await outages()) > before + 5, { because: "it is retried" });
     expect(scheduler.outcomesOf(due)).toEqual([]);
     await setConnectionLimit(-1);
+    expect(await scheduler.outcomeOf(due)).toMatchObject({ outcome: "applied" });
+    expect(await changesOf(flag)).toEqual(changedOnce);
+  });
+});
+
+describe("given a broker that rejects outcomes", () => {
+  const setLimit = (limit: { discard: DiscardPolicy; max_msgs: number }) =>
+    scheduler.manager.streams.update(scheduleStream.name, limit);
+  const removeLimit = () => setLimit({ discard: DiscardPolicy.Old, max_msgs: -1 });
+
+  it("keeps the message and publishes the outcome when the broker accepts it", async () => {
+    const flag = await flags.createFlag();
+    const due = dueChange(project, flag);
+    await scheduler.queueIsEmpty();
+    const before = await outages();
+    releases.push(removeLimit);
+    // The due change fills the queue.
+    await setLimit({ discard: DiscardPolicy.New, max_msgs: 1 });
+    await scheduler.send(due);
+    await eventually(async () => (await outages()) > before, { because: "it is retried" });
+    expect(scheduler.outcomesOf(due)).toEqual([]);
+    await removeLimit();
     expect(await scheduler.outcomeOf(due)).toMatchObject({ outcome: "applied" });
     expect(await changesOf(flag)).toEqual(changedOnce);
   });
