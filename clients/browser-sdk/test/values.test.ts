@@ -9,6 +9,8 @@ beforeAll(async () => {
   edge = await startFakeEdge();
 });
 beforeEach(() => {
+  edge.answer("stream", undefined);
+  edge.answer("flags", undefined);
   edge.setFlags({ checkout: true, search: false });
   edge.requests.length = 0;
 });
@@ -168,8 +170,18 @@ describe("given another user", () => {
     clock.advance(5_000);
     expect(await switched).toBe(false);
     expect(client.status).toMatchObject({ source: "none", current: false });
-    edge.answer("stream", undefined);
-    edge.answer("flags", undefined);
+  });
+
+  it("requests the values of the other user without the tag of the earlier one", async () => {
+    const { client } = start({ context: { id: "ada" } });
+    await client.ready();
+    edge.answer("stream", { status: 429 });
+    expect(await client.setContext({ id: "bob" })).toBe(true);
+    const [, stream, poll] = edge.requests;
+    expect(stream).toMatchObject({ route: "stream", context: { id: "bob" } });
+    expect(stream?.headers).not.toHaveProperty("last-event-id");
+    expect(poll).toMatchObject({ route: "flags", context: { id: "bob" } });
+    expect(poll?.headers).not.toHaveProperty("if-none-match");
   });
 
   it("lets only the last of several switches succeed", async () => {
@@ -189,8 +201,6 @@ describe("given another user", () => {
     clock.advance(5_000);
     expect(await switched).toBe(false);
     expect(client.allFlags()).toEqual({});
-    edge.answer("stream", undefined);
-    edge.answer("flags", undefined);
   });
 
   it("does not connect again for an equal context", async () => {
@@ -224,8 +234,6 @@ describe("given a storage", () => {
     expect(second.client.status).toMatchObject({ source: "cache", current: false });
     expect(start({ storage, context: { id: "bob" } }).client.allFlags()).toEqual({});
     expect(storage.text()).not.toMatch(/ada|example|abcdefghijklmnop|127\.0\.0\.1/);
-    edge.answer("stream", undefined);
-    edge.answer("flags", undefined);
   });
 
   it("confirms stored values without a full event", async () => {
