@@ -11,6 +11,9 @@ export type EventStream = {
   /** Returns the text received after the last event: the body of a response that is not a stream. */
   rest(): string;
   ended: Promise<void>;
+  /** Stops reading, so that the server cannot send more than the buffers of the connection hold. */
+  pause(): void;
+  resume(): void;
   close(): void;
 };
 
@@ -46,6 +49,8 @@ export async function openEventStream(
     headers: response.headers,
     rest: () => buffered,
     ended,
+    pause: () => void response.pause(),
+    resume: () => void response.resume(),
     close: () => outgoing.destroy(),
   };
 }

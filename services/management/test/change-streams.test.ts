@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { connect, type Socket } from "node:net";
 import {
   type EventStream,
   eventually,
   natsServerBinary,
   openEventStream,
+  type RestartablePostgres,
   type ServiceProcess,
   startRestartableNats,
   startRestartablePostgres,
@@ -70,6 +70,9 @@ async function openStreams(): Promise<number | undefined> {
 const changesIn = ({ events }: EventStream) =>
   events.filter(({ event }) => event === "change").map(({ data }) => data as Change);
 
+const heartbeatsIn = ({ events }: EventStream) =>
+  events.filter(({ event }) => event === "heartbeat").length;
+
 const received = (stream: EventStream, count: number) =>
   eventually(() => changesIn(stream).length >= count, { because: `${count} changes are received` });
 
@@ -95,6 +98,9 @@ const insertEntries = (sql: postgres.Sql, scope: Scope, count = 1, nameLength = 
     gen_random_uuid(), 'late@example.com', now(),
     jsonb_build_object('name', repeat('x', ${nameLength}))
   from generate_series(1, ${count})`;
+
+/** Number of entries of 200 kB that is more than the buffers of a connection hold. */
+const moreThanBuffers = 100;
 
 describe("a stream of changes", () => {
   it("sends each change with its author, exactly as the list returns it", async () => {
@@ -277,40 +283,21 @@ describe("a stream of changes ends", () => {
     const scope = await given.scope();
     await eventually(async () => (await openStreams()) === 0);
     const reading = await openAndCatchUp(scope);
-    const silent = await openAndStopReading(scope);
-    // More than the buffers of a connection hold.
-    await insertEntries(admin, scope, 200, 200_000);
-    await received(reading, 200);
+    const silent = await openAndCatchUp(scope);
+    silent.pause();
+    await insertEntries(admin, scope, moreThanBuffers, 200_000);
+    await received(reading, moreThanBuffers);
     // A stream is sent another change only after its client has read the others.
     await createFlag(scope);
-    await received(reading, 201);
-    try {
-      await eventually(async () => {
-        // The system can still take a part of the unsent bytes, and then the client is behind since a later time.
-        laterMs += 31_000;
-        return (await openStreams()) === 1;
-      });
-    } finally {
-      silent.destroy();
-    }
-    await createFlag(scope);
-    await received(reading, 202);
-  });
-
-  /** Opens a stream that has caught up, so that it must send every later change, and reads no more of it. */
-  async function openAndStopReading(scope: Scope): Promise<Socket> {
-    const { hostname, port } = new URL(management.url);
-    const socket = connect({ host: hostname, port: Number(port) });
-    const head = `GET ${pathOf(scope)}/stream HTTP/1.1\r\nHost: halyard\r\n`;
-    socket.write(`${head}Authorization: Bearer ${scope.serverKey}\r\n\r\n`);
-    let text = "";
-    socket.on("data", (chunk) => {
-      text += chunk;
+    await received(reading, moreThanBuffers + 1);
+    await eventually(async () => {
+      // The system can still take a part of the unsent bytes, and then the client is behind since a later time.
+      laterMs += 31_000;
+      return (await openStreams()) === 1;
     });
-    await eventually(() => text.includes("event: heartbeat"));
-    socket.pause();
-    return socket;
-  }
+    await createFlag(scope);
+    await received(reading, moreThanBuffers + 2);
+  });
 
   it("when its project is deleted, for the operator after the last change", async () => {
     const scope = await given.scope();
@@ -381,13 +368,21 @@ describe("given two processes of management", () => {
 });
 
 describe("given a restart of PostgreSQL", () => {
-  it("keeps the stream open, and sends the changes of afterwards", async () => {
-    const server = await startRestartablePostgres();
+  let server: RestartablePostgres;
+  let restarted: Management;
+  let scope: Scope;
+  beforeAll(async () => {
+    server = await startRestartablePostgres();
     // Two databases must not publish to one server, and the server of `management` is still in use.
     const nats = await startRestartableNats(await natsServerBinary());
-    const database = { ...server, drop: server.stop };
-    const restarted = await openManagement({ over: { database, nats } });
-    const scope = await tenancyOf(restarted).scope();
+    restarted = await openManagement({
+      over: { database: { ...server, drop: server.stop }, nats },
+    });
+    scope = await tenancyOf(restarted).scope();
+  });
+  afterAll(() => restarted?.close());
+
+  it("keeps the stream open, and sends the changes of afterwards", async () => {
     const stream = await openAndCatchUp(scope, { at: restarted.url });
     await server.kill();
     await server.start();
@@ -398,7 +393,35 @@ describe("given a restart of PostgreSQL", () => {
     });
     await received(stream, 1);
     expect(changesIn(stream)).toMatchObject([{ action: "created" }]);
-    await restarted.close();
+  });
+
+  it("does not end the stream of a client that was behind and has read everything", async () => {
+    let nowMs = 0;
+    restarted.clock.monotonicMs = () => nowMs;
+    const stream = await openAndCatchUp(scope, { at: restarted.url });
+    const reading = await openAndCatchUp(scope, { at: restarted.url });
+    stream.pause();
+    const sql = postgres(restarted.backends.database.adminUrl, {
+      ...{ max: 1, connection: { search_path: "management" } },
+    });
+    await insertEntries(sql, scope, moreThanBuffers, 200_000);
+    await sql.end();
+    await received(reading, moreThanBuffers);
+    await server.kill();
+    stream.resume();
+    /** Waits for the next heartbeat, which is sent only to a client that has read everything. */
+    const heartbeat = (afterMs: number) => {
+      const before = heartbeatsIn(stream);
+      nowMs += afterMs;
+      return Promise.race([
+        eventually(() => heartbeatsIn(stream) > before),
+        stream.ended.then(() => "ended"),
+      ]);
+    };
+    await heartbeat(15_000);
+    expect(await heartbeat(31_000)).toBe(true);
+    await server.start();
+    await received(stream, moreThanBuffers);
   });
 });
 
