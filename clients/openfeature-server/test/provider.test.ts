@@ -10,6 +10,7 @@ import {
   ProviderStatus,
 } from "@openfeature/server-sdk";
 import {
+  endAll,
   recordingLogger,
   type Setup,
   serverKey,
@@ -44,6 +45,7 @@ function stopServing({ edge }: Setup): void {
 }
 
 afterEach(async () => {
+  await endAll();
   OpenFeature.clearHandlers();
   await OpenFeature.clearProviders();
 });

@@ -1,9 +1,18 @@
 import { eventually } from "@halyard/testing";
-import { describe, expect, jest, test } from "@jest/globals";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { createClient } from "../src/index.ts";
 import type { ClientOptions } from "../src/options.ts";
 import { createFakeClock } from "./support/fake-clock.ts";
-import { type LogLine, recordingLogger, serverKey, setUp, startClient } from "./support/setup.ts";
+import {
+  endAll,
+  type LogLine,
+  recordingLogger,
+  serverKey,
+  setUp,
+  startClient,
+} from "./support/setup.ts";
+
+afterEach(endAll);
 
 const anything: unknown[] = [
   ...[undefined, null, true, 0, Number.NaN, "", "text", Symbol("s"), 10n, [], {}, () => 1],

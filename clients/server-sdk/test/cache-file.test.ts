@@ -1,11 +1,10 @@
-import { chmod, mkdtemp, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { cacheBindingOf, readCacheFile, writeCacheFile } from "../src/cache-file.ts";
 import { parseRules } from "../src/rules/parse-rules.ts";
 import { environmentId } from "./support/fake-edge.ts";
-import { serverKey } from "./support/setup.ts";
+import { endAll, newCacheFile, serverKey } from "./support/setup.ts";
 
 const binding = cacheBindingOf("https://flags.example.com", serverKey);
 const savedAt = new Date("2026-11-23T10:00:00.000Z");
@@ -13,8 +12,9 @@ const flag = { enabled: true, rollout_percentage: 100, targeting_rules: [], vers
 let path: string;
 
 beforeEach(async () => {
-  path = join(await mkdtemp(join(tmpdir(), "halyard-sdk-")), "flags.json");
+  path = await newCacheFile();
 });
+afterEach(endAll);
 
 async function write(): Promise<void> {
   const parsed = parseRules(

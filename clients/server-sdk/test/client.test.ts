@@ -1,21 +1,17 @@
-import { mkdtemp, readFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { eventually } from "@halyard/testing";
-import { describe, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, test } from "@jest/globals";
 import type { ClientEvents } from "../src/client.ts";
 import { environmentId } from "./support/fake-edge.ts";
-import { serverKey, setUp, startClient } from "./support/setup.ts";
+import { endAll, newCacheFile, serverKey, setUp, startClient } from "./support/setup.ts";
+
+afterEach(endAll);
 
 const staff = {
   targeting_rules: [
     { conditions: [{ attribute: "plan", operator: "equals" as const, value: "staff" }] },
   ],
 };
-
-async function temporaryFile(): Promise<string> {
-  return join(await mkdtemp(join(tmpdir(), "halyard-sdk-")), "flags.json");
-}
 
 function bootstrapOf(flags: Record<string, boolean>) {
   const entries = Object.entries(flags).map(([key, enabled]) => [
@@ -139,7 +135,7 @@ describe("the sources of flags", () => {
   });
 
   test("a cache file has the flags before the first request, and comes before the bootstrap object", async () => {
-    const cacheFile = await temporaryFile();
+    const cacheFile = await newCacheFile();
     const first = await setUp({ cacheFile });
     await first.client.ready();
     await first.client.close();
@@ -153,7 +149,7 @@ describe("the sources of flags", () => {
   });
 
   test("a client with a cache file receives only what changed since", async () => {
-    const cacheFile = await temporaryFile();
+    const cacheFile = await newCacheFile();
     const { client, edge, served, clock } = await setUp({ cacheFile });
     await client.ready();
     await client.close();
@@ -166,7 +162,7 @@ describe("the sources of flags", () => {
   });
 
   test("a cache file follows the changes", async () => {
-    const cacheFile = await temporaryFile();
+    const cacheFile = await newCacheFile();
     const { client, edge, clock } = await setUp({ cacheFile });
     await client.ready();
     const saved = () => readFile(cacheFile, "utf8");

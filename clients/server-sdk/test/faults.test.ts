@@ -1,7 +1,9 @@
 import { eventually } from "@halyard/testing";
-import { describe, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, test } from "@jest/globals";
 import { environmentId, event, type FakeEdge } from "./support/fake-edge.ts";
-import { type Setup, setUp } from "./support/setup.ts";
+import { endAll, type Setup, setUp } from "./support/setup.ts";
+
+afterEach(endAll);
 
 /** Lets time pass, second by second, until the client has the flags of the edge. */
 async function catchesUp({ client, edge, clock }: Setup, stepMs = 1_000): Promise<void> {

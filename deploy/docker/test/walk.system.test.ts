@@ -29,7 +29,7 @@ const [backUp, restore, resume, verify] = shellBlocks("Backup and restore").map(
 );
 
 withEngine("given a Docker engine and a fresh clone", () => {
-  const directory = mkdtempSync(join(tmpdir(), "halyard-walk-"));
+  let directory: string;
   const project = `halyard-walk-${process.pid}`;
   let port: number;
   let keys: { server: string; client: string };
@@ -91,6 +91,7 @@ withEngine("given a Docker engine and a fresh clone", () => {
   }
 
   beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), "halyard-walk-"));
     execFileSync("sh", ["-c", `git ls-files -z | tar -c --null -T - | tar -x -C '${directory}'`], {
       cwd: projectRoot,
     });

@@ -11,7 +11,9 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { ensureDashboard } from "../src/dashboard-build.ts";
 import { PROJECT_DIR } from "./launcher.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+const throwawayDirectory = throwawayDirectories();
 
 /** Tests of the build before a start, with a dashboard of one line. */
 let projectDir: string;

@@ -3,7 +3,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { endOfLog } from "../src/process-end.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+const throwawayDirectory = throwawayDirectories();
 
 describe("given a service whose sources have a syntax error", () => {
   it("shows the error with its file and line, not only the end of its stack", () => {

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { identifyProcess, StartError } from "@halyard/local-backends";
 import { describe, expect, it } from "@jest/globals";
 import { lockHome } from "../src/home-lock.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+const throwawayDirectory = throwawayDirectories();
 
 const parent = throwawayDirectory();
 const newHome = () => mkdtempSync(join(parent, "home-"));

@@ -17,9 +17,6 @@ const POLL_INTERVAL_MS = 20;
 // A run takes a few seconds, but the machine may run other test files at the same time.
 jest.setTimeout(2 * TIMEOUT_MS);
 
-// The first start of a checkout builds the dashboard, which can take longer than the tests wait.
-beforeAll(async () => void (await ensureDashboard()), 5 * TIMEOUT_MS);
-
 export type Demo = {
   base_url: string;
   operator_token: string;
@@ -47,8 +44,16 @@ export type Halyard = {
 const untilTestEnds: Halyard[] = [];
 const untilFileEnds: Halyard[] = [];
 
-afterEach(() => endAll(untilTestEnds));
-afterAll(() => endAll(untilFileEnds));
+/**
+ * Builds the dashboard before the tests of the calling file, and ends what they launched. Each file calls this, because
+ * the files of a worker share this module: hooks at its top would only run for the first file.
+ */
+export function prepareLaunches(): void {
+  // The first start of a checkout builds the dashboard, which can take longer than the tests wait.
+  beforeAll(async () => void (await ensureDashboard()), 5 * TIMEOUT_MS);
+  afterEach(() => endAll(untilTestEnds));
+  afterAll(() => endAll(untilFileEnds));
+}
 
 async function endAll(halyards: Halyard[]): Promise<void> {
   for (const halyard of halyards.splice(0)) {

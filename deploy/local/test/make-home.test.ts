@@ -2,8 +2,11 @@ import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { makeHome } from "../src/home.ts";
-import { launchHalyard } from "./launcher.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { launchHalyard, prepareLaunches } from "./launcher.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+prepareLaunches();
+const throwawayDirectory = throwawayDirectories();
 
 /** Creating a directory in /proc fails with ENOENT although the parent exists. */
 const onLinux = process.platform === "linux";

@@ -1,8 +1,18 @@
 import { readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { type Demo, eventually, type Halyard, launchHalyard, PROJECT_DIR } from "./launcher.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import {
+  type Demo,
+  eventually,
+  type Halyard,
+  launchHalyard,
+  PROJECT_DIR,
+  prepareLaunches,
+} from "./launcher.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+prepareLaunches();
+const throwawayDirectory = throwawayDirectories();
 
 const LAUNCHER = {
   program: process.execPath,

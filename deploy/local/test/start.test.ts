@@ -3,7 +3,9 @@ import { cpSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { PROJECT_DIR } from "./launcher.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+const throwawayDirectory = throwawayDirectories();
 
 const manifest = JSON.parse(readFileSync(join(PROJECT_DIR, "package.json"), "utf8"));
 const START = join(PROJECT_DIR, "deploy/local/src/start.mjs");

@@ -1,9 +1,19 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { type Demo, eventually, type Halyard, launchHalyard, processesOf } from "./launcher.ts";
+import {
+  type Demo,
+  eventually,
+  type Halyard,
+  launchHalyard,
+  prepareLaunches,
+  processesOf,
+} from "./launcher.ts";
 import { isRunning } from "./process-tree.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+prepareLaunches();
+const throwawayDirectory = throwawayDirectories();
 
 describe("given a run in which everything has started", () => {
   let halyard: Halyard;

@@ -3,8 +3,11 @@ import { chownSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { findNatsServer } from "@halyard/local-backends";
 import { describe, expect, it } from "@jest/globals";
-import { launchHalyard, PROJECT_DIR } from "./launcher.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { launchHalyard, PROJECT_DIR, prepareLaunches } from "./launcher.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+prepareLaunches();
+const throwawayDirectory = throwawayDirectories();
 
 /**
  * Starts as root and as an ordinary user, each with a home in a directory that other users cannot read. Tests in

@@ -11,11 +11,15 @@ import {
   isListening,
   launchHalyard,
   PROJECT_DIR,
+  prepareLaunches,
   processesOf,
 } from "./launcher.ts";
 import { printedCurlRequests } from "./printed-curl.ts";
 import { childrenOf, isRunning } from "./process-tree.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+prepareLaunches();
+const throwawayDirectory = throwawayDirectories();
 
 /**
  * Tests of `npm start` with real processes. The first test creates a home. Later tests use copies of it, because

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { afterAll, jest } from "@jest/globals";
+import { jest } from "@jest/globals";
 import { userCan } from "../src/system-user.ts";
 
 // Copying and starting servers takes a few seconds, and longer while other test files run.
@@ -33,10 +33,10 @@ function idOf(kind: "-u" | "-g"): number {
 
 const launchers: ChildProcess[] = [];
 
-// Otherwise the launchers of a failed test would keep this process alive.
-afterAll(() => {
-  for (const { stdin } of launchers) stdin?.end();
-});
+/** Ends all launchers. Otherwise those of a failed test would keep this process alive. */
+export function endLaunchers(): void {
+  for (const { stdin } of launchers.splice(0)) stdin?.end();
+}
 
 /** Runs the launcher and returns the servers that it started. */
 export async function launch(options: {

@@ -7,7 +7,9 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { findNatsServer, type LocalNats, startLocalNats } from "../src/index.ts";
 import { isRunning } from "./gone.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+const throwawayDirectory = throwawayDirectories();
 
 const parent = throwawayDirectory();
 const running: LocalNats[] = [];

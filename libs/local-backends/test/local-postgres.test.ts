@@ -9,7 +9,9 @@ import { awaitEarlierServer } from "../src/earlier-server.ts";
 import { type LocalPostgres, startLocalPostgres } from "../src/index.ts";
 import { findPostgresOn } from "../src/postgres-processes.ts";
 import { eventually, isRunning } from "./gone.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+const throwawayDirectory = throwawayDirectories();
 
 const parent = throwawayDirectory();
 const reachableDirectory = join(parent, "reachable");

@@ -10,7 +10,9 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { findNatsServer } from "../src/index.ts";
 import { natsServerAdvice } from "../src/programs.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+const throwawayDirectory = throwawayDirectories();
 
 /**
  * Scripts replace apt-get and dpkg-deb, so the tests need no network. `apt-get download` creates a file, and

@@ -2,10 +2,13 @@ import { once } from "node:events";
 import { mkdirSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { eventually, isRunning } from "./gone.ts";
-import { launch, thisProject } from "./launched.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { endLaunchers, launch, thisProject } from "./launched.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+const throwawayDirectory = throwawayDirectories();
+afterAll(endLaunchers);
 
 async function rejectsConnections(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);

@@ -9,20 +9,24 @@ import {
   statSync,
 } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
 import { startLocalPostgres } from "../src/index.ts";
 import { runsAsRoot } from "../src/system-user.ts";
 import { isRunning } from "./gone.ts";
 import {
   copyProject,
+  endLaunchers,
   type Launched,
   launch,
   ORDINARY_USER,
   projectFor,
   thisProject,
 } from "./launched.ts";
-import { throwawayDirectory } from "./throwaway.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+const throwawayDirectory = throwawayDirectories();
+afterAll(endLaunchers);
 
 /**
  * PostgreSQL does not run as root. If these tests run as root, they test root and an ordinary user; otherwise, they

@@ -1,4 +1,6 @@
-import { afterEach } from "@jest/globals";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Client } from "../../src/client.ts";
 import { createClientOn } from "../../src/create-client.ts";
 import type { ClientOptions } from "../../src/options.ts";
@@ -28,9 +30,17 @@ export type Setup = {
 };
 
 const ends: (() => Promise<void>)[] = [];
-afterEach(async () => {
+/** Stops the edges and clients of a test, and removes its cache files. */
+export async function endAll(): Promise<void> {
   for (const end of ends.splice(0).reverse()) await end();
-});
+}
+
+/** Returns the path of a cache file in a new directory. */
+export async function newCacheFile(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "halyard-sdk-"));
+  ends.push(() => rm(directory, { recursive: true }));
+  return join(directory, "flags.json");
+}
 
 /** Starts a fake edge with the flag `new-checkout` and a client of it, whose clock the test controls. */
 export async function setUp(
@@ -53,7 +63,7 @@ export async function setUp(
   return { edge, served, clock, client, lines, warnings };
 }
 
-/** Starts a client whose clock the test controls. It is closed at the end of the test. */
+/** Starts a client whose clock the test controls. `endAll` closes it. */
 export function startClient(clock: FakeClock, options: Partial<ClientOptions>): Client {
   const { fetch } = globalThis;
   const platform = { fetch, clock, random: () => 0.5 };
