@@ -172,9 +172,11 @@ describe("given many more keys than are stored", () => {
 
   it("makes room for new keys without reading all keys each time", () => {
     const large = limitOf(2);
-    const begun = performance.now();
+    // CPU time, because other processes use the machine too.
+    const begun = process.threadCpuUsage();
     for (let index = 0; index < 200_000; index += 1) large.take(`k${index}`, 0);
-    expect(performance.now() - begun).toBeLessThan(5_000);
+    const { user, system } = process.threadCpuUsage(begun);
+    expect((user + system) / 1e3).toBeLessThan(5_000);
   });
 });
 
