@@ -50,7 +50,7 @@ export const configSchema = z.object({
   }),
   AUDIT_RETENTION_DAYS: retentionDaysVariable(
     30,
-    "Retention period of the audit log and the history of flags, in days. Two older history entries of each flag and environment stay: the state at the start of the period and the entry before it.",
+    "Retention period of the audit log and the history of flags, in days. Two older history entries of each existing flag and environment stay: the state at the start of the period and the entry before it.",
   ),
   ENDED_KEY_RETENTION_DAYS: retentionDaysVariable(
     30,

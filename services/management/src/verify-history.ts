@@ -1,26 +1,24 @@
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { connectPostgres, type Sql } from "@halyard/postgres";
 import { ConfigurationError, createLogger, runCommand } from "@halyard/service";
+import { z } from "zod";
 import { readDatabaseUrl } from "./config.ts";
-import { describeBreak } from "./history/verification/chain.ts";
-import { readNames, wasRemoved } from "./history/verification/chain-store.ts";
 import {
-  type AnchorWriter,
-  compareHeads,
-  createAnchorWriter,
-  type HeadComparison,
-  readAnchorFile,
-} from "./history/verification/heads.ts";
-import { type Verified, verifyChains } from "./history/verification/verify-chains.ts";
+  describeBreak,
+  findBreaks,
+  findMissingHeads,
+  type Head,
+  maxShown,
+  readHeads,
+} from "./history/verification.ts";
 
 /** `npm run verify-history`: verifies the chains of the history, prints the breaks, then exits. */
 const help = `Verifies that no entry of the history of flags was changed, removed or inserted.
 
 Each entry contains the hash of the previous entry of the same flag and environment.
-This command recomputes the hashes, follows the chains, and compares the end of each
-chain with the state of the flag and the audit log, or with the end that was recorded
-when the flag, its environment or its project was deleted. It only reads, and the
-service can keep running.
+This command recomputes the hashes and compares each with the previous one. It only
+reads, and the service can keep running.
 
   npm run verify-history                       print the breaks
   npm run verify-history -- --anchor FILE      also write the head of each chain
@@ -29,9 +27,10 @@ service can keep running.
 
 Heads
   The head of a chain is the hash of its newest entry. --anchor writes all heads
-  to a file (JSON lines, mode 0600) if the history is intact. --against checks that
-  each head of such a file is still in its chain. A missing head passes if it is
-  older than 30 days and a removal from its chain is recorded.
+  to a file (JSON, mode 0600) if the history is intact. --against checks that each
+  head of such a file is still in its chain. A head may be missing if its flag or
+  environment was deleted, or if AUDIT_RETENTION_DAYS may have removed it. The last
+  30 days are never removed.
   Keep the file where the database's administrators cannot change it. Both
   options can name the same file.
 
@@ -47,107 +46,100 @@ With npm start, on Linux, read the address from the running service:
 
 Exit code
   0    all chains are intact
-  1    at least one chain is broken. The command prints the first break of each,
-       for at most 50 chains, and writes no heads
+  1    at least one chain is broken. The command prints the first ${maxShown} breaks and
+       writes no heads
   2    the history could not be checked: invalid settings, an unreadable file, or
        the database is unavailable
 
 The command cannot detect
-  - Without --against: a chain that was recomputed from some entry on with full
-    rights, together with the state and the audit log.
-  - A flag that was added and removed, with its history and its audit entries,
-    between two files of heads. The audit log has no chain.
-  - Changes to entries that were removed after AUDIT_RETENTION_DAYS. It does check
-    that the remaining entries follow them.
+  - Without --against: entries that were removed from the end of a chain, or added to
+    it, and a chain that was recomputed from some entry on.
+  - A state that differs from its newest entry, and a flag that was removed by hand.
+  - The removal of entries older than AUDIT_RETENTION_DAYS from the beginning of a chain.
   - A change that was made with an API key or with the access of the service.
 `;
 
 const brokenExitCode = 1;
 const uncheckedExitCode = 2;
 
-/** Maximum number of breaks that are printed. The rest is only counted. */
-const maxShown = 50;
-
-/** Interval at which a long run prints its progress. */
-const progressIntervalMs = 2_000;
+/** Time limit of each statement. A history of millions of entries takes minutes. */
+const maxStatementMs = 60 * 60 * 1_000;
 
 type Files = { anchor: string | undefined; against: string | undefined };
 
-async function verify(files: Files): Promise<void> {
+async function verify({ anchor, against }: Files): Promise<void> {
+  const earlierHeads = against === undefined ? [] : await readHeadsFile(against);
   const sql = connectPostgres({
-    url: inSchemaOfManagement(readDatabaseUrl()),
+    url: readDatabaseUrl(),
     name: "verify-history",
     maxConnections: 1,
+    maxSilenceMs: maxStatementMs,
     logger: createLogger({ service: "verify-history", level: "error" }),
   });
-  let anchor: AnchorWriter | undefined;
   try {
-    // Pages of flags with many changes can take longer than the statement time-out of the service.
-    await sql`set statement_timeout = '10min'`;
-    anchor = files.anchor === undefined ? undefined : await createAnchorWriter(files.anchor);
-    const against = files.against === undefined ? undefined : comparisonWith(sql, files.against);
-    const { breaks, verified } = await report(sql, { anchor, against });
-    const verdict =
-      breaks === 0 ? "The history is intact" : `The history is broken (${number(breaks)})`;
-    process.stdout.write(`${verdict}: ${counted(verified)}.\n`);
+    await sql.unprepared(`set statement_timeout = ${maxStatementMs}`);
+    const isIntact = await report(sql, earlierHeads);
     if (against !== undefined)
-      process.stdout.write(`Compared with ${number(against.count())} heads of ${files.against}.\n`);
-    if (breaks > 0) process.exitCode = brokenExitCode;
+      process.stdout.write(`Compared with ${number(earlierHeads.length)} heads of ${against}.\n`);
+    if (!isIntact) process.exitCode = brokenExitCode;
     else if (anchor !== undefined) {
-      const heads = await anchor.finish();
-      anchor = undefined;
-      process.stdout.write(`Wrote ${number(heads)} heads to ${files.anchor}.\n`);
+      const heads = await readHeads(sql);
+      await writeHeadsFile(anchor, heads);
+      process.stdout.write(`Wrote ${number(heads.length)} heads to ${anchor}.\n`);
     }
   } finally {
-    await anchor?.discard();
     await sql.end();
   }
 }
 
-function comparisonWith(sql: Sql, path: string): HeadComparison {
-  return compareHeads(readAnchorFile(path), {
-    wasRemoved: (head) => wasRemoved(sql, head),
-    now: new Date(),
-  });
-}
-
-/** Verifies the chains, and prints the breaks as they are found. */
-async function report(
-  sql: Sql,
-  { anchor, against }: { anchor: AnchorWriter | undefined; against: HeadComparison | undefined },
-): Promise<{ breaks: number; verified: Verified }> {
-  let breaks = 0;
-  let shownAtMs = performance.now();
-  const verified = await verifyChains(sql, {
-    broken: async (found) => {
-      breaks += 1;
-      if (breaks > maxShown) return;
-      const names = await readNames(sql, found.scope);
-      process.stdout.write(`${describeBreak(found, names)}\n`);
-    },
-    progress: (soFar) => {
-      if (performance.now() - shownAtMs < progressIntervalMs) return;
-      shownAtMs = performance.now();
-      process.stderr.write(`… ${counted(soFar)}\n`);
-    },
-    head: anchor?.add,
-    against,
-  });
-  if (breaks > maxShown) process.stdout.write(`and ${number(breaks - maxShown)} more\n`);
-  return { breaks, verified };
-}
-
-function counted({ entries, states, deletions }: Verified): string {
-  return `${number(entries)} entries, ${number(states)} states and ${number(deletions)} deletions checked`;
+/** Prints the breaks and the result. Returns true if there are no breaks. */
+async function report(sql: Sql, earlierHeads: readonly Head[]): Promise<boolean> {
+  const { entries, breaks, first } = await findBreaks(sql);
+  const missing = await findMissingHeads(sql, earlierHeads);
+  const shown = [...first, ...missing].slice(0, maxShown);
+  for (const found of shown) process.stdout.write(`${await describeBreak(sql, found)}\n`);
+  const all = breaks + missing.length;
+  if (all > shown.length) process.stdout.write(`and ${number(all - shown.length)} more\n`);
+  const verdict = all === 0 ? "intact" : `broken (${number(all)})`;
+  process.stdout.write(`The history is ${verdict}: ${number(entries)} entries checked.\n`);
+  return all === 0;
 }
 
 const number = (count: number) => count.toLocaleString("en");
 
-/** Adds the schema to the search path, because other roles than that of the service do not have it there. */
-function inSchemaOfManagement(address: string): string {
-  const url = new URL(address);
-  url.searchParams.set("options", "-c search_path=management");
-  return url.href;
+/** A file of heads is one JSON document, so that a truncated file is invalid. */
+const HeadsFile = z.object({
+  heads: z.array(
+    z.object({
+      flag_id: z.guid(),
+      environment_id: z.guid(),
+      entry_id: z.guid(),
+      changed_at: z.iso.datetime({ offset: true }),
+      hash: z.string().regex(/^[0-9a-f]{64}$/),
+    }),
+  ),
+});
+
+async function readHeadsFile(path: string): Promise<Head[]> {
+  const text = await readFile(path, "utf8");
+  try {
+    return HeadsFile.parse(JSON.parse(text)).heads;
+  } catch {
+    // The cause would print parts of the file.
+    throw new ConfigurationError([`${path} is not a complete file of heads`]);
+  }
+}
+
+/** Writes a file that only its owner can read. It gets its final name when it is complete. */
+async function writeHeadsFile(path: string, heads: readonly Head[]): Promise<void> {
+  const unfinished = `${path}.${process.pid}.unfinished`;
+  try {
+    const options = { flag: "wx", mode: 0o600, flush: true };
+    await writeFile(unfinished, `${JSON.stringify({ heads })}\n`, options);
+    await rename(unfinished, path);
+  } finally {
+    await rm(unfinished, { force: true });
+  }
 }
 
 function readArguments(given: readonly string[]): Files | "help" {

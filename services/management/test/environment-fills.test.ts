@@ -2,7 +2,7 @@ import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { continueFills, flagsAtOnce } from "../src/flags/environment-fills.ts";
-import { verifyChains } from "../src/history/verification/verify-chains.ts";
+import { expectWholeHistory } from "./flag-fixture.ts";
 import { type Management, openManagement, operatorToken } from "./management-fixture.ts";
 import { entriesOf, seedFlags, tenancyOf } from "./tenancy-fixture.ts";
 
@@ -79,15 +79,6 @@ async function newEnvironment() {
 }
 
 const initialState = { enabled: false, rollout_percentage: 100, targeting_rules: [], version: 1 };
-
-async function breaksOfTheHistory(): Promise<unknown[]> {
-  const breaks: unknown[] = [];
-  await verifyChains(management.sql, {
-    broken: async (found) => void breaks.push(found),
-    progress: () => undefined,
-  });
-  return breaks;
-}
 
 const all = { states: flagCount, history: flagCount, entries: flagCount };
 
@@ -249,10 +240,10 @@ describe("given a new environment of a project with many flags", () => {
 
   it("has an unbroken history before and after all flags have a state", async () => {
     const { flag, call } = await newEnvironment();
-    expect(await breaksOfTheHistory()).toEqual([]);
+    await expectWholeHistory(management.sql);
     expect((await call(flag, "DELETE")).status).toBe(204);
     await fillEverything();
-    expect(await breaksOfTheHistory()).toEqual([]);
+    await expectWholeHistory(management.sql);
   });
 
   it("reveals no flag to another tenant", async () => {

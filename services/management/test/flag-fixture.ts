@@ -1,4 +1,6 @@
+import type { Sql } from "@halyard/postgres";
 import { expect } from "@jest/globals";
+import { findBreaks } from "../src/history/verification.ts";
 import type { Management, seedProject } from "./management-fixture.ts";
 
 type Project = Awaited<ReturnType<typeof seedProject>>;
@@ -34,4 +36,22 @@ export function flagsOf(management: Management, project: Project) {
   }
 
   return { freshKey, post, createFlag, patch, eventsOf, historyOf };
+}
+
+/** Expects that no chain is broken, and that every state equals the newest entry of its history. */
+export async function expectWholeHistory(sql: Sql): Promise<void> {
+  expect(await findBreaks(sql)).toMatchObject({ breaks: 0 });
+  const differing = await sql`
+    select state.flag_id, state.environment_id
+    from flag_states as state
+    left join lateral (
+      select * from history as entry
+      where entry.flag_id = state.flag_id and entry.environment_id = state.environment_id
+      order by entry.sequence desc
+      limit 1
+    ) as newest on true
+    where (newest.enabled, newest.rollout_percentage, newest.targeting_rules, newest.changed_at)
+      is distinct from
+      (state.enabled, state.rollout_percentage, state.targeting_rules, state.updated_at)`;
+  expect(differing).toEqual([]);
 }

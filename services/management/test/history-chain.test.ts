@@ -3,10 +3,13 @@ import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { migrate } from "@halyard/postgres";
+import { connectPostgres, migrate } from "@halyard/postgres";
 import { createTestDatabase, type TestDatabase, testBackends } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
 import postgres from "postgres";
+import { v7 as uuidv7 } from "uuid";
+import { findBreaks } from "../src/history/verification.ts";
 
 /** Tests that the database links the history entries, and that the service's role cannot bypass the links. */
 const migrations = fileURLToPath(new URL("../migrations", import.meta.url));
@@ -51,49 +54,89 @@ function expectChain(links: readonly { previous: string; hash: string }[]): void
   expect(new Set(links.map((link) => link.hash)).size).toBe(links.length);
 }
 
-describe("given a database from a version without hashes", () => {
+/** Creates a database with the migrations before the given number. */
+async function databaseBefore(number: string) {
   const database = `halyard_test_${randomUUID().replaceAll("-", "")}`;
   const earlier = mkdtempSync(join(tmpdir(), "halyard-test-migrations-"));
-  let admin: postgres.Sql;
-  let sql: postgres.Sql;
-  let adminUrl: string;
+  const admin = postgres(testBackends().postgresAdminUrl, { max: 1 });
+  await admin`create database ${admin(database)}`;
+  const url = new URL(testBackends().postgresAdminUrl);
+  url.pathname = `/${database}`;
+  const sql = postgres(url.href, { max: 1, connection: { search_path: "management" } });
+  await sql`create schema management`;
+  for (const file of readdirSync(migrations).filter((name) => name < number))
+    cpSync(join(migrations, file), join(earlier, file));
+  const upTo = (directory: string) =>
+    migrate({ ownerUrl: url.href, schema: "management", directory });
+  await upTo(earlier);
+  return {
+    url: url.href,
+    sql,
+    migrate: () => upTo(migrations),
+    async drop() {
+      await sql.end();
+      // Without `force`: it would cut the migrations' connection, which may still be closing, and cause an error.
+      // PostgreSQL waits for that connection.
+      await admin`drop database if exists ${admin(database)}`;
+      await admin.end();
+      rmSync(earlier, { recursive: true });
+    },
+  };
+}
+
+describe("given a database from a version without hashes", () => {
+  let before: Awaited<ReturnType<typeof databaseBefore>>;
 
   beforeAll(async () => {
-    admin = postgres(testBackends().postgresAdminUrl, { max: 1 });
-    await admin`create database ${admin(database)}`;
-    const url = new URL(testBackends().postgresAdminUrl);
-    url.pathname = `/${database}`;
-    adminUrl = url.href;
-    sql = postgres(adminUrl, { max: 1, connection: { search_path: "management" } });
-    await sql`create schema management`;
-    for (const file of readdirSync(migrations).filter((name) => name < "0004"))
-      cpSync(join(migrations, file), join(earlier, file));
-    await upTo(earlier);
+    before = await databaseBefore("0004");
   });
-  afterAll(async () => {
-    await sql.end();
-    // Without `force`: it would cut the migrations' connection, which may still be closing, and cause an error.
-    // PostgreSQL waits for that connection.
-    await admin`drop database if exists ${admin(database)}`;
-    await admin.end();
-    rmSync(earlier, { recursive: true });
-  });
-
-  const upTo = (directory: string) =>
-    migrate({ ownerUrl: adminUrl, schema: "management", directory });
+  afterAll(() => before.drop());
 
   it("links existing and new entries separately for each flag and environment", async () => {
     const written = { [production]: [] as string[], [staging]: [] as string[] };
-    const add = async (scope: string) => written[scope]?.push(await addEntry(sql, scope));
+    const add = async (scope: string) => written[scope]?.push(await addEntry(before.sql, scope));
     for (const scope of [production, staging, staging, production, production]) await add(scope);
-    await upTo(migrations);
+    await before.migrate();
     for (const scope of [staging, production]) await add(scope);
 
     for (const scope of [production, staging]) {
-      const links = await linksOf(sql, scope);
+      const links = await linksOf(before.sql, scope);
       expect(links.map((link) => link.id)).toEqual(written[scope]);
       expectChain(links);
     }
+  });
+});
+
+describe("given a database from a version that recorded where chains begin", () => {
+  let before: Awaited<ReturnType<typeof databaseBefore>>;
+
+  beforeAll(async () => {
+    before = await databaseBefore("0020");
+  });
+  afterAll(() => before.drop());
+
+  it("accepts shortened chains after the migration, and no other missing beginnings", async () => {
+    const { sql } = before;
+    for (const scope of [production, staging])
+      for (const days of [99, 90, 80, 70]) {
+        const changedAt = new Date(Date.now() - days * 24 * 60 * 60 * 1_000);
+        const id = uuidv7({ msecs: changedAt.getTime() });
+        await addEntry(sql, scope, { id, changed_at: changedAt });
+      }
+    await sql`select remove_old_history(75, 1000)`;
+    await before.migrate();
+    const service = connectPostgres({
+      url: before.url,
+      name: "test",
+      maxConnections: 1,
+      logger: pino({ level: "silent" }),
+    });
+    expect(await findBreaks(service)).toMatchObject({ entries: 6, breaks: 0 });
+    await sql`
+      delete from history
+      where environment_id = ${production} and changed_at < now() - interval '75 days'`;
+    expect(await findBreaks(service)).toMatchObject({ entries: 4, breaks: 1 });
+    await service.end();
   });
 });
 

@@ -18,17 +18,7 @@ import {
   type FlagWrite,
   removeFlag,
 } from "../src/flags/flag-changes.ts";
-import { endHistory } from "../src/history/history-store.ts";
-import {
-  type Break,
-  describeBreak,
-  finish,
-  follow,
-  type Walk,
-} from "../src/history/verification/chain.ts";
-import { readLinks, readNames, wasRemoved } from "../src/history/verification/chain-store.ts";
-import { compareHeads, type Head } from "../src/history/verification/heads.ts";
-import { verifyChains } from "../src/history/verification/verify-chains.ts";
+import { findBreaks, findMissingHeads, readHeads } from "../src/history/verification.ts";
 import { createWriter } from "../src/outbox/write.ts";
 import {
   applyRetention,
@@ -126,14 +116,8 @@ const actionsOf = async ({ id }: { id: string }) =>
   );
 
 async function breaks(): Promise<string[]> {
-  const reported: string[] = [];
-  await verifyChains(runtime, {
-    broken: async (found) => {
-      reported.push(describeBreak(found, await readNames(runtime, found.scope)));
-    },
-    progress: () => undefined,
-  });
-  return reported;
+  const { first } = await findBreaks(runtime);
+  return first.map(({ problem }) => problem);
 }
 
 /** Adds entries from 90 days ago, a second apart, to the history of a flag. */
@@ -151,6 +135,9 @@ async function addEntries(flag: { id: string }, count: number): Promise<void> {
     update flag_states set enabled = true, rollout_percentage = 1,
       updated_at = (select max(changed_at) from history)`;
 }
+
+/** Where a pass of the removal begins. */
+const beforeAllIds = "00000000-0000-0000-0000-000000000000";
 
 const yearAgo = () => ({
   id: uuidv7({ msecs: daysAgo(365).getTime() }),
@@ -177,61 +164,13 @@ async function forgeEntries({ id }: { id: string }, count: number): Promise<void
     from jsonb_populate_recordset(null::history, ${json(entries)})`;
 }
 
-/** Inserts a deletion dated a year ago into the audit log, as the role of the service. */
-async function forgeDeletion({ id, key }: { id: string; key: string }): Promise<void> {
-  const deletion = {
-    project_id: ids.projectId,
-    flag_id: id,
-    flag_key: key,
-    action: "deleted",
-    cause: "manual",
-    actor_id: ids.userId,
-    actor_email: "ada@example.com",
-  };
-  await runtime`
-    insert into changes (id, changed_at, environment_id, project_id, flag_id, flag_key, action, cause,
-      actor_id, actor_email)
-    select id, changed_at, environment_id, project_id, flag_id, flag_key, action, cause, actor_id,
-      actor_email
-    from jsonb_populate_record(null::changes, ${json({ ...yearAgo(), ...deletion })})`;
-}
-
-const anchors = () => admin`select entries::int from removed_history`;
-
-async function headsNow(): Promise<Head[]> {
-  const heads: Head[] = [];
-  await verifyChains(runtime, {
-    broken: async () => undefined,
-    progress: () => undefined,
-    head: async (head) => void heads.push(head),
-  });
-  return heads;
-}
-
-/** Returns the kinds of breaks that are found with earlier heads. */
-async function breaksAgainst(heads: Head[]): Promise<string[]> {
-  const kinds: string[] = [];
-  async function* each() {
-    yield* heads;
-  }
-  await verifyChains(runtime, {
-    broken: async ({ kind }) => void kinds.push(kind),
-    progress: () => undefined,
-    against: compareHeads(each(), {
-      wasRemoved: (head) => wasRemoved(runtime, head),
-      now: new Date(),
-    }),
-  });
-  return kinds;
-}
-
 describe("given heads of chains from before the removal", () => {
   it("accepts entries that retention removed, and no other missing entries", async () => {
     const shortened = await flagChanged("shortened", 99, 90);
     const bygone = await flagChanged("bygone", 99, 90);
     await flagChanged("untouched", 99);
-    const heads = await headsNow();
-    expect(heads.length).toBeGreaterThanOrEqual(3);
+    const heads = await readHeads(runtime);
+    expect(heads).toHaveLength(3);
     for (const days of [80, 70, 60]) {
       now = daysAgo(days);
       await committed((write) =>
@@ -242,62 +181,46 @@ describe("given heads of chains from before the removal", () => {
     await retain({ auditDays: 40 });
     expect(await rolloutsOf(shortened)).toEqual([70, 60]);
     expect(await rolloutsOf(bygone)).toEqual([]);
-    expect(await breaksAgainst(heads)).toEqual([]);
-    const young = heads.map((head) => ({ ...head, changedAt: daysAgo(10) }));
-    expect(await breaksAgainst(young)).toContain("anchored_missing");
+    expect(await findMissingHeads(runtime, heads)).toEqual([]);
+    const young = heads.map((head) => ({ ...head, changed_at: daysAgo(39).toISOString() }));
+    expect(await findMissingHeads(runtime, young)).toMatchObject([{ flagId: shortened.id }]);
   });
 });
 
-describe("the history of flags that were deleted with their project", () => {
-  /** Ends the chains of a flag as the deletion of a project does. */
-  async function endChainsOf({ id }: { id: string }, days: number): Promise<void> {
-    const scope = { flagId: id, environmentId: ids.environmentId };
-    await runtime.begin((tx) => endHistory(tx, [scope]));
-    await admin`delete from flags where id = ${id}`;
-    await admin`update ended_history set ended_at = ${daysAgo(days)} where flag_id = ${id}`;
-  }
-
-  it("is removed with its recorded end once both are old", async () => {
-    const flag = await flagChanged("checkout", 99, 90, 80);
-    const heads = await headsNow();
-    await endChainsOf(flag, 50);
+describe("the history of deleted flags and environments", () => {
+  it.each([
+    ["flag", (flag: { id: string }) => deleteFlag(flag, 3)],
+    ["project", ({ id }: { id: string }) => admin`delete from flags where id = ${id}`],
+  ])("is removed with the %s once all of it is old", async (_what, remove) => {
+    const flag = await flagChanged("checkout", 99, 90, 80, 50);
+    const heads = await readHeads(runtime);
+    await remove(flag);
     await retain({ auditDays: 60 });
-    expect(await rolloutsOf(flag)).not.toEqual([]);
+    expect(await rolloutsOf(flag)).toEqual([90, 80, 50]);
     expect(await breaks()).toEqual([]);
     await retain({ auditDays: 40 });
     expect(await rolloutsOf(flag)).toEqual([]);
-    expect(await admin`select from ended_history`).toHaveLength(0);
-    expect(await anchors()).toHaveLength(0);
-    expect(await breaksAgainst(heads)).toEqual([]);
+    expect(await breaks()).toEqual([]);
+    expect(await findMissingHeads(runtime, heads)).toEqual([]);
+  });
+
+  it("is removed although an earlier pass kept it for the existing flag", async () => {
+    const flag = await flagChanged("checkout", 99, 90, 80);
+    await retain({ auditDays: 40 });
+    expect(await rolloutsOf(flag)).toEqual([90, 80]);
+    await deleteFlag(flag, 1);
+    await retain({ auditDays: 40 });
+    expect(await rolloutsOf(flag)).toEqual([]);
   });
 
   it("is removed with its environment while the flag exists in another one", async () => {
     const stagingId = newId();
     await admin`insert into environments values (${stagingId}, ${ids.projectId}, 'staging', now())`;
     const flag = await flagChanged("checkout", 99, 90);
-    const scope = { flagId: flag.id, environmentId: stagingId };
-    const heads = (await headsNow()).filter(({ environmentId }) => environmentId === stagingId);
-    expect(heads).toHaveLength(1);
-    await runtime.begin((tx) => endHistory(tx, [scope]));
     await admin`delete from flag_states where environment_id = ${stagingId}`;
-    await admin`update environments set deleted_at = now() where id = ${stagingId}`;
-    await admin`update ended_history set ended_at = ${daysAgo(50)}`;
     await retain({ auditDays: 40 });
     expect(await admin`select from history where environment_id = ${stagingId}`).toHaveLength(0);
     expect(await rolloutsOf(flag)).toEqual([100, 90]);
-    expect(await breaksAgainst(heads)).toEqual([]);
-  });
-
-  it("stays while an entry is recent or the flag has a state", async () => {
-    const young = await flagChanged("young", 99, 20);
-    await endChainsOf(young, 50);
-    const alive = await flagChanged("alive", 99, 90);
-    const scope = { flagId: alive.id, environmentId: ids.environmentId };
-    await runtime.begin((tx) => endHistory(tx, [scope]));
-    await admin`update ended_history set ended_at = ${daysAgo(50)}`;
-    await retain({ auditDays: 40 });
-    expect(await rolloutsOf(young)).toEqual([100, 20]);
-    expect(await rolloutsOf(alive)).toEqual([100, 90]);
   });
 });
 
@@ -328,8 +251,6 @@ describe("the history of a flag", () => {
     await retain({ auditDays: 40 });
     expect(await rolloutsOf(flag)).toEqual([80, 70, 20]);
     expect(await breaks()).toEqual([]);
-    const [removed] = await admin`select entries::int from removed_history`;
-    expect(removed).toEqual({ entries: 2 });
   });
 
   it("is shortened in several batches by concurrent processes", async () => {
@@ -343,55 +264,26 @@ describe("the history of a flag", () => {
 
   it("has no break for a verification during the removal", async () => {
     const flag = await flagChanged("checkout", 99);
-    await addEntries(flag, 1_000);
-    const pages = readLinks(runtime);
-    const read = (await pages.next()).value ?? [];
-    await retain({ auditDays: 60 });
-    for await (const page of pages) read.push(...page);
-    const found: Break[] = [];
-    let walk: Walk = { at: "start" };
-    for (const link of read) {
-      const followed = follow(walk, link);
-      walk = followed.walk;
-      found.push(...followed.breaks);
-    }
-    expect(read.length).toBeGreaterThan(500);
-    expect(read.length).toBeLessThan(1_000);
-    expect([...found, ...finish(walk)]).toEqual([]);
+    await addEntries(flag, 5_000);
+    const removal = retain({ auditDays: 60 });
+    let ended = false;
+    void removal.finally(() => {
+      ended = true;
+    });
+    while (!ended) expect(await breaks()).toEqual([]);
+    expect(await removal).toMatchObject({ history: 4_999 });
   });
 
   it.each([
-    ["removed more from its beginning", "delete", /The beginning is missing/],
-    ["altered its oldest entry", "update", /was changed/],
-  ])("has a break if somebody %s", async (_what, how, found) => {
-    const flag = await flagChanged("checkout", 99, 90, 80, 70);
+    ["removed recent entries from its beginning", "delete", "unlinked"],
+    ["altered its oldest entry", "update", "changed"],
+  ])("has a break if somebody %s", async (_what, how, problem) => {
+    const flag = await flagChanged("checkout", 99, 90, 80, 50, 45);
     await retain({ auditDays: 60 });
-    const oldest = admin`(select id from history where flag_id = ${flag.id} order by sequence limit 1)`;
     await (how === "delete"
-      ? admin`delete from history where id = ${oldest}`
-      : admin`update history set enabled = not enabled where id = ${oldest}`);
-    const reported = await breaks();
-    expect(reported).toHaveLength(1);
-    expect(reported[0]).toMatch(found);
-  });
-
-  it("has no break while the audit log contains only the deletion of its flag", async () => {
-    const flag = await flagChanged("bygone", 99, 90, 80);
-    await deleteFlag(flag, 40);
-    await retain({ auditDays: 60 });
-    expect(await actionsOf(flag)).toEqual(["deleted"]);
-    expect(await rolloutsOf(flag)).toEqual([90, 80]);
-    expect(await breaks()).toEqual([]);
-  });
-
-  it("is removed together with the audit entry of its flag's deletion", async () => {
-    const flag = await flagChanged("bygone", 99, 90, 80);
-    await deleteFlag(flag, 70);
-    await retain({ auditDays: 60 });
-    expect(await rolloutsOf(flag)).toEqual([]);
-    expect(await actionsOf(flag)).toEqual([]);
-    expect(await admin`select from removed_history`).toHaveLength(0);
-    expect(await breaks()).toEqual([]);
+      ? admin`delete from history where flag_id = ${flag.id} and rollout_percentage <> 45`
+      : admin`update history set enabled = not enabled where rollout_percentage = 90`);
+    expect(await breaks()).toEqual([problem]);
   });
 });
 
@@ -463,14 +355,13 @@ describe("the service's role", () => {
     "delete from changes",
     "delete from api_keys",
     "update audit_retention set removed_before = now()",
-    "insert into removed_history values (gen_random_uuid(), gen_random_uuid(), '', 1)",
   ])("may not: %s", async (statement) => {
     await expect(runtime.unprepared(statement)).rejects.toMatchObject({ code: "42501" });
   });
 
   it("cannot remove anything of the last 30 days", async () => {
     const flag = await flagChanged("checkout", 29, 28, 27, 26);
-    await runtime`select remove_old_history(0, 1000)`;
+    await runtime`select remove_old_history(0, ${beforeAllIds}, 1000)`;
     await runtime`select remove_old_changes(-1, 1000)`;
     expect(await rolloutsOf(flag)).toEqual([100, 28, 27, 26]);
     expect(await actionsOf(flag)).toHaveLength(4);
@@ -481,32 +372,18 @@ describe("the service's role", () => {
     await forgeEntries(flag, 3);
     now = daysAgo(2);
     await committed((write) => changeFlag(write, requestFor(flag.id), { rollout_percentage: 2 }));
-    await runtime`select remove_old_history(30, 1000)`;
+    await runtime`select remove_old_history(30, ${beforeAllIds}, 1000)`;
     expect(await rolloutsOf(flag)).toEqual([90, 80, 3, 1, 1, 1, 2]);
-    expect(await anchors()).toEqual([{ entries: 1 }]);
     expect(await breaks()).toEqual([]);
   });
 
-  it("cannot remove the history of a flag that exists by a forged deletion", async () => {
-    const changed = await flagChanged("changed", 99, 90, 80, 3);
-    const unchanged = await flagChanged("unchanged", 99, 90, 80);
-    await retain({ auditDays: 60 });
-    await forgeDeletion(changed);
-    await forgeDeletion(unchanged);
-    await runtime`select remove_old_changes(30, 1000)`;
-    expect(await rolloutsOf(changed)).toEqual([90, 80, 3]);
-    expect(await rolloutsOf(unchanged)).toEqual([90, 80]);
-    expect(await anchors()).toEqual([{ entries: 1 }, { entries: 1 }]);
-  });
-
-  it("cannot remove the recent history of a deleted flag by a forged deletion", async () => {
+  it("cannot remove the history of a deleted flag while an entry is recent", async () => {
     const flag = await flagChanged("bygone", 99, 90, 80, 3);
-    await deleteFlag(flag, 2);
-    await retain({ auditDays: 60 });
-    await forgeDeletion(flag);
-    await runtime`select remove_old_changes(30, 1000)`;
-    expect(await rolloutsOf(flag)).toEqual([90, 80, 3]);
-    expect(await anchors()).toEqual([{ entries: 1 }]);
+    await runtime`delete from flags where id = ${flag.id}`;
+    await forgeEntries(flag, 3);
+    await runtime`select remove_old_history(30, ${beforeAllIds}, 1000)`;
+    expect(await rolloutsOf(flag)).toEqual([90, 80, 3, 1, 1, 1]);
+    expect(await breaks()).toEqual([]);
   });
 });
 

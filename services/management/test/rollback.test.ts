@@ -3,8 +3,7 @@ import { isProblem } from "@halyard/service";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { readContext } from "../src/access/change-context.ts";
 import { changeFlag } from "../src/flags/flag-changes.ts";
-import { verifyChains } from "../src/history/verification/verify-chains.ts";
-import { flagsOf } from "./flag-fixture.ts";
+import { expectWholeHistory, flagsOf } from "./flag-fixture.ts";
 import {
   type Management,
   openManagement,
@@ -43,16 +42,6 @@ const settings = ({ enabled, rollout_percentage, targeting_rules }: Record<strin
 });
 
 const austrians = [{ conditions: [{ attribute: "country", operator: "in", value: ["AT"] }] }];
-
-/** Expects that no chain is broken and that every state equals its newest entry. */
-async function expectWholeHistory() {
-  const breaks: unknown[] = [];
-  await verifyChains(management.sql, {
-    broken: async (found) => void breaks.push(found),
-    progress: () => undefined,
-  });
-  expect(breaks).toEqual([]);
-}
 
 describe("rolling back", () => {
   it("reverts all fields of the newest change, as a new change", async () => {
@@ -313,7 +302,7 @@ describe("given many concurrent rollbacks", () => {
     expect(new Set(answers.map((answer) => answer.headers.get("etag"))).size).toBe(41);
     expect(await readState(flag.id)).toMatchObject({ enabled: false, version: 43 });
     expect(await flags.historyOf(flag.id)).toHaveLength(43);
-    await expectWholeHistory();
+    await expectWholeHistory(management.sql);
   });
 
   it("accepts one of the requests that name the same version", async () => {
@@ -350,6 +339,6 @@ describe("given many concurrent rollbacks", () => {
       });
       expect(settings(newestFirst[0])).toEqual(settings(await readState(id)));
     }
-    await expectWholeHistory();
+    await expectWholeHistory(management.sql);
   });
 });

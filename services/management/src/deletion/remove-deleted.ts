@@ -1,6 +1,5 @@
 import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
-import { endHistory } from "../history/history-store.ts";
 import { type Batches, startBatches } from "../outbox/batches.ts";
 import { entryToPublish } from "../outbox/outbox-message.ts";
 import type { Write, Writer } from "../outbox/write.ts";
@@ -63,7 +62,6 @@ async function removeOfEnvironment(
   await removeFill(write.tx, environment);
   const states = await lockStates(write.tx, environment, removedAtOnce);
   if (states.length > 0) {
-    await endHistory(write.tx, states);
     await removeStates(
       write.tx,
       environment,

@@ -88,14 +88,3 @@ const columns = fragment`
   entry.rollout_percentage as "rolloutPercentage", entry.targeting_rules as "targetingRules",
   entry.change_type as "changeType", entry.changed_by as "changedBy",
   entry.changed_at as "changedAt"`;
-
-/**
- * Records the ends of chains whose states are deleted together with their environment, project or organization. It runs
- * in the transaction that deletes the states. Verification compares the chains with these ends. The deletion of a
- * single flag needs no such record, because its audit entries contain the last states.
- */
-export async function endHistory(tx: Transaction, scopes: readonly StateScope[]): Promise<void> {
-  await tx`
-    select end_history(${scopes.map(({ flagId }) => flagId)}::uuid[],
-      ${scopes.map(({ environmentId }) => environmentId)}::uuid[])`;
-}

@@ -8,8 +8,8 @@ import type { Writer } from "../outbox/write.ts";
 
 /**
  * Removes data that is older than its retention period, independently of all other work. Every process does this
- * periodically. Database functions let only one process at a time remove history and audit entries; several processes
- * share the keys by row locks. Each batch is a transaction, so that locks are short and a stop waits for at most one
+ * periodically. A database function lets only one process at a time remove history entries; several processes share audit
+ * entries and keys by row locks. Each batch is a transaction, so that locks are short and a stop waits for at most one
  * batch.
  */
 const applyIntervalMs = 10 * 60 * 1_000;
@@ -54,74 +54,63 @@ export async function applyRetention(
   { sql, writer, periods, now }: RetentionOptions,
   mayContinue: () => boolean,
 ): Promise<Removed> {
-  const removed: Removed = { history: 0, changes: 0, api_keys: 0 };
   const { auditDays, endedKeyDays } = periods;
-  if (auditDays !== undefined) await removeAudit(sql, auditDays, { removed, mayContinue });
-  if (endedKeyDays !== undefined)
-    for (let more = true; more && mayContinue(); ) {
-      const keys = await removeKeys(writer, endedKeyDays, now);
-      removed.api_keys += keys;
-      more = keys === batchSize;
-    }
+  const isKept = auditDays === undefined;
+  return {
+    history: isKept ? 0 : await removeOldHistory(sql, auditDays, mayContinue),
+    changes: isKept ? 0 : await inBatches(() => removeOldChanges(sql, auditDays), mayContinue),
+    api_keys:
+      endedKeyDays === undefined
+        ? 0
+        : await inBatches(() => removeKeys(writer, endedKeyDays, now), mayContinue),
+  };
+}
+
+/** Runs batches until one is not full. Returns the number of removed rows. */
+async function inBatches(
+  removeBatch: () => Promise<number>,
+  mayContinue: () => boolean,
+): Promise<number> {
+  let removed = 0;
+  for (let more = true; more && mayContinue(); ) {
+    const count = await removeBatch();
+    removed += count;
+    more = count === batchSize;
+  }
   return removed;
 }
 
 /**
- * Removes history and audit entries. The history goes first, so that little of it is left to be removed with the
- * deletion of a flag. If another process is removing entries, this process leaves the work to it.
+ * Removes superseded history entries, in one pass over the old entries. Each process begins at the first entry, because
+ * the deletion of a flag makes entries removable that an earlier pass kept. The database function returns nulls while
+ * another process removes entries; this process then leaves the pass to it. The runtime role has no right to delete
+ * from the tables of history and audit entries itself.
  */
-async function removeAudit(
+async function removeOldHistory(
   sql: Sql,
   retentionDays: number,
-  { removed, mayContinue }: { removed: Removed; mayContinue: () => boolean },
-): Promise<void> {
-  for (const removeBatch of [removeOldHistory, removeOldChanges, removeEndedHistory])
-    for (let more = true; more; ) {
-      const batch = mayContinue() ? await removeBatch(sql, retentionDays) : undefined;
-      if (batch === undefined || batch.steps === null) return;
-      removed.history += batch.history;
-      removed.changes += batch.changes;
-      more = batch.steps === batchSize;
-    }
+  mayContinue: () => boolean,
+): Promise<number> {
+  let visitedUpTo = "00000000-0000-0000-0000-000000000000";
+  let removed = 0;
+  for (let more = true; more && mayContinue(); ) {
+    const [batch] = await sql<
+      [{ visited: number | null; lastVisited: string | null; removed: number }]
+    >`
+      select visited_entries as visited, last_visited as "lastVisited",
+        coalesce(removed_entries, 0) as removed
+      from remove_old_history(${retentionDays}, ${visitedUpTo}, ${batchSize})`;
+    removed += batch.removed;
+    visitedUpTo = batch.lastVisited ?? visitedUpTo;
+    more = batch.visited === batchSize;
+  }
+  return removed;
 }
 
-/**
- * The result of a database function that removes one batch of old rows. The runtime role has no right to delete from
- * these tables itself.
- */
-type AuditBatch = {
-  /** Number of visited rows or chains: `batchSize` if more may be left, null if another process is removing entries. */
-  steps: number | null;
-  /** Number of removed history entries. */
-  history: number;
-  changes: number;
-};
-
-/** Visits the next old history entries and removes those that they supersede. */
-async function removeOldHistory(sql: Sql, retentionDays: number): Promise<AuditBatch | undefined> {
-  const [batch] = await sql<AuditBatch[]>`
-    select visited_entries as steps, removed_entries as history, 0 as changes
-    from remove_old_history(${retentionDays}, ${batchSize})`;
-  return batch;
-}
-
-/** Removes audit entries, and the remaining history of flags whose deletion is among them. */
-async function removeOldChanges(sql: Sql, retentionDays: number): Promise<AuditBatch | undefined> {
-  const [batch] = await sql<AuditBatch[]>`
-    select removed_changes as steps, removed_entries as history, removed_changes as changes
-    from remove_old_changes(${retentionDays}, ${batchSize})`;
-  return batch;
-}
-
-/** Removes the recorded ends of old chains of deleted projects and environments, with the remaining history. */
-async function removeEndedHistory(
-  sql: Sql,
-  retentionDays: number,
-): Promise<AuditBatch | undefined> {
-  const [batch] = await sql<AuditBatch[]>`
-    select removed_chains as steps, removed_entries as history, 0 as changes
-    from remove_ended_history(${retentionDays}, ${batchSize})`;
-  return batch;
+async function removeOldChanges(sql: Sql, retentionDays: number): Promise<number> {
+  const [batch] = await sql<[{ removed: number }]>`
+    select remove_old_changes(${retentionDays}, ${batchSize}) as removed`;
+  return batch.removed;
 }
 
 /**
