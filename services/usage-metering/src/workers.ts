@@ -44,6 +44,8 @@ export function startWorkers(options: {
   /** Keys that were used on this service's own routes. */
   lastUsed: LastUsed;
   usageMetrics: UsageMetrics;
+  /** Interval at which the whole month is compared with the published quotas. */
+  compareIntervalMs?: number | undefined;
   metrics: Registry;
   logger: Logger;
 }): Workers {

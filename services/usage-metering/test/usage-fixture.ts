@@ -121,11 +121,11 @@ type Database = Awaited<ReturnType<typeof createTestDatabase>>;
 export type Metering = Awaited<ReturnType<typeof openMetering>>;
 export type Replica = Awaited<ReturnType<Metering["startReplica"]>>;
 
-type Behavior = { maxConnections?: number };
+type Behavior = { maxConnections?: number; compareIntervalMs?: number };
 
 async function composeReplica(
   { postgresUrl, natsUrl }: { postgresUrl: string; natsUrl: string },
-  { maxConnections = 10 }: Behavior,
+  { maxConnections = 10, compareIntervalMs }: Behavior,
 ) {
   const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections, logger });
@@ -140,6 +140,7 @@ async function composeReplica(
     openStreams,
     lastUsed,
     usageMetrics: createUsageMetrics(metrics),
+    compareIntervalMs,
     metrics,
     logger,
   });

@@ -1,13 +1,13 @@
-import { checkQuotaEntry, type QuotaEntry, quotaBucket } from "@halyard/contracts";
+import {
+  checkQuotaEntry,
+  everythingFilter,
+  type QuotaEntry,
+  quotaBucket,
+} from "@halyard/contracts";
 import { followBucket, isBrokerUnavailable, parseJson } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
-import {
-  JetStreamApiCodes,
-  JetStreamApiError,
-  type JetStreamClient,
-  jetstream,
-} from "@nats-io/jetstream";
+import { jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { monthOf } from "../counting/decide-sums.ts";
@@ -19,15 +19,15 @@ import { adoptHigherMonths, readPresentMonth } from "./quota-store.ts";
  * newest total of each month that has changed since the last one. That is usually the current month. About the
  * beginning of a month, when clocks differ, it can also be the previous or the next one.
  *
- * The bucket has one entry for each organization. The publisher follows the bucket, and writes an entry only over the
- * revision that it has read. So the number of a month never decreases, for any number of replicas. If another replica
- * was faster, the next publication compares again.
+ * The bucket has one entry for each organization. Every replica follows the bucket and publishes committed totals that
+ * exceed its entries. Two replicas that publish at the same time can leave the lower total in the bucket. Edges keep
+ * the highest total of each month, so only an edge that starts meanwhile reads a total that is too low.
  *
- * A process can die between a commit and its publication. So the whole month is compared with the bucket every half
- * minute, and after each full read of the bucket. Only committed numbers are published. A number that is still higher
- * in the bucket than in the database therefore comes from commits that the database has lost in a restore. The requests
- * were made nevertheless, so the database adopts the number. Otherwise edges would enforce a higher number than
- * organizations can read.
+ * A comparison of the whole month with the bucket repairs this, and totals whose process died between the commit and
+ * the publication. It runs every half minute, and after each full read of the bucket. Only committed totals are
+ * published. A total that is still higher in the bucket than in the database therefore comes from commits that the
+ * database has lost in a restore. The requests were made nevertheless, so the database adopts the total. Otherwise edges
+ * would enforce a higher total than organizations can read.
  */
 export type QuotaPublisher = {
   /** Queues the new totals of months, of a transaction that was committed at that time. */
@@ -36,22 +36,23 @@ export type QuotaPublisher = {
 };
 
 const publishIntervalMs = 200;
-const repairIntervalMs = 30_000;
+const defaultCompareIntervalMs = 30_000;
 /** Maximum number of publications awaited together. All pending entries are sent in such chunks. */
 const chunkSize = 500;
-
-/** The content of the bucket that has been read. An entry that cannot be parsed is overwritten. */
-type Published = Map<string, { entry: QuotaEntry | undefined; revision: number }>;
+/** Timeout of a publication. The broker responds within milliseconds. After this time the outcome is unknown. */
+const acknowledgementTimeoutMs = 2_000;
 
 type PublisherOptions = {
   connection: NatsConnection;
   sql: Sql;
   usageMetrics: UsageMetrics;
+  /** Interval of the comparisons of the whole month. */
+  compareIntervalMs?: number | undefined;
   logger: Logger;
 };
 
 export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
-  const { sql, usageMetrics, logger } = options;
+  const { usageMetrics, compareIntervalMs = defaultCompareIntervalMs, logger } = options;
   const client = jetstream(options.connection);
   const pending: Pending = new Map();
   /** The current month, as last read from the database's clock. */
@@ -64,20 +65,16 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
 
   async function publishChanges(): Promise<void> {
     if (!bucket.isCurrent()) return;
+    if (performance.now() - comparedAtMs >= compareIntervalMs) {
+      comparedAtMs = performance.now();
+      await compareWithMonth(options, bucket.published, (entry, known) => {
+        presentMonth = entry.month;
+        if (!isUpdate(entry, known, presentMonth)) return;
+        if (!pending.has(pendingKey(entry))) usageMetrics.quotaRepaired();
+        hold(pending, entry, presentMonth);
+      });
+    }
     await publishPending();
-    if (performance.now() - comparedAtMs >= repairIntervalMs) await compare();
-  }
-
-  async function compare(): Promise<void> {
-    const read = bucket.published();
-    const higher = await compareWithMonth(sql, read, (entry, known) => {
-      presentMonth = entry.month;
-      if (!isUpdate(entry, known, presentMonth)) return;
-      if (!pending.has(pendingKey(entry))) usageMetrics.quotaRepaired();
-      hold(pending, entry, presentMonth);
-    });
-    await adopt(sql, higher, logger);
-    if (read === bucket.published()) comparedAtMs = performance.now();
   }
 
   /** Tries each pending entry once. After a failure the rest waits for the next interval. */
@@ -93,9 +90,10 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
   async function publish(key: string): Promise<void> {
     const entry = pending.get(key);
     if (entry === undefined) return;
-    const read = bucket.published();
-    if (isUpdate(entry, read.get(entry.organization_id)?.entry, presentMonth)) {
-      if (!(await publishEntry(client, entry, read))) return;
+    const id = entry.organization_id;
+    if (isUpdate(entry, bucket.published.get(id), presentMonth)) {
+      const how = { timeout: acknowledgementTimeoutMs, retries: 0 };
+      await client.publish(quotaBucket.subjectPrefix + id, JSON.stringify(entry), how);
       usageMetrics.quotaPublished();
     }
     if (pending.get(key) === entry) pending.delete(key);
@@ -135,81 +133,39 @@ export function isUpdate(
   return known.month < entry.month || entry.month === presentMonth;
 }
 
-/** Timeout of a publication. The broker responds within milliseconds. After this time the outcome is unknown. */
-const acknowledgementTimeoutMs = 2_000;
-
-const conflictCodes: number[] = [
-  JetStreamApiCodes.StreamWrongLastSequence,
-  JetStreamApiCodes.StreamWrongLastSequenceUnknown,
-];
-
-/**
- * Writes an entry over the revision that was read, or over revision 0 if the bucket had no entry. So a replica with an
- * older number never overwrites a newer one. Returns false if another replica was faster.
- */
-async function publishEntry(
-  client: JetStreamClient,
-  entry: QuotaEntry,
-  read: Published,
-): Promise<boolean> {
-  const id = entry.organization_id;
-  try {
-    const { seq } = await client.publish(quotaBucket.subjectPrefix + id, JSON.stringify(entry), {
-      expect: { lastSubjectSequence: read.get(id)?.revision ?? 0 },
-      timeout: acknowledgementTimeoutMs,
-      retries: 0,
-    });
-    // After another full read, `read` is no longer in use.
-    if (seq > (read.get(id)?.revision ?? 0)) read.set(id, { entry, revision: seq });
-    return true;
-  } catch (error) {
-    if (error instanceof JetStreamApiError && conflictCodes.includes(error.code)) return false;
-    throw error;
-  }
-}
-
-/** Follows the bucket. `published` returns another object after each new full read. */
+/** Follows the bucket. An entry that cannot be parsed is absent, so that it is overwritten. */
 function followPublished({ connection, logger }: PublisherOptions, onCaughtUp: () => void) {
-  let published: Published = new Map();
-  const { isCurrent, stop } = followBucket({
-    connection,
-    bucket: quotaBucket,
-    filter: ">",
-    onBegin() {
-      published = new Map();
-    },
-    onEntry({ key, payload, revision }) {
+  const published = new Map<string, QuotaEntry>();
+  const followed = followBucket({
+    ...{ connection, bucket: quotaBucket, filter: everythingFilter, onCaughtUp, logger },
+    onBegin: () => published.clear(),
+    onEntry({ key, payload }) {
       const checked = checkQuotaEntry(parseJson(payload));
-      published.set(key, { entry: checked.ok ? checked.value : undefined, revision });
+      if (checked.ok) published.set(key, checked.value);
+      else published.delete(key);
     },
-    onCaughtUp,
-    logger,
   });
-  return { isCurrent, stop, published: () => published };
+  return { ...followed, published };
 }
 
 /**
- * Compares the current month of every organization. Returns the published entries that are higher than the database or
- * missing in it.
+ * Calls back for the current month of every organization, and adopts the published totals that are higher than those of
+ * the database or missing in it.
  */
 async function compareWithMonth(
-  sql: Sql,
-  published: Published,
+  { sql, logger }: PublisherOptions,
+  published: ReadonlyMap<string, QuotaEntry>,
   onEntry: (entry: QuotaEntry, known: QuotaEntry | undefined) => void,
-): Promise<QuotaEntry[]> {
+): Promise<void> {
   const unmatched = new Map(published);
   for await (const page of readPresentMonth(sql))
     for (const entry of page) {
-      const known = published.get(entry.organization_id)?.entry;
+      const known = published.get(entry.organization_id);
       if (known === undefined || known.requests <= entry.requests)
         unmatched.delete(entry.organization_id);
       onEntry(entry, known);
     }
-  return [...unmatched.values()].flatMap(({ entry }) => (entry === undefined ? [] : [entry]));
-}
-
-async function adopt(sql: Sql, higher: readonly QuotaEntry[], logger: Logger): Promise<void> {
-  const organizations = await adoptHigherMonths(sql, higher);
+  const organizations = await adoptHigherMonths(sql, [...unmatched.values()]);
   if (organizations > 0)
     logger.warn({ organizations }, "adopted published months that the database had lost");
 }
