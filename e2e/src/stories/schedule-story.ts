@@ -49,7 +49,8 @@ export type ScheduleStory = {
   faults(options?: { withinMs?: number }): Promise<string[]>;
 };
 
-const defaultSettleWithinMs = 30_000;
+/** A change that was not sent, or whose outcome was lost, is sent again after 30 seconds. */
+const defaultSettleWithinMs = 60_000;
 
 export async function beginScheduleStory(
   system: System,

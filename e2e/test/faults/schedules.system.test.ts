@@ -16,6 +16,8 @@ import type { CreatedFlag } from "../../src/traffic/changes.ts";
 const soonMs = 600;
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
+/** More than the time after which a sent change without an outcome is sent again. */
+const untilSentAgainMs = 31_000;
 
 /** One failure of each kind. `e2e/chaos` has further ones. */
 describe("given due changes", () => {
@@ -44,7 +46,9 @@ describe("given due changes", () => {
     expect(await story.states(flag)).toEqual(["sent"]);
     await killOne(system.schedulers);
     await startReadyScheduler(system);
+    await step(untilSentAgainMs);
     await story.applied(flag);
+    await step(0);
     await story.switchByHand(flag, false);
     await awaitForgotten();
     const before = await passed();

@@ -2,7 +2,6 @@ import { type KeyDirectory, type LastUsed, sendLastUsed } from "@halyard/api-key
 import { startPublishingAudit } from "@halyard/audit-outbox";
 import { scheduleStream } from "@halyard/contracts";
 import {
-  apiTimeoutMs,
   connectNats,
   consumeQueue,
   createQueueMetrics,
@@ -12,7 +11,7 @@ import {
 } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { onceConnected, releaseAll } from "@halyard/service";
-import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -22,7 +21,6 @@ import {
   type OnFlagsGone,
 } from "./directory/flag-directory.ts";
 import { type Dispatcher, startDispatcher } from "./dispatch/dispatcher.ts";
-import { watchForLostMessages } from "./dispatch/lost-messages.ts";
 import {
   createScheduleMetrics,
   type ScheduleMetrics,
@@ -59,8 +57,6 @@ type WorkerOptions = {
   lastUsed: LastUsed;
   /** Delays after an interruption at which all flags with a schedule are checked. */
   checkFlagsAfterMs?: readonly number[];
-  /** Interval of the checks for lost messages. */
-  lostCheckIntervalMs?: number | undefined;
   metrics: Registry;
   logger: Logger;
 };
@@ -94,8 +90,7 @@ export function startWorkers(options: WorkerOptions): Workers {
   const { problem, onProblem } = trackProblem();
   const connecting = connectNats({ ...options, name: "scheduler", onProblem });
   const working = onceConnected(connecting, async (connection) => {
-    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-    const given = { connection, manager, scheduleMetrics, onFlagsGone, onArmed: wakeDispatcher };
+    const given = { connection, scheduleMetrics, onFlagsGone, onArmed: wakeDispatcher };
     connected = startConnected({ ...options, ...given });
     return connected.stop;
   });
@@ -122,7 +117,6 @@ type Connected = {
 function startConnected(
   options: WorkerOptions & {
     connection: NatsConnection;
-    manager: JetStreamManager;
     scheduleMetrics: ScheduleMetrics;
     onFlagsGone: OnFlagsGone;
     /** Called after a waiting change was armed, because that change may already be due. */
@@ -137,13 +131,10 @@ function startConnected(
     logger,
   });
   const followed = followDirectory({ ...options, deletedEnvironments });
-  const sending = { sql, canSend: followed.isCurrent, send: createSendDue({ client, logger }) };
-  const dispatcher = startDispatcher({ ...sending, logger });
-  const lost = watchForLostMessages({
-    ...sending,
-    manager: options.manager,
-    intervalMs: options.lostCheckIntervalMs,
-    logger,
+  const dispatcher = startDispatcher({
+    ...options,
+    canSend: followed.isCurrent,
+    send: createSendDue({ client, logger }),
   });
   const answers = consumeQueue({
     connection,
@@ -158,6 +149,6 @@ function startConnected(
   });
   const lastUsedSender = sendLastUsed({ ...options, client, monotonicMs: () => performance.now() });
   const audit = startPublishingAudit({ sql, client, logger });
-  const parts = [audit, lastUsedSender, followed, deletedEnvironments, answers, lost, dispatcher];
+  const parts = [audit, lastUsedSender, followed, deletedEnvironments, answers, dispatcher];
   return { followed, dispatcher, stop: parts.map(({ stop }) => stop) };
 }

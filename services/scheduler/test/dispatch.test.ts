@@ -1,9 +1,7 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { ScheduleDue } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { connect } from "@nats-io/transport-node";
-import { v7 as uuidv7 } from "uuid";
 import { type Behavior, type FakeManagement, startFakeManagement } from "./fake-management.ts";
 import {
   makeTenant,
@@ -172,6 +170,20 @@ describe("several replicas", () => {
     for (const flag of flags)
       expect(actionsFor(flag, management.received)).toEqual(["enable", "disable"]);
   });
+
+  it("send a change without an outcome again once", async () => {
+    behavior = { publishesOutcome: () => false };
+    more = await Promise.all([1, 2, 3].map(() => scheduler.startReplica()));
+    const flags = await Promise.all(Array.from({ length: 60 }, newFlag));
+    for (const flag of flags) await schedule(flag, { enable: hourMs });
+    await scheduler.stepClock(hourMs);
+    await eventually(() => flags.every((flag) => actionsFor(flag).length === 1));
+    behavior = {};
+    await scheduler.stepClock(hourMs + 31_000);
+    for (const flag of flags) await ended(flag);
+    for (const flag of flags)
+      expect(actionsFor(flag, management.received)).toEqual(["enable", "enable"]);
+  });
 });
 
 describe("setting the clock", () => {
@@ -205,124 +217,68 @@ describe("setting the clock", () => {
   });
 });
 
-describe("a lost message", () => {
-  // The result of a check does not depend on the time between two checks.
-  beforeAll(() => restartReplica({ lostCheckIntervalMs: 250 }));
-  afterAll(() => restartReplica());
-
-  async function restartReplica(options: { lostCheckIntervalMs?: number } = {}) {
-    await replica.stop();
-    replica = await scheduler.startReplica(options);
-    await eventually(() => replica.hasKey(tenant.serverKey));
-  }
+describe("a sent change without an outcome", () => {
+  /** More than the time after which a change is sent again for the first time. */
+  const firstPauseMs = 31_000;
 
   it("is sent again if the process crashed between marking and sending", async () => {
     const flag = await newFlag();
     await schedule(flag, { enable: hourMs });
     await scheduler.admin`
-      update scheduled_changes set state = 'sent' where flag_id = ${flag.flagId}`;
+      update scheduled_changes
+      set state = 'sent', send_count = 1, send_again_at = present_time() + interval '30 seconds'
+      where flag_id = ${flag.flagId}`;
+    await scheduler.stepClock(firstPauseMs);
     await ended(flag);
     expect(actionsFor(flag, management.received)).toEqual(["enable"]);
   });
 
-  it("is sent again if its answer was lost, and the change is made once", async () => {
+  it("is sent again if its outcome was lost, and is made once", async () => {
+    let outcomes = 0;
+    behavior = { publishesOutcome: () => ++outcomes > 1 };
+    const flag = await newFlag();
+    await schedule(flag, { enable: soonMs });
+    await eventually(() => outcomes === 1);
+    await scheduler.stepClock(firstPauseMs);
+    await ended(flag);
+    expect(actionsFor(flag)).toEqual(["enable"]);
+    expect(actionsFor(flag, management.received)).toEqual(["enable", "enable"]);
+  });
+
+  it("is sent again if the stream was deleted", async () => {
     let publishesOutcome = false;
     behavior = { publishesOutcome: () => publishesOutcome };
     const flag = await newFlag();
     await schedule(flag, { enable: soonMs });
     await eventually(() => actionsFor(flag).length === 1);
     publishesOutcome = true;
-    // For two minutes the broker drops messages with a known id. A new stream knows no ids.
     await deleteStream("SCHEDULE");
+    await scheduler.stepClock(firstPauseMs);
     await ended(flag);
     expect(actionsFor(flag)).toEqual(["enable"]);
-    expect(actionsFor(flag, management.received).length).toBeGreaterThan(1);
   });
 
-  it("is sent again while the broker still drops repetitions of the first message", async () => {
-    let answers = 0;
-    behavior = { publishesOutcome: () => ++answers > 1 };
-    const flag = await newFlag();
-    await schedule(flag, { enable: soonMs });
-    await ended(flag);
-    expect(actionsFor(flag)).toEqual(["enable"]);
-    expect(actionsFor(flag, management.received)).toEqual(["enable", "enable"]);
-  });
-
-  it("is sent again although other messages keep the queue from becoming empty", async () => {
-    const flag = await newFlag();
-    const stopFilling = await keepQueueFilled();
-    await schedule(flag, { enable: hourMs });
-    await scheduler.admin`
-      update scheduled_changes set state = 'sent' where flag_id = ${flag.flagId}`;
-    await ended(flag);
-    expect(actionsFor(flag, management.received)).toEqual(["enable"]);
-    await stopFilling();
-  });
-
-  it("is not sent again while management is slow", async () => {
+  it("is sent again at doubling intervals while management is slow, and is made once", async () => {
     const held = Promise.withResolvers<void>();
     behavior = { before: () => held.promise };
-    const flag = await newFlag();
+    const [flag, marker] = await Promise.all([newFlag(), newFlag()]);
+    const isReceived = (times: number) =>
+      eventually(() => of(flag, management.received).length === times);
     await schedule(flag, { enable: soonMs });
-    await eventually(() => of(flag, management.received).length === 1);
-    // The second check of a change can already find that it is lost. The first one that counts may have begun.
-    await checks(4);
+    await isReceived(1);
+    await scheduler.stepClock(firstPauseMs);
+    await isReceived(2);
+    // The second pause is a minute.
+    await scheduler.stepClock(2 * firstPauseMs);
+    await schedule(marker, { enable: 2 * firstPauseMs + soonMs });
+    await eventually(() => of(marker, management.received).length === 1);
+    expect(of(flag, management.received)).toHaveLength(2);
+    await scheduler.stepClock(4 * firstPauseMs);
+    await isReceived(3);
     held.resolve();
-    await ended(flag);
-    expect(of(flag, management.received)).toHaveLength(1);
+    await Promise.all([ended(flag), ended(marker)]);
+    expect(actionsFor(flag)).toEqual(["enable"]);
   });
-
-  /** Waits for a number of checks. Each check reads the range of the stream twice. */
-  async function checks(times: number) {
-    const connection = await connect({ servers: scheduler.natsUrl });
-    const reads = connection.subscribe("$JS.API.STREAM.INFO.SCHEDULE", {
-      callback: () => undefined,
-    });
-    await eventually(() => reads.getReceived() >= 2 * times, {
-      because: `${times} checks are made`,
-    });
-    await connection.close();
-  }
-
-  /** Simulates a steady load: each change puts the next one into the queue before it ends. */
-  async function keepQueueFilled() {
-    const connection = await connect({ servers: scheduler.natsUrl });
-    const { organizationId, projectId, userId } = tenant;
-    const mine = uuidv7();
-    let isFilling = true;
-    const put = () => {
-      const due: ScheduleDue = {
-        id: uuidv7(),
-        schedule_id: mine,
-        organization_id: organizationId,
-        project_id: projectId,
-        flag_id: mine,
-        environment_id: mine,
-        action: "enable",
-        due_at: new Date().toISOString(),
-        user_id: userId,
-      };
-      return connection.request("schedule.due", JSON.stringify(due));
-    };
-    behavior = {
-      async before({ schedule_id }) {
-        if (schedule_id !== mine || !isFilling) return;
-        // Leaves CPU time for the other work.
-        await delay(20);
-        await put();
-      },
-    };
-    await put();
-    return async () => {
-      isFilling = false;
-      await eventually(async () => {
-        const answer = await connection.request("$JS.API.STREAM.INFO.SCHEDULE");
-        return answer.json<{ state: { messages: number } }>().state.messages === 0;
-      });
-      await connection.close();
-    };
-  }
 
   async function deleteStream(name: string) {
     const connection = await connect({ servers: scheduler.natsUrl });

@@ -71,15 +71,14 @@ export async function openScheduler() {
 export type Scheduler = Awaited<ReturnType<typeof openScheduler>>;
 export type Replica = Awaited<ReturnType<Scheduler["startReplica"]>>;
 
-type ReplicaOptions = { timeoutMs?: number; lostCheckIntervalMs?: number };
+type ReplicaOptions = { timeoutMs?: number };
 
 async function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOptions) {
-  const { lostCheckIntervalMs, ...ofFlags } = options;
   const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections: 10, logger });
   const metrics = createMetrics({ service: "scheduler" });
   const keys = createKeyDirectory(testSignatures());
-  const flags = createFlagDirectory({ now: Date.now, ...ofFlags });
+  const flags = createFlagDirectory({ now: Date.now, ...options });
   const lastUsed = createLastUsed();
   const workers = startWorkers({
     nats: natsLogin("scheduler", natsUrl),
@@ -88,7 +87,6 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
     flags,
     lastUsed,
     checkFlagsAfterMs: [0],
-    lostCheckIntervalMs,
     metrics,
     logger,
   });

@@ -147,7 +147,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
   scheduler: [
     processStatuses.subjectOf("scheduler"),
     ...readsSnapshot(),
-    ...sendsAndCounts(scheduleStream.name, scheduleStream.due),
+    scheduleStream.due.subject,
     ...consumesQueue(scheduleStream.name, scheduleStream.resolved),
     ...sendsToAudit,
     ...lastSeen,

@@ -2,33 +2,36 @@ import type { ScheduleResolved } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import type { DueChange } from "./send-due.ts";
 
-const dueColumns = `
-  change.id, change.schedule_id as "scheduleId", change.action, change.due_at as "dueAt",
-  schedule.organization_id as "organizationId", schedule.project_id as "projectId",
-  schedule.environment_id as "environmentId", schedule.flag_id as "flagId",
-  schedule.created_by as "userId"`;
-
 /**
  * Claims due changes, the longest overdue first, and marks them as sent. Concurrent replicas claim different
  * changes. The caller sends them after this statement has committed, so an unmarked change was never sent.
+ *
+ * A sent change without an outcome is due again after 30 seconds. Each further sending doubles this time, up to about an
+ * hour, so that an outage of management does not fill the queue with copies.
  */
-export async function claimDue(sql: Sql, limit: number): Promise<DueChange[]> {
+export async function claimDue(sql: Sql, limit: number): Promise<ClaimedChange[]> {
   // A cached generic plan assumes that the limit is a tenth of the armed changes, and scans both tables to join them.
-  return sql.unprepared<DueChange[]>(
+  return sql.unprepared<ClaimedChange[]>(
     `with due as (
       select id
       from scheduled_changes
-      where state = 'armed' and due_at <= (select present_time())
-      order by due_at, id
+      where state in ('armed', 'sent')
+        and coalesce(send_again_at, due_at) <= (select present_time())
+      order by coalesce(send_again_at, due_at), id
       limit $1
       for update skip locked
     ), claimed as (
-      update scheduled_changes as change set state = 'sent'
+      update scheduled_changes as change
+      set state = 'sent', send_count = send_count + 1,
+        send_again_at = present_time() + 2 ^ least(send_count, 7) * interval '30 seconds'
       from due
       where change.id = due.id
       returning change.*
     )
-    select ${dueColumns}
+    select change.id, change.schedule_id as "scheduleId", change.action, change.due_at as "dueAt",
+      schedule.organization_id as "organizationId", schedule.project_id as "projectId",
+      schedule.environment_id as "environmentId", schedule.flag_id as "flagId",
+      schedule.created_by as "userId", change.send_count as "sendCount"
     from claimed as change
     join schedules as schedule on schedule.id = change.schedule_id
     order by change.due_at, change.id`,
@@ -36,36 +39,28 @@ export async function claimDue(sql: Sql, limit: number): Promise<DueChange[]> {
   );
 }
 
-/** Returns the time until the next change is due, in milliseconds, or undefined if none is armed. */
+export type ClaimedChange = DueChange & {
+  /** Number of claims, including this one. */
+  sendCount: number;
+};
+
+/** Returns the time until the next change is due, in milliseconds, or undefined if none is armed or sent. */
 export async function msUntilNextDue(sql: Sql): Promise<number | undefined> {
   const [row] = await sql<[{ ms: number | null }]>`
-    select (extract(epoch from (min(due_at) - present_time())) * 1000)::float8 as ms
+    select (extract(epoch from (
+      min(coalesce(send_again_at, due_at)) - present_time())) * 1000)::float8 as ms
     from scheduled_changes
-    where state = 'armed'`;
+    where state in ('armed', 'sent')`;
   return row.ms ?? undefined;
 }
 
 /** Returns the seconds since the due time of the longest overdue change, or 0 if none is overdue. */
 export async function overdueSeconds(sql: Sql): Promise<number> {
   const [row] = await sql<[{ seconds: number }]>`
-    select greatest(0, extract(epoch from present_time() - least(
-      (select min(due_at) from scheduled_changes where state = 'armed'),
-      (select min(due_at) from scheduled_changes where state = 'sent')
-    )))::float8 as seconds`;
-  return row.seconds ?? 0;
-}
-
-/** Returns changes that are marked as sent, the longest overdue first. */
-export async function listSent(sql: Sql, limit: number): Promise<DueChange[]> {
-  return sql.unprepared<DueChange[]>(
-    `select ${dueColumns}
-    from scheduled_changes as change
-    join schedules as schedule on schedule.id = change.schedule_id
-    where change.state = 'sent'
-    order by change.due_at, change.id
-    limit $1`,
-    [limit],
-  );
+    select greatest(0, extract(epoch from present_time() - min(due_at)))::float8 as seconds
+    from scheduled_changes
+    where state in ('armed', 'sent')`;
+  return row.seconds;
 }
 
 export type Settled = {

@@ -9,8 +9,9 @@ import type { SendDue } from "./send-due.ts";
  * at least every second: another replica may have stored a schedule that is due sooner, or the clock may have
  * been set. It claims nothing while NATS is unavailable, so that unsent changes can still be cancelled.
  *
- * A process that crashes after a claim leaves changes that are marked as sent but were not sent.
- * `watchForLostMessages` finds these changes.
+ * A sent change without an outcome is due again after half a minute, because the process may have crashed before it
+ * sent the change, or the broker may have lost the message or the outcome. A repeated message has the same id, so
+ * management does not apply the change twice and publishes its outcome again.
  */
 export type Dispatcher = {
   /** Ends the current sleep, because a change may be due sooner. */
@@ -46,6 +47,8 @@ export function startDispatcher(options: {
     if (!canSend()) return pollIntervalMs;
     try {
       const claimed = await claimDue(sql, claimBatch);
+      const again = claimed.filter(({ sendCount }) => sendCount > 1).length;
+      if (again > 0) logger.warn({ changes: again }, "resending due changes without an outcome");
       if (claimed.length > 0) await send(claimed);
       if (claimed.length === claimBatch) return 0;
       const untilNextMs = (await msUntilNextDue(sql)) ?? pollIntervalMs;

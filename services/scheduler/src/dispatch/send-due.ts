@@ -32,20 +32,17 @@ function dueMessage(change: DueChange): ScheduleDue {
 const acknowledgementTimeoutMs = 2_000;
 
 /**
- * Publishes due changes to management concurrently. A change whose publication failed, or has an unknown outcome,
- * stays marked as sent; `watchForLostMessages` finds it.
- *
- * For two minutes the broker drops a second message with the same message id, even if it has lost the first one.
- * So changes that are sent `again` have no message id: management detects repetitions by the change's own id.
+ * Publishes due changes to management concurrently. A change whose publication failed, or has an unknown outcome, is
+ * claimed again later. Messages have no message id, by which the broker would drop a repetition for two minutes even if
+ * it has lost the first message: management detects repetitions by the id of the change.
  */
-export type SendDue = (changes: readonly DueChange[], how?: { again: boolean }) => Promise<void>;
+export type SendDue = (changes: readonly DueChange[]) => Promise<void>;
 
 export function createSendDue(options: { client: JetStreamClient; logger: Logger }): SendDue {
-  return async (changes, { again } = { again: false }) => {
+  return async (changes) => {
     const outcomes = await Promise.allSettled(
       changes.map((change) =>
         options.client.publish(scheduleStream.due.subject, JSON.stringify(dueMessage(change)), {
-          ...(again ? {} : { msgID: change.id }),
           timeout: acknowledgementTimeoutMs,
           retries: 0,
         }),
