@@ -38,8 +38,8 @@ describe("eventually", () => {
       return false;
     };
     const because = "the service responds";
-    const message = await messageOf(eventually(read, { withinMs: 15, because }));
-    expect(message).toContain(`Not within 15 ms: ${because}`);
+    const message = await messageOf(eventually(read, { withinMs: 500, because }));
+    expect(message).toContain(`Not within 500 ms: ${because}`);
     expect(message).toContain(`Tries: ${tries}.`);
     expect(message).toContain(`Last value (try ${tries}): false`);
     expect(message).toContain("Last error (try 1): RangeError: connection refused");

@@ -158,22 +158,37 @@ describe("given more costly evaluations of one organization than the maximum tha
 });
 
 describe("given a key that is revoked or expires while its evaluation waits", () => {
-  let disconnect: AbortController;
-  let running: Promise<unknown>[];
-
-  beforeEach(async () => {
-    disconnect = new AbortController();
-    const request = postAs(flooding.text, "/api/v1/sdk/flags", vip, disconnect.signal);
-    running = Array.from({ length: maxRunning + 1 }, () =>
-      fetch(request.clone()).catch(() => undefined),
+  /**
+   * Ends a key with `end` while a request with it waits, and returns the answer. On a busy machine the edge may answer
+   * 503 before, which is not what these tests are about, so they ask again.
+   */
+  async function answerAfter(
+    end: (key: ReturnType<typeof apiKey>) => unknown,
+    requestOf: (key: string) => Request,
+    fields: Parameters<typeof apiKey>[0] = {},
+  ): Promise<Response> {
+    const disconnect = new AbortController();
+    const flood = postAs(flooding.text, "/api/v1/sdk/flags", vip, disconnect.signal);
+    const running = Array.from({ length: maxRunning + 1 }, () =>
+      fetch(flood.clone()).catch(() => undefined),
     );
-    await untilWaiting(1);
-  });
-  afterEach(async () => {
-    disconnect.abort();
-    await Promise.all(running);
-    await untilWaiting(0);
-  });
+    try {
+      await untilWaiting(1);
+      const brief = apiKey({ key_kind: "server", ...fields });
+      await edge.feed(brief.entry);
+      const answering = fetch(requestOf(brief.text));
+      await untilWaiting(2);
+      await end(brief);
+      disconnect.abort();
+      const answered = await answering;
+      await answered.body?.cancel();
+      return answered;
+    } finally {
+      disconnect.abort();
+      await Promise.all(running);
+      await untilWaiting(0);
+    }
+  }
 
   const post = (path: string, body: unknown) => (key: string) => postAs(key, path, body);
   const openStream = (key: string) =>
@@ -195,26 +210,28 @@ describe("given a key that is revoked or expires while its evaluation waits", ()
     ["one flag by OFREP", post("/ofrep/v1/evaluate/flags/slow", { context: vip })],
     ["a stream", openStream],
   ])("answers 401 to a request for %s", async (_what, requestOf) => {
-    const brief = apiKey({ key_kind: "server" });
-    await edge.feed(brief.entry);
-    const answering = fetch(requestOf(brief.text));
-    await untilWaiting(2);
-    await edge.feed(revokedKey(brief.keyId));
-    disconnect.abort();
-    const answered = await answering;
-    await answered.body?.cancel();
+    const revoke = ({ keyId }: { keyId: string }) => edge.feed(revokedKey(keyId));
+    const answered = await eventually(() => answerAfter(revoke, requestOf), {
+      until: ({ status }) => status !== 503,
+    });
     expect(answered.status).toBe(401);
   });
 
   it("answers 401 when the key has expired", async () => {
-    const expires = new Date(Date.now() + 3_600_000).toISOString();
-    const brief = apiKey({ key_kind: "server", expires_at: expires });
-    await edge.feed(brief.entry);
-    const answering = ask("/api/v1/sdk/flags", vip, brief.text);
-    await untilWaiting(2);
-    edge.passTime(3_600_000);
-    disconnect.abort();
-    expect((await answering).status).toBe(401);
+    const hourMs = 3_600_000;
+    let ahead = 0;
+    const expire = () => {
+      edge.passTime(hourMs);
+      ahead += hourMs;
+    };
+    const answered = await eventually(
+      () =>
+        answerAfter(expire, post("/api/v1/sdk/flags", vip), {
+          expires_at: new Date(Date.now() + ahead + hourMs).toISOString(),
+        }),
+      { until: ({ status }) => status !== 503 },
+    );
+    expect(answered.status).toBe(401);
   });
 });
 
