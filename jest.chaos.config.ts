@@ -16,7 +16,7 @@ const chaos: Config = {
     "<rootDir>/libs/evaluation/test/{evaluate.property,fold-case,malformed,plain-context,shared-work}.test.ts",
     "<rootDir>/libs/local-backends/test/users-and-closed-directories.system.test.ts",
     "<rootDir>/services/scheduler/test/replace-race.test.ts",
-    "<rootDir>/services/sdk-edge/test/slots/every-order.test.ts",
+    "<rootDir>/services/sdk-edge/test/slots/slots.test.ts",
   ],
 };
 

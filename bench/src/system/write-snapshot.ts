@@ -1,12 +1,6 @@
 import { signComplete } from "@halyard/api-keys";
 import { completeKey, parseEntryKey, snapshotBucket } from "@halyard/contracts";
-import {
-  connectNats,
-  deleteStream,
-  ensureSnapshot,
-  establishLeases,
-  publishFenced,
-} from "@halyard/jetstream";
+import { connectNats, deleteStream, ensureSnapshot, publishFenced } from "@halyard/jetstream";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import { benchSigner } from "./signing.ts";
@@ -21,7 +15,6 @@ export async function writeSnapshot(natsUrl: string, content: SnapshotContent): 
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false });
     const client = jetstream(connection);
-    await establishLeases({ client, manager, replicas: 1 });
     await deleteStream(manager, snapshotBucket.streamName);
     let { lastSequence } = await ensureSnapshot(manager, 1);
     for (let from = 0; from < content.records.length; from += batchSize) {

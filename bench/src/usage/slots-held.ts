@@ -1,21 +1,17 @@
-import { leaseKey, leasesBucket, type OrganizationStreams } from "@halyard/contracts";
-import { Kvm } from "@nats-io/kv";
+import { createOpenStreams, followOpenStreams } from "@halyard/jetstream";
 import { connect } from "@nats-io/transport-node";
+import { pino } from "pino";
 import type { Bench } from "../benchmark.ts";
 import type { Nats } from "../system/backends.ts";
 
-/** Reads the number of slots of an organization's edges from the bucket `LEASES`. */
+/** Returns the number of an organization's open streams, from the reports of the edges. */
 export async function openSlotsHeld(
   bench: Bench,
   nats: Nats,
-): Promise<(organizationId: string) => Promise<number>> {
+): Promise<(organizationId: string) => number> {
   const connection = await connect({ servers: nats.url });
   bench.afterwards(() => connection.close());
-  return async (organizationId) => {
-    const bucket = await new Kvm(connection).open(leasesBucket.bucket);
-    const entry = await bucket.get(leaseKey.organization(organizationId));
-    if (entry === null) return 0;
-    const { holders } = entry.json<OrganizationStreams>();
-    return Object.values(holders).reduce((sum, slots) => sum + slots, 0);
-  };
+  const streams = createOpenStreams();
+  followOpenStreams({ connection, streams, logger: pino({ level: "silent" }) });
+  return streams.of;
 }

@@ -108,7 +108,7 @@ describe("given empty PostgreSQL and NATS servers", () => {
       status: 0,
       output:
         "PostgreSQL: database fresh, schemas and roles of management, scheduler, webhooks, usage\n" +
-        "NATS: streams FLAG_EVENTS, AUDIT, SCHEDULE, SET_ASIDE, USAGE, EVALUATIONS, KV_QUOTA, KV_LEASES\n",
+        "NATS: streams FLAG_EVENTS, AUDIT, SCHEDULE, SET_ASIDE, USAGE, EVALUATIONS, KV_QUOTA\n",
     });
     for (const role of roles)
       expect(await logIn(role, `first of ${role}`)).toBe(role.replace(/_\w+$/, ""));
@@ -116,7 +116,6 @@ describe("given empty PostgreSQL and NATS servers", () => {
       "AUDIT",
       "EVALUATIONS",
       "FLAG_EVENTS",
-      "KV_LEASES",
       "KV_QUOTA",
       "SCHEDULE",
       "SET_ASIDE",

@@ -15,8 +15,6 @@ export type TenantStreams = {
   open(edge: Edge, kind?: StreamKind): Promise<TenantStream>;
   /** The open streams. */
   opened: ReadonlySet<TenantStream>;
-  /** Returns the maximum number of concurrent streams so far. */
-  most(): number;
   close(streams: Iterable<TenantStream>): void;
 };
 
@@ -33,7 +31,6 @@ export async function followStreams(system: System, tenant: Tenant): Promise<Ten
   const { requestUri } = JSON.parse(bulk.text).eventStreams[0].endpoint;
   const withToken = new URL(requestUri, edge?.url);
   const opened = new Set<TenantStream>();
-  let most = 0;
   const close = (streams: Iterable<TenantStream>) => {
     for (const stream of [...streams]) {
       opened.delete(stream);
@@ -43,7 +40,6 @@ export async function followStreams(system: System, tenant: Tenant): Promise<Ten
   system.endsWithSystem(async () => close(opened));
   return {
     opened,
-    most: () => most,
     close,
     async open(at, kind = "values") {
       const stream =
@@ -55,7 +51,6 @@ export async function followStreams(system: System, tenant: Tenant): Promise<Ten
       const ours = { ...stream, edge: at };
       if (stream.status === 200) {
         opened.add(ours);
-        most = Math.max(most, opened.size);
         void stream.ended.then(() => opened.delete(ours));
       }
       return ours;

@@ -599,7 +599,6 @@ export function describeTargeting(given: () => ClientSystem): void {
     const outside = idBetween(key, 50, 100);
 
     it("uses the current rules after a restart, and the cached rules without NATS", async () => {
-      // Without NATS, an edge that has just started holds no slots of a plan with limited streams.
       const tenant = await createTenant(gateway.url, { name: "Away", plan: "unlimited" });
       const flag = await makeFlag(tenant, key, rulesFor("DE"));
       const [edge] = system.edges as [Edge];

@@ -34,4 +34,6 @@ export const edgeReports = {
   minIntervalMs: 10,
   /** Time without a report after which writes do not wait for an edge. */
   silentAfterMs: 2_000,
+  /** Room for several times the members of this release. A larger report is not parsed. */
+  maxBytes: 1024,
 } as const;

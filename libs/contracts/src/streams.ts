@@ -81,13 +81,6 @@ export const quotaBucket = {
   subjectPrefix: "$KV.QUOTA.",
 } as const;
 
-/** Slots for streams by edge and organization: a KV bucket. */
-export const leasesBucket = {
-  bucket: "LEASES",
-  streamName: "KV_LEASES",
-  subjectPrefix: "$KV.LEASES.",
-} as const;
-
 /**
  * Dead letters: messages that no consumer can process, with the reason in their headers. They block no queue and can
  * be examined. The subject is `set_aside.` and the original subject.

@@ -4,8 +4,6 @@ import {
   deadLetterStream,
   evaluationsStream,
   flagEventsStream,
-  leaseKey,
-  leasesBucket,
   quotaBucket,
   scheduleStream,
   snapshotBucket,
@@ -14,7 +12,6 @@ import {
 import {
   DiscardPolicy,
   JetStreamApiError,
-  type JetStreamClient,
   type JetStreamManager,
   RetentionPolicy,
   StorageType,
@@ -160,20 +157,6 @@ export const ensureDeadLetters = ensures({
 
 export const ensureSnapshot = ensures(bucket(snapshotBucket));
 export const ensureQuota = ensures(bucket(quotaBucket));
-export const ensureLeases = ensures(bucket(leasesBucket));
-
-/**
- * Creates the bucket of open streams and marks it as established, so that edges admit streams immediately. Call it only
- * in a new installation, because the mark means that the bucket does not replace a lost one.
- */
-export async function establishLeases(options: {
-  client: JetStreamClient;
-  manager: JetStreamManager;
-  replicas: number;
-}): Promise<void> {
-  await ensureLeases(options.manager, options.replicas);
-  await options.client.publish(leasesBucket.subjectPrefix + leaseKey.established, "{}");
-}
 
 export type StreamSettings = {
   /** Number of servers that keep each stream: 1, or 3 in a cluster. */
@@ -198,12 +181,9 @@ export async function ensureStreams(
     ensureUsage(manager, replicas),
     ensureEvaluations(manager, replicas),
     ensureQuota(manager, replicas),
-    ensureLeases(manager, replicas),
   ]);
   const streams = [flagEventsStream, auditStream, scheduleStream, deadLetterStream, usageStream];
-  return [...streams, evaluationsStream]
-    .map(({ name }) => name)
-    .concat(quotaBucket.streamName, leasesBucket.streamName);
+  return [...streams, evaluationsStream].map(({ name }) => name).concat(quotaBucket.streamName);
 }
 
 /** Removes all entries before a sequence, except `complete`. */

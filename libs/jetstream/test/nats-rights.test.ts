@@ -4,7 +4,6 @@ import {
   evaluationsStream,
   flagEventsStream,
   inboxPrefixOf,
-  leasesBucket,
   natsUsers,
   quotaBucket,
   scheduleStream,
@@ -106,9 +105,6 @@ describe("a NATS user", () => {
   it.each<[string, Service[]]>([
     [`${snapshotBucket.subjectPrefix}organization.key.id`, ["management"]],
     [`${snapshotBucket.subjectPrefix}complete`, ["management"]],
-    [`${leasesBucket.subjectPrefix}established`, ["management"]],
-    [`${leasesBucket.subjectPrefix}edge.id`, ["sdk-edge"]],
-    [`${leasesBucket.subjectPrefix}organization.id`, ["sdk-edge"]],
     [`${quotaBucket.subjectPrefix}organization`, ["usage-metering"]],
     ["flag.toggled", ["management"]],
     ["flag_state.updated", ["management"]],
@@ -119,6 +115,7 @@ describe("a NATS user", () => {
     [evaluationsStream.reported.subject, ["sdk-edge"]],
     [auditStream.recorded.subject, ["scheduler", "webhook-dispatcher"]],
     ["edge.report", ["sdk-edge"]],
+    ["edge.streams", ["sdk-edge"]],
     ...serviceNames.map((service): [string, Service[]] => [`process.status.${service}`, [service]]),
     ["set_aside.audit.recorded", ["management"]],
     ["set_aside.flag.toggled", ["webhook-dispatcher"]],
@@ -155,6 +152,7 @@ describe("a NATS user", () => {
     ["evaluations.reported", []],
     ["audit.recorded", []],
     ["edge.report", ["management"]],
+    ["edge.streams", ["sdk-edge", "usage-metering"]],
     ["process.status.*", ["management"]],
   ])("subscribes to %s only as %j", async (subject, subscribers) => {
     expect(await subscribersTo(subject)).toEqual(subscribers);
@@ -169,10 +167,8 @@ describe("a NATS user", () => {
 
   const created: Service[] = ["management", "setup"];
   const { streamName: snapshot } = snapshotBucket;
-  const { streamName: leases } = leasesBucket;
   it.each<[string, Service[]]>([
     ["STREAM.CREATE.FOREIGN", []],
-    [`STREAM.CREATE.${leases}`, created],
     [`STREAM.CREATE.${usageStream.name}`, created],
     [`STREAM.CREATE.${evaluationsStream.name}`, created],
     [`STREAM.CREATE.${snapshot}`, ["management"]],
@@ -180,10 +176,8 @@ describe("a NATS user", () => {
     [`STREAM.DELETE.${usageStream.name}`, []],
     [`STREAM.DELETE.${flagEventsStream.name}`, ["management"]],
     [`STREAM.PURGE.${snapshot}`, ["management"]],
-    [`STREAM.PURGE.${leases}`, ["sdk-edge"]],
     [`STREAM.PURGE.${usageStream.name}`, []],
     [`STREAM.UPDATE.${snapshot}`, []],
-    [`STREAM.UPDATE.${leases}`, []],
     [`STREAM.UPDATE.${flagEventsStream.name}`, created],
     [`STREAM.UPDATE.${usageStream.name}`, created],
     [`STREAM.UPDATE.${evaluationsStream.name}`, created],
@@ -193,14 +187,12 @@ describe("a NATS user", () => {
     ["STREAM.RESTORE.FOREIGN", []],
     ["STREAM.NAMES", []],
     [`CONSUMER.LIST.${snapshot}`, []],
-    [`DIRECT.GET.${leases}`, []],
     [`DIRECT.GET.${snapshot}`, []],
     [`CONSUMER.CREATE.${snapshot}.name`, ["management", "scheduler", "sdk-edge", "usage-metering"]],
     [
       `CONSUMER.CREATE.${snapshot}.name.$KV.SNAPSHOT_2.*.key.*`,
       ["management", "webhook-dispatcher"],
     ],
-    [`CONSUMER.CREATE.${leases}.name`, ["sdk-edge", "usage-metering"]],
     [`CONSUMER.CREATE.${flagEventsStream.name}.name`, ["management"]],
     [`CONSUMER.CREATE.${usageStream.name}`, []],
     [`CONSUMER.CREATE.${usageStream.name}.name`, []],

@@ -1,9 +1,9 @@
-import { flagEventsStream, leasesBucket, scheduleStream } from "@halyard/contracts";
+import { flagEventsStream, quotaBucket, scheduleStream } from "@halyard/contracts";
 import {
   connectNats,
   deleteStream,
   ensureFlagEvents,
-  ensureLeases,
+  ensureQuota,
   ensureSchedule,
   findStream,
 } from "@halyard/jetstream";
@@ -39,8 +39,8 @@ afterAll(async () => {
 describe("given a stream that several processes create at the same time", () => {
   it("is created once, without an error in any process", async () => {
     for (let round = 0; round < rounds; round += 1) {
-      await Promise.all(managers.map((manager) => ensureLeases(manager, 1)));
-      expect(await managers[0]?.streams.delete(leasesBucket.streamName)).toBe(true);
+      await Promise.all(managers.map((manager) => ensureQuota(manager, 1)));
+      expect(await managers[0]?.streams.delete(quotaBucket.streamName)).toBe(true);
     }
   });
 });

@@ -12,6 +12,7 @@ import {
   connectNats,
   createDeadLetterReader,
   createQueueMetrics,
+  type FollowedReports,
   type FollowedSnapshot,
   keepStreams,
   type NatsServers,
@@ -25,7 +26,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v4 as uuidv4 } from "uuid";
 import { consumeAudit } from "./audit/consume-audit.ts";
-import { type FollowedEdges, followEdges } from "./edges/follow-edges.ts";
+import { followEdges } from "./edges/follow-edges.ts";
 import { createLiveEdges } from "./edges/live-edges.ts";
 import type { Plans } from "./organizations/organization.ts";
 import { createEffectMetrics, createEffects, type Effects } from "./outbox/effects.ts";
@@ -130,7 +131,7 @@ type ConnectedWorkers = {
   relay: Relay;
   keys: FollowedSnapshot;
   dueChanges: Consumption;
-  edges: FollowedEdges;
+  edges: FollowedReports;
   readDeadLetters: ReturnType<typeof createDeadLetterReader>;
   /** Functions that stop the workers, called from the last to the first. */
   stops: readonly (() => Promise<void>)[];
@@ -152,7 +153,7 @@ async function startConnectedWorkers(
     edges: options.edges,
     onLoss: effects.interrupt,
   });
-  const processes = followProcesses(connection, options.processes);
+  const processes = followProcesses(connection, options.processes, logger);
   const readDeadLetters = createDeadLetterReader(withBroker);
   const monotonicMs = () => performance.now();
   const relay = startRelay({

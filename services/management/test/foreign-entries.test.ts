@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { flagEventsStream, leasesBucket, scheduleStream, snapshotBucket } from "@halyard/contracts";
+import { flagEventsStream, quotaBucket, scheduleStream, snapshotBucket } from "@halyard/contracts";
 import { ensureSchedule, readPage, streamPosition } from "@halyard/jetstream";
 import { eventually, natsLogin, readEpoch, testSignatures } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -66,7 +66,7 @@ describe("given a service that uses a snapshot subject as its reply subject", ()
 
   async function forge(subject: string): Promise<void> {
     const epoch = await readEpoch(manager);
-    edge.publish(`$JS.API.STREAM.INFO.${leasesBucket.streamName}`, "", { reply: subject });
+    edge.publish(`$JS.API.STREAM.INFO.${quotaBucket.streamName}`, "", { reply: subject });
     await edge.flush();
     await eventually(
       async () => ![undefined, epoch].includes(await readEpoch(manager).catch(() => undefined)),

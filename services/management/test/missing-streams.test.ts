@@ -2,7 +2,6 @@ import {
   auditStream,
   evaluationsStream,
   flagEventsStream,
-  leasesBucket,
   quotaBucket,
   usageStream,
 } from "@halyard/contracts";
@@ -28,7 +27,6 @@ afterAll(async () => {
 
 describe("management, as the only service that may create streams", () => {
   it.each([
-    leasesBucket.streamName,
     quotaBucket.streamName,
     usageStream.name,
     evaluationsStream.name,

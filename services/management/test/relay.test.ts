@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
-import { flagEventsStream, leaseKey, leasesBucket, snapshotBucket } from "@halyard/contracts";
-import { deleteStream, ensureLeases, readPage } from "@halyard/jetstream";
+import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
+import { deleteStream, readPage } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
 import { connectAsSuperuser, eventually, readEpoch } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -283,27 +283,6 @@ describe("given a deleted snapshot", () => {
       subjects_filter: `${snapshotBucket.subjectPrefix}*.flag.>`,
     } as never);
     expect(Object.keys(info.state.subjects ?? {})).toHaveLength(row?.states);
-  });
-});
-
-describe("given the bucket of open streams", () => {
-  const isEstablished = async () => {
-    const subject = leasesBucket.subjectPrefix + leaseKey.established;
-    const query = { last_by_subj: subject };
-    return (await manager.direct.getMessage(leasesBucket.streamName, query)) !== null;
-  };
-
-  it("marks it as established in a new installation", async () => {
-    expect(await isEstablished()).toBe(true);
-  });
-
-  it("does not mark it again after the broker lost its data", async () => {
-    const epoch = await readEpoch(manager);
-    for (const { streamName } of [leasesBucket, snapshotBucket])
-      await manager.streams.delete(streamName);
-    await ensureLeases(manager, 1);
-    await eventually(async () => ![undefined, epoch].includes(await readEpoch(manager)));
-    expect(await isEstablished()).toBe(false);
   });
 });
 

@@ -124,7 +124,7 @@ export function createEdge(options: EdgeOptions): Edge {
 
   return {
     app,
-    readiness: readinessOf(holder),
+    readiness: readinessOf(options),
     async drain() {
       draining = true;
       await upkeep.drain();
@@ -147,12 +147,21 @@ function sdkRoutes(parts: SdkParts): EdgeRoute[] {
   ];
 }
 
-function readinessOf(holder: SnapshotHolder): ReadReadiness {
-  return () => ({
-    ready: holder.snapshot !== undefined,
-    source: holder.source,
-    stale_seconds: Math.floor((holder.staleMs() ?? 0) / 1_000),
-  });
+/**
+ * An edge is ready when it can serve its snapshot and knows the streams of the other edges. One that serves its cache
+ * cannot know them without NATS, and stays ready.
+ */
+function readinessOf({ holder, slots }: EdgeOptions): ReadReadiness {
+  let isReady = false;
+  return () => {
+    const knowsOthers = slots?.knowsOthers() ?? true;
+    isReady ||= holder.source === "cache" || (holder.snapshot !== undefined && knowsOthers);
+    return {
+      ready: isReady,
+      source: holder.source,
+      stale_seconds: Math.floor((holder.staleMs() ?? 0) / 1_000),
+    };
+  };
 }
 
 function createEdgeApp({ logger, trustedProxies, registry }: EdgeOptions): App {

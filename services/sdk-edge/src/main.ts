@@ -13,7 +13,7 @@ import type { Registry } from "prom-client";
 import { createEdge } from "./app.ts";
 import { type Config, readConfig } from "./config.ts";
 import { openNatsConnection } from "./nats-connection.ts";
-import { openSlots } from "./slots/lease-slots.ts";
+import { openSlots } from "./slots/open-slots.ts";
 import { createDiskCache } from "./snapshot/disk-cache.ts";
 import { followNats } from "./snapshot/follow-nats.ts";
 import { createPace } from "./snapshot/pace.ts";
@@ -27,7 +27,14 @@ await startOrExit(async () => {
   const logger = createLogger({ service, level: config.LOG_LEVEL });
   const registry = createMetrics({ service });
   const connection = openNatsConnection({ nats: natsServers(config), metrics: registry, logger });
-  const snapshot = openSnapshot({ config, connection: connection.ready, registry, logger });
+  const id = randomUUID();
+  const snapshot = openSnapshot({
+    config,
+    connection: connection.ready,
+    edge: id,
+    registry,
+    logger,
+  });
   const { holder, cache, nats } = snapshot;
   const usage = startUsage({
     connection: connection.ready,
@@ -37,10 +44,10 @@ await startOrExit(async () => {
   });
   const slots = openSlots({
     connection: connection.ready,
+    edge: id,
     holder,
     registry,
     logger,
-    random: Math.random,
   });
   const edge = createEdge({
     ...snapshot,
@@ -69,7 +76,7 @@ await startOrExit(async () => {
     metrics: registry,
     readiness: () => ({ ...edge.readiness(), nats_problem: connection.problem() }),
     drain: edge.drain,
-    // Called from last to first: when all streams have ended, the slots are released and the counted usage is sent.
+    // Called from last to first: when all streams have ended, the other edges forget them and the counted usage is sent.
     close: [
       async () => cache?.close(),
       connection.close,
@@ -85,11 +92,14 @@ await startOrExit(async () => {
 function openSnapshot({
   config,
   connection,
+  edge,
   registry,
   logger,
 }: {
   config: Config;
   connection: Promise<NatsConnection>;
+  /** Identifies this process. */
+  edge: string;
   registry: Registry;
   logger: Logger;
 }) {
@@ -106,7 +116,6 @@ function openSnapshot({
   const file = config.SNAPSHOT_CACHE_FILE;
   const cache =
     file === undefined ? undefined : createDiskCache({ file, holder, trusts, logger, now });
-  const edge = randomUUID();
   const nats = followNats({ connection, edge, holder, cache, keys: directory, logger });
   return { pace, holder, directory, cache, nats };
 }

@@ -1,5 +1,6 @@
 import { type AuthenticateServerKey, checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
+import type { OpenStreams } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import {
   type App,
@@ -12,7 +13,6 @@ import {
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { Directory } from "./directory/directory.ts";
-import type { OpenStreams } from "./open-streams/open-streams.ts";
 import { reportFlagTraffic } from "./reports/flag-traffic.ts";
 import { reportFlagUsage } from "./reports/flag-usage.ts";
 import { readDays, readFirstDay, readMonth, resolvePeriod } from "./reports/report-store.ts";
@@ -57,10 +57,7 @@ function registerUsage(app: App, { sql, directory, openStreams, authenticate }: 
         plan,
         period: { start: start.toISOString(), end: end.toISOString() },
         requests: { used, limit: limits.requests_per_month },
-        sse_connections: {
-          used: openStreams.heldBy(organizationId),
-          limit: limits.sse_connections,
-        },
+        sse_connections: { used: openStreams.of(organizationId), limit: limits.sse_connections },
         projects: { used: project_count, limit: limits.projects },
       } satisfies contract.Usage);
     },

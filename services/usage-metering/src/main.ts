@@ -4,6 +4,7 @@ import {
   createLastUsed,
   createServerKeyAuthentication,
 } from "@halyard/api-keys";
+import { createOpenStreams } from "@halyard/jetstream";
 import { openDatabase } from "@halyard/postgres";
 import {
   createLogger,
@@ -19,7 +20,6 @@ import { startCleanUp } from "./clean-up.ts";
 import { readConfig } from "./config.ts";
 import { createUsageMetrics } from "./counting/usage-metrics.ts";
 import { createDirectory } from "./directory/directory.ts";
-import { createOpenStreams } from "./open-streams/open-streams.ts";
 import { startWorkers } from "./workers.ts";
 
 await startOrExit(async () => {

@@ -4,7 +4,9 @@ import {
   apiTimeoutMs,
   connectNats,
   createQueueMetrics,
+  followOpenStreams,
   type NatsServers,
+  type OpenStreams,
   trackProblem,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
@@ -16,7 +18,6 @@ import { consumeReports, consumeUsage } from "./counting/consume-usage.ts";
 import type { UsageMetrics } from "./counting/usage-metrics.ts";
 import type { Directory } from "./directory/directory.ts";
 import { sendLastSeen } from "./last-seen/send-last-seen.ts";
-import { followOpenStreams, type OpenStreams } from "./open-streams/open-streams.ts";
 import { startQuotaPublisher } from "./quota/quota-publisher.ts";
 
 /**
@@ -89,7 +90,7 @@ export function startWorkers(options: {
     });
     const senders = [lastSeen.stop, lastUsed.stop];
     const counting = [reports.stop, usage.stop];
-    return [...senders, followed.stop, quota.stop, openStreams.stop, ...counting];
+    return [...senders, followed.stop, quota.stop, async () => openStreams.stop(), ...counting];
   });
 
   return {

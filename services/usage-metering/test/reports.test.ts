@@ -1,9 +1,4 @@
-import {
-  type EdgeLease,
-  leaseKey,
-  leasesBucket,
-  type OrganizationStreams,
-} from "@halyard/contracts";
+import { type EdgeStreams, edgeStreams } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
@@ -104,24 +99,19 @@ describe("the usage of an organization", () => {
     expect((await read()).projects).toEqual({ used: 3, limit: 5 });
   });
 
-  it("has the open streams of edges whose entries are held", async () => {
-    const put = (key: string, value: EdgeLease | OrganizationStreams) =>
-      metering.client.publish(leasesBucket.subjectPrefix + key, JSON.stringify(value));
-    const [living, ended, unknown] = [uuidv7(), uuidv7(), uuidv7()];
+  it("has the open streams that the edges report", async () => {
+    const [first, second] = [uuidv7(), uuidv7()];
+    const report = (value: EdgeStreams | object) =>
+      metering.connection.publish(edgeStreams.subject, JSON.stringify(value));
+    const of = (count: number) => ({ [tenant.organizationId]: count });
     const streams = async () => (await get("/api/v1/usage")).body.sse_connections.used;
-    await eventually(() => metering.manager.streams.info(leasesBucket.streamName).then(Boolean));
-    await put(leaseKey.edge(living), { state: "held", renewals: 1 });
-    await put(leaseKey.edge(ended), { state: "held", renewals: 1 });
-    await put(leaseKey.organization(tenant.organizationId), {
-      holders: { [living]: 3, [ended]: 4, [unknown]: 5 },
-    });
+    report({ state: "all", edge: first, part: 1, parts: 1, streams: of(3) });
+    report({ state: "changed", edge: second, streams: of(4) });
     await eventually(async () => (await streams()) === 7);
-    await put(leaseKey.edge(ended), { state: "ended" });
+    report({ state: "all", edge: first, streams: of(100) });
+    report({ state: "stopped", edge: second });
     await eventually(async () => (await streams()) === 3);
-    await put(leaseKey.edge(living), { state: "held", renewals: 2 });
-    await put(leaseKey.organization(tenant.organizationId), { holders: { [living]: 1 } });
-    await eventually(async () => (await streams()) === 1);
-    await put(leaseKey.organization(tenant.organizationId), { holders: {} });
+    report({ state: "all", edge: first, part: 1, parts: 1, streams: {} });
     await eventually(async () => (await streams()) === 0);
   });
 });

@@ -10,6 +10,7 @@ import {
   type UsageRecorded,
   usageStream,
 } from "@halyard/contracts";
+import { createOpenStreams } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import {
@@ -34,7 +35,6 @@ import { v7 as uuidv7 } from "uuid";
 import { createUsageApp } from "../src/app.ts";
 import { createUsageMetrics } from "../src/counting/usage-metrics.ts";
 import { createDirectory } from "../src/directory/directory.ts";
-import { createOpenStreams } from "../src/open-streams/open-streams.ts";
 import { startWorkers } from "../src/workers.ts";
 
 /**

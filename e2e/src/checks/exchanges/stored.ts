@@ -1,4 +1,4 @@
-import { flagEventsStream, leasesBucket, quotaBucket, snapshotBucket } from "@halyard/contracts";
+import { flagEventsStream, quotaBucket, snapshotBucket } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
@@ -73,7 +73,7 @@ export async function recordStored(
     "the log of events",
     events.map(({ subject, payload }) => mask(`${subject} ${JSON.stringify(payload)}`)).join("\n"),
   );
-  for (const bucket of [snapshotBucket, quotaBucket, leasesBucket]) {
+  for (const bucket of [snapshotBucket, quotaBucket]) {
     const entries = await readAll(natsUrl, bucket.streamName);
     const lines = entries.map(({ subject, payload }) => `${subject} ${JSON.stringify(payload)}`);
     note(`entries of ${bucket.bucket}`, maskInOrder(lines, mask).join("\n"));

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { flagEventsStream, leasesBucket, quotaBucket, snapshotBucket } from "@halyard/contracts";
+import { flagEventsStream, quotaBucket, snapshotBucket } from "@halyard/contracts";
 import { startReceiver } from "@halyard/testing";
 import { type Demo, type Launched, launch } from "../../system/launched.ts";
 import { must } from "../../system/tenancy.ts";
@@ -94,7 +94,7 @@ function operatorLogin(home: string): { user: string; pass: string } {
 
 /** Returns every stored message of the streams that keep messages, by stream. */
 async function readMessages(natsUrl: string, login: ReturnType<typeof operatorLogin>) {
-  const streams = [snapshotBucket, quotaBucket, leasesBucket].map(({ streamName }) => streamName);
+  const streams = [snapshotBucket, quotaBucket].map(({ streamName }) => streamName);
   const messages: Record<string, unknown> = {};
   for (const stream of [flagEventsStream.name, ...streams])
     messages[stream] = (await readAll(natsUrl, stream, login)).map(({ subject, payload }) => ({

@@ -1,14 +1,10 @@
 import {
   type Checked,
   checkCompleteEntry,
-  checkEdgeLease,
   checkFlagEvent,
-  checkOrganizationStreams,
   checkQuotaEntry,
   completeKey,
   flagEventsStream,
-  leaseKey,
-  leasesBucket,
   parseEntry,
   quotaBucket,
   snapshotBucket,
@@ -20,12 +16,6 @@ export type StoredMessage = { subject: string; payload: unknown };
 export function readStored(stream: string, { subject, payload }: StoredMessage): Checked<unknown> {
   if (stream === flagEventsStream.name) return checkFlagEvent(payload);
   if (stream === quotaBucket.streamName) return checkQuotaEntry(payload);
-  if (stream === leasesBucket.streamName) {
-    if (subject === leasesBucket.subjectPrefix + leaseKey.established)
-      return { ok: true, value: payload };
-    const isEdge = subject.startsWith(leasesBucket.subjectPrefix + leaseKey.edge(""));
-    return isEdge ? checkEdgeLease(payload) : checkOrganizationStreams(payload);
-  }
   if (stream !== snapshotBucket.streamName) throw new Error(`no reader of ${stream}`);
   const key = subject.slice(snapshotBucket.subjectPrefix.length);
   if (key === completeKey) return checkCompleteEntry(payload);

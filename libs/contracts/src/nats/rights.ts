@@ -1,13 +1,12 @@
 import { edgeReports } from "../edge-reports.ts";
+import { edgeStreams } from "../edge-streams.ts";
 import { processStatuses } from "../process-status.ts";
 import { completeKey, keysAndScopesFilter } from "../snapshot.ts";
-import { leaseKey } from "../stream-leases.ts";
 import {
   auditStream,
   deadLetterStream,
   evaluationsStream,
   flagEventsStream,
-  leasesBucket,
   quotaBucket,
   scheduleStream,
   snapshotBucket,
@@ -109,7 +108,6 @@ const allStreams = [
   evaluationsStream.name,
   snapshotBucket.streamName,
   quotaBucket.streamName,
-  leasesBucket.streamName,
 ];
 
 const createsStreams = allStreams.flatMap((stream) => [info(stream), api("STREAM.CREATE", stream)]);
@@ -129,7 +127,6 @@ const publishes: Record<NatsUser, readonly string[]> = {
     ...extendsStreams,
     ...flagEventsStream.subjects,
     `${snapshotBucket.subjectPrefix}>`,
-    leasesBucket.subjectPrefix + leaseKey.established,
     api("STREAM.PURGE", snapshotBucket.streamName),
     api("STREAM.DELETE", flagEventsStream.name),
     api("STREAM.DELETE", scheduleStream.name),
@@ -154,15 +151,12 @@ const publishes: Record<NatsUser, readonly string[]> = {
   ],
   "sdk-edge": [
     edgeReports.subject,
+    edgeStreams.subject,
     processStatuses.subjectOf("sdk-edge"),
     ...readsSnapshot(),
     usageStream.recorded.subject,
     evaluationsStream.reported.subject,
     ...reads(quotaBucket.streamName, `${quotaBucket.subjectPrefix}*`),
-    ...reads(leasesBucket.streamName),
-    leasesBucket.subjectPrefix + leaseKey.everyEdge,
-    leasesBucket.subjectPrefix + leaseKey.everyOrganization,
-    api("STREAM.PURGE", leasesBucket.streamName),
   ],
   "webhook-dispatcher": [
     processStatuses.subjectOf("webhook-dispatcher"),
@@ -181,7 +175,6 @@ const publishes: Record<NatsUser, readonly string[]> = {
     ...readsSnapshot(),
     ...reads(quotaBucket.streamName),
     `${quotaBucket.subjectPrefix}*`,
-    ...reads(leasesBucket.streamName),
     ...consumesQueue(usageStream.name, usageStream.recorded),
     ...consumesQueue(evaluationsStream.name, evaluationsStream.reported),
     ...lastSeen,
@@ -196,6 +189,8 @@ const publishes: Record<NatsUser, readonly string[]> = {
 
 const subscribes: Partial<Record<NatsUser, readonly string[]>> = {
   management: [edgeReports.subject, processStatuses.everySubject],
+  "sdk-edge": [edgeStreams.subject],
+  "usage-metering": [edgeStreams.subject],
   operator: [">"],
 };
 

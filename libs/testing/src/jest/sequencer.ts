@@ -29,12 +29,10 @@ const longest = [
   "services/management/test/change-streams.test.ts",
   "services/management/test/restored-database.test.ts",
   "services/management/test/verify-history.test.ts",
-  "services/sdk-edge/test/slots/lost-slots.test.ts",
   "services/management/test/relay.test.ts",
   "libs/jetstream/test/consume-after-crash.test.ts",
   "services/webhook-dispatcher/test/sending/send-in-time.test.ts",
   "services/sdk-edge/test/follow-nats.test.ts",
-  "services/sdk-edge/test/slots/leases.test.ts",
   "services/management/test/history.test.ts",
 ];
 

@@ -1,45 +1,24 @@
 import { checkEdgeReport, edgeReports } from "@halyard/contracts";
-import { parseJson, watchConnection } from "@halyard/jetstream";
+import { type FollowedReports, followReports } from "@halyard/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import { type LiveEdges, tickMs } from "./live-edges.ts";
 
-export type FollowedEdges = {
-  /** True while NATS is connected and reports can arrive. */
-  isConnected(): boolean;
-  stop(): void;
-};
-
-/** Subscribes to the reports of edges until it is stopped. */
+/** Passes the reports of edges to the live edges until it is stopped. */
 export function followEdges(options: {
   connection: NatsConnection;
   edges: LiveEdges;
   /** Called when the connection to NATS is lost. */
   onLoss: () => void;
   logger: Logger;
-}): FollowedEdges {
+}): FollowedReports {
   const { connection, edges, logger } = options;
-  const watch = watchConnection(connection);
-  const stopListening = watch.onLoss(() => {
-    edges.interrupted();
-    options.onLoss();
-  });
-  const subscription = connection.subscribe(edgeReports.subject, {
-    callback: (error, message) => {
-      const checked = checkEdgeReport(error === null ? parseJson(message.data) : undefined);
-      if (checked.ok) edges.take(checked.value);
-      else logger.warn({ problem: checked.problem }, "ignored an invalid report of an edge");
+  return followReports({
+    ...{ connection, subject: edgeReports.subject, maxBytes: edgeReports.maxBytes, logger },
+    ...{ check: checkEdgeReport, onReport: edges.take, tickMs, onTick: edges.tick },
+    onLoss() {
+      edges.interrupted();
+      options.onLoss();
     },
   });
-  const ticking = setInterval(() => {
-    if (watch.isConnected()) edges.tick();
-  }, tickMs).unref();
-  return {
-    isConnected: watch.isConnected,
-    stop() {
-      clearInterval(ticking);
-      subscription.unsubscribe();
-      stopListening();
-    },
-  };
 }

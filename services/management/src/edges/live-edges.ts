@@ -1,13 +1,10 @@
 import { type EdgeReport, edgeReports, type SnapshotRevision } from "@halyard/contracts";
+import { createReporters } from "@halyard/jetstream";
 
-/**
- * Tracks the live edges, which writes wait for, and the snapshot revision that each of them has applied.
- *
- * Silence is counted in ticks of a timer, not by the clock. After this process was suspended, the timer fires only once,
- * and the process reads the reports that arrived meanwhile before an edge counts as silent.
- */
+/** Tracks the live edges, which writes wait for, and the snapshot revision that each of them has applied. */
 export type LiveEdges = {
-  take(report: EdgeReport): void;
+  /** Returns the reason if it ignores the report. */
+  take(report: EdgeReport): string | undefined;
   /** Records that the relay has published everything up to this revision. */
   published(revision: SnapshotRevision): void;
   /** Counts the silence of edges. Call it every `tickMs` while NATS is connected. */
@@ -24,13 +21,13 @@ export type LiveEdges = {
 };
 
 export const tickMs = edgeReports.intervalMs;
-const silentAfterTicks = edgeReports.silentAfterMs / tickMs;
 /** Number of ticks after which every edge has reported. Before that, this process may not know all edges. */
 const liveAfterTicks = 3;
+/** Bounds the memory if a compromised edge reports under many ids. */
+const maxEdges = 1_000;
 
 type Edge = {
   applied: SnapshotRevision | undefined;
-  silentTicks: number;
   /** The revision that the edge must reach before it counts as live. Undefined for a live edge. */
   liveFrom: SnapshotRevision | undefined;
 };
@@ -38,14 +35,17 @@ type Edge = {
 type Waiter = { epoch: string; sequence: number; resolve: () => void };
 
 export function createLiveEdges(): LiveEdges {
-  const edges = new Map<string, Edge>();
+  const edges = createReporters<Edge>({
+    silentAfterTicks: edgeReports.silentAfterMs / tickMs,
+    maxReporters: maxEdges,
+  });
   const waiters = new Set<Waiter>();
   let newest: SnapshotRevision | undefined;
   let ticks = 0;
 
   /** Returns the last sequence of an epoch that every live edge has applied, or -1. */
   const lowestApplied = (epoch: string) =>
-    ticks < liveAfterTicks ? -1 : lowestOf(edges.values(), epoch);
+    ticks < liveAfterTicks ? -1 : lowestOf(edges.states(), epoch);
 
   function resolveWaiters(): void {
     let epoch: string | undefined;
@@ -59,38 +59,36 @@ export function createLiveEdges(): LiveEdges {
     }
   }
 
-  function takeCurrent(id: string, applied: SnapshotRevision): void {
+  function takeCurrent(id: string, applied: SnapshotRevision): boolean {
     // A new or formerly silent edge may be far behind. It must catch up first; otherwise writes would wait for it.
-    const edge = edges.get(id) ?? { applied, silentTicks: 0, liveFrom: newest };
+    const edge = edges.get(id) ?? { applied, liveFrom: newest };
     edge.applied = applied;
-    edge.silentTicks = 0;
     if (edge.liveFrom?.epoch !== newest?.epoch && edge.liveFrom !== undefined)
       edge.liveFrom = newest;
     if (edge.liveFrom !== undefined && contains(applied, edge.liveFrom)) edge.liveFrom = undefined;
-    edges.set(id, edge);
+    return edges.set(id, edge);
   }
 
   return {
     take(report) {
+      let isKnown = true;
       if (report.state === "stopped") edges.delete(report.edge);
       else if (report.state === "starting")
-        edges.set(report.edge, { applied: undefined, silentTicks: 0, liveFrom: undefined });
-      else takeCurrent(report.edge, { epoch: report.epoch, revision: report.revision });
+        isKnown = edges.set(report.edge, { applied: undefined, liveFrom: undefined });
+      else isKnown = takeCurrent(report.edge, { epoch: report.epoch, revision: report.revision });
       resolveWaiters();
+      return isKnown ? undefined : "too many edges report";
     },
     published(revision) {
       if (newest === undefined || !contains(newest, revision)) newest = revision;
     },
     tick() {
       ticks += 1;
-      for (const [id, edge] of edges) {
-        edge.silentTicks += 1;
-        if (edge.silentTicks > silentAfterTicks) edges.delete(id);
-      }
+      edges.tick();
       resolveWaiters();
     },
     interrupted() {
-      for (const edge of edges.values()) edge.silentTicks = 0;
+      edges.interrupted();
       ticks = 0;
     },
     async waitUntilApplied({ epoch, revision: sequence }, ended) {
@@ -102,7 +100,7 @@ export function createLiveEdges(): LiveEdges {
       await promise;
       waiters.delete(waiter);
     },
-    count: () => [...edges.values()].filter(({ liveFrom }) => liveFrom === undefined).length,
+    count: () => [...edges.states()].filter(({ liveFrom }) => liveFrom === undefined).length,
   };
 }
 

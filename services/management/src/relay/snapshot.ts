@@ -8,7 +8,6 @@ import {
 } from "@halyard/contracts";
 import {
   ensureSnapshot,
-  establishLeases,
   findComplete,
   type OutgoingMessage,
   purgeComplete,
@@ -60,8 +59,6 @@ export async function synchronizeSnapshot(
 ): Promise<SynchronizedSnapshot> {
   const position = await snapshotPosition(broker.manager);
   const recorded = await recordedStream(sql, "snapshot");
-  // No snapshot of this database was ever complete, so no edge has open streams.
-  if (recorded === undefined) await establishLeases(broker);
   const isRecorded = position?.isComplete === true && recorded?.createdAt === position.createdAt;
   if (!isRecorded) return rebuildSnapshot(sql, lease, broker, options);
   if (position.lastSequence < recorded.lastSequence) {

@@ -4,20 +4,23 @@ import {
   processStatuses,
   type ServiceName,
   type SystemStatus,
+  serviceNames,
 } from "@halyard/contracts";
-import { parseJson } from "@halyard/jetstream";
-import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import { createReporters, type FollowedReports, followReports } from "@halyard/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Logger } from "pino";
 
 type ListedProcess = SystemStatus["processes"][number];
 
 /**
  * The processes that report their status, this one included.
  *
- * Silence is counted in timer ticks, and only ticks with a report from any process count. Otherwise a NATS outage or a
- * suspension of this process would remove all the others.
+ * Silence counts only in ticks with a report from any process. Otherwise a NATS server that does not respond would
+ * remove all processes.
  */
 export type KnownProcesses = {
-  take(service: ServiceName, status: ProcessStatus): void;
+  /** Returns the reason if it ignores the status. */
+  take(service: ServiceName, status: ProcessStatus): string | undefined;
   /** Counts the silence of processes. Call it every `tickMs`. */
   tick(): void;
   list(): ListedProcess[];
@@ -29,62 +32,48 @@ const forgottenAfterTicks = 5;
 const maxProcessesOfService = 200;
 
 export function createKnownProcesses(): KnownProcesses {
-  const processes = new Map<
-    string,
-    { service: ServiceName; status: ProcessStatus; silentTicks: number }
-  >();
+  const bounds = { silentAfterTicks: forgottenAfterTicks, maxReporters: maxProcessesOfService };
+  const services = new Map(
+    serviceNames.map((service) => [service, createReporters<ProcessStatus>(bounds)]),
+  );
   let hasReport = false;
-  const countOf = (service: ServiceName) =>
-    [...processes.values()].filter((known) => known.service === service).length;
 
   return {
     take(service, status) {
-      // The id alone could be one of another service.
-      const key = `${service} ${status.id}`;
-      if (!processes.has(key) && countOf(service) >= maxProcessesOfService) return;
-      processes.set(key, { service, status, silentTicks: 0 });
+      if (services.get(service)?.set(status.id, status) !== true)
+        return "too many processes report";
       hasReport = true;
+      return undefined;
     },
     tick() {
       if (!hasReport) return;
       hasReport = false;
-      for (const [key, known] of processes) {
-        known.silentTicks += 1;
-        if (known.silentTicks > forgottenAfterTicks) processes.delete(key);
-      }
+      for (const processes of services.values()) processes.tick();
     },
     list: () =>
-      [...processes.values()]
-        .map(({ service, status }) => listed(service, status))
+      [...services]
+        .flatMap(([service, processes]) =>
+          [...processes.states()].map((status) => listed(service, status)),
+        )
         .toSorted((a, b) => compare(sortKey(a), sortKey(b))),
   };
 }
 
-/** Passes reports to the known processes until it is stopped. Invalid reports are ignored. */
+/** Passes reports to the known processes until it is stopped. */
 export function followProcesses(
   connection: NatsConnection,
   processes: KnownProcesses,
-): { stop(): void } {
-  const subscription = connection.subscribe(processStatuses.everySubject, {
-    callback: (error, message) => {
-      const report = error === null ? parseReport(message) : undefined;
-      if (report !== undefined) processes.take(report.service, report.status);
+  logger: Logger,
+): FollowedReports {
+  return followReports({
+    ...{ connection, subject: processStatuses.everySubject, maxBytes: processStatuses.maxBytes },
+    check: checkProcessStatus,
+    onReport(status, subject) {
+      const service = processStatuses.serviceOf(subject);
+      return service && processes.take(service, status);
     },
+    ...{ tickMs, onTick: processes.tick, onLoss: () => undefined, logger },
   });
-  const ticking = setInterval(processes.tick, tickMs).unref();
-  return {
-    stop() {
-      clearInterval(ticking);
-      subscription.unsubscribe();
-    },
-  };
-}
-
-function parseReport({ subject, data }: Msg) {
-  const service = processStatuses.serviceOf(subject);
-  if (service === undefined || data.length > processStatuses.maxBytes) return undefined;
-  const checked = checkProcessStatus(parseJson(data));
-  return checked.ok ? { service, status: checked.value } : undefined;
 }
 
 function listed(

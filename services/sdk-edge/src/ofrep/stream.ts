@@ -22,16 +22,14 @@ export function refetchStreamRoute(
     authenticate: (exchange) =>
       parts.isDraining() ? edgeIsStopping : authenticate(exchange, tokens, parts),
     respond: (exchange) =>
-      takeSlot(exchange, parts, {
-        reject: (problem) => exchange.reject(problem),
-        granted: (open) =>
-          open(() => {
-            const { response, key, nowMs, lastEventId } = exchange;
-            usage?.count(key, "ofrep_stream", nowMs);
-            exchange.beginStream();
-            refetchHub.open(response, { key, lastEventId });
-          }),
-      }),
+      takeSlot(exchange, parts, (open) =>
+        open(() => {
+          const { response, key, nowMs, lastEventId } = exchange;
+          usage?.count(key, "ofrep_stream", nowMs);
+          exchange.beginStream();
+          refetchHub.open(response, { key, lastEventId });
+        }),
+      ),
   };
 }
 

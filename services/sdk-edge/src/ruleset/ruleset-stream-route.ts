@@ -28,19 +28,16 @@ function respond(parts: SdkParts, { rulesets, hub }: Sources, exchange: Exchange
   unlessOlder(parts, exchange, {
     held: readHeldTags(lastEventId),
     respond: () =>
-      takeSlot(exchange, parts, {
-        reject: (problem) => exchange.reject(problem),
-        granted(open) {
-          const begin = (first: FirstEvent) =>
-            open(() => {
-              usage?.count(key, "ruleset_stream", nowMs);
-              exchange.beginStream();
-              hub.open(response, { key, ...first });
-            });
-          const first = missedEvent(parts, exchange);
-          if (first === undefined) prepareFullEvent(parts, { rulesets, exchange, begin });
-          else begin(first);
-        },
+      takeSlot(exchange, parts, (open) => {
+        const begin = (first: FirstEvent) =>
+          open(() => {
+            usage?.count(key, "ruleset_stream", nowMs);
+            exchange.beginStream();
+            hub.open(response, { key, ...first });
+          });
+        const first = missedEvent(parts, exchange);
+        if (first === undefined) prepareFullEvent(parts, { rulesets, exchange, begin });
+        else begin(first);
       }),
   });
 }

@@ -30,18 +30,15 @@ function respond(parts: SdkParts, exchange: Exchange): void {
     exchange.reject(context);
     return;
   }
-  takeSlot(exchange, parts, {
-    reject: (problem) => exchange.reject(problem),
-    granted(open) {
-      const view = views.of(key.environmentId);
-      const begin = (values: FlagValues) =>
-        open(() => beginValues(parts, exchange, { context, view, values }));
-      if (context === emptyContext) begin(view.valuesWithoutContext);
-      else
-        evaluation.all({ exchange, context, view }, (outcomeCodes) =>
-          begin(view.valuesOf(outcomeCodes)),
-        );
-    },
+  takeSlot(exchange, parts, (open) => {
+    const view = views.of(key.environmentId);
+    const begin = (values: FlagValues) =>
+      open(() => beginValues(parts, exchange, { context, view, values }));
+    if (context === emptyContext) begin(view.valuesWithoutContext);
+    else
+      evaluation.all({ exchange, context, view }, (outcomeCodes) =>
+        begin(view.valuesOf(outcomeCodes)),
+      );
   });
 }
 

@@ -10,36 +10,25 @@ export const edgeIsStopping = createProblem("SERVER_002", "This edge is stopping
   connection: "close",
 });
 
-/** Takes a slot for a requested stream and releases it when the response ends. */
+/**
+ * Takes a slot for a requested stream and releases it when the response ends. `granted` calls `open` when the stream can
+ * begin. It begins unless the edge has begun to drain.
+ */
 export function takeSlot(
   exchange: Exchange,
   { slots, isDraining }: { slots: StreamSlots | undefined; isDraining: () => boolean },
-  outcome: {
-    reject: (problem: Problem) => void;
-    /** `open` is called when the stream can begin. It begins unless the edge has begun to drain. */
-    granted: (open: (begin: () => void) => void) => void;
-  },
+  granted: (open: (begin: () => void) => void) => void,
 ): void {
   const { response, key } = exchange;
+  if (response.destroyed) return;
   const reject = (problem: Problem) => {
-    if (!response.destroyed) outcome.reject(problem);
+    if (!response.destroyed) exchange.reject(problem);
   };
-  const open = (begin: () => void) => (isDraining() ? reject(edgeIsStopping) : begin());
-  if (slots === undefined) {
-    outcome.granted(open);
+  const problem = slots?.take(key.organizationId);
+  if (problem !== undefined) {
+    reject(problem);
     return;
   }
-  const { organizationId } = key;
-  const granted = () => {
-    if (response.destroyed) {
-      slots.release(organizationId);
-      return;
-    }
-    response.once("close", () => slots.release(organizationId));
-    if (isDraining()) reject(edgeIsStopping);
-    else outcome.granted(open);
-  };
-  slots.take(organizationId, (problem) =>
-    exchange.guarded(() => (problem === undefined ? granted() : reject(problem))),
-  );
+  response.once("close", () => slots?.release(key.organizationId));
+  granted((begin) => (isDraining() ? reject(edgeIsStopping) : begin()));
 }

@@ -1,17 +1,53 @@
 import { raisedByPlan } from "@halyard/contracts";
+import type { OpenStreams } from "@halyard/jetstream";
 import { createProblem, type Problem } from "@halyard/service";
 
 /** The open streams that an organization's plan allows, over all edges together. */
 export type StreamSlots = {
-  /**
-   * Requests a slot before a stream opens. `decided` is called exactly once, possibly before `take`
-   * returns. The caller returns a granted slot with `release`.
-   */
-  take(organizationId: string, decided: Decided): void;
+  /** Takes a slot for a stream, or returns the problem. The caller returns a taken slot with `release`. */
+  take(organizationId: string): Problem | undefined;
   release(organizationId: string): void;
+  /** True once the other edges have had time to report their streams to this edge. */
+  knowsOthers(): boolean;
 };
 
-export type Decided = (problem: Problem | undefined) => void;
+/** Open streams by organization, without organizations that have none. */
+export type Counts = Map<string, number>;
+
+/**
+ * Admits a stream while the streams of this edge and those that the other edges reported are fewer than the limit. Open
+ * streams are never closed to enforce a limit.
+ */
+export function createStreamSlots(options: {
+  open: Counts;
+  others: Pick<OpenStreams, "of">;
+  /** Maximum number of open streams of an organization; null: unlimited. */
+  limitOf: (organizationId: string) => number | null;
+  /** Called after an organization's count has changed. */
+  onChanged: (organizationId: string) => void;
+  onRejected: () => void;
+}): Pick<StreamSlots, "take" | "release"> {
+  const { open, others, limitOf, onChanged, onRejected } = options;
+  const openOf = (organizationId: string) => open.get(organizationId) ?? 0;
+  return {
+    take(organizationId) {
+      const limit = limitOf(organizationId);
+      if (limit !== null && openOf(organizationId) + others.of(organizationId) >= limit) {
+        onRejected();
+        return streamLimitReached(limit);
+      }
+      open.set(organizationId, openOf(organizationId) + 1);
+      onChanged(organizationId);
+      return undefined;
+    },
+    release(organizationId) {
+      const left = openOf(organizationId) - 1;
+      if (left > 0) open.set(organizationId, left);
+      else open.delete(organizationId);
+      onChanged(organizationId);
+    },
+  };
+}
 
 /** Has no `Retry-After`, because the time at which a stream closes is unknown. */
 export function streamLimitReached(limit: number): Problem {
@@ -27,32 +63,4 @@ function problemAt(limit: number): string {
   if (limit === 1)
     return "The one stream that the organization's plan allows is open. Close it, or retry later.";
   return `All ${limit} streams that the organization's plan allows are open. Close one, or retry later.`;
-}
-
-export const slotCountsUnavailable = createProblem(
-  "SERVER_002",
-  "The number of open streams is unavailable; retry after 1 s.",
-);
-
-/** An edge's request to write its count of one organization's streams. */
-export type Claim = {
-  /** Counts by edge, as the entry has them. */
-  holders: Readonly<Record<string, number>>;
-  edgeId: string;
-  /** True for an edge whose entry was ended. Its count is removed. */
-  isEnded: (edgeId: string) => boolean;
-  /** Open streams on this edge. They count even if the limit is lower. */
-  open: number;
-  waiting: number;
-  /** null: unlimited. */
-  limit: number | null;
-};
-
-/** Returns the new counts, and how many waiting streams may open once they are written. */
-export function decideClaim({ edgeId, isEnded, open, waiting, limit, ...claim }: Claim) {
-  const others = Object.entries(claim.holders).filter(([id]) => id !== edgeId && !isEnded(id));
-  const taken = others.reduce((sum, [, count]) => sum + count, open);
-  const granted = limit === null ? waiting : Math.min(waiting, Math.max(0, limit - taken));
-  const own: [string, number][] = open + granted === 0 ? [] : [[edgeId, open + granted]];
-  return { holders: Object.fromEntries([...others, ...own]), granted };
 }

@@ -7,6 +7,7 @@ import type { StreamSlots } from "../../src/slots/stream-slots.ts";
 
 /** A stream whose values are evaluated asynchronously. The tests call `open` when the values are ready. */
 let response: EventEmitter & { destroyed: boolean };
+let taken: number;
 let released: number;
 let isDraining: boolean;
 let open: ((begin: () => void) => void) | undefined;
@@ -14,6 +15,7 @@ let answer: Problem | "opened" | undefined;
 
 beforeEach(() => {
   response = Object.assign(new EventEmitter(), { destroyed: false });
+  taken = 0;
   released = 0;
   isDraining = false;
   open = undefined;
@@ -47,38 +49,46 @@ describe("given slots of the plan", () => {
     expect(released).toBe(1);
   });
 
-  it("releases the slot if the client has disconnected before it was granted", () => {
+  it("takes no slot if the client has disconnected already", () => {
     response.destroyed = true;
     ask(true);
-    expect(released).toBe(1);
+    expect(taken).toBe(0);
+    expect(answer).toBeUndefined();
+  });
+
+  it("does not open, and releases the slot once, if the client disconnects before the values are ready", () => {
+    ask(true);
+    isDraining = true;
+    response.destroyed = true;
+    response.emit("close");
+    opens();
+    expect([taken, released]).toEqual([1, 1]);
     expect(answer).toBeUndefined();
   });
 });
 
 function ask(isLimited: boolean): void {
-  const slots = {
-    take: (_organizationId: string, decided: (problem: undefined) => void) => decided(undefined),
-    release: () => {
+  const slots: StreamSlots = {
+    take() {
+      taken += 1;
+      return undefined;
+    },
+    release() {
       released += 1;
     },
-  } as unknown as StreamSlots;
+    knowsOthers: () => true,
+  };
   const exchange = {
     response,
     key: { organizationId: "ropes" },
-    guarded: (work: () => void) => work(),
-  } as unknown as Exchange;
-  takeSlot(
-    exchange,
-    { slots: isLimited ? slots : undefined, isDraining: () => isDraining },
-    {
-      reject: (problem) => {
-        answer = problem;
-      },
-      granted: (whenReady) => {
-        open = whenReady;
-      },
+    reject: (problem: Problem) => {
+      answer = problem;
     },
-  );
+  } as unknown as Exchange;
+  const parts = { slots: isLimited ? slots : undefined, isDraining: () => isDraining };
+  takeSlot(exchange, parts, (whenReady) => {
+    open = whenReady;
+  });
 }
 
 function opens(): void {

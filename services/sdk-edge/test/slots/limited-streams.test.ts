@@ -1,11 +1,8 @@
-import { once } from "node:events";
-import { request } from "node:http";
-import type { Socket } from "node:net";
 import { defaultPlans } from "@halyard/contracts";
 import { call, type EventStream, eventually, openEventStream } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import type { StreamSlots } from "../../src/slots/stream-slots.ts";
-import { streamLimitReached } from "../../src/slots/stream-slots.ts";
+import { type StreamSlots, streamLimitReached } from "../../src/slots/stream-slots.ts";
+import type { Snapshot } from "../../src/snapshot/snapshot.ts";
 import { apiKey, flagEntry, id, organizationEntry } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
@@ -21,7 +18,7 @@ beforeEach(async () => {
   slots = slotsOf(2);
   edge = await startEdgeServer([organizationEntry(), key.entry, flagEntry()], {
     streamTokenSecret: tokenSecret,
-    slots,
+    slots: slots.slots,
     countsUsage: true,
   });
 });
@@ -75,42 +72,6 @@ describe.each([
     expect(counted()).toBe(0);
     expect(await edge.metric(`sdk_responses_total{endpoint="${endpoint}",status="429"`)).toBe(1);
   });
-
-  it("waits for the decision, and then opens", async () => {
-    slots.keepWaiting = true;
-    const opening = open();
-    const decide = await eventually(() => slots.waiting.shift());
-    decide();
-    expect((await opening).status).toBe(200);
-  });
-
-  it("releases its slot if the client disconnects before the decision", async () => {
-    slots.keepWaiting = true;
-    const url = await address();
-    const connected = once(edge.edge.app.server, "connection");
-    const leaving = request(url, { headers, agent: false }).on("error", () => undefined);
-    leaving.end();
-    const [connection] = (await connected) as [Socket];
-    const decide = await eventually(() => slots.waiting.shift());
-    leaving.destroy();
-    await eventually(() => connection.destroyed);
-    decide();
-    expect(slots.taken).toBe(0);
-    expect(counted()).toBe(0);
-  });
-
-  it("does not open on an edge that starts to shut down while it waits", async () => {
-    slots.keepWaiting = true;
-    const opening = openEventStream(await address(), { ...headers, connection: "keep-alive" });
-    const decide = await eventually(() => slots.waiting.shift());
-    const draining = edge.edge.drain();
-    decide();
-    // Without this header, a gateway would forward the 503 instead of trying another edge.
-    expect(await opening).toMatchObject({ status: 503, headers: { connection: "close" } });
-    await eventually(() => slots.taken === 0);
-    expect(counted()).toBe(0);
-    await draining;
-  });
 });
 
 describe("given a stream with an invalid user context", () => {
@@ -126,6 +87,28 @@ describe("given a stream with an invalid user context", () => {
   });
 });
 
+describe("given an edge that does not know the streams of the others yet", () => {
+  beforeEach(() => {
+    slots.knowsOthers = false;
+  });
+
+  it("is ready when it knows them", () => {
+    expect(edge.edge.readiness()).toMatchObject({ ready: false, source: "nats" });
+    slots.knowsOthers = true;
+    expect(edge.edge.readiness()).toMatchObject({ ready: true });
+  });
+
+  it("is ready if it serves its cache without NATS, and stays ready when NATS is available", async () => {
+    const starting = await startEdgeServer(undefined, { slots: slots.slots });
+    const snapshot = edge.holder.snapshot as Snapshot;
+    starting.holder.restore({ snapshot, currentAtMs: Date.now() });
+    expect(starting.edge.readiness()).toMatchObject({ ready: true, source: "cache" });
+    starting.holder.replace(id("epoch"), [organizationEntry()]);
+    expect(starting.edge.readiness()).toMatchObject({ ready: true, source: "nats" });
+    await starting.stop();
+  });
+});
+
 describe("given a limit of zero or one", () => {
   it.each([
     [0, "The organization's plan allows no streams. "],
@@ -136,27 +119,19 @@ describe("given a limit of zero or one", () => {
 });
 
 function slotsOf(limit: number) {
-  const slots = {
-    taken: 0,
-    asked: 0,
-    keepWaiting: false,
-    waiting: [] as (() => void)[],
-    take(organizationId: string, decided: Parameters<StreamSlots["take"]>[1]): void {
+  const state = { taken: 0, asked: 0, knowsOthers: true };
+  const slots: StreamSlots = {
+    take(organizationId) {
       expect(organizationId).toBe(id("org"));
-      slots.asked += 1;
-      const decide = () => {
-        if (slots.taken >= limit) decided(streamLimitReached(limit));
-        else {
-          slots.taken += 1;
-          decided(undefined);
-        }
-      };
-      if (slots.keepWaiting) slots.waiting.push(decide);
-      else decide();
+      state.asked += 1;
+      if (state.taken >= limit) return streamLimitReached(limit);
+      state.taken += 1;
+      return undefined;
     },
     release() {
-      slots.taken -= 1;
+      state.taken -= 1;
     },
+    knowsOthers: () => state.knowsOthers,
   };
-  return slots satisfies StreamSlots;
+  return Object.assign(state, { slots });
 }

@@ -191,10 +191,11 @@ describe("given an organization that has used up its month", () => {
   });
 });
 
-// Slots without a broker. Other tests cover the broker.
+// Slots without NATS. Other tests cover NATS.
 const slots: StreamSlots = {
-  take: (_organizationId, decided) => decided(streamLimitReached(25)),
+  take: () => streamLimitReached(25),
   release: () => undefined,
+  knowsOthers: () => true,
 };
 
 const streams: [string, () => Promise<Called>][] = [

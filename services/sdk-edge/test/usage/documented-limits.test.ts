@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "@jest/globals";
+import { edgeIsStopping } from "../../src/sdk/take-slot.ts";
 import type { StreamSlots } from "../../src/slots/stream-slots.ts";
-import { slotCountsUnavailable } from "../../src/slots/stream-slots.ts";
 import { apiKey, flagEntry, organizationEntry } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
@@ -26,9 +26,11 @@ function documentedFields(method: string, path: string, status: number): string[
 const limitFields = ["RateLimit", "RateLimit-Policy"];
 
 const client = apiKey();
+/** Slots of an edge that has begun to stop after it admitted the request. */
 const noSlots: StreamSlots = {
-  take: (_organizationId, decided) => decided(slotCountsUnavailable),
+  take: () => edgeIsStopping,
   release: () => undefined,
+  knowsOthers: () => true,
 };
 let edge: EdgeServer;
 afterEach(() => edge.stop());
