@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
+import { entryKey, flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { testSigner } from "@halyard/testing";
+import { flagEntry } from "../src/flags/flag-events.ts";
 import { createPublications, type Publications } from "../src/outbox/publications.ts";
 import type { StreamName } from "../src/outbox/unsent-rows.ts";
 import type { Broker } from "../src/relay/broker.ts";
@@ -12,16 +13,25 @@ import type { Rebuilds } from "./rebuild-fixture.ts";
 /** A row of the outbox as a change writes it. */
 export type NewRow = { stream: StreamName; subject: string; payload: string };
 
-export const flagRow = (organizationId: string, { flagId = randomUUID(), version = 1 } = {}) => ({
-  stream: "snapshot" as const,
-  subject: `${organizationId}.flag.${environmentId}.${flagId}`,
-  payload: JSON.stringify({ flag_id: flagId, version }),
-});
+export const flagRow = (organizationId: string, { flagId = randomUUID(), version = 1 } = {}) => {
+  const { address, value } = flagEntry(
+    { id: flagId, organizationId, projectId: environmentId, key: "a-flag" },
+    {
+      ...{ environmentId, enabled: false, rolloutPercentage: 0, targetingRules: [] },
+      ...{ version, updatedAt: new Date(0) },
+    },
+  );
+  return {
+    stream: "snapshot" as const,
+    subject: entryKey(address),
+    payload: JSON.stringify(value),
+  };
+};
 
 export const keyRow = (organizationId: string, keyId = "a-key", version = 1) => ({
   stream: "snapshot" as const,
   subject: `${organizationId}.key.${keyId}`,
-  payload: JSON.stringify({ deleted: true, version }),
+  payload: JSON.stringify({ deleted: true, version, committed_at: new Date(0) }),
 });
 
 export const eventRow = (organizationId: string, flagId: string = randomUUID()) => ({

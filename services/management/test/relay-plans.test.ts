@@ -20,7 +20,7 @@ import {
   recordSent,
   recordStream,
   settle,
-  unrecordedValues,
+  unrecordedRows,
 } from "../src/relay/records.ts";
 import { visitedRows } from "./visited-rows.ts";
 
@@ -204,11 +204,11 @@ const statements: Statement[] = [
   {
     name: "the search for values of found entries",
     async work(tx, { entries }) {
-      const values = await unrecordedValues(
+      const rows = await unrecordedRows(
         asSql(tx),
         second(entries).map(({ key }) => key),
       );
-      return values.length;
+      return rows.length;
     },
   },
   {

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createPublications } from "../src/outbox/publications.ts";
-import { compareFound } from "../src/relay/found-entries.ts";
 import type { Lease } from "../src/relay/lease.ts";
 import { findUnexplained } from "../src/relay/restored-database.ts";
 import { createStreamPublisher } from "../src/relay/stream-publisher.ts";
@@ -92,23 +91,5 @@ describe("given a leader that crashed after it published the newest of two value
       await insertRows(sql, [value(3)]);
       expect(await takeOver(flagId)).toEqual([3]);
     });
-  });
-});
-
-describe("the comparison of found entries with the outbox", () => {
-  const value = (id: number, { isSent = false } = {}) => ({
-    ...{ id, key: "entry", sha256: `of ${id}`, isSent },
-  });
-  const entry = (sha256: string) => ({ key: "entry", sha256, origin: "management" as const });
-
-  it("settles unsent values that are older than the published one", () => {
-    const found = [entry("of 3")];
-    const values = [value(1, { isSent: true }), value(2), value(3), value(4)];
-    expect(compareFound(found, values)).toEqual({ unexplained: [], superseded: [2] });
-  });
-
-  it("settles nothing for an entry without a row", () => {
-    const found = [entry("lost")];
-    expect(compareFound(found, [value(1)])).toEqual({ unexplained: found, superseded: [] });
   });
 });

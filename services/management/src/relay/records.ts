@@ -4,7 +4,6 @@ import type { Sql, Transaction } from "@halyard/postgres";
 import { notifyPublished } from "../outbox/notifications.ts";
 import type { StreamName } from "../outbox/unsent-rows.ts";
 import { StreamMovedError } from "./broker.ts";
-import type { UnrecordedValue } from "./found-entries.ts";
 import { leaseMs } from "./lease.ts";
 
 /** A row that needs no publication any more. `sequence` is null if a newer value of its entry was published. */
@@ -78,6 +77,17 @@ export async function recordAdvanced(
 }
 
 const uuidShape = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** Other clients may write to the log. The message ids of management are UUIDs. */
+const ofManagement = (messageIds: Iterable<string>) =>
+  [...messageIds].filter((id) => uuidShape.test(id));
+
+const eventRows = (sql: Pick<Sql, "unprepared">, messageIds: readonly string[]) =>
+  sql.unprepared<{ id: number; messageId: string; isSent: boolean }[]>(
+    `select id, message_id as "messageId", sent_at is not null as "isSent"
+    from outbox
+    where stream = 'events' and message_id = any($1::uuid[])`,
+    [messageIds],
+  );
 
 /**
  * Records events that are in the event log although their acknowledgements were lost. Returns the ids of their rows.
@@ -86,12 +96,7 @@ export async function recordFound(
   tx: Transaction,
   found: ReadonlyMap<string, number>,
 ): Promise<number[]> {
-  // Other clients may have written to the log. The message ids of management are UUIDs.
-  const ours = [...found.keys()].filter((messageId) => uuidShape.test(messageId));
-  const rows = await tx<{ id: number; messageId: string; isSent: boolean }[]>`
-    select id, message_id as "messageId", sent_at is not null as "isSent"
-    from outbox
-    where stream = 'events' and message_id = any(${ours}::uuid[])`;
+  const rows = await eventRows(tx, ofManagement(found.keys()));
   const unsent = rows.filter(({ isSent }) => !isSent);
   await settle(
     tx,
@@ -101,26 +106,17 @@ export async function recordFound(
 }
 
 /** Returns whether any of these message ids belongs to no event of the outbox. */
-export async function hasUnknownEvent(sql: Sql, messageIds: readonly string[]): Promise<boolean> {
-  const ours = messageIds.filter((id) => uuidShape.test(id));
-  const [row] = await sql.unprepared<{ isUnknown: boolean }[]>(
-    `select exists (
-      select from unnest($1::uuid[]) as event (id)
-      where not exists (
-        select from outbox as row where row.stream = 'events' and row.message_id = event.id
-      )
-    ) as "isUnknown"`,
-    [ours],
-  );
-  return row?.isUnknown === true;
+export async function hasUnknownEvent(sql: Sql, messageIds: Iterable<string>): Promise<boolean> {
+  const ours = ofManagement(messageIds);
+  return (await eventRows(sql, ours)).length < ours.length;
 }
 
-/** Returns the values of entries without a recorded sequence, in the order of their rows. */
-export async function unrecordedValues(
-  sql: Sql,
-  keys: readonly string[],
-): Promise<UnrecordedValue[]> {
-  return sql.unprepared<UnrecordedValue[]>(
+/** An entry's row without a recorded sequence: it is unsent, or it was superseded by a newer value. */
+export type UnrecordedRow = { id: number; key: string; sha256: string; isSent: boolean };
+
+/** Returns the rows of entries without a recorded sequence, in order. */
+export function unrecordedRows(sql: Sql, keys: readonly string[]): Promise<UnrecordedRow[]> {
+  return sql.unprepared(
     `select id, subject as key, encode(sha256(convert_to(payload, 'UTF8')), 'hex') as sha256,
       sent_at is not null as "isSent"
     from outbox

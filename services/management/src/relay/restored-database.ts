@@ -1,8 +1,17 @@
 import { createHash } from "node:crypto";
 import { type KeySignatures, withoutSignature } from "@halyard/api-keys";
-import { flagEventsStream, scheduleStream, snapshotBucket } from "@halyard/contracts";
+import {
+  completeKey,
+  flagEventsStream,
+  isSignedEntry,
+  parseEntry,
+  type SnapshotEntry,
+  scheduleStream,
+  snapshotBucket,
+} from "@halyard/contracts";
 import {
   deleteStream,
+  parseJson,
   readMessageIds,
   readPage,
   snapshotPosition,
@@ -10,18 +19,18 @@ import {
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Broker } from "./broker.ts";
-import { compareFound, type FoundEntry, isComplete, isForeign, originOf } from "./found-entries.ts";
 import { LeadershipLostError, type Lease } from "./lease.ts";
 import {
   hasUnknownEvent,
   isRebuilding,
-  type RecordedStream,
   recordDiscardedQueue,
   recordedStream,
   recordRebuilding,
   recordStream,
+  type SettledRow,
   settle,
-  unrecordedValues,
+  type UnrecordedRow,
+  unrecordedRows,
 } from "./records.ts";
 
 /**
@@ -31,9 +40,11 @@ import {
  *
  * Everything that a leader published has a row in the outbox. A leader that dies between publishing and recording
  * leaves messages after the recorded sequence, whose rows have no sequence. A message after the recorded sequence
- * without such a row comes from lost commits or from another client. Entries that management cannot have written prove
- * nothing about the database. The snapshot that contains them is rebuilt under a new epoch, because readers may have
- * applied a forged version. The other streams stay.
+ * without such a row comes from lost commits or from another client.
+ *
+ * JetStream publishes a reply to any subject that a request names, so any client can store a message in the snapshot. A
+ * malformed entry, or one without a valid signature, proves nothing about the database. The snapshot that contains it
+ * is rebuilt under a new epoch, because readers may have applied a forged version. The other streams stay.
  */
 export type StreamAhead = typeof flagEventsStream.name | typeof snapshotBucket.bucket;
 
@@ -65,62 +76,64 @@ async function isSnapshotAhead(
   // A rebuild records its stream before it completes the snapshot.
   if (recorded?.createdAt !== position.createdAt) return true;
   const { lastSequence } = position;
-  if (lastSequence <= recorded.lastSequence) return false;
-  const behind = await compareBehind(recorded, lastSequence, { sql, broker, signatures });
-  if (behind === "ahead") return true;
-  const { foreign, superseded } = behind;
+  // An unfinished rebuild starts again in any case, and replaces every entry.
+  if (isRebuilding(recorded) || lastSequence <= recorded.lastSequence) return false;
+
+  const superseded: SettledRow[] = [];
+  let foreignKey: string | undefined;
+  let read = recorded.lastSequence;
+  while (read < lastSequence) {
+    const page = await readEntries(broker, read + 1, signatures);
+    // Only entries with a recorded sequence are ever removed, so the last entry must exist.
+    if (page.lastSequence === undefined) return true;
+    const keys = page.entries.map(({ key }) => key);
+    const compared = compareEntries(page.entries, await unrecordedRows(sql, keys));
+    if (compared.isAhead) return true;
+    foreignKey ??= compared.foreignKey;
+    superseded.push(...compared.superseded);
+    read = page.lastSequence;
+  }
   await lease.recordAsLeader(async (tx) => {
-    await settle(
-      tx,
-      superseded.map((id) => ({ id, sequence: null })),
-    );
+    await settle(tx, superseded);
     // The next comparison begins after the messages that this one has explained.
     await recordStream(tx, "snapshot", { ...recorded, lastSequence });
-    if (foreign.count > 0) await recordRebuilding(tx, position);
+    if (foreignKey !== undefined) await recordRebuilding(tx, position);
   });
-  if (foreign.count > 0)
+  if (foreignKey !== undefined)
     broker.logger.warn(
-      { entries: foreign.count, first: foreign.first },
+      { key: foreignKey },
       "another client has written to the snapshot; rebuilding it",
     );
   return false;
 }
 
-/** Maximum length of a logged key, which another client may have chosen. */
-const loggedLength = 200;
+/** An entry after the recorded sequence. It is foreign if it is malformed, or lacks a signature that it needs. */
+type FoundEntry = { key: string; sha256: string; isForeign: boolean };
 
-/** Compares the entries after the recorded sequence with the outbox. */
-async function compareBehind(
-  recorded: RecordedStream,
-  lastSequence: number,
-  { sql, broker, signatures }: { sql: Sql; broker: Broker; signatures: KeySignatures },
-) {
-  const superseded: number[] = [];
-  const foreign = { count: 0, first: "" };
-  const add = (key: string) => {
-    foreign.first ||= key.slice(0, loggedLength);
-    foreign.count += 1;
-  };
-  let read = recorded.lastSequence;
-  // An unfinished rebuild starts again in any case, and removes every foreign entry.
-  const isCompared = !isRebuilding(recorded);
-  while (read < lastSequence) {
-    const page = await readEntries(broker, read + 1);
-    // Only entries with a recorded sequence are ever removed, so the last entry must exist.
-    if (page.lastSequence === undefined) return "ahead";
-    const keys = page.entries.map(({ key }) => key);
-    const compared = compareFound(page.entries, await unrecordedValues(sql, keys));
+/**
+ * Compares entries with the outbox. `superseded` are unsent rows with older values, which must be settled. Otherwise
+ * they would be published after the newer value. A reader that starts in between would use them, for example a key that
+ * is already revoked.
+ */
+function compareEntries(entries: readonly FoundEntry[], rows: readonly UnrecordedRow[]) {
+  const value = ({ key, sha256 }: FoundEntry | UnrecordedRow) => `${key} ${sha256}`;
+  const idOf = new Map(rows.map((row) => [value(row), row.id]));
+  const published = new Map(entries.map((entry) => [entry.key, idOf.get(value(entry)) ?? 0]));
+  return {
+    superseded: rows
+      .filter(({ id, key, isSent }) => !isSent && id < (published.get(key) ?? 0))
+      .map(({ id }) => ({ id, sequence: null })),
     // Another client may also have stored the value of a row without its signature, which readers reject.
-    for (const entry of isCompared ? page.entries : [])
-      if (isForeign(entry.key, entry.origin, signatures)) add(entry.key);
-      else if (compared.unexplained.has(entry)) return "ahead";
-    superseded.push(...compared.superseded);
-    read = page.lastSequence;
-  }
-  return { superseded, foreign };
+    foreignKey: entries.find(({ isForeign }) => isForeign)?.key,
+    isAhead: entries.some((entry) => !entry.isForeign && !idOf.has(value(entry))),
+  };
 }
 
-async function readEntries({ connection, manager }: Broker, fromSequence: number) {
+async function readEntries(
+  { connection, manager }: Broker,
+  fromSequence: number,
+  signatures: KeySignatures,
+) {
   const entries: FoundEntry[] = [];
   const stream = snapshotBucket.streamName;
   const page = await readPage(
@@ -130,16 +143,21 @@ async function readEntries({ connection, manager }: Broker, fromSequence: number
       // If a consumer of another stream delivers into this one, the server stores the message under the subject of that
       // stream.
       const key = subject.startsWith(subjectPrefix) ? subject.slice(subjectPrefix.length) : subject;
-      const text = new TextDecoder().decode(payload);
-      // A rebuild ends with this entry, which has no row.
-      if (isComplete(key, text)) return;
+      // A rebuild ends with this entry, which has no row. Its signature is verified before the snapshot is used.
+      if (key === completeKey) return;
       // Payloads in the outbox are not signed.
-      const sha256 = createHash("sha256").update(withoutSignature(text)).digest("hex");
-      entries.push({ key, sha256, origin: originOf(key, text) });
+      const text = withoutSignature(new TextDecoder().decode(payload));
+      const sha256 = createHash("sha256").update(text).digest("hex");
+      const parsed = parseEntry(key, parseJson(payload));
+      const isGenuine = parsed?.ok && hasItsSignature(key, parsed.value, signatures);
+      entries.push({ key, sha256, isForeign: !isGenuine });
     },
   );
   return { entries, lastSequence: page.lastSequence };
 }
+
+const hasItsSignature = (key: string, entry: SnapshotEntry, signatures: KeySignatures) =>
+  !isSignedEntry(entry) || signatures.isGenuine(key, entry.value);
 
 async function isLogAhead(sql: Sql, { connection, manager }: Broker): Promise<boolean> {
   const stream = flagEventsStream.name;
@@ -158,7 +176,7 @@ async function isLogAhead(sql: Sql, { connection, manager }: Broker): Promise<bo
     });
     // The remaining messages have expired.
     if (page.lastSequence === undefined) return false;
-    if (await hasUnknownEvent(sql, [...page.ids.keys()])) return true;
+    if (await hasUnknownEvent(sql, page.ids.keys())) return true;
     read = page.lastSequence;
   }
   return false;
