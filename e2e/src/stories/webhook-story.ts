@@ -110,9 +110,11 @@ export async function beginWebhookStory(
       await awaitNoConnections(sql, "webhooks_service");
       const ended = await sql<{ id: string }[]>`
         update webhooks.deliveries
-        set claimed_until = now() - interval '1 millisecond'
+        set next_attempt_at = now()
         where status = 'delivering' and webhook_id = ${webhookId}
         returning id`;
+      if (ended.length > 0)
+        await sql`update webhooks.lanes set due_at = now() where webhook_id = ${webhookId}`;
       for (const { id } of ended) mayRepeat.set(id, (mayRepeat.get(id) ?? 0) + 1);
       return ended.length;
     },

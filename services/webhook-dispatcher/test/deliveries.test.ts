@@ -261,8 +261,8 @@ describe("redelivering", () => {
     let answer: ReturnType<typeof redeliver> | undefined;
     await dispatcher.admin.begin(async (tx) => {
       await tx`
-        update deliveries set status = 'delivering', next_attempt_at = null,
-          claimed_by = ${claimedBy}, claimed_until = now() + interval '1 minute'
+        update deliveries set status = 'delivering', claimed_by = ${claimedBy},
+          next_attempt_at = now() + interval '1 minute'
         where id = ${row.id}`;
       answer = redeliver(row);
       await eventually(() => waitsForLock(dispatcher), {

@@ -219,7 +219,6 @@ export type DeliveryRow = {
   delivered_at: Date | null;
   finished_at: Date | null;
   claimed_by: string | null;
-  claimed_until: Date | null;
 };
 
 /** Returns the row of a delivery in a given status, for insertion without an event. */
@@ -243,11 +242,10 @@ export function makeDelivery(
     attempts_made: ["pending", "delivering"].includes(status) ? 0 : 1,
     redelivery: false,
     created_at: now,
-    next_attempt_at: ["pending", "retrying"].includes(status) ? inAnHour : null,
+    next_attempt_at: ["pending", "retrying", "delivering"].includes(status) ? inAnHour : null,
     delivered_at: status === "delivered" ? now : null,
     finished_at: ["delivered", "failed", "cancelled"].includes(status) ? now : null,
     claimed_by: status === "delivering" ? uuidv7() : null,
-    claimed_until: status === "delivering" ? inAnHour : null,
     ...fields,
   };
 }

@@ -399,7 +399,11 @@ describe("disabling a webhook", () => {
   it("cancels its open deliveries and no others", async () => {
     const webhook = await newWebhook();
     const statuses = ["pending", "retrying", "delivering", "delivered", "failed", "cancelled"];
-    const rows = statuses.map((status) => makeDelivery(tenant, webhook.body.id, status));
+    const expired = { next_attempt_at: new Date() };
+    const rows = [
+      ...statuses.map((status) => makeDelivery(tenant, webhook.body.id, status)),
+      makeDelivery(tenant, webhook.body.id, "delivering", expired),
+    ];
     await dispatcher.admin`insert into deliveries ${dispatcher.admin(rows)}`;
     expect((await patch(webhook.path, { enabled: false })).body.enabled).toBe(false);
     const { body } = await get(`${webhook.path}/deliveries`);
@@ -407,7 +411,7 @@ describe("disabling a webhook", () => {
       ({ id }) => body.deliveries.find((delivery: { id: string }) => delivery.id === id).status,
     );
     const after = ["cancelled", "cancelled", "delivering", "delivered", "failed", "cancelled"];
-    expect(statusNow).toEqual(after);
+    expect(statusNow).toEqual([...after, "cancelled"]);
   });
 
   it.each(["PATCH", "DELETE"])(

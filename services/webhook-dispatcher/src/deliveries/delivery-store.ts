@@ -96,7 +96,8 @@ export async function redeliver(
 const columns = fragment`
   id, webhook_id as "webhookId", organization_id as "organizationId", project_id as "projectId",
   event_id as "eventId", event, status, attempts_made as "attemptsMade", created_at as "createdAt",
-  next_attempt_at as "nextAttemptAt", delivered_at as "deliveredAt"`;
+  case when status <> 'delivering' then next_attempt_at end as "nextAttemptAt",
+  delivered_at as "deliveredAt"`;
 
 /**
  * Brings the due time of lanes forward to `dueAt`, unless they are due earlier. Call it last in a transaction, because

@@ -24,8 +24,8 @@ export type Recorded = { status: "delivered" | "retrying" | "failed" | "cancelle
 
 /**
  * Stores an attempt and updates its delivery in one transaction, so that there is no retry without the attempt before
- * it. If the claim was lost because this process was suspended until it expired, only the attempt is stored. The
- * process with the new claim updates the delivery.
+ * it. If another process has claimed the delivery after a time-out, only the attempt is stored. The process with the new
+ * claim updates the delivery.
  */
 export async function recordAttempt(sql: Sql, made: MadeAttempt): Promise<Recorded> {
   if (made.next.status === "delivered" && (await recordDelivered(sql, made)))
@@ -67,11 +67,11 @@ async function recordDelivered(
         series_attempts = series_attempts + case when redelivery then 0 else 1 end,
         redelivery = false,
         gone_only = ${next.goneOnly},
+        next_attempt_at = null,
         delivered_at = now(),
         finished_at = now(),
-        claimed_by = null,
-        claimed_until = null
-      where id = ${delivery.id} and status = 'delivering' and claimed_by = ${delivery.claim}
+        claimed_by = null
+      where id = ${delivery.id} and claimed_by = ${delivery.claim}
         and attempts_made < ${maxStoredAttempts}
       returning id
     ), lane as (
@@ -131,9 +131,8 @@ async function moveDelivery(
       next_attempt_at = now() + ${afterMs}::float8 * interval '1 millisecond',
       delivered_at = case when ${next.status} = 'delivered' then now() else delivered_at end,
       finished_at = case when ${next.status} = 'retrying' then null else now() end,
-      claimed_by = null,
-      claimed_until = null
-    where id = ${delivery.id} and status = 'delivering' and claimed_by = ${delivery.claim}
+      claimed_by = null
+    where id = ${delivery.id} and claimed_by = ${delivery.claim}
     returning next_attempt_at as "dueAt", gone_only as "goneOnly",
       attempts_made as "attemptsMade"`;
   return moved;

@@ -1,13 +1,11 @@
 import { pause } from "@halyard/timing";
-import type { ClaimedDelivery, HeldClaim } from "./claim-store.ts";
+import type { ClaimedDelivery } from "./claim-store.ts";
 import type { MakeAttempt } from "./make-attempt.ts";
 import type { Slot } from "./plan-claims.ts";
 
 /** The attempts in progress in this process. Each uses one slot. */
 export type AttemptsUnderWay = {
   slots(): Slot[];
-  /** Returns the claims of these attempts. A claim is held until its attempt is recorded. */
-  held(): HeldClaim[];
   begin(delivery: ClaimedDelivery, kind: "quick" | "slow"): void;
   /** Waits a few seconds for the attempts to end, then cancels the others. */
   finish(): Promise<void>;
@@ -28,7 +26,7 @@ export function createAttemptsUnderWay(options: {
 }): AttemptsUnderWay {
   const { makeAttempt, onRoom } = options;
   const cancel = new AbortController();
-  const underWay = new Map<Slot, { delivery: ClaimedDelivery; ended: Promise<void> }>();
+  const underWay = new Map<Slot, Promise<void>>();
 
   async function run(slot: Slot, delivery: ClaimedDelivery): Promise<void> {
     const timer = setTimeout(() => {
@@ -46,14 +44,13 @@ export function createAttemptsUnderWay(options: {
 
   return {
     slots: () => [...underWay.keys()],
-    held: () => [...underWay.values()].map(({ delivery }) => delivery),
     begin(delivery, kind) {
       const { id: webhookId, organizationId } = delivery.webhook;
       const slot: Slot = { webhookId, organizationId, kind };
-      underWay.set(slot, { delivery, ended: run(slot, delivery) });
+      underWay.set(slot, run(slot, delivery));
     },
     async finish() {
-      const ended = Promise.all([...underWay.values()].map((attempt) => attempt.ended));
+      const ended = Promise.all(underWay.values());
       const timeout = new AbortController();
       await Promise.race([ended, pause(timeoutMs, timeout.signal)]);
       timeout.abort();

@@ -4,7 +4,6 @@ import { pokeLanes } from "../deliveries/delivery-store.ts";
 import type { Webhook } from "../webhooks/webhook.ts";
 import { type SecretColumns, secretsOf } from "../webhooks/webhook-store.ts";
 import type { Delivering } from "./decide-after-attempt.ts";
-import type { ExpiredClaim } from "./expired-claims.ts";
 import type { Lane, LaneSearch } from "./plan-claims.ts";
 
 /** A delivery that this process has claimed, with everything that its attempt needs. */
@@ -15,26 +14,18 @@ export type ClaimedDelivery = Delivering & {
   /** Time that the delivery has waited for its first attempt; null for later attempts. */
   waitedMs: number | null;
   webhook: Pick<Webhook, "id" | "organizationId" | "url" | "secret" | "previousSecret">;
-  /** The id of the claim. Every claim has a new id. */
+  /** The id of the claim. Every claim has a new id, so the result of a lost claim does not overwrite a later one. */
   claim: string;
   /** The monotonic time just before the claim. */
   claimedAtMs: number;
 };
 
-/** A claim whose attempt is in progress or not yet recorded. */
-export type HeldClaim = Pick<ClaimedDelivery, "id" | "claim">;
-
-export type ClaimTimes = {
-  /**
-   * Lifetime of a claim. An attempt that begins in the first half ends before the claim expires: it takes 30 s and the
-   * time to record it.
-   */
-  lastsMs: number;
-  /** Interval of the check for expired claims. */
-  pollIntervalMs: number;
-};
-
-export const defaultClaimTimes: ClaimTimes = { lastsMs: 60_000, pollIntervalMs: 1_000 };
+/**
+ * Time after which a claimed delivery is due again, unless its attempt was recorded. A process that has failed, is
+ * suspended or cannot record therefore leaves its deliveries to the others. An attempt ends within 55 s: it begins
+ * within `latestStartMs` and takes 30 s. The rest is for recording it.
+ */
+export const defaultClaimTimeoutMs = 70_000;
 /**
  * Maximum time from claiming to sending. A process that was suspended for longer does not send the delivery, because
  * another process may claim it.
@@ -60,9 +51,10 @@ export const findLanes = (sql: Sql, search: LaneSearch, aheadMs: number) => sql<
   limit ${search.limit}`;
 
 /**
- * Claims up to `atMost` due deliveries of each webhook, in the order of their due times. Replicas that claim
- * concurrently claim different deliveries. The limit is one number for all webhooks, so PostgreSQL knows it when it
- * plans the query, and reads only the beginning of each webhook's range in the index.
+ * Claims up to `atMost` due deliveries of each webhook, in the order of their due times. A delivery whose claim has
+ * expired is due too. Only redeliveries of a disabled webhook are claimed. Replicas that claim concurrently claim
+ * different deliveries. The limit is one number for all webhooks, so PostgreSQL knows it when it plans the query, and
+ * reads only the beginning of each webhook's range in the index.
  */
 export const claimStatement = (
   sql: Sql,
@@ -70,8 +62,8 @@ export const claimStatement = (
     webhookIds,
     atMost,
     claim,
-    lastsMs = defaultClaimTimes.lastsMs,
-  }: { webhookIds: readonly string[]; atMost: number; claim: string; lastsMs?: number },
+    timeoutMs = defaultClaimTimeoutMs,
+  }: { webhookIds: readonly string[]; atMost: number; claim: string; timeoutMs?: number },
 ) => sql<Row[]>`
   with taken as (
     select due.id, due.next_attempt_at
@@ -80,14 +72,15 @@ export const claimStatement = (
       select id, next_attempt_at
       from deliveries
       where webhook_id = planned.webhook_id and next_attempt_at <= now()
+        and (redelivery or (select enabled from webhooks where id = planned.webhook_id))
       order by next_attempt_at, id
       limit ${atMost}
       for update skip locked
     ) as due
   ), claimed as (
     update deliveries
-    set status = 'delivering', next_attempt_at = null, claimed_by = ${claim},
-      claimed_until = now() + ${lastsMs} * interval '1 millisecond'
+    set status = 'delivering', claimed_by = ${claim},
+      next_attempt_at = now() + ${timeoutMs} * interval '1 millisecond'
     where id = any(array(select id from taken))
     returning *
   )
@@ -132,6 +125,9 @@ export async function claimDeliveries(
  * Updates the due times of lanes after a claim. One statement locks the rows and another one updates them, so that the
  * update sees all deliveries that were committed before the lock. A transaction that adds a delivery later waits for
  * the lock. Lanes that another transaction has locked stay due, so the next search finds them again.
+ *
+ * The deliveries of a disabled webhook do not count, except redeliveries. Otherwise their lane would be found again until
+ * they are cancelled. Enabling the webhook makes the lane due.
  */
 export async function settleLanes(sql: Sql, webhookIds: readonly string[]): Promise<void> {
   await sql.begin(async (tx) => {
@@ -153,78 +149,19 @@ export const settleStatement = (sql: Sql | Transaction, webhookIds: string[]) =>
     select next_attempt_at
     from deliveries
     where webhook_id = lanes.webhook_id and next_attempt_at is not null
+      and (redelivery or (select enabled from webhooks where id = lanes.webhook_id))
     order by next_attempt_at, id
     limit 1
   )
   where webhook_id = any(${webhookIds}::uuid[])`;
 
-/** Ends a claim. The next check for expired claims makes the delivery due again. */
-export async function releaseClaim(sql: Sql, { id, claim }: HeldClaim): Promise<void> {
-  await sql`
-    update deliveries set claimed_by = null, claimed_until = now() - interval '1 microsecond'
-    where id = ${id} and claimed_by = ${claim}`;
-}
-
-/** Extends expired claims that their process still holds. */
-export const renewClaims = (sql: Sql, held: readonly HeldClaim[], lastsMs: number) => sql`
-  update deliveries set claimed_until = now() + ${lastsMs} * interval '1 millisecond'
-  where id = any(array(
-    select id
-    from deliveries
-    where claimed_until < now()
-      and (id, claimed_by) in (
-        select *
-        from unnest(${held.map(({ id }) => id)}::uuid[], ${held.map(({ claim }) => claim)}::uuid[])
-      )
-    for update skip locked
-  ))`;
-
-/**
- * Releases expired claims, makes their deliveries due again, and returns the number of deliveries. The attempt may have
- * been made already, so the target may receive it twice. If the webhook was disabled meanwhile, the delivery is
- * cancelled, unless it is a redelivery.
- */
-export async function releaseExpiredClaims(
-  sql: Sql,
-  expired: readonly ExpiredClaim[],
-): Promise<number> {
-  return sql.begin(async (tx) => {
-    const webhooks = await tx<{ id: string; enabled: boolean }[]>`
-      select id, enabled
-      from webhooks
-      where id = any(${expired.map(({ webhookId }) => webhookId)}::uuid[])
-      order by id
-      for share`;
-    const enabled = webhooks.filter((webhook) => webhook.enabled).map(({ id }) => id);
-    const existing = webhooks.map(({ id }) => id);
-    const freed = await tx<{ webhookId: string; dueAt: Date | null }[]>`
-      update deliveries
-      set (status, next_attempt_at, finished_at, claimed_by, claimed_until) = (
-        select
-          case when not wanted then 'cancelled'
-            when redelivery or attempts_made = 0 then 'pending' else 'retrying' end,
-          case when wanted then now() end,
-          case when not wanted then now() end,
-          null::uuid, null::timestamptz
-        from (select webhook_id = any(${enabled}::uuid[])
-          or redelivery and webhook_id = any(${existing}::uuid[])) as of (wanted)
-      )
-      where id = any(array(
-        select id
-        from deliveries
-        where id = any(${expired.map(({ id }) => id)}::uuid[]) and claimed_until < now()
-        for update skip locked
-      ))
+/** Makes a claimed delivery due immediately. The attempt may have been made, so the target may receive it twice. */
+export async function endClaim(sql: Sql, { id, claim }: ClaimedDelivery): Promise<void> {
+  await sql.begin(async (tx) => {
+    const [ended] = await tx<{ webhookId: string; dueAt: Date }[]>`
+      update deliveries set next_attempt_at = now()
+      where id = ${id} and status = 'delivering' and claimed_by = ${claim}
       returning webhook_id as "webhookId", next_attempt_at as "dueAt"`;
-    const [dueAt] = freed.flatMap((delivery) => delivery.dueAt ?? []);
-    if (dueAt !== undefined) await pokeLanes(tx, existing, dueAt);
-    return freed.length;
+    if (ended !== undefined) await pokeLanes(tx, [ended.webhookId], ended.dueAt);
   });
 }
-
-export const expiredClaims = (sql: Sql, limit: number) => sql<ExpiredClaim[]>`
-  select id, webhook_id as "webhookId", claimed_by as claim
-  from deliveries
-  where claimed_until < now()
-  order by claimed_until
-  limit ${limit}`;

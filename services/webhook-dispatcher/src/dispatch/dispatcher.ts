@@ -1,21 +1,16 @@
-import { isOutage, type Sql } from "@halyard/postgres";
-import { releaseAll } from "@halyard/service";
+import { isOutage } from "@halyard/postgres";
 import { createWakeUp } from "@halyard/timing";
-import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { createAttemptsUnderWay } from "./attempts-under-way.ts";
 import {
   type ClaimedDelivery,
-  type ClaimTimes,
   claimDeliveries,
-  defaultClaimTimes,
+  defaultClaimTimeoutMs,
   findLanes,
-  type HeldClaim,
   settleLanes,
 } from "./claim-store.ts";
-import { createDispatchMetrics, type DispatchMetrics } from "./dispatch-metrics.ts";
-import { watchForExpiredClaims } from "./expired-claims.ts";
-import { createMakeAttempt, type MakeAttempt, type MakeAttemptOptions } from "./make-attempt.ts";
+import { createDispatchMetrics } from "./dispatch-metrics.ts";
+import { createMakeAttempt, type MakeAttemptOptions } from "./make-attempt.ts";
 import {
   type Bounds,
   defaultBounds,
@@ -30,13 +25,12 @@ import {
  * delivery is due, `wake` is called, or an attempt frees a slot. It sleeps for one second at most, because another
  * replica may have left due deliveries.
  *
- * Memory contains only the attempts in progress. The claims of a failed process expire.
+ * Memory contains only the attempts in progress. The claims of a failed process expire, and their deliveries are due
+ * again.
  */
 export type Dispatcher = {
   /** Ends the sleep, because a delivery may be due earlier than expected. */
   wake(): void;
-  /** Returns the claims whose attempts are not yet recorded. */
-  held(): HeldClaim[];
   /** Stops claiming, and ends the attempts in progress. */
   stop(): Promise<void>;
 };
@@ -46,25 +40,21 @@ const pollIntervalMs = 1_000;
 const contendedPauseMs = 10;
 const retryAfterMs = 250;
 
-type DispatcherOptions = {
-  sql: Sql;
-  makeAttempt: MakeAttempt;
-  bounds: Bounds;
-  claimTimes: ClaimTimes;
-  newId: () => string;
-  monotonicMs: () => number;
-  metrics: DispatchMetrics;
-  logger: Logger;
+type DispatchOptions = Omit<MakeAttemptOptions, "metrics"> & {
+  metrics: Registry;
+  bounds?: Bounds;
+  claimTimeoutMs?: number;
 };
 
-export function startDispatcher(options: DispatcherOptions): Dispatcher {
-  const { sql, bounds, logger } = options;
+export function startDispatch(options: DispatchOptions): Dispatcher {
+  const { sql, bounds = defaultBounds, logger } = options;
+  const metrics = createDispatchMetrics(options.metrics);
   const stopping = new AbortController();
   const wakeUp = createWakeUp();
   const underWay = createAttemptsUnderWay({
-    makeAttempt: options.makeAttempt,
+    makeAttempt: createMakeAttempt({ ...options, metrics }),
     onRoom: () => {
-      options.metrics.underWay(underWay.slots());
+      metrics.underWay(underWay.slots());
       wakeUp.wake();
     },
   });
@@ -98,7 +88,6 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const running = run();
   return {
     wake: wakeUp.wake,
-    held: underWay.held,
     async stop() {
       stopping.abort();
       await running;
@@ -109,17 +98,19 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
 
 /** Claims deliveries, and begins each as soon as it is claimed. Returns their number. */
 async function claim(
-  { sql, newId, monotonicMs, claimTimes }: DispatcherOptions,
+  { sql, newId, monotonicMs, claimTimeoutMs = defaultClaimTimeoutMs }: DispatchOptions,
   planned: readonly PlannedClaim[],
   begin: (delivery: ClaimedDelivery) => void,
 ): Promise<number> {
   let count = 0;
   for (const [atMost, claims] of Map.groupBy(planned, (one) => one.atMost)) {
     const webhookIds = claims.map(({ webhookId }) => webhookId);
-    const { lastsMs } = claimTimes;
     const claimedAtMs = monotonicMs();
-    const ids = { webhookIds, atMost, claim: newId(), lastsMs, claimedAtMs };
-    const claimed = await claimDeliveries(sql, ids);
+    const claimed = await claimDeliveries(sql, {
+      ...{ webhookIds, atMost, claimedAtMs },
+      claim: newId(),
+      timeoutMs: claimTimeoutMs,
+    });
     claimed.forEach(begin);
     count += claimed.length;
   }
@@ -131,32 +122,3 @@ async function claim(
 }
 
 const isAhead = (dueInMs: number) => dueInMs > 0;
-
-/** Starts the dispatcher and the check for expired claims. */
-export function startDispatch(
-  options: Omit<MakeAttemptOptions, "metrics"> & {
-    metrics: Registry;
-    bounds?: Bounds;
-    claimTimes?: ClaimTimes;
-  },
-): Omit<Dispatcher, "held"> {
-  const { claimTimes = defaultClaimTimes } = options;
-  const metrics = createDispatchMetrics(options.metrics);
-  const dispatcher = startDispatcher({
-    bounds: defaultBounds,
-    ...options,
-    claimTimes,
-    metrics,
-    makeAttempt: createMakeAttempt({ ...options, metrics }),
-  });
-  const expired = watchForExpiredClaims({
-    ...options,
-    claimTimes,
-    held: dispatcher.held,
-    onFreed: dispatcher.wake,
-  });
-  return {
-    wake: dispatcher.wake,
-    stop: () => releaseAll([dispatcher.stop, expired.stop]),
-  };
-}

@@ -7,14 +7,14 @@ import { outgoing } from "../sending/outgoing.ts";
 import { logAddressNotAllowed, type Send, type SendResult } from "../sending/send.ts";
 import { signingSecrets } from "../webhooks/webhook-secrets.ts";
 import { recordAttempt } from "./attempt-store.ts";
-import { type ClaimedDelivery, latestStartMs, releaseClaim } from "./claim-store.ts";
+import { type ClaimedDelivery, endClaim, latestStartMs } from "./claim-store.ts";
 import { decideAfterAttempt, type RetryPlan, tookLong } from "./decide-after-attempt.ts";
 import type { DispatchMetrics } from "./dispatch-metrics.ts";
 
 /**
  * Makes an attempt for a claimed delivery and records it. While PostgreSQL is unavailable, recording is retried. If the
- * attempt is cancelled, the claim is released and another process repeats the attempt, because the target may not have
- * received it.
+ * attempt is cancelled, the delivery is due immediately and another process repeats the attempt, because the target may
+ * not have received it.
  *
  * The function never throws, because an error of one delivery must not stop the dispatcher. An unexpected error while
  * sending counts as a failed attempt, so that the number of retries bounds it. After an unexpected error while
@@ -63,7 +63,7 @@ function createAttemptAndRecord(options: MakeAttemptOptions): MakeAttempt {
     if (result === undefined) return;
     logAddressNotAllowed(result, delivery.webhook.id, logger);
     if (cancelled.aborted && result.kind === "failed") {
-      await persist(() => releaseClaim(sql, delivery), cancelled, log);
+      await persist(() => endClaim(sql, delivery), cancelled, log);
       return;
     }
     metrics.attempted(result, delivery.waitedMs);
@@ -96,7 +96,7 @@ async function attemptOnce(
     });
     return await send({ url: delivery.webhook.url, ...request, signal: made.cancelled });
   } catch (error) {
-    // During a rotation, another replica may have the key, or the operator may restore it. The claim is not released:
+    // During a rotation, another replica may have the key, or the operator may restore it. The claim is not ended:
     // it expires, so the delivery is retried after about a minute instead of immediately.
     if (error instanceof UnknownSecretKeyError) {
       made.log.error({ err: error }, "a delivery waits for the key of its webhook's secret");

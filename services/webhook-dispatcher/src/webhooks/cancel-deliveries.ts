@@ -1,10 +1,10 @@
-import { isOutage, type Sql, type Transaction } from "@halyard/postgres";
+import { fragment, isOutage, type Sql, type Transaction } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 
 /**
- * Cancels the open deliveries of webhooks that are disabled or deleted. An attempt in progress is not interrupted, and
- * redeliveries are made even if the webhook is disabled.
+ * Cancels the open deliveries of webhooks that are disabled or deleted, including those whose claim has expired. An
+ * attempt in progress is not interrupted, and redeliveries are made even if the webhook is disabled.
  *
  * A backlog may be large, and the consumer of events waits for the lock on the webhook's row. Therefore the transaction
  * that disables a webhook cancels one batch, which is usually everything. The request cancels a limited number of
@@ -41,6 +41,13 @@ export async function cancelAll(
   while (!signal?.aborted && (await cancelSome(sql, webhookId, foundAtOnce, signal)) > 0);
 }
 
+/** The condition for cancelling an open delivery: no attempt is in progress, and none may begin. */
+const mayBeCancelled = (webhookId: string) => fragment`
+  next_attempt_at is not null and (status <> 'delivering' or next_attempt_at <= now())
+  and not exists (
+    select from webhooks where id = ${webhookId} and (enabled or deliveries.redelivery)
+  )`;
+
 async function findOpen(
   sql: Sql | Transaction,
   webhookId: string,
@@ -48,15 +55,12 @@ async function findOpen(
 ): Promise<string[]> {
   const found = await sql<{ id: string }[]>`
     select id from deliveries
-    where webhook_id = ${webhookId} and status in ('pending', 'retrying')
-      and not exists (
-        select from webhooks where id = ${webhookId} and (enabled or deliveries.redelivery)
-      )
+    where webhook_id = ${webhookId} and ${mayBeCancelled(webhookId)}
     limit ${limit}`;
   return found.map(({ id }) => id);
 }
 
-/** Cancels these deliveries, except claimed ones and redeliveries. Locks rows by id to avoid deadlocks. */
+/** Cancels those of these deliveries that still may be. Locks rows by id to avoid deadlocks. */
 async function cancelThese(
   sql: Sql | Transaction,
   webhookId: string,
@@ -65,17 +69,29 @@ async function cancelThese(
   await sql`
     with open as (
       select id from deliveries
-      where id = any(${ids as string[]}::uuid[]) and status in ('pending', 'retrying')
-        and not exists (
-          select from webhooks where id = ${webhookId} and (enabled or deliveries.redelivery)
-        )
+      where id = any(${ids as string[]}::uuid[]) and ${mayBeCancelled(webhookId)}
       order by id
       for update of deliveries
     )
     update deliveries set status = 'cancelled', next_attempt_at = null, finished_at = now(),
-      redelivery = false
+      redelivery = false, claimed_by = null
     from open where deliveries.id = open.id`;
 }
+
+/**
+ * Cancels all open deliveries of a webhook. Call it before the webhook is deleted, because the deletion locks the lane.
+ * An attempt in progress keeps its claim, so that its result is recorded.
+ */
+export const cancelBeforeDeletion = (tx: Transaction, webhookId: string) => tx`
+  with open as (
+    select id from deliveries
+    where webhook_id = ${webhookId} and next_attempt_at is not null
+    order by id
+    for update
+  )
+  update deliveries set status = 'cancelled', next_attempt_at = null, finished_at = now(),
+    redelivery = false
+  from open where deliveries.id = open.id`;
 
 const pollIntervalMs = 30_000;
 
@@ -99,7 +115,8 @@ export async function cancelLeftovers(sql: Sql, signal?: AbortSignal): Promise<v
     select id from webhooks
     where not enabled and exists (
       select from deliveries
-      where webhook_id = webhooks.id and status in ('pending', 'retrying') and not redelivery
+      where webhook_id = webhooks.id and next_attempt_at is not null and not redelivery
+        and (status <> 'delivering' or next_attempt_at <= now())
     )
     limit ${webhooksAtOnce}`;
   for (const { id } of webhooks) await cancelAll(sql, id, signal);

@@ -3,6 +3,7 @@ import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import { createProblem, isProblem, type Problem } from "@halyard/service";
 import {
   cancelAll,
+  cancelBeforeDeletion,
   cancelledAtOnce,
   cancelledInARequest,
   cancelSome,
@@ -93,6 +94,9 @@ async function replaceWebhook(
     const version = await updateWebhook(tx, next);
     await writeAudit(tx, webhookAudit(webhook, next, audit));
     if (webhook.enabled && !next.enabled) await cancelSome(tx, next.id, cancelledAtOnce);
+    // Claims from before may expire. The lane of a disabled webhook does not contain their times.
+    if (!webhook.enabled && next.enabled)
+      await tx`update lanes set due_at = now() where webhook_id = ${next.id}`;
     return { ...next, version };
   });
 }
@@ -156,10 +160,10 @@ export async function deleteWebhook(
     // The webhook may have changed since it was disabled.
     const problem = webhook.version === off.version ? undefined : permit(webhook);
     if (problem !== undefined) return problem;
+    // Redeliveries, attempts in progress, and new deliveries if the webhook was enabled again meanwhile.
+    await cancelBeforeDeletion(tx, webhook.id);
     await tx`delete from webhooks where id = ${webhook.id}`;
     await writeAudit(tx, webhookAudit(webhook, null, audit));
-    // Redeliveries, and new deliveries if the webhook was enabled again meanwhile.
-    await cancelAll(tx, webhook.id);
     return webhook;
   });
 }

@@ -42,8 +42,7 @@ async function put(status: string, days: number, fields: Record<string, unknown>
     payload: "{}",
     status,
     created_at,
-    next_attempt_at: waits ? created_at : null,
-    claimed_until: isClaimed ? new Date() : null,
+    next_attempt_at: isClaimed ? daysAgo(-1) : waits ? created_at : null,
     finished_at: waits || isClaimed ? null : new Date(),
     ...fields,
   };

@@ -113,9 +113,7 @@ describe("an attempt whose claim was lost", () => {
     const webhook = await dispatch.newWebhook();
     const lost = await claimed(webhook);
     await dispatch.admin`
-      update deliveries set status = 'pending', next_attempt_at = now(), claimed_by = null,
-        claimed_until = null
-      where id = ${lost.id}`;
+      update deliveries set next_attempt_at = now() where id = ${lost.id}`;
     const later = await claimAgain(webhook);
     const late = made(lost, statusCode, retryingIn(anHourMs, goneOnly));
     expect(await recordAttempt(sql, late)).toEqual({ status: "claim lost" });

@@ -7,9 +7,7 @@ import { v7 as uuidv7 } from "uuid";
 import {
   claimDeliveries,
   claimStatement,
-  expiredClaims,
   findLanes,
-  renewClaims,
   settleStatement,
 } from "../../src/dispatch/claim-store.ts";
 
@@ -91,13 +89,6 @@ const statements: Record<string, Statement> = {
   "claiming for many": (on) =>
     claimStatement(on, { webhookIds: webhookIds.slice(0, 192), atMost: 1, claim: uuidv7() }),
   "settling lanes": (on) => settleStatement(on, webhookIds.slice(0, 192)),
-  "finding expired claims": (on) => expiredClaims(on, 5_000),
-  "renewing all claims of a process": (on) =>
-    renewClaims(
-      on,
-      Array.from({ length: 1_000 }, () => ({ id: uuidv7(), claim: uuidv7() })),
-      60_000,
-    ),
 };
 
 describe("while 100,000 deliveries wait", () => {

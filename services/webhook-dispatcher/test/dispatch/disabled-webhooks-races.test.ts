@@ -4,12 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { recordAttempt } from "../../src/dispatch/attempt-store.ts";
-import { claimDeliveries, releaseExpiredClaims } from "../../src/dispatch/claim-store.ts";
+import { claimDeliveries } from "../../src/dispatch/claim-store.ts";
 import { recordEvent } from "../../src/events/consume-events.ts";
-import { changeWebhook } from "../../src/webhooks/webhook-store.ts";
+import type { Webhook } from "../../src/webhooks/webhook.ts";
+import { changeWebhook, deleteWebhook } from "../../src/webhooks/webhook-store.ts";
 import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
 
-/** Transactions that make a delivery due, while another one disables the webhook. */
+/** Transactions that change a delivery, while another one disables or deletes the webhook. */
 let dispatch: Dispatch;
 let sql: Sql;
 
@@ -23,8 +24,8 @@ afterAll(async () => {
   await dispatch?.close();
 });
 
-async function claim({ id }: TestWebhook, lastsMs: number) {
-  const claimed = { claim: uuidv7(), claimedAtMs: 0, lastsMs };
+async function claim({ id }: TestWebhook) {
+  const claimed = { claim: uuidv7(), claimedAtMs: 0 };
   const [delivery] = await claimDeliveries(sql, { webhookIds: [id], atMost: 1, ...claimed });
   if (delivery === undefined) throw new Error("No delivery was claimed");
   return delivery;
@@ -35,16 +36,11 @@ const ways: Record<string, (webhook: TestWebhook) => Promise<() => Promise<unkno
   "an event is recorded": async (webhook) => () => recordEvent(sql, makeEvent({}, webhook), uuidv7),
   "an attempt fails": async (webhook) => {
     await dispatch.putDeliveries(webhook, 1);
-    const delivery = await claim(webhook, 60_000);
+    const delivery = await claim(webhook);
     const outcome = { statusCode: 500, durationMs: 1, error: null, responseBody: "" };
     const attempt = { id: uuidv7(), attemptedAt: new Date(), ...outcome };
     const next = { status: "retrying", afterMs: 1, goneOnly: false } as const;
     return () => recordAttempt(sql, { delivery, attempt, next, slow: false });
-  },
-  "an expired claim is released": async (webhook) => {
-    await dispatch.putDeliveries(webhook, 1);
-    const delivery = await claim(webhook, -1);
-    return () => releaseExpiredClaims(sql, [{ ...delivery, webhookId: webhook.id }]);
   },
 };
 
@@ -71,6 +67,8 @@ async function waitingForLocks(): Promise<number> {
   return row?.waiting;
 }
 
+const audit = () => ({ author: "webhook-dispatcher", newId: uuidv7, now: new Date() }) as const;
+
 describe("disabling a webhook", () => {
   it.each(Object.keys(ways))("while %s cancels the delivery", async (way) => {
     const webhook = await dispatch.newWebhook();
@@ -80,16 +78,31 @@ describe("disabling a webhook", () => {
     await eventually(async () => (await waitingForLocks()) === 1);
     let isOff = false;
     const scope = { projectId: webhook.projectId, webhookId: webhook.id };
-    const switchedOff = changeWebhook(sql, scope, (found) => ({ ...found, enabled: false }), {
-      author: "webhook-dispatcher",
-      newId: uuidv7,
-      now: new Date(),
-    }).then(() => {
+    const switchOff = (found: Webhook) => ({ ...found, enabled: false });
+    const switchedOff = changeWebhook(sql, scope, switchOff, audit()).then(() => {
       isOff = true;
     });
     await eventually(async () => isOff || (await waitingForLocks()) === 2);
     await releaseLane();
     await Promise.all([made, switchedOff]);
+    expect(await dispatch.deliveriesTo(webhook)).toMatchObject([{ status: "cancelled" }]);
+  });
+});
+
+describe("deleting a webhook", () => {
+  it("waits for an attempt to be recorded before it locks the lane, so there is no deadlock", async () => {
+    const webhook = await dispatch.newWebhook();
+    await dispatch.putDeliveries(webhook, 1);
+    await claim(webhook);
+    const scope = { projectId: webhook.projectId, webhookId: webhook.id };
+    const deleted = await dispatch.admin.begin(async (tx) => {
+      await tx`select from deliveries where webhook_id = ${webhook.id} for update`;
+      const deleting = deleteWebhook(sql, scope, { permit: () => undefined, audit: audit() });
+      await eventually(async () => (await waitingForLocks()) === 1);
+      await tx`select from lanes where webhook_id = ${webhook.id} for update nowait`;
+      return { deleting };
+    });
+    await deleted.deleting;
     expect(await dispatch.deliveriesTo(webhook)).toMatchObject([{ status: "cancelled" }]);
   });
 });

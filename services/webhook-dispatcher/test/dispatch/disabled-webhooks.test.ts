@@ -42,6 +42,8 @@ describe.each(Object.entries(ways))("a webhook that is %s", (_way, end) => {
     await dispatch.log.publish(makeEvent({}, webhook));
     await eventually(() => dispatch.received(webhook).length === 1);
     await end(webhook);
+    // Deleting a webhook cancels the delivery during the attempt.
+    await eventually(async () => (await dispatch.deliveriesTo(webhook))[0]?.attempts_made === 1);
     const delivery = await dispatch.deliveryWith(webhook, "cancelled");
     expect(delivery).toMatchObject({ attempts_made: 1, next_attempt_at: null });
     expect(await dispatch.attemptsAt(delivery)).toHaveLength(1);

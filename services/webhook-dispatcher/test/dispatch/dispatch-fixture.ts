@@ -21,7 +21,6 @@ import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
 import type postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
-import { type ClaimTimes, defaultClaimTimes } from "../../src/dispatch/claim-store.ts";
 import { startDispatch } from "../../src/dispatch/dispatcher.ts";
 import { defaultBounds } from "../../src/dispatch/plan-claims.ts";
 import { createSecretBox, readSecretKeys } from "../../src/secrets/secret-box.ts";
@@ -78,11 +77,8 @@ type ReplicaOptions = {
   /** Called before each attempt. The attempt waits for it. */
   beforeSend?: () => Promise<void>;
   monotonicMs?: () => number;
-  claimTimes?: Partial<ClaimTimes>;
+  claimTimeoutMs?: number;
 };
-
-/** Checks run every 100 ms, because a claim is lost only after several checks. */
-const claimTimes: ClaimTimes = { ...defaultClaimTimes, pollIntervalMs: 100 };
 
 const someKeys = () => {
   const keys = readSecretKeys(`first:${Buffer.alloc(32, 1).toString("base64")}`);
@@ -113,7 +109,7 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
     now: () => new Date(),
     monotonicMs: options.monotonicMs ?? (() => performance.now()),
     bounds: defaultBounds,
-    claimTimes: { ...claimTimes, ...options.claimTimes },
+    ...(options.claimTimeoutMs === undefined ? {} : { claimTimeoutMs: options.claimTimeoutMs }),
     metrics,
     logger,
   });
@@ -251,6 +247,13 @@ function webhooksIn(admin: postgres.Sql, receiver: Receiver) {
     },
     attemptsAt: ({ id }: { id: string }) =>
       admin`select * from attempts where delivery_id = ${id} order by id`,
+    /** Makes the claims of a webhook's deliveries expire now. */
+    async expireClaims({ id }: { id: string }) {
+      await admin`
+        update deliveries set next_attempt_at = now()
+        where webhook_id = ${id} and status = 'delivering'`;
+      await admin`update lanes set due_at = now() where webhook_id = ${id}`;
+    },
     /**
      * Inserts due deliveries without a wake-up, as after an outage. With `isFound: false` the lane is not due, so the
      * dispatcher does not find them.

@@ -19,9 +19,7 @@ describe("a delivery whose webhook's secret needs an unknown key", () => {
     await nameKey("lost");
     await dispatch.log.publish(makeEvent({}, webhook));
     const waiting = await dispatch.deliveryWith(webhook, "delivering");
-    const expireClaim = () =>
-      admin`update deliveries set claimed_until = now() where id = ${waiting.id}`;
-    await expireClaim();
+    await dispatch.expireClaims(webhook);
     // The dispatcher claims the delivery again.
     await eventually(async () => {
       const [delivery] = await dispatch.deliveriesTo(webhook);
@@ -30,7 +28,7 @@ describe("a delivery whose webhook's secret needs an unknown key", () => {
     expect(await dispatch.attemptsAt(waiting)).toEqual([]);
     expect(dispatch.received(webhook)).toEqual([]);
     await nameKey("first");
-    await expireClaim();
+    await dispatch.expireClaims(webhook);
     const delivery = await dispatch.deliveryWith(webhook, "delivered");
     expect(delivery.attempts_made).toBe(1);
   });

@@ -1,15 +1,14 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
+import { type Dispatch, makeEvent, openDispatch } from "./dispatch-fixture.ts";
 
-/** An outage of PostgreSQL that is longer than the lifetime of claims. The processes stay alive. */
+/** An outage of PostgreSQL that is longer than the time-out of claims. The processes stay alive. */
 let dispatch: Dispatch;
-const claimTimes = { lastsMs: 1_000, pollIntervalMs: 200 };
 
 beforeAll(async () => {
   dispatch = await openDispatch();
-  await Promise.all([1, 2].map(() => dispatch.startReplica({ claimTimes })));
+  await Promise.all([1, 2].map(() => dispatch.startReplica({ claimTimeoutMs: 1_000 })));
 });
 afterEach(() => postgres.restore());
 afterAll(() => dispatch?.close());
@@ -30,24 +29,14 @@ const postgres = {
   },
 };
 
-/** Inserts a delivery with the expired claim of a process that failed before it sent the delivery. */
-async function leaveExpiredClaim(): Promise<TestWebhook> {
-  const webhook = await dispatch.newWebhook();
-  await dispatch.putDeliveries(webhook, 1, { isFound: false });
-  await dispatch.admin`
-    update deliveries
-    set status = 'delivering', next_attempt_at = null, claimed_by = ${uuidv7()},
-      claimed_until = now() - interval '1 s'
-    where webhook_id = ${webhook.id}`;
-  return webhook;
-}
+const areExpired = async () => {
+  const [row] = await dispatch.admin<[{ areExpired: boolean }]>`
+    select bool_and(next_attempt_at <= now()) as "areExpired" from deliveries`;
+  return row.areExpired;
+};
 
-const openDeliveries = () => dispatch.admin<{ isExpired: boolean }[]>`
-  select coalesce(claimed_until < now(), false) as "isExpired"
-  from deliveries where finished_at is null`;
-
-describe("deliveries that were sent but could not be recorded", () => {
-  it("are recorded by their process, while claims of a failed process are released", async () => {
+describe("deliveries that were sent but could not be recorded in time", () => {
+  it("are sent again, and every request is stored as an attempt", async () => {
     const projectId = uuidv7();
     const project = { projectId, organizationId: uuidv7() };
     // Fewer than the connections of a process, so that all of them wait to be recorded.
@@ -55,25 +44,26 @@ describe("deliveries that were sent but could not be recorded", () => {
     const answered = Promise.withResolvers<void>();
     dispatch.receiver.answer({ kind: "answer", status: 200, after: answered.promise });
     await dispatch.log.publish(makeEvent({}, project));
-    await eventually(() => dispatch.receiver.requests.length === webhooks.length);
+    await eventually(() => webhooks.every((webhook) => dispatch.received(webhook).length > 0));
     await postgres.interrupt();
     answered.resolve();
-    await eventually(async () => (await openDeliveries()).every(({ isExpired }) => isExpired), {
-      because: "the outage is longer than the claims",
-    });
-    const ofDeadProcess = await leaveExpiredClaim();
-    // The lock delays recording but not the release of claims, so that the release comes first.
+    await eventually(areExpired, { because: "the outage is longer than the time-out" });
+    // The lock delays recording but not claiming, so that the deliveries are claimed first.
     await dispatch.admin.begin(async (tx) => {
       await tx`lock table attempts in exclusive mode`;
       await postgres.restore();
-      await eventually(() => dispatch.received(ofDeadProcess).length > 0, {
-        because: "the claim of the failed process is released",
+      await eventually(() => webhooks.every((webhook) => dispatch.received(webhook).length > 1), {
+        because: "the deliveries are sent again",
       });
     });
-    for (const webhook of [...webhooks, ofDeadProcess]) {
-      const { attempts_made } = await dispatch.deliveryWith(webhook, "delivered");
-      expect(attempts_made).toBe(1);
-      expect(dispatch.received(webhook)).toHaveLength(1);
+    for (const webhook of webhooks) {
+      const delivery = await dispatch.deliveryWith(webhook, "delivered");
+      await eventually(async () => {
+        const attempts = await dispatch.attemptsAt(delivery);
+        const [{ attempts_made } = {}] = await dispatch.deliveriesTo(webhook);
+        const requests = dispatch.received(webhook).length;
+        return attempts.length === requests && attempts_made === requests;
+      });
     }
   });
 });

@@ -1,7 +1,15 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
+import { cancelLeftovers } from "../../src/webhooks/cancel-deliveries.ts";
+import { changeWebhook, deleteWebhook } from "../../src/webhooks/webhook-store.ts";
+import {
+  type Dispatch,
+  makeEvent,
+  openDispatch,
+  type Replica,
+  type TestWebhook,
+} from "./dispatch-fixture.ts";
 
 /** Replicas that share the work, and replicas that fail, are suspended or are stopped. */
 let dispatch: Dispatch;
@@ -55,19 +63,35 @@ describe("several replicas", () => {
 
 /**
  * Inserts a delivery that a replica has claimed but not sent. It is claimed from the start: a replica that runs could
- * send a delivery that is due for a moment.
+ * send a delivery that is due for a moment. The lane is due, as it is if the replica failed directly after the claim.
  */
 async function putClaimed(webhook: TestWebhook, inMs: number) {
   await dispatch.admin`
     insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
-      status, created_at, next_attempt_at, claimed_by, claimed_until)
+      status, created_at, next_attempt_at, claimed_by)
     values (${uuidv7()}, ${webhook.id}, ${webhook.organizationId}, ${webhook.projectId}, ${uuidv7()},
-      'flag.toggled', '{}', 'delivering', now(), null, ${uuidv7()},
-      now() + ${inMs} * interval '1 millisecond')`;
+      'flag.toggled', '{}', 'delivering', now(), now() + ${inMs} * interval '1 millisecond',
+      ${uuidv7()})`;
+  await dispatch.admin`update lanes set due_at = now() where webhook_id = ${webhook.id}`;
 }
 
+/** Waits until the webhook's lane has this due time. */
+const laneIsDue = (webhook: TestWebhook, at: Date | null | undefined) =>
+  eventually(async () => {
+    const [lane] = await dispatch.admin`select due_at from lanes where webhook_id = ${webhook.id}`;
+    return lane?.due_at?.getTime() === at?.getTime();
+  });
+
+const setEnabled = ({ sql }: Replica, { id, projectId }: TestWebhook, enabled: boolean) =>
+  changeWebhook(
+    sql,
+    { projectId, webhookId: id },
+    (webhook) => ({ ...webhook, enabled, updatedAt: new Date() }),
+    { author: "webhook-dispatcher", newId: uuidv7, now: new Date() },
+  );
+
 describe("a claim of a failed replica", () => {
-  it("is released after it has expired, and the delivery is sent", async () => {
+  it("expires, and the delivery is sent", async () => {
     const webhook = await dispatch.newWebhook();
     await startReplica();
     await putClaimed(webhook, -1);
@@ -75,28 +99,57 @@ describe("a claim of a failed replica", () => {
     expect(dispatch.received(webhook)).toHaveLength(1);
   });
 
-  it("is not released before", async () => {
-    const [held, marker] = [await dispatch.newWebhook(), await dispatch.newWebhook()];
+  it("expires without a change by another process", async () => {
+    const webhook = await dispatch.newWebhook();
+    await startReplica();
+    await putClaimed(webhook, 1_000);
+    await dispatch.deliveryWith(webhook, "delivered");
+    expect(dispatch.received(webhook)).toHaveLength(1);
+  });
+
+  it("holds the delivery until it expires", async () => {
+    const held = await dispatch.newWebhook();
     await startReplica();
     await putClaimed(held, 60_000);
-    await putClaimed(marker, -1);
-    await dispatch.deliveryWith(marker, "delivered");
+    const [delivery] = await dispatch.deliveriesTo(held);
+    await laneIsDue(held, delivery?.next_attempt_at);
     expect(dispatch.received(held)).toEqual([]);
     await dispatch.deliveryWith(held, "delivering");
   });
 
-  it("ends with a cancelled delivery if the webhook was disabled or deleted", async () => {
-    const [off, deleted] = [await dispatch.newWebhook(), await dispatch.newWebhook()];
-    await putClaimed(off, -1);
-    await putClaimed(deleted, -1);
-    await dispatch.admin`update webhooks set enabled = false where id = ${off.id}`;
-    await dispatch.admin`delete from webhooks where id = ${deleted.id}`;
-    await startReplica();
-    for (const webhook of [off, deleted]) {
-      const cancelled = await dispatch.deliveryWith(webhook, "cancelled");
-      expect(cancelled.finished_at).not.toBeNull();
-    }
+  it("ends with a cancelled delivery if the webhook was disabled", async () => {
+    const webhook = await dispatch.newWebhook();
+    await putClaimed(webhook, -1);
+    await dispatch.admin`update webhooks set enabled = false where id = ${webhook.id}`;
+    const replica = await startReplica();
+    await laneIsDue(webhook, null);
+    await dispatch.deliveryWith(webhook, "delivering");
+    await cancelLeftovers(replica.sql);
+    const cancelled = await dispatch.deliveryWith(webhook, "cancelled");
+    expect(cancelled.finished_at).not.toBeNull();
     expect(dispatch.receiver.requests).toEqual([]);
+  });
+
+  it("ends with a cancelled delivery when the webhook is deleted, even before it expires", async () => {
+    const webhook = await dispatch.newWebhook();
+    const { sql } = await startReplica();
+    await putClaimed(webhook, 60_000);
+    const scope = { projectId: webhook.projectId, webhookId: webhook.id };
+    const audit = { author: "webhook-dispatcher", newId: uuidv7, now: new Date() } as const;
+    await deleteWebhook(sql, scope, { permit: () => undefined, audit });
+    await dispatch.deliveryWith(webhook, "cancelled");
+  });
+
+  it("is found after it expires if the webhook was disabled and enabled meanwhile", async () => {
+    const webhook = await dispatch.newWebhook();
+    const replica = await startReplica();
+    await putClaimed(webhook, 60_000);
+    await setEnabled(replica, webhook, false);
+    await dispatch.admin`update lanes set due_at = now() where webhook_id = ${webhook.id}`;
+    await laneIsDue(webhook, null);
+    await setEnabled(replica, webhook, true);
+    const delivery = await dispatch.deliveryWith(webhook, "delivering");
+    await laneIsDue(webhook, delivery.next_attempt_at);
   });
 });
 
@@ -110,8 +163,7 @@ describe("a replica that is suspended", () => {
     await dispatch.deliveryWith(webhook, "delivering");
     await Promise.all(ended.map((stop) => stop()));
     expect(dispatch.received(webhook)).toEqual([]);
-    await dispatch.admin`
-      update deliveries set claimed_until = now() - interval '1 s' where webhook_id = ${webhook.id}`;
+    await dispatch.expireClaims(webhook);
     await startReplica();
     await dispatch.deliveryWith(webhook, "delivered");
     expect(dispatch.received(webhook)).toHaveLength(1);
@@ -123,8 +175,6 @@ describe("a replica that is suspended", () => {
     let sends = 0;
     ended.push(async () => held.resolve());
     const still = await startReplica({
-      // A suspended replica does not check for expired claims either.
-      claimTimes: { pollIntervalMs: 3_600_000 },
       beforeSend: async () => {
         sends += 1;
         if (sends === 1) await held.promise;
@@ -134,8 +184,7 @@ describe("a replica that is suspended", () => {
     await dispatch.log.publish(makeEvent({}, webhook));
     await eventually(() => sends === 1);
     await startReplica();
-    await dispatch.admin`
-      update deliveries set claimed_until = now() - interval '1 s' where webhook_id = ${webhook.id}`;
+    await dispatch.expireClaims(webhook);
     const delivered = await dispatch.deliveryWith(webhook, "delivered");
     expect(delivered.attempts_made).toBe(1);
     dispatch.receiver.answer({ kind: "answer", status: 500 }, webhook.path);
@@ -159,7 +208,7 @@ describe("a replica that is stopped", () => {
     expect(delivery?.status).toBe("delivered");
   });
 
-  it("releases hanging deliveries, and another replica sends them again immediately", async () => {
+  it("makes hanging deliveries due, and another replica sends them again immediately", async () => {
     const webhook = await dispatch.newWebhook();
     const replica = await startReplica();
     dispatch.receiver.answer({ kind: "hang" }, webhook.path);
