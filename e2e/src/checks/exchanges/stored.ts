@@ -83,7 +83,7 @@ export async function recordStored(
 
 /** Tables whose rows depend on the time, on the order of unrelated work, or on which process leads. */
 const restless = [
-  ...["leases", "relay_streams", "migrations", "outbox", "edges"],
+  ...["leases", "relay_streams", "migrations", "outbox", "edges", "lanes"],
   ...["idempotency_answers", "idempotency_keys"],
 ];
 
