@@ -3,8 +3,7 @@ import type { Config } from "jest";
 /** An external NATS server has one set of streams, so the files that share it run one after another. */
 const externalNats = process.env.TEST_NATS_URL !== undefined;
 
-/** Settings of all tiers. */
-export const base: Config = {
+const base: Config = {
   runtime: "<rootDir>/libs/testing/src/jest/runtime.ts",
   testEnvironment: "<rootDir>/libs/testing/src/jest/environment.ts",
   testSequencer: "<rootDir>/libs/testing/src/jest/sequencer.ts",
@@ -27,11 +26,51 @@ export const base: Config = {
   workerIdleMemoryLimit: "300MB",
 };
 
-/** `npm test`: every feature, with real PostgreSQL and NATS. */
-const test: Config = {
-  ...base,
-  testMatch: ["<rootDir>/**/test/**/*.test.ts"],
-  testPathIgnorePatterns: ["/node_modules/", "\\.system\\.test\\.ts$"],
-};
+/**
+ * A test of whole systems starts up to a dozen processes, and several such tests run concurrently on as few as two cores.
+ * Time limits that Halyard guarantees are asserted in the tests.
+ */
+const systemTimeout = 120_000;
 
-export default test;
+/** The three sets of tests. The variable `TEST_TIER` chooses one. */
+export const tiers = {
+  /** `npm test`: every feature, with real PostgreSQL and NATS. */
+  test: {
+    ...base,
+    testMatch: ["<rootDir>/**/test/**/*.test.ts"],
+    testPathIgnorePatterns: ["/node_modules/", "\\.system\\.test\\.ts$"],
+  },
+  /** `npm run test:system`: whole systems, browsers, documents, packages and benchmarks. */
+  system: {
+    ...base,
+    testTimeout: systemTimeout,
+    testMatch: ["<rootDir>/**/test/**/*.system.test.ts"],
+    reporters: ["default", "<rootDir>/libs/testing/src/jest/missing-programs.ts"],
+  },
+  /** `npm run chaos`: the chaos tests, and the files that test more cases with `HALYARD_THOROUGH_TESTS`. */
+  chaos: {
+    ...base,
+    testTimeout: systemTimeout,
+    testMatch: [
+      "<rootDir>/e2e/chaos/*.test.ts",
+      "<rootDir>/e2e/test/{bad-input,forged-keys,read-your-writes,rolling-restart}.system.test.ts",
+      "<rootDir>/bench/test/quick.system.test.ts",
+      "<rootDir>/deploy/local/test/{restart-on-change,users-and-closed-directories}.system.test.ts",
+      "<rootDir>/libs/evaluation/test/{evaluate.property,fold-case,malformed,plain-context,shared-work}.test.ts",
+      "<rootDir>/libs/local-backends/test/users-and-closed-directories.system.test.ts",
+      "<rootDir>/services/scheduler/test/replace-race.test.ts",
+      "<rootDir>/services/sdk-edge/test/admission/slots.test.ts",
+    ],
+  },
+} satisfies Record<string, Config>;
+
+function isTier(name: string): name is keyof typeof tiers {
+  return Object.hasOwn(tiers, name);
+}
+
+const { TEST_TIER: tier = "test" } = process.env;
+if (!isTier(tier)) throw new Error(`TEST_TIER must be one of: ${Object.keys(tiers).join(", ")}`);
+// Workers inherit the environment.
+if (tier === "chaos") process.env.HALYARD_THOROUGH_TESTS = "true";
+
+export default tiers[tier];

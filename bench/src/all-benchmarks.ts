@@ -4,7 +4,16 @@ import { dashboardBenchmark } from "./dashboard/dashboard-benchmark.ts";
 import { edgeStartBenchmark } from "./edge-start/edge-start-benchmark.ts";
 import { evaluationBenchmark } from "./evaluation/evaluation-benchmark.ts";
 import { flagsBenchmark } from "./flags/flags-benchmark.ts";
-import { growthBenchmarks } from "./growth/all-curves.ts";
+import { edgeFlagsCurve, streamsCurve } from "./growth/edge-changes.ts";
+import { edgesCurve, environmentsCurve, keysCurve, recordsCurve } from "./growth/patches.ts";
+import { addedEnvironmentCurve, deletedProjectCurve, flagListCurve } from "./growth/projects.ts";
+import {
+  entriesCurve,
+  fullReadsCurve,
+  rebuildCurve,
+  startUnderWritesCurve,
+} from "./growth/snapshot-reads.ts";
+import { webhooksCurve } from "./growth/webhooks.ts";
 import { peersBenchmark } from "./peers/peers-benchmark.ts";
 import { refetchBenchmark } from "./refetch/refetch-benchmark.ts";
 import { schedulesBenchmark } from "./schedules/schedules-benchmark.ts";
@@ -17,20 +26,11 @@ import { usageBenchmark } from "./usage/usage-benchmark.ts";
 import { webhooksBenchmark } from "./webhooks/webhooks-benchmark.ts";
 
 export const allBenchmarks: readonly Benchmark[] = [
-  flagsBenchmark,
-  evaluationBenchmark,
-  targetingBenchmark,
-  peersBenchmark,
-  refetchBenchmark,
-  streamsBenchmark,
-  sdkEvaluationBenchmark,
-  sdkStartBenchmark,
-  sdkStreamsBenchmark,
-  edgeStartBenchmark,
-  changesBenchmark,
-  schedulesBenchmark,
-  webhooksBenchmark,
-  usageBenchmark,
-  dashboardBenchmark,
-  ...growthBenchmarks,
+  ...[flagsBenchmark, evaluationBenchmark, targetingBenchmark, peersBenchmark, refetchBenchmark],
+  ...[streamsBenchmark, sdkEvaluationBenchmark, sdkStartBenchmark, sdkStreamsBenchmark],
+  ...[edgeStartBenchmark, changesBenchmark, schedulesBenchmark, webhooksBenchmark],
+  ...[usageBenchmark, dashboardBenchmark],
+  ...[edgeFlagsCurve, entriesCurve, startUnderWritesCurve, fullReadsCurve, rebuildCurve],
+  ...[addedEnvironmentCurve, deletedProjectCurve, flagListCurve, environmentsCurve, keysCurve],
+  ...[recordsCurve, edgesCurve, streamsCurve, webhooksCurve],
 ];

@@ -3,10 +3,9 @@ import { join } from "node:path";
 import { allBenchmarks } from "./all-benchmarks.ts";
 import type { Benchmark } from "./benchmark.ts";
 import { headlineCells, headlines } from "./headlines.ts";
-import { machineLine } from "./machine.ts";
 import { benchmarksPage, resultsDir } from "./project-root.ts";
-import { describeOutcome } from "./reporting/describe-outcome.ts";
-import { type Result, readResults } from "./results.ts";
+import { describeOutcome } from "./reporting.ts";
+import { machineLine, type Result, readResults } from "./results.ts";
 
 /**
  * The pages with figures. docs/benchmarks.md is written by hand, except for the table between two marks. The
@@ -14,14 +13,12 @@ import { type Result, readResults } from "./results.ts";
  */
 const begin = "<!-- headlines -->";
 const end = "<!-- end of headlines -->";
-
 export type Page = { path: string; text: string };
 
 export function updatePages(): void {
   for (const { path, text } of renderedPages()) writeFileSync(path, text);
 }
 
-/** All pages with the figures that are saved. */
 export function renderedPages(): readonly Page[] {
   const results = readResults();
   const measured = allBenchmarks.flatMap((benchmark) => {
@@ -61,41 +58,20 @@ function listOf(measured: readonly Measured[]): string {
   const rows = measured.map(({ benchmark: { name, summary }, result }) =>
     row([`[${name}](${name}.md)`, summary, dateOf(result)]),
   );
-  return [
-    "# Benchmark results",
-    "",
-    "All figures of all benchmarks. [Benchmarks](../../docs/benchmarks.md) has the most important ones, and describes how to read them and how to repeat them. `npm run bench -- --save` writes these pages.",
-    "",
-    row(["Benchmark", "Measures", "Date"]),
-    "|---|---|---|",
-    ...rows,
-    "",
-  ].join("\n");
+  const introduction =
+    "All figures of all benchmarks. [Benchmarks](../../docs/benchmarks.md) has the most important ones, and describes how to read them and how to repeat them. `npm run bench -- --save` writes these pages.";
+  const table = [row(["Benchmark", "Measures", "Date"]), "|---|---|---|", ...rows].join("\n");
+  return paragraphs("# Benchmark results", introduction, table);
 }
 
 function resultPage({ name, summary, method }: Benchmark, result: Result): string {
-  return [
-    `# \`${name}\``,
-    "",
-    `Measures ${summary}.`,
-    "",
-    method,
-    "",
-    "## Results",
-    "",
-    origin(result),
-    "",
-    describeOutcome(result),
-    "",
-  ].join("\n");
+  const { command, machine, measuredAt } = result;
+  const time = measuredAt.slice(11, 16);
+  const origin = `Measured ${dateOf(result)} ${time} UTC with \`${command}\` on ${machineLine(machine)}.`;
+  const head = [`# \`${name}\``, `Measures ${summary}.`, method];
+  return paragraphs(...head, "## Results", origin, describeOutcome(result));
 }
 
+const paragraphs = (...texts: string[]) => `${texts.join("\n\n")}\n`;
 const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-
 const dateOf = ({ measuredAt }: Result) => measuredAt.slice(0, 10);
-
-function origin(result: Result): string {
-  const time = result.measuredAt.slice(11, 16);
-  const { command, machine } = result;
-  return `Measured ${dateOf(result)} ${time} UTC with \`${command}\` on ${machineLine(machine)}.`;
-}

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { presentPages, renderedPages } from "../src/benchmarks-page.ts";
 import { headlines } from "../src/headlines.ts";
+import { projectRoot } from "../src/project-root.ts";
 import { readResults } from "../src/results.ts";
 
 describe("given the pages about the benchmarks", () => {
@@ -23,4 +25,38 @@ describe("given the pages about the benchmarks", () => {
       ?.figures.map(({ what }) => what);
     expect(measured).toEqual(expect.arrayContaining([...figures]));
   });
+});
+
+const readme = readFileSync(join(projectRoot, "README.md"), "utf8");
+
+function figureOf(benchmark: string, what: string) {
+  const figure = readResults()
+    .get(benchmark)
+    ?.figures.find((one) => one.what === what);
+  if (figure === undefined) throw new Error(`No saved figure "${what}" of ${benchmark}.`);
+  return { measured: figure.measured, baseline: figure.baseline ?? Number.NaN };
+}
+
+const rounded = (value: number, digits: number) =>
+  Number(value.toPrecision(digits)).toLocaleString("en");
+
+const percentOf = ({ measured, baseline }: { measured: number; baseline: number }) =>
+  Math.round((100 * measured) / baseline);
+
+it("the figures in the README are the saved figures", () => {
+  const sameValues = figureOf("flags", "200: requests per second");
+  const newUsers = figureOf("targeting", "100 flags, X-User-Context: requests per second");
+  const peers = figureOf("peers", "100 flags, edge vs. unleash-server: requests per second");
+  const median = figureOf("streams", "1,000 streams: PATCH to client, median");
+  const p99 = figureOf("streams", "1,000 streams: PATCH to client, p99");
+  const memory = figureOf("streams", "10,000 streams: memory per stream");
+
+  const shown = [
+    `${rounded(sameValues.measured, 3)} requests/s, ${percentOf(sameValues)}% of a bare`,
+    `${rounded(newUsers.measured, 3)} requests/s, ${percentOf(newUsers)}% of a bare`,
+    `${rounded(peers.measured, 3)} requests/s; unleash-server: ${rounded(peers.baseline, 3)}`,
+    `${rounded(median.measured, 2)} ms median, ${rounded(p99.measured, 2)} ms p99`,
+    `${rounded(memory.measured, 2)} kB`,
+  ];
+  expect(shown.filter((text) => !readme.includes(text))).toEqual([]);
 });

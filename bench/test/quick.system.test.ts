@@ -9,7 +9,6 @@ import { peersAreInstalled } from "../src/peers/peers-package.ts";
 
 const main = join(import.meta.dirname, "../src/main.ts");
 const timeoutMs = 120_000;
-
 /** Temporary directory of the benchmarks. The user of PostgreSQL needs access. */
 const throwawayDir = mkdtempSync(join(tmpdir(), "halyard-quick-"));
 chmodSync(throwawayDir, 0o755);
@@ -24,9 +23,7 @@ async function runBench(...args: string[]): Promise<string> {
 
 /** Growth benchmarks share their code; these cover it in a fraction of the time. */
 const curves = ["growth-edge-flags", "growth-flag-list", "growth-webhooks"];
-
 const isThorough = process.env.HALYARD_THOROUGH_TESTS === "true";
-
 /** `npm run chaos` runs the others too. */
 const representatives = ["flags"];
 
@@ -63,11 +60,10 @@ describe("given the command line", () => {
     for (const { summary } of allBenchmarks) expect(output).toContain(summary);
   });
 
-  it("rejects an unknown name with a hint", async () => {
-    await expect(runBench("flaggs")).rejects.toThrow("--help lists them");
-  });
-
-  it("rejects --quick with --save", async () => {
-    await expect(runBench("--quick", "--save", "flags")).rejects.toThrow("not worth saving");
+  it.each([
+    [["flaggs"], "--help lists them"],
+    [["--quick", "--save", "flags"], "not worth saving"],
+  ])("rejects %j with a hint", async (given, hint) => {
+    await expect(runBench(...given)).rejects.toThrow(hint);
   });
 });

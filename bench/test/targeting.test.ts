@@ -1,10 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { assertAgreement } from "../src/evaluation/agreement.ts";
-import { libraryNames } from "../src/evaluation/measured-library.ts";
-import { numbered, numberMark } from "../src/http/load.ts";
-import { numberedRequest, requestBytes } from "../src/http/request-bytes.ts";
-import { countries, plans, targetedFlags } from "../src/targeting/targeted-flags.ts";
-import { userOf } from "../src/targeting/users.ts";
+import { assertAgreement, libraryNames } from "../src/evaluation/agreement.ts";
+import { numbered, numberedRequest, numberMark, requestBytes } from "../src/http/requests.ts";
+import { countries, plans, targetedFlags, userOf } from "../src/targeting/targeted-flags.ts";
 
 describe("given a request with a placeholder for a number", () => {
   const body = JSON.stringify({ user_id: `user-${numberMark}` });

@@ -1,12 +1,5 @@
 import { parseInstant } from "@halyard/contracts";
-import {
-  call,
-  isThorough,
-  type Receiver,
-  type ServiceProcess,
-  someOf,
-  startReceiver,
-} from "@halyard/testing";
+import { call, isThorough, someOf, startReceiver } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { databaseContent } from "../src/checks/database-content.ts";
 import { problemOfAnswer } from "../src/checks/document-checks.ts";
@@ -17,7 +10,7 @@ import {
   idsOf,
   pathOf,
 } from "../src/stories/filled-tenant.ts";
-import { type System, startSystem } from "../src/system/system.ts";
+import { startSystem } from "../src/system/system.ts";
 import { createTenant, operatorToken } from "../src/system/tenancy.ts";
 import { exampleOf, type IdsByField, wrongBodies } from "../src/traffic/bad-bodies.ts";
 import { generateBodies, type Mend, mendAll } from "../src/traffic/generated-bodies.ts";
@@ -70,35 +63,27 @@ const takesAttributes = (operation: Operation) =>
   readsUser(operation) || operation.path.endsWith("/explain");
 const disableAt = "2099-01-02T00:00:00Z";
 
+const receiver = await startReceiver();
+const system = await startSystem({
+  managements: 1,
+  schedulers: 1,
+  dispatchers: 1,
+  meterings: 1,
+  edges: 1,
+  settings: () => ({
+    "sdk-edge": { STREAM_TOKEN_SECRET: "a secret that all edges here share" },
+  }),
+});
+afterAll(async () => {
+  await system.close();
+  await receiver.close();
+});
+const gateway = await system.startGateway();
+const addresses = { gateway: gateway.url, receiver: receiver.url };
+const mine = await fillTenant(await createTenant(gateway.url, { name: "Mine" }), addresses);
+const theirs = await fillTenant(await createTenant(gateway.url, { name: "Theirs" }), addresses);
+
 describe("given invalid requests", () => {
-  let system: System;
-  let gateway: ServiceProcess;
-  let receiver: Receiver;
-  let mine: FilledTenant;
-  let theirs: FilledTenant;
-
-  beforeAll(async () => {
-    receiver = await startReceiver();
-    system = await startSystem({
-      managements: 1,
-      schedulers: 1,
-      dispatchers: 1,
-      meterings: 1,
-      edges: 1,
-      settings: () => ({
-        "sdk-edge": { STREAM_TOKEN_SECRET: "a secret that all edges here share" },
-      }),
-    });
-    gateway = await system.startGateway();
-    const addresses = { gateway: gateway.url, receiver: receiver.url };
-    mine = await fillTenant(await createTenant(gateway.url, { name: "Mine" }), addresses);
-    theirs = await fillTenant(await createTenant(gateway.url, { name: "Theirs" }), addresses);
-  });
-  afterAll(async () => {
-    await system?.close();
-    await receiver?.close();
-  });
-
   const fieldsOf = (tenant: FilledTenant): IdsByField => ({
     user_id: tenant.userId,
     enable_at: enableAt,
@@ -195,6 +180,23 @@ describe("given invalid requests", () => {
     }
   }
 
+  /** Expects that operations reject all variants of their valid requests with one of the codes, and change nothing. */
+  const expectRejected = (
+    codes: readonly string[],
+    rejecting: readonly Operation[],
+    variantsOf: (operation: Operation) => readonly [what: string, change: Partial<RawRequest>][],
+  ) =>
+    expectNothingDone(() =>
+      complaints(
+        rejecting.flatMap((operation) =>
+          variantsOf(operation).map(([what, change]) => {
+            const asked = { ...right(operation), ...change };
+            return { what, asked, codes };
+          }),
+        ),
+      ),
+    );
+
   it("finds the routes in the document", () => {
     expect(all.length).toBeGreaterThanOrEqual(25);
     expect(withBody.length).toBeGreaterThan(8);
@@ -220,16 +222,11 @@ describe("given invalid requests", () => {
       ["the name of an inherited property", bearer("hs___proto_______constructor")],
       ["bytes beyond ASCII", { authorization: "Bearer hs_\u00ff\u00fe" }],
     ];
-    await expectNothingDone(() =>
-      complaints(
-        all.flatMap((operation) =>
-          someOf(headers, fewKinds).map(([what, keyHeaders]) => {
-            const { authorization: _, ...others } = right(operation).headers;
-            const asked = { ...right(operation), headers: { ...others, ...keyHeaders } };
-            return { what, asked, codes: ["AUTH_001"] };
-          }),
-        ),
-      ),
+    await expectRejected(["AUTH_001"], all, (operation) =>
+      someOf(headers, fewKinds).map(([what, keyHeaders]) => {
+        const { authorization: _, ...others } = right(operation).headers;
+        return [what, { headers: { ...others, ...keyHeaders } }];
+      }),
     );
   });
 
@@ -239,43 +236,26 @@ describe("given invalid requests", () => {
       serverKey: mine.serverKey,
       operatorToken,
     };
-    await expectNothingDone(() =>
-      complaints(
-        all.flatMap((operation) =>
-          Object.entries(tokens)
-            .filter(([kind]) => !operation.accepts.has(kind))
-            .map(([kind, token]) => ({
-              what: `a ${kind}`,
-              asked: {
-                ...right(operation),
-                headers: { ...right(operation).headers, ...bearer(token) },
-              },
-              codes: ["AUTH_002"],
-            })),
-        ),
-      ),
+    await expectRejected(["AUTH_002"], all, (operation) =>
+      Object.entries(tokens)
+        .filter(([kind]) => !operation.accepts.has(kind))
+        .map(([kind, token]) => [`a ${kind}`, withHeaders(right(operation), bearer(token))]),
     );
   });
 
   it("rejects ids of other tenants in a body", async () => {
-    await expectNothingDone(() =>
-      complaints(
-        withBody
-          .filter(({ body }) => JSON.stringify(body?.schema).includes("IssueKey"))
-          .map((operation) => ({
-            what: "a user of another tenant",
-            asked: {
-              ...right(operation),
-              body: JSON.stringify(exampleOf(operation.body?.schema ?? {}, fieldsOf(theirs))),
-            },
-            codes: ["NOT_FOUND_001", "VALIDATION_001", "AUTH_002"],
-          })),
-      ),
+    const issuing = withBody.filter(({ body }) =>
+      JSON.stringify(body?.schema).includes("IssueKey"),
     );
+    await expectRejected(["NOT_FOUND_001", "VALIDATION_001", "AUTH_002"], issuing, ({ body }) => [
+      ["a user", { body: JSON.stringify(exampleOf(body?.schema ?? {}, fieldsOf(theirs))) }],
+    ]);
   });
 
   it("returns the same error for a malformed id as for an unknown one", async () => {
     const malformed = [
+      // Not malformed, but unknown.
+      `${"0".repeat(8)}-0000-7000-8000-${"0".repeat(12)}`,
       "not-an-id",
       "0",
       "%00",
@@ -289,23 +269,14 @@ describe("given invalid requests", () => {
       "[object%20Object]",
       "%F0%9F%9A%A2",
       "a".repeat(5_000),
-      `${"0".repeat(8)}-0000-7000-8000-${"0".repeat(12)}`,
       "__proto__",
     ];
-    await expectNothingDone(() =>
-      complaints(
-        withIds.flatMap((operation) =>
-          operation.pathParameters.flatMap((name) =>
-            someOf(malformed, fewKinds).map((id) => ({
-              what: `${name} is ${id.slice(0, 20)}`,
-              asked: {
-                ...right(operation),
-                path: pathOf(operation, { ...idsOf(mine), [name]: id }),
-              },
-              codes: ["NOT_FOUND_001"],
-            })),
-          ),
-        ),
+    await expectRejected(["NOT_FOUND_001"], withIds, (operation) =>
+      operation.pathParameters.flatMap((name) =>
+        someOf(malformed, fewKinds).map((id): [string, Partial<RawRequest>] => [
+          `${name} is ${id.slice(0, 20)}`,
+          { path: pathOf(operation, { ...idsOf(mine), [name]: id }) },
+        ]),
       ),
     );
   });
@@ -330,36 +301,16 @@ describe("given invalid requests", () => {
       ["true", "true"],
       ["null", "null"],
     ];
-    await expectNothingDone(() =>
-      complaints(
-        withBody.flatMap((operation) =>
-          someOf(bodies, fewKinds).map(([what, body]) => ({
-            what,
-            asked: { ...right(operation), body },
-            codes: ["VALIDATION_001"],
-          })),
-        ),
-      ),
+    await expectRejected(["VALIDATION_001"], withBody, () =>
+      someOf(bodies, fewKinds).map(([what, body]) => [what, { body }]),
     );
   });
 
   it("rejects a body where none is expected", async () => {
     const bodies = ['{"x": 1}', '{"to": "before"}', "null", "[]", "1"];
     const withoutBody = all.filter(({ method, body }) => method !== "GET" && body === undefined);
-    await expectNothingDone(() =>
-      complaints(
-        withoutBody.flatMap((operation) =>
-          bodies.map((body) => ({
-            what: body,
-            asked: {
-              ...right(operation),
-              headers: { ...keyFor(operation), ...json },
-              body,
-            },
-            codes: ["VALIDATION_001"],
-          })),
-        ),
-      ),
+    await expectRejected(["VALIDATION_001"], withoutBody, (operation) =>
+      bodies.map((body) => [body, { headers: { ...keyFor(operation), ...json }, body }]),
     );
   });
 
@@ -374,83 +325,46 @@ describe("given invalid requests", () => {
       ["another charset", { "content-type": "application/json; charset=iso-8859-1" }],
       ["a compressed body", { ...json, "content-encoding": "gzip" }],
     ];
-    await expectNothingDone(() =>
-      complaints(
-        withBody.flatMap((operation) =>
-          types.map(([what, typeHeaders]) => ({
-            what,
-            asked: { ...right(operation), headers: { ...keyFor(operation), ...typeHeaders } },
-            codes: ["VALIDATION_003"],
-          })),
-        ),
-      ),
+    await expectRejected(["VALIDATION_003"], withBody, (operation) =>
+      types.map(([what, type]) => [what, { headers: { ...keyFor(operation), ...type } }]),
     );
   });
 
   it("rejects bodies that are too large", async () => {
-    await expectNothingDone(() =>
-      complaints(
-        withBody.map((operation) => {
-          const limit = isSdk(operation) ? sdkBodyLimitBytes : managementBodyLimitBytes;
-          const body = JSON.stringify({ name: "a".repeat(limit) });
-          return {
-            what: "too large",
-            asked: { ...right(operation), body },
-            codes: ["VALIDATION_002"],
-          };
-        }),
-      ),
-    );
+    await expectRejected(["VALIDATION_002"], withBody, (operation) => {
+      const limit = isSdk(operation) ? sdkBodyLimitBytes : managementBodyLimitBytes;
+      return [["too large", { body: JSON.stringify({ name: "a".repeat(limit) }) }]];
+    });
   });
 
   it("rejects a wrong value in any field, and unknown fields", async () => {
     const strict = withBody.filter((operation) => !takesAttributes(operation));
-    await expectNothingDone(() =>
-      complaints(
-        strict.flatMap((operation) => {
-          const schema = operation.body?.schema ?? {};
-          const example = exampleOf(schema, fieldsOf(mine)) as object;
-          const unknown = ["unknown", "__proto__x", "constructor", "toString", "ID", " name"];
-          const bodies = [
-            ...wrongBodies(schema, fieldsOf(mine)),
-            ...unknown.map((field) => ({
-              what: `an unknown field ${field}`,
-              body: { ...example, [field]: 1 },
-            })),
-          ].map(({ what, body }) => ({ what, body: JSON.stringify(body) }));
-          const hidden = JSON.stringify(example).replace("{", '{"__proto__":{"enabled":true},');
-          return [...bodies, { what: "a prototype", body: hidden }].map(({ what, body }) => ({
-            what,
-            asked: { ...right(operation), body },
-            codes: ["VALIDATION_001"],
-          }));
-        }),
-      ),
-    );
+    await expectRejected(["VALIDATION_001"], strict, (operation) => {
+      const schema = operation.body?.schema ?? {};
+      const example = exampleOf(schema, fieldsOf(mine)) as object;
+      const unknown = ["unknown", "__proto__x", "constructor", "toString", "ID", " name"];
+      const bodies = [
+        ...wrongBodies(schema, fieldsOf(mine)),
+        ...unknown.map((field) => ({ what: `a field ${field}`, body: { ...example, [field]: 1 } })),
+      ].map(({ what, body }): [string, { body: string }] => [what, { body: JSON.stringify(body) }]);
+      const hidden = JSON.stringify(example).replace("{", '{"__proto__":{"enabled":true},');
+      return [...bodies, ["a prototype", { body: hidden }]];
+    });
   });
 
   it("rejects invalid query parameters", async () => {
     const wrong = ["", "%ff", "%00", "a b".replace(" ", "%20"), "-1", "9".repeat(400), "[]"];
-    await expectNothingDone(() =>
-      complaints(
-        all.flatMap((operation) =>
-          operation.queryParameters
-            .filter(
-              ({ schema }) =>
-                schema.type !== "string" || (schema.pattern ?? schema.enum) !== undefined,
-            )
-            .flatMap(({ name }) =>
-              wrong.map((value) => ({
-                what: `${name} is ${value.slice(0, 20)}`,
-                asked: {
-                  ...right(operation),
-                  path: `${right(operation).path.split("?")[0]}?${name}=${value}`,
-                },
-                codes: ["VALIDATION_001"],
-              })),
-            ),
+    await expectRejected(["VALIDATION_001"], all, (operation) =>
+      operation.queryParameters
+        .filter(
+          ({ schema }) => schema.type !== "string" || (schema.pattern ?? schema.enum) !== undefined,
+        )
+        .flatMap(({ name }) =>
+          wrong.map((value): [string, Partial<RawRequest>] => [
+            `${name} is ${value.slice(0, 20)}`,
+            { path: `${right(operation).path.split("?")[0]}?${name}=${value}` },
+          ]),
         ),
-      ),
     );
   });
 
@@ -518,35 +432,17 @@ describe("given invalid requests", () => {
     };
     // Only routes that evaluate flags for a user read this header.
     const brokenContext = { "x-user-context": "{broken" };
-    await expectNothingDone(async () => [
-      ...(await complaints(
-        all.flatMap((operation) =>
-          large.map(([what, more]) => ({
-            what,
-            asked: { ...right(operation), headers: { ...right(operation).headers, ...more } },
-            codes: ["VALIDATION_002"],
-          })),
-        ),
-      )),
-      ...(await complaints(
-        all
-          .filter(({ method, accepts }) => method === "GET" && accepts.has("operatorToken"))
-          .map((operation) => ({
-            what: "unusual headers with an unknown key",
-            asked: { ...right(operation), headers: { ...odd, ...bearer("nobody") } },
-            codes: ["AUTH_001"],
-          })),
-      )),
-      ...(await complaints(
-        all.filter(readsUser).map((operation) => ({
-          what: "a malformed user context",
-          asked: {
-            ...right(operation),
-            headers: { ...right(operation).headers, ...odd, ...brokenContext },
-          },
-          codes: ["VALIDATION_001"],
-        })),
-      )),
+    await expectRejected(["VALIDATION_002"], all, (operation) =>
+      large.map(([what, more]) => [what, withHeaders(right(operation), more)]),
+    );
+    const readable = all.filter(
+      ({ method, accepts }) => method === "GET" && accepts.has("operatorToken"),
+    );
+    await expectRejected(["AUTH_001"], readable, () => [
+      ["unusual headers with an unknown key", { headers: { ...odd, ...bearer("nobody") } }],
+    ]);
+    await expectRejected(["VALIDATION_001"], all.filter(readsUser), (operation) => [
+      ["a malformed user context", withHeaders(right(operation), { ...odd, ...brokenContext })],
     ]);
     for (const operation of all.filter(({ method }) => method === "GET")) {
       const context = readsUser(operation) ? {} : brokenContext;
@@ -560,132 +456,6 @@ describe("given invalid requests", () => {
         true,
       ]);
     }
-  });
-
-  it("rejects invalid schedules, and keeps the existing one", async () => {
-    const path = `/api/v1/flags/${mine.flagId}/environments/${mine.environmentId}/schedule`;
-    const bodies: [string, object][] = [
-      ["no time", {}],
-      ["two null times", { enable_at: null, disable_at: null }],
-      ["the same time twice", { enable_at: enableAt, disable_at: enableAt }],
-      [
-        "the same time in other words",
-        { enable_at: enableAt, disable_at: "2099-01-01T01:00:00.000+01:00" },
-      ],
-      ["a time that has passed", { enable_at: "2020-01-01T00:00:00Z" }],
-      ["one of two that has passed", { enable_at: enableAt, disable_at: "2020-01-01T00:00:00Z" }],
-      ...[
-        "",
-        "tomorrow",
-        "2099-01-01",
-        "2099-01-01T00:00:00",
-        "2099-01-01 00:00:00Z",
-        "2099-02-30T00:00:00Z",
-        "2099-13-01T00:00:00Z",
-        "2099-01-01T25:00:00Z",
-        "2099-01-01T00:00:61Z",
-        "2099-01-01T00:00:00+99:00",
-        "+275761-01-01T00:00:00Z",
-        "-000001-01-01T00:00:00Z",
-        "4070908800",
-      ].map((text): [string, object] => [`the time ${text}`, { enable_at: text }]),
-    ];
-    await expectNothingDone(() =>
-      complaints(
-        bodies.map(([what, body]) => ({
-          what,
-          asked: {
-            method: "POST",
-            path,
-            headers: { ...bearer(mine.serverKey), ...json },
-            body: JSON.stringify(body),
-          },
-          codes: ["VALIDATION_001"],
-        })),
-      ),
-    );
-  });
-
-  it("rejects invalid webhooks, and keeps the existing one", async () => {
-    const fits = { name: "another", url: receiver.url, events: ["flag.created"] };
-    const urls = [
-      "",
-      "hook",
-      "/hook",
-      "//example.com/hook",
-      "example.com/hook",
-      "ftp://example.com/hook",
-      "file:///etc/passwd",
-      "javascript:alert(1)",
-      "https:/example.com/hook",
-      "https://",
-      "https://?a",
-      "https://ada@example.com/hook",
-      "https://ada:secret@example.com/hook",
-      "https://exam ple.com/hook",
-      "https://example.com\\@127.0.0.1/hook",
-      "https://example.com/hook\r\nHost: other",
-      "https://example.com/hook#part",
-      "https://example.com:0/hook",
-      "https://example.com:6379/hook",
-      "https://example.com:65536/hook",
-      "https://[::1/hook",
-      "https://999.999.999.999/hook",
-      `https://example.com/${"a".repeat(2_048)}`,
-    ];
-    const events: [string, unknown[]][] = [
-      ["no event", []],
-      ["an unknown event", ["flag.created", "flag.renamed"]],
-      ["an event twice", ["flag.created", "flag.created"]],
-      ["an event in other case", ["Flag.Created"]],
-      ["a wildcard", ["*"]],
-    ];
-    const secrets: [string, string][] = [
-      ["an empty secret", ""],
-      ["a secret that is too long", "a".repeat(257)],
-      ["a secret that is too long in bytes", "é".repeat(129)],
-      ["a secret that is not valid Unicode", "secret\ud800"],
-    ];
-    const wrong: [string, object][] = [
-      ...urls.map((url): [string, object] => [`the URL ${url.slice(0, 40)}`, { url }]),
-      ...events.map(([what, list]): [string, object] => [what, { events: list }]),
-      ...secrets.map(([what, secret]): [string, object] => [what, { secret }]),
-      ["an empty name", { name: "" }],
-    ];
-    const overlaps: [string, object][] = [
-      ["an overlap without a secret", { secret_overlap_seconds: 60 }],
-      ["an overlap with a null secret", { secret: null, secret_overlap_seconds: 60 }],
-      ["an overlap that is too long", { secret: "new", secret_overlap_seconds: 604_801 }],
-      ["a negative overlap", { secret: "new", secret_overlap_seconds: -1 }],
-    ];
-    const webhooks = `/api/v1/projects/${mine.projectId}/webhooks`;
-    const webhook = `${webhooks}/${mine.webhookId}`;
-    const headers = { ...bearer(mine.serverKey), ...json };
-    const ask = (what: string, method: string, path: string, body: object) => ({
-      what,
-      asked: { method, path, headers, body: JSON.stringify(body) },
-      codes: ["VALIDATION_001"],
-    });
-    await expectNothingDone(() =>
-      complaints([
-        ...wrong.flatMap(([what, part]) => [
-          ask(what, "POST", webhooks, { ...fits, ...part }),
-          ask(what, "PATCH", webhook, part),
-          ask(what, "PUT", webhook, part),
-        ]),
-        ...overlaps.map(([what, part]) => ask(what, "PATCH", webhook, part)),
-        {
-          ...ask("a name that is in use", "POST", webhooks, { ...fits, name: "known" }),
-          codes: ["CONFLICT_001"],
-        },
-        ...["known", "%00", Buffer.from("known").toString("base64url")].map((cursor) => ({
-          what: `the cursor ${cursor}`,
-          asked: { method: "GET", path: `${webhook}/deliveries?cursor=${cursor}`, headers },
-          codes: ["VALIDATION_001"],
-        })),
-      ]),
-    );
-    expect(receiver.requests).toHaveLength(2);
   });
 
   it("does not allow pages of other origins to read management routes", async () => {
@@ -708,43 +478,14 @@ describe("given invalid requests", () => {
     }
   });
 
-  it("accepts only well-formed conditions on a change", async () => {
-    const path = `/api/v1/flags/${mine.flagId}`;
-    const change = (headers: Record<string, string>): RawRequest => ({
-      method: "PATCH",
-      path,
-      headers: { ...bearer(mine.serverKey), ...json, ...headers },
-      body: JSON.stringify({ name: "never" }),
-    });
-    await expectNothingDone(() =>
-      complaints(
-        ['"999"', '"0"', 'W/"1"', "1", '""', "nonsense", '"-1"', `"${"9".repeat(4_000)}"`].map(
-          (ifMatch) => ({
-            what: `If-Match: ${ifMatch.slice(0, 20)}`,
-            asked: change({ "if-match": ifMatch }),
-            codes: ["CONFLICT_003", "VALIDATION_001"],
-          }),
-        ),
-      ),
-    );
-  });
-
   it("rejects an invalid Idempotency-Key", async () => {
     const idempotent = all.filter(({ headers }) => headers.has("Idempotency-Key"));
     expect(idempotent.length).toBeGreaterThan(5);
-    await expectNothingDone(() =>
-      complaints(
-        idempotent.flatMap((operation) =>
-          ["", "a".repeat(300), "\u00e9"].map((idempotencyKey) => ({
-            what: "an invalid Idempotency-Key",
-            asked: {
-              ...right(operation),
-              headers: { ...right(operation).headers, "idempotency-key": idempotencyKey },
-            },
-            codes: ["VALIDATION_001"],
-          })),
-        ),
-      ),
+    await expectRejected(["VALIDATION_001"], idempotent, (operation) =>
+      ["", "a".repeat(300), "\u00e9"].map((key) => [
+        "an invalid Idempotency-Key",
+        withHeaders(right(operation), { "idempotency-key": key }),
+      ]),
     );
   });
 

@@ -182,7 +182,7 @@ async function awaitLatestValues(
   seen: { streams: SeenValues; sources: readonly StreamSource[]; environmentId: string },
 ): Promise<void> {
   const flags = await sql<{ key: string; enabled: boolean }[]>`
-    select flag.key, state.enabled
+    select flag.key, state.content -> 'enabled' as enabled
     from flag_states as state join flags as flag on flag.id = state.flag_id
     where state.environment_id = ${seen.environmentId}`;
   await eventually(

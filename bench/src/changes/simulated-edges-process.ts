@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { everythingFilter, type SnapshotRevision } from "@halyard/contracts";
-import { connectNats, followSnapshot } from "@halyard/jetstream";
+import { connectNats } from "@halyard/jetstream";
+import { followSnapshot } from "@halyard/snapshot";
 import { pino } from "pino";
 import { reportApplied } from "../../../services/sdk-edge/src/snapshot/report-applied.ts";
 import { answerParent } from "../processes/answer-parent.ts";
@@ -9,20 +10,21 @@ import { answerParent } from "../processes/answer-parent.ts";
  * Simulated edges that follow the snapshot and send reports, each over its own connection. They store no
  * entries and serve no requests, so that many of them fit into one process.
  */
-export type SimulatedEdgesQuestion = { natsUrl: string; start: number } | { stop: true };
-
 const logger = pino({ level: "silent" });
+const nothing = () => undefined;
+const always = () => true;
 const stops: (() => Promise<void>)[] = [];
 
-answerParent<SimulatedEdgesQuestion>({
-  greeting: {},
-  async answer(question) {
-    if ("stop" in question) await Promise.all(stops.splice(0).map((stop) => stop()));
-    else
-      await Promise.all(Array.from({ length: question.start }, () => startOne(question.natsUrl)));
-    return {};
+const api = {
+  async start({ natsUrl, count }: { natsUrl: string; count: number }) {
+    await Promise.all(Array.from({ length: count }, () => startOne(natsUrl)));
   },
-});
+  async stop() {
+    await Promise.all(stops.splice(0).map((stop) => stop()));
+  },
+};
+export type SimulatedEdgesApi = typeof api;
+answerParent(api);
 
 async function startOne(url: string): Promise<void> {
   const connection = await connectNats({ nats: { url }, name: "simulated-edge", logger });
@@ -47,11 +49,8 @@ async function startOne(url: string): Promise<void> {
     filter: everythingFilter,
     logger,
     follower: {
-      beginRead: () => ({ take: () => undefined, finish: () => undefined }),
-      apply: () => undefined,
-      isGenuineComplete: () => true,
-      isGenuineDeletion: () => true,
-      rejected: () => undefined,
+      beginRead: () => ({ take: nothing, finish: nothing }),
+      ...{ apply: nothing, rejected: nothing, isGenuineComplete: always, isGenuine: always },
       reached(revision) {
         applied = revision;
         onApplied();

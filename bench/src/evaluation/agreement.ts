@@ -1,6 +1,8 @@
+import { peerNames } from "../peers/peers-package.ts";
 import { type FlagKind, targetedFlags } from "../targeting/targeted-flags.ts";
-import { type LibraryName, libraryNames } from "./measured-library.ts";
+import type { LibraryName } from "./libraries.ts";
 
+export const libraryNames: readonly LibraryName[] = ["halyard", ...peerNames];
 /** Expected share of users for flags with rules or a 50 % rollout. */
 const plausible = { least: 0.4, most: 0.6 };
 

@@ -1,105 +1,55 @@
-import type { Bench, Benchmark, Outcome } from "../benchmark.ts";
-import type { Figure } from "../reporting/figure.ts";
-import { alternate } from "../rounds.ts";
-import type { Nats, Postgres } from "../system/backends.ts";
+import type { Bench, Benchmark } from "../benchmark.ts";
+import { count, ratioBelow } from "../reporting.ts";
+import { alternate } from "../statistics.ts";
 
 /**
  * The cost of one operation at several sizes of an installation. All sizes are measured in turn, in one
  * run, and each one is compared with the smallest.
  */
-export type Curve = {
+export type Curve<Name extends string = string> = {
   name: string;
   summary: string;
   method: string;
-  /** The unit of the sizes, such as "flags". */
-  of: string;
-  /** In ascending order. */
-  sizes: readonly number[];
-  quickSizes: readonly number[];
-  rounds: number;
-  costs: readonly Cost[];
-  notes?: readonly string[];
-  /** Returns a function that prepares an installation of a size. */
-  open(bench: Bench): Promise<(size: number) => Promise<Side>>;
-};
-
-export type Cost = {
-  what: string;
-  unit: string;
-  /** Goal for the largest size. */
-  ratioBelow?: number;
-};
-
-/** An installation of one size. */
-export type Side = {
-  nats?: Nats;
-  postgres?: Postgres;
-  /** Returns each cost by its `what`. */
-  measure(): Promise<Record<string, number>>;
+  /** The unit of the sizes, such as "flags", and the sizes in ascending order. */
+  sizes: { of: string; full: readonly number[]; quick: readonly number[]; rounds: number };
+  /** Name and unit of each cost, and a goal for the ratio of the largest size. */
+  costs: Readonly<Record<Name, readonly [what: string, unit: string, ratioBelow?: number]>>;
+  note?: string;
+  /** Prepares an installation of a size. Returns a function that measures each cost. */
+  prepare(bench: Bench, size: number): Promise<() => Promise<Record<Name, number>>>;
 };
 
 /** Tolerates the noise of a busy machine. A cost that becomes linear in the size exceeds it. */
 const ratioTolerance = 1.5;
 
-export function growthBenchmark(curve: Curve): Benchmark {
+export function growthBenchmark<Name extends string>(curve: Curve<Name>): Benchmark {
+  const { name, summary, method } = curve;
+  const run = (bench: Bench) => measureSizes(bench, curve);
   return {
-    name: `growth-${curve.name}`,
-    group: "growth",
-    summary: curve.summary,
-    method: curve.method,
-    pinned: false,
-    ratioTolerance,
-    run: (bench) => run(bench, curve),
+    ...{ name: `growth-${name}`, group: "growth", summary, method },
+    ...{ pinned: false, ratioTolerance, run },
   };
 }
 
-async function run(bench: Bench, curve: Curve): Promise<Outcome> {
-  const sizes = bench.quick ? curve.quickSizes : curve.sizes;
-  const prepare = await curve.open(bench);
-  const sides: [string, Side][] = [];
+async function measureSizes<Name extends string>(bench: Bench, curve: Curve<Name>): Promise<void> {
+  const { costs, note, prepare } = curve;
+  const { of, full, quick, rounds } = curve.sizes;
+  const sizes = bench.quick ? quick : full;
+  const sides: Record<string, () => Promise<Record<string, number>>> = {};
   for (const size of sizes) {
-    bench.say(`preparing ${described(size, curve)}`);
-    sides.push([String(size), await prepare(size)]);
+    bench.say(`preparing ${count(size)} ${of}`);
+    sides[size] = await prepare(bench, size);
   }
-  bench.say("measuring all sizes in turn");
-  const measures = Object.fromEntries(sides.map(([size, { measure }]) => [size, measure]));
-  const medians = await alternate(bench.quick ? 1 : curve.rounds, measures);
-  const [first] = sides.map(([, side]) => side);
-  return {
-    figures: curve.costs.flatMap((cost) => figuresOf(curve, { cost, sizes, medians })),
-    notes: curve.notes ?? [],
-    servers: {
-      ...(first?.postgres && { PostgreSQL: first.postgres.version }),
-      ...(first?.nats && { NATS: first.nats.version }),
-    },
-  };
-}
-
-function figuresOf(
-  curve: Curve,
-  {
-    cost,
-    sizes,
-    medians,
-  }: {
-    cost: Cost;
-    sizes: readonly number[];
-    medians: Readonly<Record<string, Record<string, number>>>;
-  },
-): Figure[] {
-  const { what, unit, ratioBelow } = cost;
-  const costAt = (size: number) => medians[size]?.[what] as number;
+  const medians = await alternate(bench, rounds, sides);
   const [smallest = 0, ...larger] = sizes;
-  return larger.map((size) => ({
-    what: `${what}: ${described(size, curve)} vs. ${amount(smallest)}`,
-    unit,
-    measured: costAt(size),
-    baseline: costAt(smallest),
-    ...(ratioBelow === undefined || size !== sizes.at(-1)
-      ? {}
-      : { goal: { of: "ratio", below: ratioBelow } }),
-  }));
+  for (const cost of Object.keys(costs) as Name[]) {
+    const [what, unit, bound] = costs[cost];
+    const costAt = (size: number) => medians[size]?.[cost] ?? Number.NaN;
+    for (const size of larger)
+      bench.figure(`${what}: ${count(size)} ${of} vs. ${count(smallest)}`, unit, costAt(size), {
+        baseline: costAt(smallest),
+        goal: bound !== undefined && size === sizes.at(-1) ? ratioBelow(bound) : undefined,
+      });
+  }
+  if (note !== undefined) bench.note`${note}`;
 }
-
-const described = (size: number, { of }: Curve) => `${amount(size)} ${of}`;
-const amount = (count: number) => count.toLocaleString("en-US");

@@ -1,69 +1,49 @@
-import type { Bench } from "../benchmark.ts";
-import { nowMs } from "../clock.ts";
-import type { RequestPlan } from "../http/load.ts";
-import { cpuMsOfTree } from "../processes/process-usage.ts";
-import { createTenant } from "../system/tenant.ts";
-import { timeRequest, toggles } from "../system/toggles.ts";
-import { startReceiver } from "../webhooks/receivers.ts";
+import { watchCpu } from "../system/services.ts";
+import { createTenant, togglesInTurn } from "../system/tenant.ts";
+import { nowMs } from "../time.ts";
 import { createWebhook, startWebhookSystem } from "../webhooks/webhook-system.ts";
-import type { Curve, Side } from "./curve.ts";
-import { serviceCpuMs } from "./service-cpu.ts";
+import { growthBenchmark } from "./curve.ts";
 
-const time = "PATCH sent to last delivery, per delivery";
-const cpu = "CPU of the dispatcher per delivery";
-const databaseCpu = "CPU of PostgreSQL per delivery";
 /** Deliveries of one measurement, over several changes. */
 const deliveries = 500;
 
-export const webhooksCurve: Curve = {
+export const webhooksCurve = growthBenchmark({
   name: "webhooks",
   summary: "cost of each delivery of an event, by webhooks of the project",
   method: "One flag is toggled; the next time after all deliveries of the event have arrived.",
-  of: "webhooks",
-  sizes: [10, 100],
-  quickSizes: [2, 4],
-  rounds: 3,
-  costs: [
-    { what: time, unit: "ms" },
-    { what: cpu, unit: "ms" },
-    { what: databaseCpu, unit: "ms" },
-  ],
-  notes: ["A project can have 100 webhooks."],
-  open: async (bench) => (webhooks) => prepare(bench, webhooks),
-};
-
-async function prepare(bench: Bench, webhooks: number): Promise<Side> {
-  const system = await startWebhookSystem(bench);
-  const { nats, postgres, management, dispatcher } = system;
-  const receiver = await startReceiver(bench, webhooks);
-  const tenant = await createTenant(management.url, 1);
-  await Promise.all(receiver.urls.map((url) => createWebhook(system, { tenant, url })));
-  const [on, off] = toggles(tenant) as [RequestPlan, RequestPlan];
-  const changes = bench.quick ? 2 : deliveries / webhooks;
-  let made = 0;
-  async function change(): Promise<number> {
-    made += 1;
-    const arrived = await receiver.expect(webhooks);
-    const sentMs = nowMs();
-    await timeRequest(management.url, made % 2 === 1 ? on : off);
-    await arrived.all();
-    return nowMs() - sentMs;
-  }
-  return {
-    nats,
-    postgres,
-    async measure() {
+  sizes: { of: "webhooks", full: [10, 100], quick: [2, 4], rounds: 3 },
+  costs: {
+    time: ["PATCH sent to last delivery, per delivery", "ms"],
+    cpu: ["CPU of the dispatcher per delivery", "ms"],
+    database: ["CPU of PostgreSQL per delivery", "ms"],
+  },
+  note: "A project can have 100 webhooks.",
+  async prepare(bench, webhooks) {
+    const system = await startWebhookSystem(bench);
+    const { call } = system.targets;
+    const tenant = await createTenant(system.management.url, 1);
+    const urls = await call.start(webhooks);
+    await Promise.all(urls.map((url) => createWebhook(system, tenant, url)));
+    const toggle = togglesInTurn(system.management.url, tenant);
+    const changes = bench.quick ? 2 : deliveries / webhooks;
+    async function change(): Promise<number> {
+      await call.expect(webhooks);
+      const { sentMs } = await toggle();
+      await call.all();
+      return nowMs() - sentMs;
+    }
+    return async () => {
       await change();
-      const beforeMs = await serviceCpuMs(dispatcher);
-      const databaseBeforeMs = cpuMsOfTree(postgres.pid);
+      const used = await watchCpu(system.dispatcher, system.postgres);
       let tookMs = 0;
       for (let count = 0; count < changes; count += 1) tookMs += await change();
+      const { serviceMs, databaseMs } = await used();
       const perDelivery = (usedMs: number) => usedMs / (changes * webhooks);
       return {
-        [time]: perDelivery(tookMs),
-        [cpu]: perDelivery((await serviceCpuMs(dispatcher)) - beforeMs),
-        [databaseCpu]: perDelivery(cpuMsOfTree(postgres.pid) - databaseBeforeMs),
+        time: perDelivery(tookMs),
+        cpu: perDelivery(serviceMs),
+        database: perDelivery(databaseMs),
       };
-    },
-  };
-}
+    };
+  },
+});

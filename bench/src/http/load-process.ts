@@ -1,20 +1,20 @@
-import { nowMs } from "../clock.ts";
 import { answerParent } from "../processes/answer-parent.ts";
-import { coreWaitMs, cpuMs, cpuMsOfTree, machineCpuMs } from "../processes/process-usage.ts";
+import { cpuMs, cpuMsOfTree } from "../processes/process-usage.ts";
 import { quantile } from "../statistics.ts";
-import type { LoadResult, LoadRun, Watched } from "./load.ts";
+import { nowMs } from "../time.ts";
+import type { LoadOrder, Watched } from "./load.ts";
 import { openRawConnection, type RawConnection } from "./raw-connection.ts";
-import { numberedRequest, requestBytes } from "./request-bytes.ts";
+import { numberedRequest, requestBytes } from "./requests.ts";
 import { type Awake, stayAwake } from "./stay-awake.ts";
 
 /** Number of the next request. It continues from run to run, so that no request is repeated. */
 let next = 0;
+const api = { run };
+export type LoadGenerator = typeof api;
+answerParent(api);
 
-answerParent<LoadRun>({ greeting: {}, answer: run });
-
-async function run(order: LoadRun): Promise<LoadResult> {
-  const { hostname, port } = new URL(order.url);
-  const requests = order.requests.map((plan) => requestBytes(plan, `${hostname}:${port}`));
+async function run(order: LoadOrder) {
+  const requests = order.requests.map((plan) => requestBytes(plan, new URL(order.url).host));
   const failed = Promise.withResolvers<never>();
   const latenciesMs: number[] = [];
   let measuring = false;
@@ -35,20 +35,17 @@ async function run(order: LoadRun): Promise<LoadResult> {
       connection.send((own[next % own.length] as (typeof own)[number])(next));
       next += 1;
     };
-    const connection = openRawConnection(
-      { host: hostname, port: Number(port) },
-      {
-        onOpen: send,
-        onAnswer: (status, answer) => {
-          worked = true;
-          if (status !== order.expectedStatus)
-            failed.reject(new Error(`unexpected response: ${answer.toString("utf8", 0, 500)}`));
-          if (measuring) latenciesMs.push(performance.now() - sentMs);
-          send();
-        },
-        onFailure: failed.reject,
+    const connection = openRawConnection(order.url, {
+      onOpen: send,
+      onAnswer: (status, answer) => {
+        worked = true;
+        if (status !== order.expectedStatus)
+          failed.reject(new Error(`unexpected response: ${answer.toString("utf8", 0, 500)}`));
+        if (measuring) latenciesMs.push(performance.now() - sentMs);
+        send();
       },
-    );
+      onFailure: failed.reject,
+    });
     return connection;
   }
 
@@ -66,15 +63,12 @@ async function run(order: LoadRun): Promise<LoadResult> {
 
   const elapsedMs = after.atMs - before.atMs;
   return {
-    answers: latenciesMs.length,
-    elapsedMs,
-    medianLatencyMs: quantile(latenciesMs, 0.5),
+    ...{ answers: latenciesMs.length, elapsedMs, medianLatencyMs: quantile(latenciesMs, 0.5) },
     p99LatencyMs: quantile(latenciesMs, 0.99),
+    /** CPU share of the generator without idle turns. Near 1, it limits the result. */
     generatorBusy: (after.ownMs - before.ownMs - (after.idleCpuMs - before.idleCpuMs)) / elapsedMs,
-    generatorUsed: (after.ownMs - before.ownMs) / elapsedMs,
-    machineBusy: (after.machineMs - before.machineMs) / elapsedMs,
-    cpuMs: differences(before.watchedMs, after.watchedMs),
-    coreWaitMs: differences(before.coreWaitMs, after.coreWaitMs),
+    /** CPU time of each watched process during the measurement. */
+    cpuMs: after.watchedMs.map((usedMs, index) => usedMs - (before.watchedMs[index] ?? 0)),
   };
 }
 
@@ -84,12 +78,6 @@ function usage(watch: readonly Watched[], awake: Awake | undefined) {
     atMs: nowMs(),
     idleCpuMs: awake?.idleCpuMs() ?? 0,
     ownMs: (own.user + own.system) / 1e3,
-    machineMs: machineCpuMs(),
     watchedMs: watch.map(({ pid, tree }) => (tree === true ? cpuMsOfTree(pid) : cpuMs(pid))),
-    coreWaitMs: watch.map(({ pid }) => coreWaitMs(pid)),
   };
-}
-
-function differences(before: readonly number[], after: readonly number[]): number[] {
-  return after.map((value, index) => value - (before[index] ?? 0));
 }

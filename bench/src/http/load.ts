@@ -1,13 +1,18 @@
-import { join } from "node:path";
 import type { Bench } from "../benchmark.ts";
 import { type Child, startChild } from "../processes/child-process.ts";
+import { residentBytes } from "../processes/process-usage.ts";
+import { alternate } from "../statistics.ts";
+import type { LoadGenerator } from "./load-process.ts";
+import type { RequestPlan } from "./requests.ts";
 
 /** A load generator in its own process, with one request in flight on each connection. */
-export type Load = { run(order: LoadOrder): Promise<LoadResult> };
+export type Load = Child<LoadGenerator, object>;
 
 export type LoadOrder = {
   url: string;
   connections: number;
+  /** Time for opening the connections and warming up the server. */
+  leadInMs: number;
   /** Duration of the measurement, after the warm-up. */
   measureMs: number;
   /** Requests, sent in turn, beginning after the last one of the previous run. See `numberMark`. */
@@ -15,68 +20,62 @@ export type LoadOrder = {
   expectedStatus: number;
   /** The generator does not sleep while it waits. Use this only if it has a core to itself. */
   awake?: boolean;
-  /** Processes whose CPU time is measured. */
   watch: readonly Watched[];
 };
 
-/** Order for the load generator's process. */
-export type LoadRun = LoadOrder & {
-  /** Time for opening the connections and warming up the server. */
-  leadInMs: number;
+export type Watched = { pid: number; tree?: boolean };
+
+export const startLoad = (bench: Bench): Promise<Load> =>
+  startChild(bench, { program: "http/load-process.ts", core: "load" });
+
+export const leadInMs = ({ quick }: Bench) => (quick ? 50 : 300);
+export type Target = { url: string; pid: number; stop(): Promise<void> };
+
+export type Polling = {
+  name: string;
+  status: number;
+  /** Requests, sent in turn. The bare server returns the response to the first one. */
+  plans: readonly RequestPlan[];
 };
 
-const usualLeadInMs = 300;
-/** Time for opening the connections only. */
-const quickLeadInMs = 50;
+export type Sample = Awaited<ReturnType<typeof sample>>;
+export const connections = 64;
+const measuredMs = 2_000;
 
-/**
- * A placeholder in a plan. Each request has another number in its place, so that each one is from a new user.
- */
-export const numberMark = "########";
-
-/** Returns the plan with a number for its placeholder. */
-export function numbered(plan: RequestPlan, number: number): RequestPlan {
-  const digits = String(number).padStart(numberMark.length, "0");
-  return JSON.parse(JSON.stringify(plan).replaceAll(numberMark, digits)) as RequestPlan;
+/** Warms up all servers, then runs the load generator against each in turn. A server may have its own plans. */
+export async function pollInTurn<Side extends string>(
+  bench: Bench,
+  load: Load,
+  options: {
+    rounds: number;
+    warmUpMs?: number;
+    polling: Polling;
+    targets: Record<Side, Target & { plans?: readonly RequestPlan[] }>;
+  },
+): Promise<Record<Side, Sample>> {
+  const { rounds, warmUpMs = 1_500, polling, targets } = options;
+  const names = Object.keys(targets) as Side[];
+  const round = (side: Side, measureMs: number) => {
+    const { url, pid, plans = polling.plans } = targets[side];
+    const times = { leadInMs: leadInMs(bench), measureMs };
+    const order = { url, connections, requests: plans, expectedStatus: polling.status };
+    return sample(load, { ...times, ...order, awake: true, watch: [{ pid }] });
+  };
+  for (const side of names) await round(side, bench.quick ? 50 : warmUpMs);
+  const measureMs = bench.quick ? 100 : measuredMs;
+  const measures = names.map((side) => [side, () => round(side, measureMs)]);
+  return alternate(bench, rounds, Object.fromEntries(measures)) as Promise<Record<Side, Sample>>;
 }
 
-export type RequestPlan = {
-  method: string;
-  path: string;
-  headers: Readonly<Record<string, string>>;
-  body?: string;
-};
-
-export type LoadResult = {
-  answers: number;
-  elapsedMs: number;
-  medianLatencyMs: number;
-  p99LatencyMs: number;
-  /** CPU share of the generator without idle turns. Near 1, it limits the result. */
-  generatorBusy: number;
-  /** CPU share of the generator including idle turns. */
-  generatorUsed: number;
-  /** Average number of busy cores of the machine. */
-  machineBusy: number;
-  /** CPU time of each watched process during the measurement. */
-  cpuMs: readonly number[];
-  /** Scheduling delay of the main thread of each watched process: it was ready to run, and no core was free. */
-  coreWaitMs: readonly number[];
-};
-
-export async function startLoad(bench: Bench): Promise<Load> {
-  const child: Child = await startChild(bench, {
-    program: join(import.meta.dirname, "load-process.ts"),
-    core: bench.cores?.load,
-  });
-  const leadInMs = bench.quick ? quickLeadInMs : usualLeadInMs;
+async function sample(load: Load, order: LoadOrder) {
+  const result = await load.call.run(order);
+  const { answers, elapsedMs, generatorBusy, medianLatencyMs } = result;
+  const [cpuMs = Number.NaN] = result.cpuMs;
   return {
-    async run(order) {
-      const run: LoadRun = { ...order, leadInMs };
-      return (await child.ask(run)) as LoadResult;
-    },
+    perSecond: (answers / elapsedMs) * 1e3,
+    cpuMicroseconds: (cpuMs * 1e3) / answers,
+    serverBusy: cpuMs / elapsedMs,
+    ...{ generatorBusy, medianLatencyMs },
+    residentMb: residentBytes(order.watch[0]?.pid ?? 0) / 1e6,
   };
 }
-
-/** A process; with `tree`, including its descendants. */
-export type Watched = { pid: number; tree?: boolean };

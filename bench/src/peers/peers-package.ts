@@ -1,5 +1,4 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -10,28 +9,24 @@ import { peersDir } from "../project-root.ts";
  * first benchmark that needs it installs.
  */
 const lockFile = join(peersDir, "package-lock.json");
-/**
- * npm writes this file last. It is newer than the lock file if the installed packages are up to date.
- */
+/** npm writes this file last. It is newer than the lock file if the installed packages are up to date. */
 const installedMark = join(peersDir, "node_modules/.package-lock.json");
 
-export type PeerName =
-  | "@growthbook/growthbook"
-  | "@openfeature/flagd-core"
-  | "unleash-client"
-  | "unleash-server";
+/** Libraries that evaluate flags. */
+export const peerNames = [
+  "unleash-client",
+  "@openfeature/flagd-core",
+  "@growthbook/growthbook",
+] as const;
+type PeerName = (typeof peerNames)[number] | "unleash-server";
 
-export async function installPeers(): Promise<void> {
+export function installPeers(): void {
   if (peersAreInstalled()) return;
   console.error("… installing the packages in bench/peers (once)");
-  // No package needs install scripts.
-  const npm = spawn("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
-    cwd: peersDir,
-    // Standard output is reserved for the report.
-    stdio: ["ignore", process.stderr, process.stderr],
+  // No package needs install scripts. Standard output is reserved for the report.
+  execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
+    ...{ cwd: peersDir, stdio: ["ignore", process.stderr, process.stderr] },
   });
-  const [code] = await once(npm, "exit");
-  if (code !== 0) throw new Error(`npm ci in bench/peers failed with exit code ${code}`);
 }
 
 export function peerVersion(name: PeerName): string {

@@ -15,8 +15,6 @@ const { server } = await start({
   rateLimiting: { sdkApiMaxPerMinute: unlimited, tokenAuthenticationMaxPerMinute: unlimited },
 });
 const { port } = server.address() as AddressInfo;
-answerParent({ greeting: { url: `http://127.0.0.1:${port}` }, answer: async () => ({}) });
+answerParent({}, { url: `http://127.0.0.1:${port}` });
 
-type Exports = {
-  start(options: object): Promise<{ server: { address(): unknown } }>;
-};
+type Exports = { start(options: object): Promise<{ server: { address(): unknown } }> };

@@ -1,52 +1,50 @@
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
 import postgres from "postgres";
 import type { Bench } from "../benchmark.ts";
-import { type Child, startChild } from "../processes/child-process.ts";
+import type { Target } from "../http/load.ts";
+import { startChild } from "../processes/child-process.ts";
 import type { Postgres } from "../system/backends.ts";
 import type { TargetedFlag } from "../targeting/targeted-flags.ts";
-import { until } from "../until.ts";
-import { type UnleashFeature, unleashFeature, unleashStrategy } from "./unleash-feature.ts";
-
-/** An Unleash server in its own process, whose frontend API returns the flags. */
-export type Unleash = { url: string; child: Child; frontendToken: string };
+import { until } from "../time.ts";
+import { unleashFeature } from "./unleash-feature.ts";
 
 const environment = "development";
 
+/** Starts an Unleash server in its own process, whose frontend API returns the flags. */
 export async function startUnleash(
   bench: Bench,
   { postgres: server, flags }: { postgres: Postgres; flags: readonly TargetedFlag[] },
-): Promise<Unleash> {
+): Promise<Target & { frontendToken: string }> {
   const secret = randomBytes(32).toString("hex");
   const [adminToken, frontendToken] = [`*:*.${secret}`, `default:${environment}.${secret}`];
   const child = await startChild(bench, {
-    program: join(import.meta.dirname, "unleash-process.ts"),
-    core: bench.cores?.server,
+    program: "peers/unleash-process.ts",
+    core: "server",
     // Its dependencies print deprecation warnings.
     nodeOptions: ["--no-deprecation"],
     environment: {
-      NODE_ENV: "production",
-      TZ: "UTC",
+      ...{ NODE_ENV: "production", TZ: "UTC" },
       DATABASE_URL: await createDatabase(server, `unleash_${flags.length}`),
-      DATABASE_SSL: "false",
-      INIT_ADMIN_API_TOKENS: adminToken,
+      ...{ DATABASE_SSL: "false", INIT_ADMIN_API_TOKENS: adminToken },
       INIT_FRONTEND_API_TOKENS: frontendToken,
     },
   });
-  const { url } = child.greeting as { url: string };
-  const unleash = { url, child, frontendToken };
+  const { url } = child.greeting;
   for (const flag of flags) await createFlag(`${url}/api/admin/projects/default`, adminToken, flag);
-  await awaitFlags(unleash, flags);
-  return unleash;
+  const last = flags.filter((flag) => flag.kind === "constant" && flag.on).at(-1)?.key ?? "";
+  await until("the cache of the frontend API contains all flags", async () => {
+    const headers = { authorization: frontendToken };
+    const response = await fetch(`${url}/api/frontend`, { headers });
+    return response.ok && (await response.text()).includes(`"${last}"`);
+  });
+  return { ...child, url, frontendToken };
 }
 
 async function createDatabase({ adminUrl }: Postgres, database: string): Promise<string> {
   const sql = postgres(adminUrl, { max: 1, onnotice: () => undefined });
   await sql`create database ${sql(database)}`;
   await sql.end();
-  const url = new URL(adminUrl);
-  url.pathname = `/${database}`;
-  return url.href;
+  return Object.assign(new URL(adminUrl), { pathname: `/${database}` }).href;
 }
 
 async function createFlag(projectUrl: string, token: string, flag: TargetedFlag): Promise<void> {
@@ -56,25 +54,11 @@ async function createFlag(projectUrl: string, token: string, flag: TargetedFlag)
       headers: { authorization: token, "content-type": "application/json" },
       body: JSON.stringify(body),
     });
-    if (!response.ok)
-      throw new Error(`Unleash, ${path}: ${response.status} ${await response.text()}`);
-    await response.arrayBuffer();
+    const text = await response.text();
+    if (!response.ok) throw new Error(`Unleash, ${path}: ${response.status} ${text}`);
   };
-  const feature: UnleashFeature = unleashFeature(flag);
-  await post("", { name: feature.name, type: feature.type });
-  const environmentPath = `/${feature.name}/environments/${environment}`;
-  await post(`${environmentPath}/strategies`, unleashStrategy(flag));
-  if (feature.enabled) await post(`${environmentPath}/on`, {});
-}
-
-/** Waits until the cache of the frontend API contains all flags. */
-async function awaitFlags(unleash: Unleash, flags: readonly TargetedFlag[]): Promise<void> {
-  const constant = flags.filter((flag) => flag.kind === "constant" && flag.on).at(-1);
-  const last = constant?.key ?? "";
-  await until("Unleash has all flags", async () => {
-    const response = await fetch(`${unleash.url}/api/frontend`, {
-      headers: { authorization: unleash.frontendToken },
-    });
-    return response.ok && (await response.text()).includes(`"${last}"`);
-  });
+  const { name, type, enabled, strategies } = unleashFeature(flag);
+  await post("", { name, type });
+  await post(`/${name}/environments/${environment}/strategies`, strategies[0] ?? {});
+  if (enabled) await post(`/${name}/environments/${environment}/on`, {});
 }

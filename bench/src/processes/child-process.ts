@@ -1,45 +1,45 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Bench } from "../benchmark.ts";
 import { cacheDir } from "../project-root.ts";
+import type { Remote } from "./answer-parent.ts";
+import type { Cores } from "./cores.ts";
 
 /**
  * A process that a benchmark starts: a service, a baseline or a load generator. It sends a greeting over a
- * channel, then responds to one request at a time. The process exits when the channel closes, even if the
- * benchmark is killed.
+ * channel, and then serves one call of a function at a time. The process exits when the channel closes, even
+ * if the benchmark is killed.
  */
-export type Child = {
+export type Child<Api = unknown, Greeting = { url: string }> = {
   pid: number;
-  /** The greeting. */
-  greeting: unknown;
-  ask(question: object): Promise<unknown>;
+  greeting: Greeting;
+  call: Remote<Api>;
   stop(): Promise<void>;
 };
 
 export type ChildOptions = {
+  /** Path, relative to `bench/src`. */
   program: string;
-  /** The core of the process. Undefined: it is not pinned. */
-  core: string | undefined;
+  core: keyof Cores;
   environment?: Record<string, string>;
   nodeOptions?: readonly string[];
 };
 
-export async function startChild(bench: Bench, options: ChildOptions): Promise<Child> {
-  const node = [
-    process.execPath,
-    "--disable-warning=ExperimentalWarning",
-    ...(options.nodeOptions ?? []),
-    options.program,
-  ];
-  const [command = "", ...args] =
-    options.core === undefined ? node : ["taskset", "--cpu-list", options.core, ...node];
+export async function startChild<Api = unknown, Greeting = { url: string }>(
+  bench: Bench,
+  { program, core, environment, nodeOptions = [] }: ChildOptions,
+): Promise<Child<Api, Greeting>> {
+  const path = resolve(import.meta.dirname, "..", program);
+  const node = [process.execPath, "--disable-warning=ExperimentalWarning", ...nodeOptions, path];
+  const pin = bench.cores === undefined ? [] : ["taskset", "--cpu-list", bench.cores[core]];
+  const [command = "", ...args] = [...pin, ...node];
   const child = spawn(command, args, {
     env: {
       PATH: process.env.PATH,
       // A quick run caches compiled modules, because their loading is half of a start.
       ...(bench.quick ? { NODE_COMPILE_CACHE: join(cacheDir, "node") } : {}),
-      ...options.environment,
+      ...environment,
     },
     // Only standard error is shown.
     stdio: ["ignore", "ignore", "inherit", "ipc"],
@@ -48,10 +48,16 @@ export async function startChild(bench: Bench, options: ChildOptions): Promise<C
   let stopping = false;
   const died = exited.then(([code, signal]) => {
     if (stopping) return undefined;
-    throw new Error(`${options.program} exited unexpectedly (${signal ?? code})`);
+    throw new Error(`${program} exited unexpectedly (${signal ?? code})`);
   });
-  // A pending or the next request reports the error.
+  // A pending or the next call reports the error.
   died.catch(() => undefined);
+
+  async function call(name: string, ...given: unknown[]): Promise<unknown> {
+    const answered = receive(child, died);
+    child.send({ name, given });
+    return ((await answered) as { answer?: unknown }).answer;
+  }
 
   async function stop(): Promise<void> {
     stopping = true;
@@ -60,25 +66,22 @@ export async function startChild(bench: Bench, options: ChildOptions): Promise<C
   }
 
   bench.afterwards(stop);
-  const greeting = await answer(child, died);
+  const functions = { get: (_: object, name: string) => call.bind(undefined, name) };
+  const greeting = (await receive(child, died)) as Greeting;
   return {
     pid: child.pid as number,
     greeting,
-    ask: (question) => {
-      const answered = answer(child, died);
-      child.send(question);
-      return answered;
-    },
+    call: new Proxy({}, functions) as Remote<Api>,
     stop,
   };
 }
 
-async function answer(child: ChildProcess, died: Promise<undefined>): Promise<unknown> {
+async function receive(child: ChildProcess, died: Promise<undefined>): Promise<unknown> {
   const waiting = new AbortController();
   try {
     const said = once(child, "message", { signal: waiting.signal });
     const message = await Promise.race([said, died]);
-    if (message === undefined) throw new Error("the process was stopped during a request");
+    if (message === undefined) throw new Error("the process was stopped during a call");
     return message[0];
   } finally {
     waiting.abort();

@@ -2,13 +2,10 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 
 const allAtStart = allowedCores();
-
 /** A core for the measured process and a core for the load. */
 export type Cores = { server: string; load: string };
 
-/**
- * Returns two cores that this process may use; undefined without `taskset` (Linux) or a second core.
- */
+/** Returns two cores that this process may use; undefined without `taskset` (Linux) or a second core. */
 export function findCores(): Cores | undefined {
   if (spawnSync("taskset", ["--version"]).status !== 0) return undefined;
   const [server] = allAtStart;

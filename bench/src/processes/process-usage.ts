@@ -1,58 +1,29 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { cpus } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Bench } from "../benchmark.ts";
 
 /** Resource usage of processes from `/proc`. All values are NaN on systems without it. */
 const isAvailable = existsSync("/proc/self/stat");
-
 /** The kernel reports CPU time in ticks of 10 ms. */
 const tickMs = 10;
-
 /** Returns the CPU time of a process: all threads, user and kernel mode. */
-export function cpuMs(pid: number): number {
-  if (!isAvailable) return Number.NaN;
-  const { userTicks, systemTicks } = statOf(pid);
-  return (userTicks + systemTicks) * tickMs;
-}
+export const cpuMs = (pid: number) => (isAvailable ? statOf(pid).ownMs : Number.NaN);
 
 /** Returns the CPU time of a process and its descendants, including exited ones. */
 export function cpuMsOfTree(pid: number): number {
   if (!isAvailable) return Number.NaN;
-  const { endedChildrenTicks } = statOf(pid);
+  const { ownMs, endedChildrenMs } = statOf(pid);
   const children = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((other) => parentOf(other) === pid);
-  return (
-    cpuMs(pid) +
-    endedChildrenTicks * tickMs +
-    children.reduce((sum, child) => sum + (survivors(() => cpuMs(child)) ?? 0), 0)
-  );
-}
-
-/** Returns the scheduling delay of the main thread of a process: it was ready to run, and no core was free. */
-export function coreWaitMs(pid: number): number {
-  if (!isAvailable) return Number.NaN;
-  const [, waitedNanoseconds] = readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ");
-  return Number(waitedNanoseconds) / 1e6;
-}
-
-/** Returns the CPU time of all processes of the machine. */
-export function machineCpuMs(): number {
-  return cpus().reduce(
-    (sum, { times }) => sum + times.user + times.nice + times.sys + times.irq,
-    0,
-  );
+    .map((name) => statOfRunning(Number(name)))
+    .filter((stat) => stat?.parent === pid);
+  return children.reduce((sum, child) => sum + (child?.ownMs ?? 0), ownMs + endedChildrenMs);
 }
 
 /** Returns the resident memory of a process in bytes. */
-export function residentBytes(pid: number): number {
-  return statusBytes(pid, "VmRSS");
-}
-
+export const residentBytes = (pid: number) => statusBytes(pid, "VmRSS");
 /** Returns the peak resident memory of a process in bytes. */
-export function peakResidentBytes(pid: number): number {
-  return statusBytes(pid, "VmHWM");
-}
+export const peakResidentBytes = (pid: number) => statusBytes(pid, "VmHWM");
 
 function statusBytes(pid: number, field: string): number {
   if (!isAvailable) return Number.NaN;
@@ -67,23 +38,37 @@ function statOf(pid: number) {
     .slice(stat.lastIndexOf(")") + 2)
     .split(" ")
     .map(Number);
+  const ticks = (first: number) => (fields[first] as number) + (fields[first + 1] as number);
   return {
     parent: fields[1] as number,
-    userTicks: fields[11] as number,
-    systemTicks: fields[12] as number,
-    endedChildrenTicks: (fields[13] as number) + (fields[14] as number),
+    ownMs: ticks(11) * tickMs,
+    endedChildrenMs: ticks(13) * tickMs,
   };
 }
 
-function parentOf(pid: number): number | undefined {
-  return survivors(() => statOf(pid).parent);
-}
-
 /** Returns undefined if the process has exited meanwhile. */
-function survivors<T>(look: () => T): T | undefined {
+function statOfRunning(pid: number) {
   try {
-    return look();
+    return statOf(pid);
   } catch {
     return undefined;
   }
+}
+
+const pollIntervalMs = 1_000;
+const quickPollIntervalMs = 50;
+/** Maximum time to wait for stable memory. */
+const maxPolls = 10;
+const settledShare = 0.005;
+
+/** Returns the resident memory after it was stable for a second. */
+export async function settledBytes({ quick }: Bench, pid: number): Promise<number> {
+  let before = residentBytes(pid);
+  for (let look = 0; look < maxPolls; look += 1) {
+    await delay(quick ? quickPollIntervalMs : pollIntervalMs);
+    const now = residentBytes(pid);
+    if (Number.isNaN(now) || Math.abs(now - before) < settledShare * before) return now;
+    before = now;
+  }
+  return before;
 }

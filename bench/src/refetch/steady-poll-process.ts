@@ -1,35 +1,22 @@
-import { nowMs } from "../clock.ts";
 import { openRawConnection, type RawConnection } from "../http/raw-connection.ts";
-import { requestBytes } from "../http/request-bytes.ts";
+import { type RequestPlan, requestBytes } from "../http/requests.ts";
 import { answerParent } from "../processes/answer-parent.ts";
-import type { Poll, PollOrder, PollQuestion } from "./steady-poll.ts";
+import { nowMs } from "../time.ts";
 
+/** A polling client that sends the same request at fixed intervals. */
+
+/** Latency is measured from the time at which the poll was due, so that queueing counts. */
+export type Poll = { dueMs: number; latencyMs: number; status: number };
 /** Due polls without a response. The first one is in flight. */
-let due: number[] = [];
-let polls: Poll[] = [];
+const due: number[] = [];
+const polls: Poll[] = [];
 let timer: NodeJS.Timeout | undefined;
 
-answerParent<PollQuestion>({
-  greeting: {},
-  async answer(question) {
-    switch (question.kind) {
-      case "begin":
-        await begin(question);
-        return {};
-      case "end":
-        clearInterval(timer);
-        return { polls };
-    }
-  },
-});
-
-function begin({ url, plan, intervalMs }: PollOrder): Promise<void> {
-  const { hostname: host, port } = new URL(url);
-  const request = requestBytes(plan, `${host}:${port}`);
-  const opened = Promise.withResolvers<void>();
-  const connection: RawConnection = openRawConnection(
-    { host, port: Number(port) },
-    {
+const api = {
+  async begin({ url, plan, intervalMs }: { url: string; plan: RequestPlan; intervalMs: number }) {
+    const request = requestBytes(plan, new URL(url).host);
+    const opened = Promise.withResolvers<void>();
+    const connection: RawConnection = openRawConnection(url, {
       onOpen: opened.resolve,
       onAnswer(status) {
         const dueMs = due.shift() ?? Number.NaN;
@@ -37,18 +24,20 @@ function begin({ url, plan, intervalMs }: PollOrder): Promise<void> {
         if (due.length > 0) connection.send(request);
       },
       onFailure: opened.reject,
-    },
-  );
-  due = [];
-  polls = [];
-  const begunMs = nowMs();
-  let count = 0;
-  timer = setInterval(() => {
-    while (begunMs + count * intervalMs <= nowMs()) {
-      due.push(begunMs + count * intervalMs);
-      count += 1;
-      if (due.length === 1) connection.send(request);
-    }
-  }, 1);
-  return opened.promise;
-}
+    });
+    let nextMs = nowMs();
+    timer = setInterval(() => {
+      for (; nextMs <= nowMs(); nextMs += intervalMs)
+        if (due.push(nextMs) === 1) connection.send(request);
+    }, 1);
+    await opened.promise;
+  },
+
+  /** Stops the client and returns all polls. */
+  end(): Poll[] {
+    clearInterval(timer);
+    return polls;
+  },
+};
+export type SteadyPollApi = typeof api;
+answerParent(api);

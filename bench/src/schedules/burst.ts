@@ -1,90 +1,93 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { flagEventsStream } from "@halyard/contracts";
+import { jetstreamManager } from "@nats-io/jetstream";
+import type { Bench } from "../benchmark.ts";
 import { cpuMs, cpuMsOfTree } from "../processes/process-usage.ts";
+import { connectNats } from "../system/backends.ts";
 import type { Service } from "../system/services.ts";
-import { until } from "../until.ts";
-import type { Effects } from "./effects.ts";
+import { until } from "../time.ts";
 import { type Action, patchFlags, readLatenesses, setSchedules } from "./requests.ts";
 import type { SchedulingSystem } from "./scheduling-system.ts";
 
-/** Many changes that are due at the same time, until all streams have them. */
-export type Burst = {
-  /** Milliseconds from the API. The maximum is the time until all changes were applied. */
-  latenessesMs: readonly number[];
-  /** From the due time until the scheduler recorded the last change. */
-  recordedMs: number;
-  /** From the due time until every stream had all changes. */
-  streamedMs: number;
-  /** Missing or duplicate history entries and events. */
-  amiss: number;
-  cpu: Cpu;
-};
-
 /** CPU time in seconds, summed over the processes of a kind. */
-export type Cpu = Readonly<
-  Record<"management" | "scheduler" | "PostgreSQL" | "NATS" | "edges", number>
->;
-
+export type Cpu = Readonly<Record<string, number>>;
+export type Burst = Awaited<ReturnType<typeof measureBurst>>;
+type Changes = { changes: number; action: Action };
 const dayMs = 24 * 60 * 60 * 1_000;
 /** Schedulers look for due changes at least every second. */
 const leadMs = 1_100;
 /** Three times the goal of a burst. */
 const timeoutMs = 180_000;
+export const tomorrow = () => new Date(Date.now() + dayMs);
+
+/** Counts history entries and events of changes. Each change must leave one of both. */
+export async function openEffects(bench: Bench, { nats, admin }: SchedulingSystem) {
+  const manager = await jetstreamManager(await connectNats(bench, nats), { checkAPI: false });
+  return async () => {
+    // An edge may receive the snapshot entry before the event is in `FLAG_EVENTS`.
+    await until("the relay has published everything", async () => {
+      const unsent = await admin`select from management.outbox where sent_at is null limit 1`;
+      return unsent.count === 0;
+    });
+    const [row] = await admin<[{ entries: number }]>`
+      select count(*)::int as entries from management.history where change_type = 'scheduled'`;
+    const { state } = await manager.streams.info(flagEventsStream.name);
+    return { entries: row.entries, events: state.messages };
+  };
+}
 
 /**
- * Sets a schedule for each flag by HTTP, for tomorrow. One statement then moves all of them to the same time
- * in the near future, so that this time does not depend on the speed of setting them.
+ * Measures many changes that are due at the same time, until all streams have them. Sets a schedule for each flag
+ * by HTTP, for tomorrow. One statement then moves all of them to the same time in the near future, so that this
+ * time does not depend on the speed of setting them.
  */
 export async function measureBurst(
   system: SchedulingSystem,
-  options: { changes: number; action: Action; readEffects: () => Promise<Effects> },
-): Promise<Burst> {
+  options: Changes & { readEffects: Awaited<ReturnType<typeof openEffects>> },
+) {
   const { changes, action, readEffects } = options;
-  const tomorrow = new Date(Date.now() + dayMs);
-  await setSchedules(system, { count: changes, action, at: () => tomorrow });
-  for (const stream of system.streams) stream.expect(action === "enable");
+  const { admin, streams } = system;
+  await setSchedules(system, { count: changes, action, at: tomorrow });
+  for (const stream of streams) stream.expect(action === "enable");
   const before = await readEffects();
 
   const dueMs = Math.ceil((Date.now() + leadMs) / 1_000) * 1_000;
   await moveTo(system, new Date(dueMs));
   await delay(dueMs - Date.now());
-  const cpuBefore = cpuOf(system);
-  await allHaveCome(system, changes);
-  await until("the scheduler has recorded all changes", () => isRecorded(system), timeoutMs);
-  const cpu = difference(cpuOf(system), cpuBefore);
+  const usedCpu = watchCpu(system);
+  const haveAll = async () => streams.every(({ arrivedMs }) => arrivedMs.size === changes);
+  await until("the streams have all changes", haveAll, { timeoutMs });
+  const isRecorded = async () => {
+    const open = await admin`
+      select from scheduled_changes where state in ('waiting', 'armed', 'sent') limit 1`;
+    return open.count === 0;
+  };
+  await until("the scheduler has recorded all changes", isRecorded, { timeoutMs });
+  const cpu = usedCpu();
 
   const after = await readEffects();
-  const latenessesMs = await readLatenesses(system, changes);
+  const [row] = await admin<[{ at: Date }]>`select max(finished_at) as at from schedules`;
+  const arrivals = streams.flatMap(({ arrivedMs }) => [...arrivedMs.values()]);
   return {
-    latenessesMs,
-    recordedMs: (await lastRecordedMs(system)) - dueMs,
-    streamedMs:
-      Math.max(...system.streams.flatMap(({ arrivedMs }) => [...arrivedMs.values()])) - dueMs,
+    /** Milliseconds from the API. The maximum is the time until all changes were applied. */
+    latenessesMs: await readLatenesses(system, changes),
+    /** From the due time until the scheduler recorded the last change. */
+    recordedMs: row.at.getTime() - dueMs,
+    /** From the due time until every stream had all changes. */
+    streamedMs: Math.max(...arrivals) - dueMs,
+    /** Missing or duplicate history entries and events. */
     amiss:
-      Math.abs(after.scheduledEntries - before.scheduledEntries - changes) +
+      Math.abs(after.entries - before.entries - changes) +
       Math.abs(after.events - before.events - changes),
     cpu,
   };
 }
 
-/** Applies the same changes with requests, until the last response. */
-export async function measurePatches(
-  system: SchedulingSystem,
-  { changes, action }: { changes: number; action: Action },
-): Promise<{ tookMs: number; cpu: Cpu }> {
-  const cpuBefore = cpuOf(system);
+export async function measurePatches(system: SchedulingSystem, { changes, action }: Changes) {
+  const usedCpu = watchCpu(system);
   const beganMs = performance.now();
   await patchFlags(system, { count: changes, action });
-  return { tookMs: performance.now() - beganMs, cpu: difference(cpuOf(system), cpuBefore) };
-}
-
-async function allHaveCome({ streams }: SchedulingSystem, changes: number): Promise<void> {
-  const haveAll = async () => streams.every(({ arrivedMs }) => arrivedMs.size === changes);
-  try {
-    await until("the streams have all changes", haveAll, timeoutMs);
-  } catch (error) {
-    const come = streams.map(({ arrivedMs }) => arrivedMs.size).join(" and ");
-    throw new Error(`only ${come} of ${changes} changes arrived on the streams`, { cause: error });
-  }
+  return { tookMs: performance.now() - beganMs, cpu: usedCpu() };
 }
 
 async function moveTo({ admin }: SchedulingSystem, due: Date): Promise<void> {
@@ -98,30 +101,16 @@ async function moveTo({ admin }: SchedulingSystem, due: Date): Promise<void> {
   });
 }
 
-async function isRecorded({ admin }: SchedulingSystem): Promise<boolean> {
-  const open = await admin`
-    select from scheduled_changes where state in ('waiting', 'armed', 'sent') limit 1`;
-  return open.count === 0;
-}
-
-async function lastRecordedMs({ admin }: SchedulingSystem): Promise<number> {
-  const [row] = await admin<[{ at: Date }]>`select max(finished_at) as at from schedules`;
-  return row.at.getTime();
-}
-
-function cpuOf(system: SchedulingSystem): Cpu {
+/** Returns a function that returns the CPU time since then. */
+function watchCpu({ managements, schedulers, postgres, nats, edges }: SchedulingSystem): () => Cpu {
   const sum = (services: readonly Service[]) =>
-    services.reduce((total, { child }) => total + cpuMs(child.pid), 0) / 1e3;
-  return {
-    management: sum(system.managements),
-    scheduler: sum(system.schedulers),
-    PostgreSQL: cpuMsOfTree(system.postgres.pid) / 1e3,
-    NATS: cpuMs(system.nats.pid) / 1e3,
-    edges: sum(system.edges),
-  };
-}
-
-function difference(after: Cpu, before: Cpu): Cpu {
-  const names = Object.keys(after) as (keyof Cpu)[];
-  return Object.fromEntries(names.map((name) => [name, after[name] - before[name]])) as Cpu;
+    services.reduce((total, { pid }) => total + cpuMs(pid), 0);
+  const read = () => ({
+    ...{ management: sum(managements), scheduler: sum(schedulers) },
+    ...{ PostgreSQL: cpuMsOfTree(postgres.pid), NATS: cpuMs(nats.pid), edges: sum(edges) },
+  });
+  const before: Cpu = read();
+  const since = ([name, usedMs]: [string, number]) =>
+    [name, (usedMs - (before[name] ?? 0)) / 1e3] as const;
+  return () => Object.fromEntries(Object.entries(read()).map(since));
 }

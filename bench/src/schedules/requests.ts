@@ -1,64 +1,71 @@
-import type { RequestPlan } from "../http/load.ts";
+import { openClient } from "../http/raw-connection.ts";
+import { jsonRequest, type RequestPlan } from "../http/requests.ts";
+import { repeatAtOnce } from "../processes/arrivals.ts";
+import { callApi } from "../system/call-api.ts";
 import type { SchedulingSystem } from "./scheduling-system.ts";
-import { sendEach } from "./send-each.ts";
 
-/** Requests for schedules and flags, by the numbers of the flags. */
 export type Action = "enable" | "disable";
 
 type Requests = {
   count: number;
-  /** Number of the first flag; 0 by default. */
-  first?: number;
-  /** Number of concurrent requests. */
+  action: Action;
+  /** Number of concurrent requests; `clients` by default. */
   connections?: number;
 };
 
-/**
- * Sets a schedule for each flag, using all schedulers. Returns the milliseconds of each request.
- */
+export const clients = 16;
+
+/** Sets a schedule for each flag, using all schedulers. Returns the milliseconds of each request. */
 export function setSchedules(
   { schedulers, tenant }: SchedulingSystem,
-  options: Requests & { action: Action; at: (number: number) => Date },
+  { action, at, ...options }: Requests & { at: (number: number) => Date },
 ): Promise<number[]> {
-  const { first = 0, action, at } = options;
-  return sendEach({
-    ...options,
-    urls: schedulers.map(({ url }) => url),
-    expectedStatus: 201,
-    request: (number) =>
-      jsonRequest(tenant.serverKey, {
-        method: "POST",
-        path: `/api/v1/flags/${tenant.flagIds[first + number]}/environments/${tenant.environmentId}/schedule`,
-        body: { [`${action}_at`]: at(first + number).toISOString() },
-      }),
-  });
+  const { serverKey, environmentId, flagIds } = tenant;
+  const urls = schedulers.map(({ url }) => url);
+  return sendEach({ ...options, urls, expectedStatus: 201 }, (number) =>
+    jsonRequest(serverKey, {
+      method: "POST",
+      path: `/api/v1/flags/${flagIds[number]}/environments/${environmentId}/schedule`,
+      body: { [`${action}_at`]: at(number).toISOString() },
+    }),
+  );
 }
 
 /** Changes each flag immediately, using all management processes. */
 export async function patchFlags(
   { managements, tenant }: SchedulingSystem,
-  options: Requests & { action: Action },
+  { action, ...options }: Requests,
 ): Promise<void> {
-  const { first = 0, action } = options;
-  await sendEach({
-    ...options,
-    urls: managements.map(({ url }) => url),
-    expectedStatus: 200,
-    request: (number) =>
-      jsonRequest(tenant.serverKey, {
-        method: "PATCH",
-        path: `/api/v1/flags/${tenant.flagIds[first + number]}`,
-        body: { enabled: action === "enable" },
-      }),
+  const urls = managements.map(({ url }) => url);
+  const body = { enabled: action === "enable" };
+  await sendEach({ ...options, urls, expectedStatus: 200 }, (number) => {
+    const path = `/api/v1/flags/${tenant.flagIds[number]}`;
+    return jsonRequest(tenant.serverKey, { method: "PATCH", path, body });
   });
 }
 
-function jsonRequest(
-  key: string,
-  { method, path, body }: { method: string; path: string; body: object },
-): RequestPlan {
-  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
-  return { method, path, headers, body: JSON.stringify(body) };
+/** Sends a number of requests over a few connections to all URLs. Returns the milliseconds of each one. */
+async function sendEach(
+  options: { urls: readonly string[]; count: number; expectedStatus: number; connections?: number },
+  request: (number: number) => RequestPlan,
+): Promise<number[]> {
+  const { urls, count, expectedStatus, connections: atOnce = clients } = options;
+  const open = Array.from({ length: atOnce }, (_, index) =>
+    openClient(urls[index % urls.length] as string),
+  );
+  const connections = await Promise.all(open);
+  const free = [...connections];
+  const tookMs: number[] = [];
+  await repeatAtOnce({ count, atOnce }, async (number) => {
+    const connection = free.pop() as (typeof free)[number];
+    const sentMs = performance.now();
+    const { status, bytes } = await connection.request(request(number));
+    tookMs.push(performance.now() - sentMs);
+    if (status !== expectedStatus) throw new Error(`unexpected response: ${bytes.toString()}`);
+    free.push(connection);
+  });
+  for (const connection of connections) connection.close();
+  return tookMs;
 }
 
 type Page = {
@@ -78,12 +85,8 @@ export async function readLatenesses(
   do {
     const query = new URLSearchParams({ limit: String(Math.min(pageSize, count)) });
     if (cursor !== null) query.set("cursor", cursor);
-    const response: Response = await fetch(`${schedulers[0]?.url}/api/v1/schedules?${query}`, {
-      headers: { authorization: `Bearer ${tenant.serverKey}` },
-    });
-    if (response.status !== 200)
-      throw new Error(`the list of schedules: ${response.status} ${await response.text()}`);
-    const page = (await response.json()) as Page;
+    const path = `${schedulers[0]?.url}/api/v1/schedules?${query}`;
+    const page: Page = await callApi<Page>(path, { token: tenant.serverKey });
     for (const { status, changes } of page.schedules) {
       const late = changes[0]?.lateness_ms ?? null;
       if (status !== "applied" || late === null) throw new Error(`a schedule is ${status}`);

@@ -1,83 +1,87 @@
-import type { Sql } from "@halyard/postgres";
-import postgres from "postgres";
 import type { Bench } from "../benchmark.ts";
-import { type Nats, type Postgres, startNats, startPostgres } from "../system/backends.ts";
-import {
-  awaitReady,
-  type Service,
-  startAnotherManagement,
-  startEdge,
-  startManagement,
-  startScheduler,
-} from "../system/services.ts";
-import { createTenant, type Tenant } from "../system/tenant.ts";
-import { type FlagStream, openFlagStream } from "./flag-stream.ts";
+import { authorized } from "../http/requests.ts";
+import { openTables, startBackends } from "../system/backends.ts";
+import { startEdge, startManagement, startService } from "../system/services.ts";
+import { createTenant } from "../system/tenant.ts";
 
-/** All services of scheduled changes, with one project of many flags. */
-export type SchedulingSystem = {
-  nats: Nats;
-  postgres: Postgres;
-  tenant: Tenant;
-  managements: readonly Service[];
-  schedulers: readonly Service[];
-  edges: readonly Service[];
-  /** One stream on each edge. */
-  streams: readonly FlagStream[];
-  /** Connects as a superuser to the scheduler's schema. */
-  admin: Sql;
-  /** Starts another scheduler and another management process. */
-  addReplicas(): Promise<void>;
-};
+export type SchedulingSystem = Awaited<ReturnType<typeof startSchedulingSystem>>;
 
-const edges = 2;
-
-export async function startSchedulingSystem(
-  bench: Bench,
-  { flags }: { flags: number },
-): Promise<SchedulingSystem> {
-  const [nats, database] = await Promise.all([startNats(bench), startPostgres(bench)]);
-  const backends = { postgres: database, nats, core: undefined };
-  const [management, scheduler, ...following] = await Promise.all([
+/** Starts all services of scheduled changes, with one project of many flags and a stream on each edge. */
+export async function startSchedulingSystem(bench: Bench, flags: number) {
+  const backends = await startBackends(bench);
+  const [management, scheduler, ...edges] = await Promise.all([
     startManagement(bench, backends),
-    startScheduler(bench, backends),
-    ...Array.from({ length: edges }, () =>
-      startEdge(bench, { natsUrl: nats.url, core: undefined }),
-    ),
+    startService(bench, "scheduler", backends),
+    startEdge(bench, backends),
+    startEdge(bench, backends),
   ]);
   const managements = [management];
   const schedulers = [scheduler];
   const tenant = await createTenant(management.url, flags);
-  await Promise.all([...schedulers, ...following].map(awaitReady));
-  const streams = await Promise.all(
-    following.map(({ url }) => openFlagStream(bench, { url, key: tenant.clientKey })),
-  );
+  const key = tenant.clientKey;
+  const streams = edges.map(({ url }) => openFlagStream(bench, { url, key }));
   return {
-    nats,
-    postgres: database,
-    tenant,
-    managements,
-    schedulers,
-    edges: following,
-    streams,
-    admin: openAdmin(bench, database),
+    ...{ ...backends, tenant, managements, schedulers, edges },
+    streams: await Promise.all(streams),
+    admin: openTables(bench, backends.postgres, "scheduler"),
+    /** Starts another scheduler and another management process. */
     async addReplicas() {
-      const [management, scheduler] = await Promise.all([
-        startAnotherManagement(bench, backends),
-        startScheduler(bench, backends),
-      ]);
-      await awaitReady(scheduler);
-      managements.push(management);
-      schedulers.push(scheduler);
+      managements.push(await startService(bench, "management", backends));
+      schedulers.push(await startService(bench, "scheduler", backends));
     },
   };
 }
 
-function openAdmin(bench: Bench, { adminUrl }: Postgres): Sql {
-  const sql = postgres(adminUrl, {
-    max: 1,
-    onnotice: () => undefined,
-    connection: { search_path: "scheduler" },
+export type FlagStream = Awaited<ReturnType<typeof openFlagStream>>;
+const flagsEvent = /^event: flags\n(?:id: .*\n)?data: (.*)$/;
+
+/** Opens an event stream on an edge, and records when flags changed. Resolves after the first heartbeat. */
+async function openFlagStream(bench: Bench, { url, key }: { url: string; key: string }) {
+  const closing = new AbortController();
+  const options = { headers: authorized(key), signal: closing.signal };
+  const response = await fetch(`${url}/api/v1/sdk/stream`, options);
+  if (response.status !== 200 || response.body === null)
+    throw new Error(`the stream: ${response.status} ${await response.text()}`);
+  const arrivedMs = new Map<string, number>();
+  let expected = true;
+  const opened = Promise.withResolvers<void>();
+
+  async function read(chunks: AsyncIterable<string>): Promise<void> {
+    let text = "";
+    for await (const chunk of chunks) {
+      const nowMs = Date.now();
+      const events = (text + chunk).split("\n\n");
+      text = events.pop() ?? "";
+      for (const event of events) take(event, nowMs);
+    }
+  }
+
+  function take(event: string, nowMs: number): void {
+    if (event.startsWith("event: heartbeat")) opened.resolve();
+    const data = flagsEvent.exec(event)?.[1];
+    if (data === undefined) return;
+    const { flags } = JSON.parse(data) as { flags: Record<string, boolean> };
+    // A slow reader receives all values in one event, including earlier changes.
+    for (const [name, value] of Object.entries(flags))
+      if (value === expected && !arrivedMs.has(name)) arrivedMs.set(name, nowMs);
+  }
+
+  const ended = read(response.body.pipeThrough(new TextDecoderStream())).catch((error: unknown) => {
+    // An error before the end of the benchmark fails the waiting code.
+    if (!closing.signal.aborted) throw error;
   });
-  bench.afterwards(() => sql.end());
-  return sql as unknown as Sql;
+  bench.afterwards(() => {
+    closing.abort();
+    return ended;
+  });
+  await Promise.race([opened.promise, ended]);
+  return {
+    /** Times by flag key, in milliseconds since 1970 like the times of schedules. */
+    arrivedMs: arrivedMs as ReadonlyMap<string, number>,
+    /** Starts recording flags that change to this value, and discards earlier records. */
+    expect(value: boolean) {
+      expected = value;
+      arrivedMs.clear();
+    },
+  };
 }

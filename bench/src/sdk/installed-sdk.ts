@@ -28,9 +28,7 @@ export function installServerSdk(bench: Bench): string {
     execFileSync(
       "sh",
       ["-c", `tar -xzf halyard-${name}-*.tgz --strip-components=1 -C "$0"`, installed],
-      {
-        cwd: folder,
-      },
+      { cwd: folder },
     );
   }
   return pathToFileURL(join(folder, "node_modules/@halyard/server-sdk/dist/index.js")).href;

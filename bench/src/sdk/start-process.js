@@ -36,7 +36,8 @@ const { kept, ...started } = await starts[START]();
 
 process.on("message", () => {
   globalThis.gc();
-  process.send({ heapBytes: process.memoryUsage().heapUsed, isKept: kept !== undefined });
+  const heapBytes = process.memoryUsage().heapUsed;
+  process.send({ answer: { heapBytes, isKept: kept !== undefined } });
 });
 process.on("disconnect", () => process.exit());
 process.on("SIGTERM", () => process.exit());

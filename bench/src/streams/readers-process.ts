@@ -1,101 +1,90 @@
-import { connect } from "node:net";
-import { nowMs } from "../clock.ts";
-import { requestBytes } from "../http/request-bytes.ts";
+import type { Socket } from "node:net";
+import { openSocket } from "../http/raw-connection.ts";
+import { authorized, requestBytes } from "../http/requests.ts";
 import { answerParent } from "../processes/answer-parent.ts";
-import type { ReaderQuestion } from "./readers.ts";
+import { createArrivals, repeatAtOnce } from "../processes/arrivals.ts";
+import { nowMs } from "../time.ts";
+import type { Opening } from "./readers.ts";
 
-/** Minimal readers of many streams: they search the received bytes for one word. */
+/** Minimal readers of many streams, which stay open: they search the received bytes for one word. */
 
 /** Number of connections that open concurrently; fewer than a listener's backlog. */
-const openingAtOnce = 100;
-/** Timeout of an event. A later event counts as lost. */
-const timeoutMs = 20_000;
+const atOnce = 100;
+const events = createArrivals("events");
+const open = new Set<Socket>();
+/** Streams that an edge closed. None is expected. */
+let lost = 0;
 
-let streams = 0;
-let changeLine: Buffer;
-let moments: number[] = [];
-let complete = Promise.withResolvers<void>();
-
-answerParent<ReaderQuestion>({
-  greeting: {},
-  async answer(question) {
-    switch (question.kind) {
-      case "open":
-        streams = question.streams;
-        changeLine = Buffer.from(question.stream.changeLine);
-        await openAll(question);
-        return {};
-      case "arm":
-        moments = [];
-        complete = Promise.withResolvers<void>();
-        return {};
-      case "arrivals": {
-        const late = setTimeout(() => complete.reject(new Error(missing())), timeoutMs);
-        await complete.promise;
-        clearTimeout(late);
-        return { moments };
-      }
-    }
+const api = {
+  /** Opens streams evenly on all URLs. */
+  async open(opening: Opening) {
+    // Milliseconds from connecting to the first events.
+    const openings = { tookMs: [] as number[], rejected: 0 };
+    await repeatAtOnce({ count: opening.streams, atOnce }, async (number) => {
+      const url = opening.urls[number % opening.urls.length] as string;
+      const beganMs = nowMs();
+      const outcome = await openStream(url, opening);
+      if (outcome === "open") openings.tookMs.push(nowMs() - beganMs);
+      else if (outcome === "rejected") openings.rejected += 1;
+    });
+    return openings;
   },
-});
 
-function missing(): string {
-  return `${streams - moments.length} of ${streams} streams did not get the event`;
-}
+  // A lost stream counts as well, so that its missing event is an error.
+  arm: () => events.expect(open.size + lost),
+  arrivals: events.all,
 
-type Opening = Extract<ReaderQuestion, { kind: "open" }>;
-
-async function openAll(opening: Opening): Promise<void> {
-  let left = opening.streams;
-  async function openInTurn(): Promise<void> {
-    while (left > 0) {
-      left -= 1;
-      await openStream(opening);
-    }
-  }
-  await Promise.all(Array.from({ length: openingAtOnce }, openInTurn));
-}
+  /** Closes all streams. Returns how many the edges had closed. */
+  async close(): Promise<number> {
+    const closed = [...open].map(
+      (socket) => new Promise((resolve) => socket.removeAllListeners("close").on("close", resolve)),
+    );
+    for (const socket of open) socket.destroy();
+    await Promise.all(closed);
+    open.clear();
+    const result = lost;
+    lost = 0;
+    return result;
+  },
+};
+export type ReadersApi = typeof api;
+answerParent(api);
 
 /** Data is processed before the next read, so one buffer is enough for all streams. */
 const buffer = Buffer.allocUnsafe(64 * 1024);
 
 /** Resolves when the last of the first events begins. */
-function openStream({ url, key, stream }: Opening): Promise<void> {
-  const { hostname, port } = new URL(url);
-  const firstLine = Buffer.from(stream.firstLine);
-  return new Promise((resolve, reject) => {
+function openStream(
+  url: string,
+  { key, stream }: Opening,
+): Promise<"open" | "rejected" | "failed"> {
+  const [firstLine, changeLine] = [Buffer.from(stream.firstLine), Buffer.from(stream.changeLine)];
+  return new Promise((resolve) => {
     let opened = false;
-    const socket = connect({
-      host: hostname,
-      port: Number(port),
-      noDelay: true,
-      onread: {
-        buffer,
-        callback(length) {
-          const chunk = buffer.subarray(0, length);
-          if (opened) take(chunk);
-          else if (chunk.includes(firstLine)) {
-            opened = true;
-            resolve();
-          }
-          return true;
-        },
-      },
+    const socket = openSocket(url, buffer, (chunk) => {
+      if (opened) {
+        if (chunk.includes(changeLine)) events.arrived();
+        return;
+      }
+      const status = /^HTTP\/1\.1 (\d+)/.exec(chunk.toString("latin1", 0, 20))?.[1] ?? "200";
+      if (status !== "200") {
+        resolve(status === "429" ? "rejected" : "failed");
+        socket.destroy();
+      } else if (chunk.includes(firstLine)) {
+        opened = true;
+        open.add(socket);
+        resolve("open");
+      }
     });
     socket.on("connect", () => {
-      const headers = { Authorization: `Bearer ${key}`, Accept: "text/event-stream" };
+      const headers = { ...authorized(key), Accept: "text/event-stream" };
       const plan = { method: "GET", path: stream.path, headers };
-      socket.write(requestBytes(plan, `${hostname}:${port}`));
+      socket.write(requestBytes(plan, new URL(url).host));
     });
-    socket.on("error", reject);
+    socket.on("error", () => resolve("failed"));
     socket.on("close", () => {
-      throw new Error("the server closed a stream");
+      if (open.delete(socket)) lost += 1;
+      else resolve("failed");
     });
   });
-}
-
-function take(chunk: Buffer): void {
-  if (!chunk.includes(changeLine)) return;
-  moments.push(nowMs());
-  if (moments.length === streams) complete.resolve();
 }

@@ -1,20 +1,6 @@
-import { join } from "node:path";
 import type { Bench } from "../benchmark.ts";
 import { startChild } from "../processes/child-process.ts";
-
-/** Processes that hold open streams and record when each one receives an event. */
-export type OpenStreams = {
-  /** Starts waiting for the next change on each stream. */
-  arm(): Promise<void>;
-  /** Returns the time of the change on each stream, in the clock of `nowMs`. */
-  arrivals(): Promise<number[]>;
-  stop(): Promise<void>;
-};
-
-export type Readers = OpenStreams & {
-  /** Opens streams. Resolves when each has received its first events. */
-  open(url: string, key: string, streams: number): Promise<void>;
-};
+import type { ReadersApi } from "./readers-process.ts";
 
 /** A stream of the edge. */
 export type StreamKind = {
@@ -25,49 +11,61 @@ export type StreamKind = {
   changeLine: string;
 };
 
-export const valuesStream: StreamKind = {
-  path: "/api/v1/sdk/stream",
-  firstLine: "event: heartbeat\n",
-  changeLine: "event: flags\n",
-};
-
+const path = "/api/v1/sdk/stream";
+const [heartbeat, flags, ruleset] = ["event: heartbeat\n", "event: flags\n", "event: ruleset\n"];
+export const valuesStream: StreamKind = { path, firstLine: heartbeat, changeLine: flags };
 export const rulesStream: StreamKind = {
-  path: "/api/v1/sdk/ruleset/stream",
-  firstLine: "event: ruleset\n",
-  changeLine: "event: ruleset\n",
+  ...{ path: "/api/v1/sdk/ruleset/stream", firstLine: ruleset, changeLine: ruleset },
 };
 
-export type ReaderQuestion =
-  | { kind: "open"; url: string; key: string; streams: number; stream: StreamKind }
-  | { kind: "arm" }
-  | { kind: "arrivals" };
+export type Opening = { urls: readonly string[]; key: string; streams: number; stream: StreamKind };
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+/** Open streams whose events are recorded. */
+export type OpenStreams = Pick<
+  Awaited<ReturnType<typeof startReaders>>,
+  "arm" | "arrivals" | "stop"
+>;
 
 /** Several processes, because of the limit of open files and to share the work. */
 const processes = 2;
 
-export async function startReaders(bench: Bench, stream = valuesStream): Promise<Readers> {
+/** Starts processes that open streams, record their events, and keep them open until `close`. */
+export async function startReaders(bench: Bench) {
   const children = await Promise.all(
     Array.from({ length: processes }, () =>
-      startChild(bench, {
-        program: join(import.meta.dirname, "readers-process.ts"),
-        core: bench.cores?.load,
-      }),
+      startChild<ReadersApi>(bench, { program: "streams/readers-process.ts", core: "load" }),
     ),
   );
-  const askAll = (question: (index: number) => ReaderQuestion) =>
-    Promise.all(children.map((child, index) => child.ask(question(index))));
+  const all = <T>(call: (child: (typeof children)[number], index: number) => Promise<T>) =>
+    Promise.all(children.map(call));
   return {
-    async open(url, key, streams) {
+    /** Returns how long each open stream took, and the number of responses with 429. The others failed. */
+    async open({ streams, ...opening }: Opening) {
       const share = Math.floor(streams / processes);
-      const first = streams - share * (processes - 1);
-      const shareOf = (index: number) => (index === 0 ? first : share);
-      await askAll((index) => ({ kind: "open", url, key, streams: shareOf(index), stream }));
+      const shareOf = (index: number) => (index === 0 ? streams - share * (processes - 1) : share);
+      const parts = await all(({ call }, index) =>
+        call.open({ ...opening, streams: shareOf(index) }),
+      );
+      const tookMs = parts.flatMap((part) => part.tookMs);
+      return { tookMs, rejected: sum(parts.map((part) => part.rejected)) };
     },
-    arm: async () => void (await askAll(() => ({ kind: "arm" }))),
-    async arrivals() {
-      const answers = (await askAll(() => ({ kind: "arrivals" }))) as { moments: number[] }[];
-      return answers.flatMap(({ moments }) => moments);
-    },
-    stop: async () => void (await Promise.all(children.map((child) => child.stop()))),
+    /** Starts waiting for the next change on each stream. */
+    arm: (): Promise<unknown> => all(({ call }) => call.arm()),
+    /** Returns the time of the change on each stream, in the clock of `nowMs`. */
+    arrivals: async () => (await all(({ call }) => call.arrivals())).flat(),
+    /** Returns how many streams the edges had closed. */
+    close: async () => sum(await all(({ call }) => call.close())),
+    stop: (): Promise<unknown> => all(({ stop }) => stop()),
   };
+}
+
+/** @throws Error if a stream does not open */
+export async function openStreams(bench: Bench, opening: Opening): Promise<OpenStreams> {
+  const readers = await startReaders(bench);
+  const { tookMs } = await readers.open(opening);
+  if (tookMs.length < opening.streams)
+    throw new Error(`only ${tookMs.length} of ${opening.streams} streams opened`);
+  return readers;
 }

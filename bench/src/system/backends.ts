@@ -3,21 +3,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type NatsUser, natsUsersConfiguration } from "@halyard/contracts";
 import { ensureStreams } from "@halyard/jetstream";
-import {
-  findNatsServer,
-  type Reaper,
-  startLocalNats,
-  startLocalPostgres,
-  startReaper,
-} from "@halyard/local-backends";
-import { migrate, provisionService } from "@halyard/postgres";
+import { findNatsServer, startLocalNats, startLocalPostgres } from "@halyard/local-backends";
+import { migrate, provisionService, type Sql } from "@halyard/postgres";
 import { jetstreamManager } from "@nats-io/jetstream";
-import { connect } from "@nats-io/transport-node";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import postgresClient from "postgres";
 import type { Bench } from "../benchmark.ts";
-import { cacheDir, migrationsDirOf } from "../project-root.ts";
+import { cacheDir, projectRoot } from "../project-root.ts";
 
-/** Temporary PostgreSQL and NATS servers of a benchmark. */
-export type Nats = { url: string; pid: number; version: string; stop(): Promise<void> };
+export type Backends = { nats: Nats; postgres: Postgres };
+export type Nats = { url: string; pid: number; stop(): Promise<void> };
+
+export async function startBackends(bench: Bench): Promise<Backends> {
+  const [nats, postgres] = await Promise.all([startNats(bench), startPostgres(bench)]);
+  return { nats, postgres };
+}
 
 export const natsPasswordOf = (user: NatsUser) => `the password of ${user}`;
 
@@ -27,83 +27,72 @@ const natsSettings = [
   'no_auth_user: "operator"',
 ].join("\n");
 
-async function createStreams(url: string): Promise<void> {
+export async function startNats(bench: Bench): Promise<Nats> {
+  const storeDir = throwawayDirectory(bench, "nats");
+  const binary = await findNatsServer({ cacheDir });
+  const server = await startLocalNats({
+    ...{ binary, storeDir, throwaway: true },
+    settings: natsSettings,
+  });
+  const { url, pid, version } = server;
+  const stop = async () => void (await server.stop());
+  bench.afterwards(stop);
+  bench.version("NATS", version);
   const connection = await connect({ servers: url });
   await ensureStreams(await jetstreamManager(connection), { replicas: 1 });
   await connection.close();
+  return { url, pid, stop };
 }
 
-export async function startNats(bench: Bench): Promise<Nats> {
-  const { reaper, directory } = throwaway(bench, "nats");
-  const binary = await findNatsServer({ cacheDir });
-  const server = await startLocalNats({
-    ...{ binary, storeDir: directory, reaper },
-    settings: natsSettings,
-  });
-  await createStreams(server.url);
-  const stop = async () => void (await server.stop());
-  bench.afterwards(stop);
-  return { url: server.url, pid: server.pid, version: server.version, stop };
+/** Opens a connection that is closed after the benchmark. */
+export async function connectNats(bench: Bench, { url }: Nats): Promise<NatsConnection> {
+  const connection = await connect({ servers: url });
+  bench.afterwards(() => connection.close());
+  return connection;
 }
 
-/** URLs of the services' roles. */
-export type Postgres = {
-  adminUrl: string;
-  managementUrl: string;
-  schedulerUrl: string;
-  webhooksUrl: string;
-  usageUrl: string;
-  pid: number;
-  version: string;
+/** The schemas of the services with a database. */
+const schemas = {
+  management: "management",
+  scheduler: "scheduler",
+  "usage-metering": "usage",
+  "webhook-dispatcher": "webhooks",
 };
+export type DatabaseUser = keyof typeof schemas;
+/** `urls` are those of the services' roles. */
+export type Postgres = { adminUrl: string; urls: Record<DatabaseUser, string>; pid: number };
 
 /** Durable as in production: commits wait for the disk. */
 export async function startPostgres(bench: Bench): Promise<Postgres> {
-  const { reaper, directory } = throwaway(bench, "postgres");
-  const server = await startLocalPostgres({ dataDir: directory, durable: true, reaper });
+  const dataDir = throwawayDirectory(bench, "postgres");
+  const server = await startLocalPostgres({ dataDir, throwaway: true });
+  const { adminUrl, pid, version } = server;
   bench.afterwards(() => server.stop());
-  const managementUrl = await prepareSchema(server.adminUrl, "management");
-  const schedulerUrl = await prepareSchema(server.adminUrl, "scheduler");
-  const webhooksUrl = await prepareSchema(server.adminUrl, "webhook-dispatcher", "webhooks");
-  const usageUrl = await prepareSchema(server.adminUrl, "usage-metering", "usage");
-  const adminUrl = new URL(server.adminUrl);
-  adminUrl.pathname = "/halyard";
-  return {
-    adminUrl: adminUrl.href,
-    managementUrl,
-    schedulerUrl,
-    webhooksUrl,
-    usageUrl,
-    pid: server.pid,
-    version: server.version,
-  };
+  bench.version("PostgreSQL", version);
+  const urls: Record<string, string> = {};
+  for (const [service, schema] of Object.entries(schemas)) {
+    const { ownerUrl, runtimeUrl } = await provisionService({
+      ...{ adminUrl, database: "halyard", service: schema },
+      ...{ ownerPassword: "bench-owner", runtimePassword: "bench-runtime" },
+    });
+    const directory = join(projectRoot, "services", service, "migrations");
+    await migrate({ ownerUrl, schema, directory });
+    urls[service] = runtimeUrl;
+  }
+  const halyard = Object.assign(new URL(adminUrl), { pathname: "/halyard" });
+  return { adminUrl: halyard.href, urls: urls as Postgres["urls"], pid };
 }
 
-/** The URL of a service's role. */
-async function prepareSchema(
-  adminUrl: string,
-  service: string,
-  schema: string = service,
-): Promise<string> {
-  const { ownerUrl, runtimeUrl } = await provisionService({
-    adminUrl,
-    database: "halyard",
-    service: schema,
-    ownerPassword: "bench-owner",
-    runtimePassword: "bench-runtime",
-  });
-  const directory = migrationsDirOf(service);
-  await migrate({ ownerUrl, schema, directory });
-  return runtimeUrl;
+/** Connects as a superuser to the schema of a service. */
+export function openTables(bench: Bench, { adminUrl }: Postgres, schema: string): Sql {
+  const connection = { search_path: schema };
+  const sql = postgresClient(adminUrl, { max: 1, onnotice: () => undefined, connection });
+  bench.afterwards(() => sql.end());
+  return sql as unknown as Sql;
 }
 
-function throwaway(bench: Bench, name: string): { reaper: Reaper; directory: string } {
-  const reaper = startReaper();
+export function throwawayDirectory(bench: Bench, name: string): string {
   const directory = mkdtempSync(join(tmpdir(), `halyard-bench-${name}-`));
-  reaper.removeAfterwards(directory);
-  bench.afterwards(async () => {
-    await reaper.close();
-    rmSync(directory, { recursive: true, force: true });
-  });
-  return { reaper, directory };
+  bench.afterwards(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
 }

@@ -3,21 +3,23 @@ import { join } from "node:path";
 import type { NatsUser } from "@halyard/contracts";
 import type { Bench } from "../benchmark.ts";
 import { type Child, startChild } from "../processes/child-process.ts";
+import type { Cores } from "../processes/cores.ts";
+import { cpuMsOfTree } from "../processes/process-usage.ts";
 import { projectRoot } from "../project-root.ts";
-import { until } from "../until.ts";
-import { type Nats, natsPasswordOf, type Postgres } from "./backends.ts";
+import { until } from "../time.ts";
+import {
+  type Backends,
+  type DatabaseUser,
+  type Nats,
+  natsPasswordOf,
+  type Postgres,
+} from "./backends.ts";
 import { signingSettings } from "./signing.ts";
 import { loadStripped, stripSources } from "./stripped-sources.ts";
 
 /** A service in its own process, configured as in production. */
-export type Service = { url: string; metricsUrl: string; child: Child };
-
-export type StartOptions = { core: string | undefined };
-
+export type Service = Pick<Child, "pid" | "stop"> & { url: string; metricsUrl: string };
 export const operatorToken = "the operator's token of the benchmarks";
-
-/** A test key. All dispatchers must have the same one. */
-const webhookSecretKeys = `bench:${Buffer.alloc(32, "k").toString("base64")}`;
 
 const production = {
   // As in deploy/docker/Dockerfile.
@@ -32,152 +34,122 @@ const production = {
 
 /** Raises the rate limits, because a few clients share one key. */
 const keyLimits = { KEY_REQUESTS_PER_SECOND: "1000000", KEY_REQUESTS_BURST: "1000000" };
-
 /** Plan of the benchmarks' organizations. */
 export const unlimitedPlan = "bench";
-const plans = {
-  [unlimitedPlan]: { requests_per_month: null, sse_connections: null, projects: null },
+const unlimited = { requests_per_month: null, sse_connections: null, projects: null };
+
+const settings: Record<DatabaseUser, Record<string, string>> = {
+  management: {
+    OPERATOR_TOKEN: operatorToken,
+    ...signingSettings.management,
+    PLANS: JSON.stringify({ [unlimitedPlan]: unlimited }),
+    ...keyLimits,
+  },
+  scheduler: keyLimits,
+  "usage-metering": {},
+  // In development mode, because the receivers use plain HTTP on this machine.
+  "webhook-dispatcher": {
+    HALYARD_MODE: "development",
+    // A test key. All dispatchers must have the same one.
+    WEBHOOK_SECRET_KEYS: `bench:${Buffer.alloc(32, "k").toString("base64")}`,
+    WEBHOOK_ALLOW_PRIVATE_TARGETS: "true",
+    ...keyLimits,
+  },
 };
 
-export type EdgeOptions = StartOptions & { natsUrl: string; cacheFile?: string };
-
-/** Resolves when the edge listens; see `awaitReady`. */
-export async function startEdge(bench: Bench, options: EdgeOptions): Promise<Service> {
-  return start(bench, "services/sdk-edge/src/main.ts", options, edgeVariables(options));
+/** Resolves when the service listens; see `awaitReady`. */
+export function launchService(
+  bench: Bench,
+  name: DatabaseUser,
+  { postgres, nats }: Backends,
+): Promise<Service> {
+  const core = name === "usage-metering" ? "server" : "load";
+  const variables = { POSTGRES_URL: postgres.urls[name], ...natsVariables(name, nats) };
+  return launch(bench, `services/${name}/src/main.ts`, core, { ...variables, ...settings[name] });
 }
 
-/** Starts an edge without metering and limits. */
-export async function startUncountedEdge(bench: Bench, options: EdgeOptions): Promise<Service> {
-  const program = "bench/src/usage/uncounted-edge-process.ts";
-  return start(bench, program, options, edgeVariables(options));
-}
+export const startService = (...given: Parameters<typeof launchService>): Promise<Service> =>
+  ready(launchService(...given));
 
-function edgeVariables({ natsUrl, cacheFile }: EdgeOptions): Record<string, string> {
-  return {
-    ...natsVariables("sdk-edge", natsUrl),
-    ...(cacheFile === undefined ? {} : { SNAPSHOT_CACHE_FILE: cacheFile }),
-    STREAM_TOKEN_SECRET: "the secret of streams of the benchmarks",
-  };
-}
-
-function natsVariables(user: NatsUser, url: string): Record<string, string> {
-  return { NATS_URL: url, NATS_USER: user, NATS_PASSWORD: natsPasswordOf(user) };
-}
-
-export type BackendOptions = StartOptions & { postgres: Postgres; nats: Nats };
-
-export async function startManagement(bench: Bench, options: BackendOptions): Promise<Service> {
-  const management = await launchManagement(bench, options);
+export async function startManagement(bench: Bench, backends: Backends): Promise<Service> {
+  const management = await launchService(bench, "management", backends);
   await until("management publishes", () => isPublishing(management));
   return management;
 }
 
 /** Returns whether this management leads the relay and has written the snapshot. */
-export async function isPublishing(management: Service): Promise<boolean> {
-  const response = await fetch(`${management.metricsUrl}/readyz`);
+export async function isPublishing({ metricsUrl }: Service): Promise<boolean> {
+  const response = await fetch(`${metricsUrl}/readyz`);
   const body = (await response.json()) as { relay?: string };
   return response.ok && body.relay === "leading";
 }
 
-/** Starts another management process. */
-export async function startAnotherManagement(
-  bench: Bench,
-  options: BackendOptions,
-): Promise<Service> {
-  const management = await launchManagement(bench, options);
-  await awaitReady(management);
-  return management;
+type EdgeOptions = {
+  nats: Pick<Nats, "url">;
+  cacheFile?: string;
+  core?: keyof Cores;
+  /** An edge without metering and limits, instead of the service. */
+  program?: "bench/src/usage/uncounted-edge-process.ts";
+};
+
+/** Resolves when the edge listens; see `awaitReady`. */
+export function launchEdge(bench: Bench, options: EdgeOptions): Promise<Service> {
+  const { nats, cacheFile, core = "server" } = options;
+  const { program = "services/sdk-edge/src/main.ts" } = options;
+  const cache = cacheFile === undefined ? {} : { SNAPSHOT_CACHE_FILE: cacheFile };
+  const secret = { STREAM_TOKEN_SECRET: "the secret of streams of the benchmarks" };
+  return launch(bench, program, core, { ...natsVariables("sdk-edge", nats), ...cache, ...secret });
 }
 
-/** Resolves when management listens; see `isPublishing`. */
-export function launchManagement(bench: Bench, options: BackendOptions): Promise<Service> {
-  return start(bench, "services/management/src/main.ts", options, {
-    POSTGRES_URL: options.postgres.managementUrl,
-    ...natsVariables("management", options.nats.url),
-    OPERATOR_TOKEN: operatorToken,
-    ...signingSettings.management,
-    PLANS: JSON.stringify(plans),
-    ...keyLimits,
-  });
-}
-
-/** Resolves when the scheduler listens; see `awaitReady`. */
-export async function startScheduler(bench: Bench, options: BackendOptions): Promise<Service> {
-  return start(bench, "services/scheduler/src/main.ts", options, {
-    POSTGRES_URL: options.postgres.schedulerUrl,
-    ...natsVariables("scheduler", options.nats.url),
-    ...keyLimits,
-  });
-}
-
-/** Resolves when usage-metering listens; see `awaitReady`. */
-export async function startUsageMetering(bench: Bench, options: BackendOptions): Promise<Service> {
-  return start(bench, "services/usage-metering/src/main.ts", options, {
-    POSTGRES_URL: options.postgres.usageUrl,
-    ...natsVariables("usage-metering", options.nats.url),
-  });
-}
-
-/**
- * Resolves when the dispatcher listens; see `awaitReady`. It runs in development mode, because the receivers
- * use plain HTTP on this machine.
- */
-export async function startDispatcher(bench: Bench, options: BackendOptions): Promise<Service> {
-  return start(bench, "services/webhook-dispatcher/src/main.ts", options, {
-    HALYARD_MODE: "development",
-    POSTGRES_URL: options.postgres.webhooksUrl,
-    ...natsVariables("webhook-dispatcher", options.nats.url),
-    WEBHOOK_SECRET_KEYS: webhookSecretKeys,
-    WEBHOOK_ALLOW_PRIVATE_TARGETS: "true",
-    ...keyLimits,
-  });
-}
+export const startEdge = (bench: Bench, options: EdgeOptions): Promise<Service> =>
+  ready(launchEdge(bench, options));
 
 /** Starts a gateway with the dashboard in front of management. The other services do not exist. */
-export async function startGateway(
+export function startGateway(
   bench: Bench,
   { managementUrl, dashboardDir }: { managementUrl: string; dashboardDir: string },
 ): Promise<Service> {
   // No process listens on port 9.
-  const unused = "http://127.0.0.1:9";
-  return start(
-    bench,
-    "deploy/gateway/src/main.ts",
-    { core: undefined },
-    {
-      DASHBOARD_DIR: dashboardDir,
-      UPSTREAM_MANAGEMENT_URL: managementUrl,
-      UPSTREAM_SCHEDULER_URL: unused,
-      UPSTREAM_SDK_EDGE_URL: unused,
-      UPSTREAM_USAGE_METERING_URL: unused,
-      UPSTREAM_WEBHOOK_DISPATCHER_URL: unused,
-    },
+  const others = ["SCHEDULER", "SDK_EDGE", "USAGE_METERING", "WEBHOOK_DISPATCHER"].map(
+    (name) => [`UPSTREAM_${name}_URL`, "http://127.0.0.1:9"] as const,
   );
+  const variables = { DASHBOARD_DIR: dashboardDir, UPSTREAM_MANAGEMENT_URL: managementUrl };
+  const environment = { ...variables, ...Object.fromEntries(others) };
+  return launch(bench, "deploy/gateway/src/main.ts", "load", environment);
 }
 
-export async function awaitReady(service: Service): Promise<void> {
-  await until("the service is ready", async () => {
-    const response = await fetch(`${service.metricsUrl}/readyz`);
-    await response.arrayBuffer();
-    return response.ok;
-  });
+function natsVariables(user: NatsUser, { url }: Pick<Nats, "url">) {
+  return { NATS_URL: url, NATS_USER: user, NATS_PASSWORD: natsPasswordOf(user) };
 }
 
-async function start(
+export async function isReady({ metricsUrl }: Service): Promise<boolean> {
+  const response = await fetch(`${metricsUrl}/readyz`);
+  await response.arrayBuffer();
+  return response.ok;
+}
+
+export const awaitReady = (service: Service, pauseMs?: number): Promise<void> =>
+  until("the service is ready", () => isReady(service), pauseMs === undefined ? {} : { pauseMs });
+
+async function ready(started: Promise<Service>): Promise<Service> {
+  const service = await started;
+  await awaitReady(service);
+  return service;
+}
+
+async function launch(
   bench: Bench,
   program: string,
-  { core }: StartOptions,
+  core: keyof Cores,
   environment: Record<string, string>,
 ): Promise<Service> {
-  const sources = sourcesOf(bench, program);
-  const child = await startChild(bench, {
-    program: join(sources.root, program),
-    core,
-    nodeOptions: sources.nodeOptions,
+  const { root, nodeOptions } = sourcesOf(bench, program);
+  type Greeting = { url: string; metrics_url: string };
+  const { pid, stop, greeting } = await startChild<unknown, Greeting>(bench, {
+    ...{ program: join(root, program), core, nodeOptions },
     environment: { ...production, ...environment },
   });
-  const { url, metrics_url } = child.greeting as { url: string; metrics_url: string };
-  return { url, metricsUrl: metrics_url, child };
+  return { pid, stop, url: greeting.url, metricsUrl: greeting.metrics_url };
 }
 
 /** The stripped sources of each benchmark. */
@@ -193,9 +165,31 @@ function sourcesOf(bench: Bench, program: string) {
   let root = strippedRoots.get(bench);
   if (root === undefined) {
     const stripped = stripSources();
-    bench.afterwards(async () => rmSync(stripped, { recursive: true, force: true }));
+    bench.afterwards(() => rmSync(stripped, { recursive: true, force: true }));
     strippedRoots.set(bench, stripped);
     root = stripped;
   }
   return { root, nodeOptions: loadStripped };
+}
+
+const cpuSeconds = /^process_cpu_seconds_total(?:\{[^}]*\})? (\S+)/m;
+
+/**
+ * Returns the CPU time of a service in milliseconds, without the loading of modules. It uses the service's
+ * metric, because /proc has a resolution of 10 ms.
+ */
+export async function serviceCpuMs({ metricsUrl }: Service): Promise<number> {
+  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
+  const seconds = cpuSeconds.exec(text)?.[1];
+  if (seconds === undefined) throw new Error(`No CPU time in the metrics at ${metricsUrl}.`);
+  return Number(seconds) * 1e3;
+}
+
+/** Returns a function that returns the CPU time since then, of a service and of PostgreSQL. */
+export async function watchCpu(service: Service, postgres: Postgres) {
+  const [beforeMs, databaseBeforeMs] = [await serviceCpuMs(service), cpuMsOfTree(postgres.pid)];
+  return async () => ({
+    serviceMs: (await serviceCpuMs(service)) - beforeMs,
+    databaseMs: cpuMsOfTree(postgres.pid) - databaseBeforeMs,
+  });
 }

@@ -8,32 +8,18 @@ import {
   type PlanLimits,
 } from "@halyard/contracts";
 
-/** Content of a snapshot bucket: an organization for every ten environments, flags and API keys. */
-export type SnapshotContent = {
-  records: readonly { key: string; value: string }[];
-  /** The API key of the first environment, and its organization. */
-  key: string;
-  organizationId: string;
-  /** All environments. */
-  scopes: readonly {
-    organizationId: string;
-    projectId: string;
-    environmentId: string;
-    keyId: string;
-    flagIds: readonly string[];
-  }[];
-};
+/** The `scopes` are the environments, in the order of the options, with their API keys. */
+export type SnapshotContent = ReturnType<typeof snapshotContent>;
+export type SnapshotScope = SnapshotContent["scopes"][number];
 
-/** State of a flag in an environment. */
 export type SnapshotFlag = Pick<
   Extract<LiveEntry, { kind: "flag" }>,
   "key" | "enabled" | "rollout_percentage" | "targeting_rules"
 >;
 
-const environmentsPerOrganization = 10;
-
-export function snapshotContent(options: {
-  environments: number;
+export type ContentOptions = {
+  /** 1 by default. */
+  environments?: number;
   flagsPerEnvironment: number;
   /** State of each flag; alternately on and off by default. */
   flagState?: (number: number) => SnapshotFlag;
@@ -41,113 +27,63 @@ export function snapshotContent(options: {
   limits?: PlanLimits;
   /** Kind of the API keys; `client` by default. */
   keyKind?: KeyKind;
-}): SnapshotContent {
-  const { flagState = onAndOff, limits = unlimited, keyKind = "client" } = options;
+};
+
+const environmentsPerOrganization = 10;
+const unlimited: PlanLimits = { requests_per_month: null, sse_connections: null, projects: null };
+const stamp = { version: 1, committed_at: new Date().toISOString() };
+
+/** Returns an organization for every ten environments, flags and API keys. */
+export function snapshotContent(...options: readonly ContentOptions[]) {
   const records: { key: string; value: string }[] = [];
   const put = (address: EntryAddress, value: LiveEntry) =>
     records.push({ key: entryKey(address), value: JSON.stringify(value) });
-  const scopes: SnapshotContent["scopes"][number][] = [];
-  let firstKey: string | undefined;
-  let tenant = newTenant();
+  const planned = options.map(({ limits = unlimited }, index) => [`plan-${index}`, limits]);
+  const limits = Object.fromEntries(planned) as Record<string, PlanLimits>;
+  put({ kind: "plans" }, { kind: "plans", limits, ...stamp });
+  const scopes = options.flatMap((each, index) => putEnvironments(put, each, `plan-${index}`));
+  records.push({ key: completeKey, value: JSON.stringify({ epoch: randomUUID(), from: 1 }) });
+  return { records, scopes };
+}
 
-  for (let count = 0; count < options.environments; count += 1) {
+function putEnvironments(
+  put: (address: EntryAddress, value: LiveEntry) => void,
+  options: ContentOptions,
+  plan: string,
+) {
+  const { environments = 1, flagsPerEnvironment, flagState = onAndOff } = options;
+  const { keyKind = "client" } = options;
+  let [organizationId, projectId] = ["", ""];
+  return Array.from({ length: environments }, (_, count) => {
     if (count % environmentsPerOrganization === 0) {
-      tenant = newTenant();
+      [organizationId, projectId] = [randomUUID(), randomUUID()];
+      const organization = { organization_id: organizationId, name: "Bench", plan };
       put(
-        { kind: "organization", organizationId: tenant.organization_id },
-        organization(tenant, limits),
+        { kind: "organization", organizationId },
+        { kind: "organization", ...organization, project_count: 1, ...stamp },
       );
     }
-    const scope = { ...tenant, environment_id: randomUUID() };
-    const key = makeApiKey(keyKind, randomBytes);
-    firstKey ??= key.key;
-    const organizationId = tenant.organization_id;
-    const flagIds = Array.from({ length: options.flagsPerEnvironment }, () => randomUUID());
-    put({ kind: "key", organizationId, keyId: key.id }, keyEntry(scope, keyKind, key));
-    for (const [number, flagId] of flagIds.entries()) {
-      const environmentId = scope.environment_id;
+    const environmentId = randomUUID();
+    const ids = { organization_id: organizationId, project_id: projectId };
+    const scope = { ...ids, environment_id: environmentId, ...stamp };
+    const { id: keyId, key, secretSha256 } = makeApiKey(keyKind, randomBytes);
+    const secret = { key_id: keyId, secret_sha256: secretSha256, key_kind: keyKind };
+    const owner = { user_id: randomUUID(), environment_only: false, expires_at: null };
+    put({ kind: "key", organizationId, keyId }, { kind: "key", ...secret, ...owner, ...scope });
+    const flagIds = Array.from({ length: flagsPerEnvironment }, (_, number) => {
+      const flagId = randomUUID();
+      const state = { flag_id: flagId, ...flagState(number) };
       put(
         { kind: "flag", organizationId, environmentId, flagId },
-        flag(scope, flagId, flagState(number)),
+        { kind: "flag", ...state, ...scope },
       );
-    }
-    scopes.push({
-      organizationId,
-      projectId: scope.project_id,
-      environmentId: scope.environment_id,
-      keyId: key.id,
-      flagIds,
+      return flagId;
     });
-  }
-  records.push(complete());
-  const organizationId = scopes[0]?.organizationId ?? "";
-  return { records, key: firstKey ?? "", organizationId, scopes };
+    return { organizationId, projectId, environmentId, keyId, key, flagIds };
+  });
 }
 
-/** Joins two contents. The key is that of the first one. */
-export function joined(one: SnapshotContent, other: SnapshotContent): SnapshotContent {
-  const entries = [one, other].flatMap(({ records }) =>
-    records.filter(({ key }) => key !== completeKey),
-  );
-  return {
-    ...one,
-    records: [...entries, complete()],
-    scopes: [...one.scopes, ...other.scopes],
-  };
-}
-
-const complete = () => ({
-  key: completeKey,
-  value: JSON.stringify({ epoch: randomUUID(), from: 1 }),
+const onAndOff = (number: number): SnapshotFlag => ({
+  ...{ key: `checkout-flow-variant-${number}`, enabled: number % 2 === 0, rollout_percentage: 100 },
+  targeting_rules: [],
 });
-
-type Tenant = { organization_id: string; project_id: string };
-type Scope = Tenant & { environment_id: string };
-
-const newTenant = (): Tenant => ({ organization_id: randomUUID(), project_id: randomUUID() });
-const stamp = { version: 1, committed_at: new Date().toISOString() };
-
-const unlimited: PlanLimits = { requests_per_month: null, sse_connections: null, projects: null };
-
-function organization({ organization_id }: Tenant, limits: PlanLimits): LiveEntry {
-  return {
-    kind: "organization",
-    organization_id,
-    name: "Bench",
-    plan: "growth",
-    limits,
-    project_count: 1,
-    ...stamp,
-  };
-}
-
-function keyEntry(
-  scope: Scope,
-  keyKind: KeyKind,
-  key: { id: string; secretSha256: string },
-): LiveEntry {
-  return {
-    kind: "key",
-    key_id: key.id,
-    secret_sha256: key.secretSha256,
-    key_kind: keyKind,
-    ...scope,
-    user_id: randomUUID(),
-    environment_only: false,
-    expires_at: null,
-    ...stamp,
-  };
-}
-
-function flag(scope: Scope, flagId: string, state: SnapshotFlag): LiveEntry {
-  return { kind: "flag", ...scope, flag_id: flagId, ...state, ...stamp };
-}
-
-function onAndOff(number: number): SnapshotFlag {
-  return {
-    key: `checkout-flow-variant-${number}`,
-    enabled: number % 2 === 0,
-    rollout_percentage: 100,
-    targeting_rules: [],
-  };
-}

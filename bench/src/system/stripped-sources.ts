@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { cacheDir, projectRoot } from "../project-root.ts";
 
 const folders = ["libs", "services", "node_modules/@halyard"];
-
 /** Loads the sources of `stripSources`. */
 export const loadStripped = ["--import", join(projectRoot, "deploy/docker/load-stripped.mjs")];
 

@@ -1,38 +1,48 @@
 import { compile, createContext, readAttributes } from "@halyard/evaluation";
-import { captureAnswer } from "../http/capture-answer.ts";
-import { numbered } from "../http/load.ts";
-import { flagState, type TargetedFlag } from "./targeted-flags.ts";
-import { idOf, type User, userNamed } from "./users.ts";
+import { captureAnswer } from "../http/raw-connection.ts";
+import { numbered } from "../http/requests.ts";
+import { flagState, type TargetedFlag, type User, userOf } from "./targeted-flags.ts";
 import type { Way } from "./ways-of-asking.ts";
 
 const checkedUsers = 60;
 /** With 100 flags, it is unlikely that two of these users have the same values. */
 const minDifferent = 0.9;
+/** The flags of a response, with their values. */
+export type ReadValues = (body: string) => ReadonlyMap<string, boolean>;
 
 /**
- * Verifies that the edge returns the right values for each user. Otherwise a fast but wrong response would go
- * unnoticed.
+ * Verifies that a server returns the right values for each user. Otherwise a fast but wrong response would go
+ * unnoticed. Returns the mean size of a response.
  */
 export async function assertTargeted(
   url: string,
-  options: { way: Way; key: string; flags: readonly TargetedFlag[] },
-): Promise<void> {
-  const { way, key, flags } = options;
+  options: {
+    way: Way;
+    key: string;
+    flags: readonly TargetedFlag[];
+    /** Reads the responses of an edge by default. */
+    readValues?: ReadValues;
+  },
+): Promise<number> {
+  const { way, key, flags, readValues = valuesIn } = options;
   const answers = new Set<string>();
+  let bytes = 0;
   for (let number = 0; number < checkedUsers; number += 1) {
-    const user = userNamed(idOf(number), number);
+    const user = userOf(number);
     const answer = await captureAnswer(url, numbered(way.plan(user, key), number));
     const body = answer.body.toString();
     if (answer.status !== 200) throw new Error(`${way.name}: ${answer.status} ${body}`);
-    const given = valuesIn(body);
+    const given = readValues(body);
     const expected = valuesFor(way.sends === "all" ? user : { user_id: user.user_id }, flags);
     for (const [flag, value] of expected)
       if (given.get(flag) !== value)
         throw new Error(`${way.name}: ${flag} must be ${value} for user ${number}`);
     answers.add(body);
+    bytes += answer.body.length;
   }
   if (answers.size < checkedUsers * minDifferent)
     throw new Error(`${way.name}: only ${answers.size} of ${checkedUsers} responses differ`);
+  return bytes / checkedUsers;
 }
 
 /** SDK endpoints return the values by key, OFREP returns a list. */

@@ -1,15 +1,12 @@
-import type { SnapshotFlag } from "../system/snapshot-content.ts";
+import type { ContentOptions, SnapshotFlag } from "../system/snapshot-content.ts";
 
-/**
- * Flags that every library and server can express: constant, rules on country and plan, and rollouts.
- */
+/** Flags that every library and server can express: constant, rules on country and plan, and rollouts. */
 export type TargetedFlag =
   | { key: string; kind: "constant"; on: boolean }
   | { key: string; kind: "rules"; countries: readonly string[]; plan: string }
   | { key: string; kind: "rollout"; percentage: number };
 
 export type FlagKind = TargetedFlag["kind"];
-
 export const flagKinds: readonly FlagKind[] = ["constant", "rules", "rollout"];
 
 /** Returns flags of the given kinds in turn; of all three kinds by default. */
@@ -29,45 +26,55 @@ const listedCountries = 8;
 
 function targetedFlag(number: number, kind: FlagKind): TargetedFlag {
   const key = `checkout-flow-variant-${number}`;
-  switch (kind) {
-    case "constant":
-      return { key, kind, on: number % 2 === 0 };
-    case "rollout":
-      return { key, kind, percentage: 50 };
-    case "rules": {
-      const listed = Array.from(
-        { length: listedCountries },
-        (_, index) => countries[(number + index) % countries.length] as string,
-      );
-      return { key, kind, countries: [...listed, unusedCountry(number)], plan: "pro" };
-    }
-  }
+  if (kind === "constant") return { key, kind, on: number % 2 === 0 };
+  if (kind === "rollout") return { key, kind, percentage: 50 };
+  const places = [...countries, ...countries].slice(number % countries.length);
+  // Each flag has its own list, so that results cannot be shared between flags.
+  const listed = [...places.slice(0, listedCountries), `X${number}`];
+  return { key, kind, countries: listed, plan: "pro" };
 }
 
-/** Each flag has its own list, so that results cannot be shared between flags. */
-function unusedCountry(number: number): string {
-  return `X${number}`;
-}
+/** Options of a snapshot with the flags. */
+export const contentOf = (flags: readonly TargetedFlag[]): ContentOptions => ({
+  flagsPerEnvironment: flags.length,
+  flagState: (number) => flagState(flags[number] as TargetedFlag),
+});
 
-/** Returns the state of a flag in an environment. */
 export function flagState(flag: TargetedFlag): SnapshotFlag {
   const everyone = { key: flag.key, enabled: true, rollout_percentage: 100, targeting_rules: [] };
-  switch (flag.kind) {
-    case "constant":
-      return { ...everyone, enabled: flag.on };
-    case "rollout":
-      return { ...everyone, rollout_percentage: flag.percentage };
-    case "rules":
-      return {
-        ...everyone,
-        targeting_rules: [
-          {
-            conditions: [
-              { attribute: "country", operator: "in", value: [...flag.countries] },
-              { attribute: "plan", operator: "equals", value: flag.plan },
-            ],
-          },
-        ],
-      };
-  }
+  if (flag.kind === "constant") return { ...everyone, enabled: flag.on };
+  if (flag.kind === "rollout") return { ...everyone, rollout_percentage: flag.percentage };
+  const value = [...flag.countries];
+  const country = { attribute: "country", operator: "in" as const, value };
+  const plan = { attribute: "plan", operator: "equals" as const, value: flag.plan };
+  return { ...everyone, targeting_rules: [{ conditions: [country, plan] }] };
+}
+
+/** A user: an id and four attributes. The flags use two of them. */
+export type User = {
+  user_id: string;
+  country: string;
+  plan: string;
+  app_version: string;
+  age: number;
+};
+
+/** All ids have the same length, so that all requests have the same length. */
+const digits = 8;
+
+function idOf(number: number): string {
+  return `user-${String(number).padStart(digits, "0")}`;
+}
+
+export const userOf = (number: number): User => userNamed(idOf(number), number);
+
+/** The combinations repeat late, and do not correlate with the numbers of flags. */
+export function userNamed(user_id: string, number: number): User {
+  return {
+    user_id,
+    country: countries[(number * 7) % countries.length] as string,
+    plan: plans[Math.floor(number / countries.length) % plans.length] as string,
+    app_version: `3.${10 + (number % 80)}.1`,
+    age: 18 + (number % 60),
+  };
 }

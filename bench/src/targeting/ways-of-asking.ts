@@ -1,5 +1,5 @@
-import { numberMark, type RequestPlan } from "../http/load.ts";
-import { type User, userNamed } from "./users.ts";
+import { authorized, jsonRequest, numberMark, type RequestPlan } from "../http/requests.ts";
+import { type User, userNamed } from "./targeted-flags.ts";
 
 /** A form of request with a user context. Every request is from a new user. */
 export type Way = {
@@ -11,26 +11,26 @@ export type Way = {
   answers?: "one flag";
 };
 
+const method = "GET";
 const flagsPath = "/api/v1/sdk/flags";
+
+export const allFlags = (key: string): RequestPlan => ({
+  ...{ method, path: flagsPath, headers: authorized(key) },
+});
 
 export const contextHeader: Way = {
   name: "X-User-Context",
   sends: "all",
-  plan: (user, key) => ({
-    method: "GET",
-    path: flagsPath,
-    headers: { ...authorized(key), "X-User-Context": JSON.stringify(user) },
-  }),
+  plan(user, key) {
+    const headers = { ...authorized(key), "X-User-Context": JSON.stringify(user) };
+    return { method, path: flagsPath, headers };
+  },
 };
 
 export const userIdQuery: Way = {
   name: "?user_id=",
   sends: "id",
-  plan: (user, key) => ({
-    method: "GET",
-    path: `${flagsPath}?user_id=${user.user_id}`,
-    headers: authorized(key),
-  }),
+  plan: ({ user_id }, key) => ({ ...allFlags(key), path: `${flagsPath}?user_id=${user_id}` }),
 };
 
 export const postedUser: Way = {
@@ -40,23 +40,25 @@ export const postedUser: Way = {
     posted(flagsPath, key, { user: { id, attributes } }),
 };
 
-export const ofrepBulk: Way = {
-  name: "OFREP",
-  sends: "all",
-  plan: ({ user_id: targetingKey, ...attributes }, key) =>
-    posted("/ofrep/v1/evaluate/flags", key, { context: { targetingKey, ...attributes } }),
-};
+export const ofrepBulk = ofrep("OFREP", "/ofrep/v1/evaluate/flags");
 
 /** One flag: a small response to a request with a body. */
 export const ofrepSingle = (flagKey: string): Way => ({
-  ...ofrepBulk,
-  name: "one flag by OFREP",
+  ...ofrep("one flag by OFREP", `/ofrep/v1/evaluate/flags/${flagKey}`),
   answers: "one flag",
-  plan: ({ user_id: targetingKey, ...attributes }, key) =>
-    posted(`/ofrep/v1/evaluate/flags/${flagKey}`, key, {
-      context: { targetingKey, ...attributes },
-    }),
 });
+
+function ofrep(name: string, path: string): Way {
+  return {
+    name,
+    sends: "all",
+    plan: ({ user_id: targetingKey, ...attributes }, key) =>
+      posted(path, key, { context: { targetingKey, ...attributes } }),
+  };
+}
+
+const posted = (path: string, key: string, body: object) =>
+  jsonRequest(key, { method: "POST", path, body });
 
 /** Number of distinct users without their ids. Each request has another number in the id. */
 const kindsOfUser = 48;
@@ -66,13 +68,4 @@ export function plansOf(way: Way, key: string): RequestPlan[] {
   return Array.from({ length: kindsOfUser }, (_, kind) =>
     way.plan(userNamed(`user-${numberMark}`, kind), key),
   );
-}
-
-function posted(path: string, key: string, body: object): RequestPlan {
-  const headers = { ...authorized(key), "Content-Type": "application/json" };
-  return { method: "POST", path, headers, body: JSON.stringify(body) };
-}
-
-function authorized(key: string) {
-  return { Authorization: `Bearer ${key}` };
 }

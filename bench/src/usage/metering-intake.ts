@@ -1,20 +1,14 @@
 import { usageStream } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { jetstreamManager } from "@nats-io/jetstream";
-import { connect } from "@nats-io/transport-node";
-import postgres from "postgres";
 import type { Bench } from "../benchmark.ts";
-import { nowMs } from "../clock.ts";
-import { percent } from "../http/beside-bare.ts";
 import { cpuMs, cpuMsOfTree } from "../processes/process-usage.ts";
-import type { Figure } from "../reporting/figure.ts";
-import { number } from "../reporting/table.ts";
-import { quantile } from "../statistics.ts";
-import { type Nats, type Postgres, startPostgres } from "../system/backends.ts";
-import { awaitReady, type Service, startUsageMetering } from "../system/services.ts";
+import { below, count, number, percent, ratioAtLeast } from "../reporting.ts";
+import { connectNats, type Nats, openTables, startPostgres } from "../system/backends.ts";
+import { awaitReady, launchService, type Service } from "../system/services.ts";
 import { snapshotContent } from "../system/snapshot-content.ts";
-import { writeSnapshot } from "../system/write-snapshot.ts";
-import { until } from "../until.ts";
+import { startSnapshot } from "../system/snapshot-edge.ts";
+import { nowMs, until } from "../time.ts";
 import {
   environmentsPerMessage,
   type Sent,
@@ -25,112 +19,77 @@ import {
 /** Measures one usage-metering process: at the rate of fifty edges, and at its maximum rate. */
 const edges = 50;
 const perSecond = 100;
-const environments = 200;
-const flagsPerEnvironment = 10;
 const size = { warmUp: 500, steady: 2_000, backlog: 10_000 };
 const quickSize = { warmUp: 10, steady: 20, backlog: 100 };
-/**
- * Edges collect counts for half a second and must receive new totals within two seconds of the requests.
- */
-const goalP99Ms = 500;
+/** Edges collect counts for half a second and must receive new totals within two seconds of the requests. */
+const goals = { p99: below(500) };
 
-export async function measureMeteringIntake(bench: Bench, nats: Nats) {
-  const postgresServer = await startPostgres(bench);
-  const content = snapshotContent({ environments, flagsPerEnvironment });
-  await writeSnapshot(nats.url, content);
-  const options = { nats, postgres: postgresServer, core: bench.cores?.server };
+export async function measureMeteringIntake(bench: Bench): Promise<void> {
+  const content = snapshotContent({ environments: 200, flagsPerEnvironment: 10 });
+  const [postgres, nats] = await Promise.all([startPostgres(bench), startSnapshot(bench, content)]);
   const { warmUp, steady, backlog } = bench.quick ? quickSize : size;
-  const metering = await startUsageMetering(bench, options);
+  const metering = await launchService(bench, "usage-metering", { nats, postgres });
   await awaitReady(metering);
-  const sql = openAdmin(bench, postgresServer);
+  const sql = openTables(bench, postgres, "usage");
   const sender = await startSimulatedEdges(bench, { nats, edges, content });
-  const servers = { metering, postgres: postgresServer };
   await sender.send({ messages: warmUp, perSecond });
 
   bench.say(`${edges} edges, ${perSecond} messages per second`);
-  const even = await measureSteady(sql, { sender, messages: steady, servers });
-  await metering.child.stop();
+  const used = () => ({ atMs: nowMs(), own: cpuMs(metering.pid), tree: cpuMsOfTree(postgres.pid) });
+  const before = used();
+  const sending = sender.send({ messages: steady, perSecond });
+  const [after, lagsMs] = await Promise.all([sending.then(used), lagsOf(sql, sending)]);
+  await metering.stop();
 
   bench.say(`${backlog} waiting messages`);
   const queue = await openQueue(bench, nats);
   await sender.sendAll(backlog);
-  const again = await startUsageMetering(bench, options);
+  const again = await launchService(bench, "usage-metering", { nats, postgres });
   const burst = await measureBacklog(queue, again);
   await assertAllCounted(sql, sender);
-  await again.child.stop();
-  return {
-    figures: figuresOf(even, burst),
-    notes: notesOf(even, burst, backlog),
-    version: postgresServer.version,
-  };
-}
+  await again.stop();
 
-type Servers = { metering: Service; postgres: Postgres };
-type Steady = Awaited<ReturnType<typeof measureSteady>>;
-
-async function measureSteady(
-  sql: Sql,
-  options: { sender: SimulatedEdges; messages: number; servers: Servers },
-) {
-  const { metering, postgres: database } = options.servers;
-  const watcher = watchCounted(sql);
-  const before = {
-    atMs: nowMs(),
-    metering: cpuMs(metering.child.pid),
-    database: cpuMsOfTree(database.pid),
-  };
-  const sent = await options.sender.send({ messages: options.messages, perSecond });
-  const elapsedMs = nowMs() - before.atMs;
-  const meteringMs = cpuMs(metering.child.pid) - before.metering;
-  const databaseMs = cpuMsOfTree(database.pid) - before.database;
-  const countedAt = await watcher.allOf(sent);
-  return {
-    lagsMs: sent.map((message, index) => (countedAt[index] as number) - message.sentMs),
-    meteringShare: meteringMs / elapsedMs,
-    databaseShare: databaseMs / elapsedMs,
-    meteringMicroseconds: (meteringMs * 1e3) / sent.length,
-  };
+  const prefix = `${edges} edges, ${perSecond} messages per second: sent to counted, `;
+  bench.latencies(prefix, lagsMs, { goals });
+  bench.figure("maximum rate of one process vs. 50 edges", "/s", burst.perSecond, {
+    baseline: perSecond,
+    goal: ratioAtLeast(2),
+  });
+  const elapsedMs = after.atMs - before.atMs;
+  const [meteringMs, databaseMs] = [after.own - before.own, after.tree - before.tree];
+  bench.note`A message has ${environmentsPerMessage} environments. At ${perSecond} messages per second, usage-metering used ${percent(meteringMs / elapsedMs)} of a core, ${number((meteringMs * 1e3) / steady)} µs per message, and PostgreSQL ${percent(databaseMs / elapsedMs)}.`;
+  bench.note`With ${count(backlog)} messages waiting, usage-metering used ${percent(burst.share)} of its core. Every request was counted exactly once.`;
 }
 
 /** Polling interval, which is the resolution of the lag. */
-const pollIntervalMs = 5;
+const pauseMs = 5;
 
-/** Records when each message was visible in the database, after its commit. */
-function watchCounted(sql: Sql) {
+/** Returns the time from sending to counting of each message: until it is visible in the database. */
+async function lagsOf(sql: Sql, sending: Promise<Sent[]>): Promise<number[]> {
   const seenMs = new Map<string, number[]>();
-  let watching = true;
-  const watched = watch();
-
-  async function watch(): Promise<void> {
-    while (watching) {
-      const rows = await sql<{ edge: string; last: number }[]>`
-        select edge, (upper(counted) - 1)::int as last from usage.edges where not isempty(counted)`;
-      const now = nowMs();
-      for (const { edge, last } of rows) {
-        const times = seenMs.get(edge) ?? [];
-        seenMs.set(edge, times);
-        for (let sequence = 1; sequence <= last; sequence += 1) times[sequence] ??= now;
-      }
-      await new Promise((resolve) => setTimeout(resolve, pollIntervalMs));
+  const seenAt = ({ edge, sequence }: Sent) => seenMs.get(edge)?.[sequence];
+  let sent: Sent[] | undefined;
+  void sending.then((all) => {
+    sent = all;
+  });
+  const areCounted = async () => {
+    const rows = await sql<{ edge: string; last: number }[]>`
+      select edge, (upper(counted) - 1)::int as last from edges where not isempty(counted)`;
+    const now = nowMs();
+    for (const { edge, last } of rows) {
+      const times = seenMs.get(edge) ?? [];
+      seenMs.set(edge, times);
+      for (let sequence = 1; sequence <= last; sequence += 1) times[sequence] ??= now;
     }
-  }
-
-  return {
-    async allOf(sent: readonly Sent[]): Promise<number[]> {
-      const seenAt = ({ edge, sequence }: Sent) => seenMs.get(edge)?.[sequence];
-      await until("all is counted", async () => sent.every((each) => seenAt(each) !== undefined));
-      watching = false;
-      await watched;
-      return sent.map((each) => seenAt(each) as number);
-    },
+    return sent?.every((each) => seenAt(each) !== undefined) ?? false;
   };
+  await until("all messages are counted", areCounted, { timeoutMs: 120_000, pauseMs });
+  return (await sending).map((each) => (seenAt(each) as number) - each.sentMs);
 }
 
 /** Returns a function that counts the messages in the queue. */
 async function openQueue(bench: Bench, nats: Nats): Promise<() => Promise<number>> {
-  const connection = await connect({ servers: nats.url });
-  bench.afterwards(() => connection.close());
-  const manager = await jetstreamManager(connection, { checkAPI: false });
+  const manager = await jetstreamManager(await connectNats(bench, nats), { checkAPI: false });
   const subject = usageStream.recorded.subject;
   return async () => {
     const { state } = await manager.streams.info(usageStream.name, { subjects_filter: subject });
@@ -139,64 +98,23 @@ async function openQueue(bench: Bench, nats: Nats): Promise<() => Promise<number
 }
 
 /** Measures from the first processed message to the last. */
-async function measureBacklog(queue: () => Promise<number>, metering: Service) {
+async function measureBacklog(queue: () => Promise<number>, { pid }: Service) {
   const atFirst = await queue();
   let left = atFirst;
   await until("counting begins", async () => {
     left = await queue();
     return left < atFirst;
   });
-  const [beganMs, messages, cpuBefore] = [nowMs(), left, cpuMs(metering.child.pid)];
+  const [beganMs, messages, cpuBefore] = [nowMs(), left, cpuMs(pid)];
   await until("the queue is empty", async () => (await queue()) === 0);
   const elapsedMs = nowMs() - beganMs;
-  return {
-    perSecond: (messages / elapsedMs) * 1e3,
-    meteringShare: (cpuMs(metering.child.pid) - cpuBefore) / elapsedMs,
-  };
+  return { perSecond: (messages / elapsedMs) * 1e3, share: (cpuMs(pid) - cpuBefore) / elapsedMs };
 }
 
 /** Fails if requests were lost or counted twice. */
 async function assertAllCounted(sql: Sql, sender: SimulatedEdges): Promise<void> {
   const [row] = await sql<[{ requests: number }]>`
-    select coalesce(sum(requests), 0)::float8 as requests from usage.request_hours`;
+    select coalesce(sum(requests), 0)::float8 as requests from request_hours`;
   if (row.requests !== sender.requests())
     throw new Error(`${sender.requests()} requests were sent and ${row.requests} counted`);
-}
-
-function openAdmin(bench: Bench, { adminUrl }: Postgres): Sql {
-  const sql = postgres(adminUrl, { max: 1, onnotice: () => undefined });
-  bench.afterwards(() => sql.end());
-  return sql as unknown as Sql;
-}
-
-type Backlog = Awaited<ReturnType<typeof measureBacklog>>;
-
-function figuresOf(even: Steady, burst: Backlog): Figure[] {
-  const what = `${edges} edges, ${perSecond} messages per second`;
-  return [
-    { what: `${what}: sent to counted, median`, unit: "ms", measured: quantile(even.lagsMs, 0.5) },
-    {
-      what: `${what}: sent to counted, p99`,
-      unit: "ms",
-      measured: quantile(even.lagsMs, 0.99),
-      goal: { of: "measured", below: goalP99Ms },
-    },
-    {
-      what: "maximum rate of one process vs. 50 edges",
-      unit: "/s",
-      measured: burst.perSecond,
-      baseline: perSecond,
-      goal: { of: "ratio", atLeast: 2 },
-    },
-  ];
-}
-
-function notesOf(even: Steady, burst: Backlog, backlog: number): string[] {
-  return [
-    `A message has ${environmentsPerMessage} environments. At ${perSecond} messages per second, usage-metering ` +
-      `used ${percent(even.meteringShare)} of a core, ${number(even.meteringMicroseconds)} µs per message, ` +
-      `and PostgreSQL ${percent(even.databaseShare)}.`,
-    `With ${backlog.toLocaleString("en-US")} messages waiting, usage-metering used ` +
-      `${percent(burst.meteringShare)} of its core. Every request was counted exactly once.`,
-  ];
 }

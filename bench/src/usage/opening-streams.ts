@@ -1,137 +1,81 @@
+import { createOpenStreams, followOpenStreams } from "@halyard/reports";
+import { pino } from "pino";
 import type { Bench } from "../benchmark.ts";
-import type { Figure } from "../reporting/figure.ts";
-import { number } from "../reporting/table.ts";
-import { alternate } from "../rounds.ts";
-import { quantile } from "../statistics.ts";
-import type { Nats } from "../system/backends.ts";
-import { awaitReady, startEdge } from "../system/services.ts";
-import { joined, snapshotContent } from "../system/snapshot-content.ts";
-import { writeSnapshot } from "../system/write-snapshot.ts";
-import { until } from "../until.ts";
-import { type Openers, startOpeners } from "./openers.ts";
-import { openSlotsHeld } from "./slots-held.ts";
+import { count as amount, below, number } from "../reporting.ts";
+import { alternate, quantile } from "../statistics.ts";
+import { startReaders, valuesStream as stream } from "../streams/readers.ts";
+import { connectNats, type Nats } from "../system/backends.ts";
+import { startEdge } from "../system/services.ts";
+import { type SnapshotScope, snapshotContent } from "../system/snapshot-content.ts";
+import { writeSnapshot } from "../system/snapshot-edge.ts";
+import { nowMs, until } from "../time.ts";
 
 /**
  * Opens as many streams as a plan allows on four edges that share the slots, compared with an organization
  * without a limit.
  */
 const edges = 4;
-const flags = 20;
-const streams = 10_000;
+const flagsPerEnvironment = 20;
+const fullStreams = 10_000;
 const quickStreams = 40;
-const rounds = 3;
 
-export async function measureOpeningStreams(bench: Bench, nats: Nats) {
-  const count = bench.quick ? quickStreams : streams;
-  const content = (sseConnections: number | null) =>
-    snapshotContent({
-      environments: 1,
-      flagsPerEnvironment: flags,
-      limits: { requests_per_month: null, sse_connections: sseConnections, projects: null },
-    });
-  const [limited, unlimited] = [content(count), content(null)];
-  await writeSnapshot(nats.url, joined(limited, unlimited));
-  const core = bench.cores?.server;
-  const services = await Promise.all(
-    Array.from({ length: edges }, () => startEdge(bench, { natsUrl: nats.url, core })),
-  );
-  await Promise.all(services.map(awaitReady));
-  const openers = await startOpeners(bench);
-  const slotsHeld = await openSlotsHeld(bench, nats);
+export async function measureOpeningStreams(bench: Bench, nats: Nats): Promise<void> {
+  const streams = bench.quick ? quickStreams : fullStreams;
+  const plan = (sse_connections: number | null) => {
+    const limits = { requests_per_month: null, sse_connections, projects: null };
+    return { flagsPerEnvironment, limits };
+  };
+  const content = snapshotContent(plan(streams), plan(null));
+  await writeSnapshot(nats.url, content);
+  const [withLimit, withoutLimit] = content.scopes as [SnapshotScope, SnapshotScope];
+  const starting = Array.from({ length: edges }, () => startEdge(bench, { nats }));
+  const services = await Promise.all(starting);
   const urls = services.map(({ url }) => url);
-  const side = (plan: typeof limited) => async () => {
-    const options = { count, urls, key: plan.key, isLimited: plan === limited };
-    const held = () => slotsHeld(plan.organizationId);
-    return openAndClose(openers, { ...options, slotsHeld: held });
+  const readers = await startReaders(bench);
+  const slotsHeld = await openSlotsHeld(bench, nats);
+
+  const side = (scope: SnapshotScope) => async () => {
+    const { key, organizationId } = scope;
+    const beganMs = nowMs();
+    const opened = await readers.open({ urls, key, streams, stream });
+    const elapsedMs = nowMs() - beganMs;
+    if (scope === withLimit) {
+      // Exactly all slots are taken, and each edge then rejects another stream.
+      const areAllHeld = async () => slotsHeld(organizationId) === streams;
+      await until("the edges have reported all streams", areAllHeld);
+      const { rejected } = await readers.open({ urls, key, streams: edges, stream });
+      if (rejected !== edges)
+        throw new Error(`${rejected} of ${edges} streams beyond the limit were rejected`);
+    }
+    const lost = await readers.close();
+    const closedMs = nowMs();
+    await until("the slots are free", async () => slotsHeld(organizationId) === 0);
+    return {
+      ...{ elapsedMs, perSecond: (streams / elapsedMs) * 1e3 },
+      ...{ medianMs: quantile(opened.tookMs, 0.5), p99Ms: quantile(opened.tookMs, 0.99) },
+      ...{ errors: streams - opened.tookMs.length + lost, freeMs: nowMs() - closedMs },
+    };
   };
-  bench.say(`${count} streams over ${edges} edges, limited and unlimited in turn`);
-  const measured = await alternate(bench.quick ? 1 : rounds, {
-    limited: side(limited),
-    unlimited: side(unlimited),
+  const { limited, unlimited } = await alternate(bench, 3, {
+    limited: side(withLimit),
+    unlimited: side(withoutLimit),
   });
-  await Promise.all(services.map(({ child }) => child.stop()));
-  return { figures: figuresOf(count, measured), notes: notesOf(measured) };
+  await Promise.all(services.map((edge) => edge.stop()));
+
+  const what = `${amount(streams)} streams over ${edges} edges`;
+  const both = [limited, unlimited] as const;
+  bench.compare(`${what}: opened per second vs. no limit`, "/s", both, "perSecond");
+  bench.compare(`${what}: time to open, median`, "ms", both, "medianMs");
+  bench.compare(`${what}: time to open, p99`, "ms", both, "p99Ms");
+  bench.figure(`${what}: rejected, failed or lost`, "", limited.errors, { goal: below(1) });
+  bench.figure(`${what}: all closed to slots free`, "ms", limited.freeMs);
+  bench.note`The streams opened in ${number(limited.elapsedMs / 1e3)} s with the limit and in ${number(unlimited.elapsedMs / 1e3)} s without. With all streams open, the edges held exactly the slots of the plan, and each edge rejected another stream.`;
 }
 
-type Opened = Awaited<ReturnType<typeof openAndClose>>;
-
-async function openAndClose(
-  openers: Openers,
-  options: {
-    count: number;
-    urls: readonly string[];
-    key: string;
-    isLimited: boolean;
-    slotsHeld: () => number;
-  },
-) {
-  const { count, urls, key, isLimited, slotsHeld } = options;
-  const opened = await openers.open({ urls, key, streams: count });
-  if (isLimited) await assertExact(openers, options);
-  const { lost } = await openers.close();
-  const closedMs = performance.now();
-  await until("the slots are free", async () => slotsHeld() === 0);
-  return {
-    elapsedMs: opened.elapsedMs,
-    medianMs: quantile(opened.tookMs, 0.5),
-    p99Ms: quantile(opened.tookMs, 0.99),
-    errors: count - opened.tookMs.length + lost,
-    freeMs: performance.now() - closedMs,
-  };
-}
-
-/** Verifies that exactly all slots are taken, and that each edge then rejects another stream. */
-async function assertExact(
-  openers: Openers,
-  { count, urls, key, slotsHeld }: Parameters<typeof openAndClose>[1],
-): Promise<void> {
-  await until("the edges have reported all streams", async () => slotsHeld() === count);
-  const more = await openers.open({ urls, key, streams: urls.length });
-  if (more.rejected !== urls.length)
-    throw new Error(`${more.rejected} of ${urls.length} streams beyond the limit were rejected`);
-}
-
-type Measured = { limited: Opened; unlimited: Opened };
-
-function figuresOf(count: number, { limited, unlimited }: Measured): Figure[] {
-  const what = `${count.toLocaleString("en-US")} streams over ${edges} edges`;
-  return [
-    {
-      what: `${what}: opened per second vs. no limit`,
-      unit: "/s",
-      measured: (count / limited.elapsedMs) * 1e3,
-      baseline: (count / unlimited.elapsedMs) * 1e3,
-    },
-    {
-      what: `${what}: time to open, median`,
-      unit: "ms",
-      measured: limited.medianMs,
-      baseline: unlimited.medianMs,
-    },
-    {
-      what: `${what}: time to open, p99`,
-      unit: "ms",
-      measured: limited.p99Ms,
-      baseline: unlimited.p99Ms,
-    },
-    {
-      what: `${what}: rejected, failed or lost`,
-      unit: "",
-      measured: limited.errors,
-      goal: { of: "measured", below: 1 },
-    },
-    {
-      what: `${what}: all closed to slots free`,
-      unit: "ms",
-      measured: limited.freeMs,
-    },
-  ];
-}
-
-function notesOf({ limited, unlimited }: Measured): string[] {
-  return [
-    `The streams opened in ${number(limited.elapsedMs / 1e3)} s with the limit and in ` +
-      `${number(unlimited.elapsedMs / 1e3)} s without. With all streams open, the edges held ` +
-      "exactly the slots of the plan, and each edge rejected another stream.",
-  ];
+/** Returns the number of an organization's open streams, from the reports of the edges. */
+async function openSlotsHeld(bench: Bench, nats: Nats): Promise<(id: string) => number> {
+  const connection = await connectNats(bench, nats);
+  const streams = createOpenStreams();
+  followOpenStreams({ connection, streams, logger: pino({ level: "silent" }) });
+  return streams.of;
 }

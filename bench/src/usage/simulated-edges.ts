@@ -1,29 +1,20 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   type EnvironmentUsage,
   type UsageRecorded,
   usageMessageId,
   usageStream,
 } from "@halyard/contracts";
-import { type JetStreamClient, jetstream } from "@nats-io/jetstream";
-import { connect } from "@nats-io/transport-node";
+import { jetstream } from "@nats-io/jetstream";
 import type { Bench } from "../benchmark.ts";
-import { nowMs } from "../clock.ts";
-import type { Nats } from "../system/backends.ts";
+import { repeatAtOnce } from "../processes/arrivals.ts";
+import { connectNats, type Nats } from "../system/backends.ts";
 import type { SnapshotContent } from "../system/snapshot-content.ts";
+import { nowMs } from "../time.ts";
 
-/** Simulated edges that publish numbered usage messages. */
-export type SimulatedEdges = {
-  /** Sends messages at a constant rate from all edges in turn. Returns the time of each one. */
-  send(options: { messages: number; perSecond: number }): Promise<Sent[]>;
-  /** Sends messages as fast as NATS accepts them. */
-  sendAll(messages: number): Promise<Sent[]>;
-  /** Number of requests in all messages. */
-  requests(): number;
-};
-
+export type SimulatedEdges = Awaited<ReturnType<typeof startSimulatedEdges>>;
 export type Sent = { edge: string; sequence: number; sentMs: number };
-
 export const environmentsPerMessage = 20;
 /** Share of a message's environments with counts of single flags, and their number. */
 const oneInHasFlags = 5;
@@ -32,13 +23,12 @@ const hourMs = 3_600_000;
 /** Number of concurrent publications. */
 const atOnce = 64;
 
+/** Starts simulated edges that publish numbered usage messages. */
 export async function startSimulatedEdges(
   bench: Bench,
   options: { nats: Nats; edges: number; content: SnapshotContent },
-): Promise<SimulatedEdges> {
-  const connection = await connect({ servers: options.nats.url });
-  bench.afterwards(() => connection.close());
-  const client = jetstream(connection);
+) {
+  const client = jetstream(await connectNats(bench, options.nats));
   const lives = Array.from({ length: options.edges }, () => ({ edge: randomUUID(), sequence: 0 }));
   let requests = 0;
   let next = 0;
@@ -50,74 +40,55 @@ export async function startSimulatedEdges(
     const message = messageOf(life, { content: options.content, number: next });
     requests += requestsOf(message);
     const sent = { ...life, sentMs: nowMs() };
-    await publish(client, message);
+    const msgID = usageMessageId(message);
+    await client.publish(usageStream.recorded.subject, JSON.stringify(message), { msgID });
     return sent;
   }
 
   return {
     requests: () => requests,
-    async send({ messages, perSecond }) {
+    /** Sends messages at a constant rate from all edges in turn. Returns the time of each one. */
+    async send({ messages, perSecond }: { messages: number; perSecond: number }) {
       const beganMs = nowMs();
       const sending: Promise<Sent>[] = [];
       for (let index = 0; index < messages; index += 1) {
         const dueMs = beganMs + (index / perSecond) * 1e3;
-        await new Promise((resolve) => setTimeout(resolve, Math.max(0, dueMs - nowMs())));
+        await delay(Math.max(0, dueMs - nowMs()));
         sending.push(sendNext());
       }
       return Promise.all(sending);
     },
-    async sendAll(messages) {
-      const sent: Sent[] = [];
-      while (sent.length < messages) {
-        const count = Math.min(atOnce, messages - sent.length);
-        sent.push(...(await Promise.all(Array.from({ length: count }, sendNext))));
-      }
-      return sent;
-    },
+    /** Sends messages as fast as NATS accepts them. */
+    sendAll: (count: number) =>
+      repeatAtOnce({ count, atOnce }, async () => void (await sendNext())),
   };
-}
-
-async function publish(client: JetStreamClient, message: UsageRecorded): Promise<void> {
-  await client.publish(usageStream.recorded.subject, JSON.stringify(message), {
-    msgID: usageMessageId(message),
-  });
 }
 
 /** Returns a usage message. Messages have different environments, and several edges report the same ones. */
 function messageOf(
   { edge, sequence }: { edge: string; sequence: number },
-  { content, number }: { content: SnapshotContent; number: number },
+  { content: { scopes }, number }: { content: SnapshotContent; number: number },
 ): UsageRecorded {
   const now = Date.now();
   const at = new Date(now).toISOString();
   const hour = new Date(now - (now % hourMs)).toISOString();
-  const { scopes } = content;
+  const length = Math.min(environmentsPerMessage, scopes.length);
   const chosen = Array.from(
-    { length: Math.min(environmentsPerMessage, scopes.length) },
+    { length },
     (_, index) => scopes[(number * 7 + index) % scopes.length] as (typeof scopes)[number],
   );
-  return {
-    edge,
-    sequence,
-    environments: chosen.map((scope, index): EnvironmentUsage => {
-      const single = index % oneInHasFlags === 0 ? scope.flagIds.slice(0, singleFlags) : [];
-      return {
-        hour,
-        organization_id: scope.organizationId,
-        project_id: scope.projectId,
-        environment_id: scope.environmentId,
-        requests: {
-          flags: 40,
-          stream: 2,
-          ...(single.length === 0 ? {} : { evaluate: single.length }),
-        },
-        bulk_answers: 42,
-        bulk_answered_at: at,
-        flags: single.map((flag_id) => ({ flag_id, evaluations: 1, evaluated_at: at })),
-      };
-    }),
-    keys: chosen.map(({ keyId }) => ({ key_id: keyId, used_at: at })),
-  };
+  const environments = chosen.map((scope, index): EnvironmentUsage => {
+    const single = index % oneInHasFlags === 0 ? scope.flagIds.slice(0, singleFlags) : [];
+    const evaluated = single.length === 0 ? {} : { evaluate: single.length };
+    return {
+      ...{ hour, organization_id: scope.organizationId, project_id: scope.projectId },
+      ...{ environment_id: scope.environmentId, requests: { flags: 40, stream: 2, ...evaluated } },
+      ...{ bulk_answers: 42, bulk_answered_at: at },
+      flags: single.map((flag_id) => ({ flag_id, evaluations: 1, evaluated_at: at })),
+    };
+  });
+  const keys = chosen.map(({ keyId }) => ({ key_id: keyId, used_at: at }));
+  return { edge, sequence, environments, keys };
 }
 
 function requestsOf({ environments }: UsageRecorded): number {

@@ -1,18 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { createKeyDirectory, createKeySignatures } from "@halyard/api-keys";
-import {
-  createLogger,
-  createMetrics,
-  natsServers,
-  runService,
-  startOrExit,
-} from "@halyard/service";
+import { natsServers } from "@halyard/configuration";
+import { createLogger, createMetrics, runService, startOrExit } from "@halyard/service";
 import { createEdge } from "../../../services/sdk-edge/src/app.ts";
 import { readConfig } from "../../../services/sdk-edge/src/config.ts";
 import { openNatsConnection } from "../../../services/sdk-edge/src/nats-connection.ts";
 import { followNats } from "../../../services/sdk-edge/src/snapshot/follow-nats.ts";
-import { createPace } from "../../../services/sdk-edge/src/snapshot/pace.ts";
-import { createSnapshotHolder } from "../../../services/sdk-edge/src/snapshot/snapshot-holder.ts";
+import {
+  createPace,
+  createSnapshotHolder,
+} from "../../../services/sdk-edge/src/snapshot/snapshot-holder.ts";
 
 /** An edge without metering and plan limits. */
 await startOrExit(async () => {
@@ -23,31 +20,16 @@ await startOrExit(async () => {
   const registry = createMetrics({ service });
   const pace = createPace(() => performance.now());
   const holder = createSnapshotHolder({ now, pace });
-  const signatures = createKeySignatures({
-    publicKeys: config.SIGNING_PUBLIC_KEYS,
-    metrics: registry,
-    logger,
-  });
-  const directory = createKeyDirectory(signatures);
-  const connection = openNatsConnection({
-    nats: natsServers(config),
-    metrics: registry,
-    logger,
-  });
+  const metrics = registry;
+  const publicKeys = config.SIGNING_PUBLIC_KEYS;
+  const directory = createKeyDirectory(createKeySignatures({ publicKeys, metrics, logger }));
+  const connection = openNatsConnection({ nats: natsServers(config), metrics, logger });
   const nats = followNats({
-    connection: connection.ready,
-    edge: randomUUID(),
-    holder,
-    cache: undefined,
-    keys: directory,
-    logger,
+    ...{ connection: connection.ready, edge: randomUUID(), cache: undefined },
+    ...{ holder, keys: directory, logger },
   });
   const edge = createEdge({
-    holder,
-    directory,
-    pace,
-    logger,
-    registry,
+    ...{ holder, directory, pace, logger, registry, now, random: Math.random },
     trustedProxies: config.TRUSTED_PROXIES,
     rejectedEntries: nats.rejectedEntries,
     streamTokenSecret: config.STREAM_TOKEN_SECRET,
@@ -56,16 +38,8 @@ await startOrExit(async () => {
       burst: config.INVALID_KEYS_BURST,
     },
     requestsPerSecond: config.SDK_REQUESTS_PER_SECOND,
-    now,
-    random: Math.random,
   });
-  await runService({
-    config,
-    logger,
-    app: edge.app,
-    metrics: registry,
-    readiness: edge.readiness,
-    drain: edge.drain,
-    close: [connection.close, nats.stop, edge.close],
-  });
+  const { app, readiness, drain } = edge;
+  const close = [connection.close, nats.stop, edge.close];
+  await runService({ config, logger, app, metrics, readiness, drain, close });
 });

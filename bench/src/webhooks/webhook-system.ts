@@ -1,40 +1,31 @@
-import type { Sql } from "@halyard/postgres";
-import postgres from "postgres";
 import type { Bench } from "../benchmark.ts";
-import { type Nats, type Postgres, startNats, startPostgres } from "../system/backends.ts";
-import { awaitReady, type Service, startDispatcher, startManagement } from "../system/services.ts";
+import { type Child, startChild } from "../processes/child-process.ts";
+import { openTables, startBackends } from "../system/backends.ts";
+import { callApi } from "../system/call-api.ts";
+import { startManagement, startService } from "../system/services.ts";
 import { createTenant, type Tenant } from "../system/tenant.ts";
+import { until } from "../time.ts";
+import type { TargetsApi } from "./targets-process.ts";
 
-/** All services of webhooks, without any webhooks. */
-export type WebhookSystem = {
-  nats: Nats;
-  postgres: Postgres;
-  management: Service;
-  dispatcher: Service;
-  /** Connects as a superuser to the dispatcher's schema. */
-  admin: Sql;
-};
+export type Targets = Child<TargetsApi>;
+export type WebhookSystem = Awaited<ReturnType<typeof startWebhookSystem>>;
 
-export async function startWebhookSystem(bench: Bench): Promise<WebhookSystem> {
-  const [nats, database] = await Promise.all([startNats(bench), startPostgres(bench)]);
-  const backends = { postgres: database, nats, core: undefined };
-  const [management, dispatcher] = await Promise.all([
+/** Starts all services of webhooks, without any webhooks. */
+export async function startWebhookSystem(bench: Bench) {
+  const backends = await startBackends(bench);
+  const [management, dispatcher, targets] = await Promise.all([
     startManagement(bench, backends),
-    startDispatcher(bench, backends),
+    startService(bench, "webhook-dispatcher", backends),
+    startTargets(bench),
   ]);
-  await awaitReady(dispatcher);
-  const admin = postgres(database.adminUrl, {
-    max: 1,
-    onnotice: () => undefined,
-    connection: { search_path: "webhooks" },
-  });
-  bench.afterwards(() => admin.end());
-  return { nats, postgres: database, management, dispatcher, admin: admin as unknown as Sql };
+  const admin = openTables(bench, backends.postgres, "webhooks");
+  return { ...backends, management, dispatcher, admin, targets };
 }
 
-/**
- * Creates a signed webhook for each URL through the API, with a number of them in each organization.
- */
+export const startTargets = (bench: Bench): Promise<Targets> =>
+  startChild(bench, { program: "webhooks/targets-process.ts", core: "load" });
+
+/** Creates a signed webhook for each URL through the API, with a number of them in each organization. */
 export async function createWebhooks(
   system: WebhookSystem,
   { urls, perOrganization }: { urls: readonly string[]; perOrganization: number },
@@ -42,40 +33,26 @@ export async function createWebhooks(
   const shares = Array.from({ length: Math.ceil(urls.length / perOrganization) }, (_, index) =>
     urls.slice(index * perOrganization, (index + 1) * perOrganization),
   );
-  const ids = await Promise.all(
-    shares.map(async (share) => {
-      const tenant = await createTenant(system.management.url, 0);
-      return Promise.all(share.map((url) => createWebhook(system, { tenant, url })));
-    }),
-  );
-  return ids.flat();
+  const ids = shares.map(async (share) => {
+    const tenant = await createTenant(system.management.url, 0);
+    return Promise.all(share.map((url) => createWebhook(system, tenant, url)));
+  });
+  return (await Promise.all(ids)).flat();
 }
-
-const timeoutMs = 10_000;
 
 /** Retries until the dispatcher knows the new key. */
 export async function createWebhook(
   { dispatcher }: WebhookSystem,
-  { tenant, url }: { tenant: Tenant; url: string },
+  { projectId, serverKey: token }: Tenant,
+  url: string,
 ): Promise<string> {
-  const deadlineMs = performance.now() + timeoutMs;
-  for (;;) {
-    const response = await fetch(`${dispatcher.url}/api/v1/projects/${tenant.projectId}/webhooks`, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${tenant.serverKey}`,
-        "content-type": "application/json",
-      },
-      body: JSON.stringify({
-        name: url,
-        url,
-        events: ["flag.toggled"],
-        secret: "a secret of the benchmarks",
-      }),
-    });
-    if (response.status === 201) return ((await response.json()) as { id: string }).id;
-    const text = await response.text();
-    if (response.status !== 401 || performance.now() > deadlineMs)
-      throw new Error(`POST webhooks: ${response.status} ${text}`);
-  }
+  const body = { name: url, url, events: ["flag.toggled"], secret: "a secret of the benchmarks" };
+  const path = `${dispatcher.url}/api/v1/projects/${projectId}/webhooks`;
+  let id = "";
+  await until("the dispatcher creates a webhook", async () => {
+    const request = { method: "POST", token, body, status: 201 };
+    ({ id } = await callApi<{ id: string }>(path, request));
+    return true;
+  });
+  return id;
 }

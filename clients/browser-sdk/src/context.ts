@@ -10,7 +10,7 @@ export type Context = {
   readonly id?: string | number | null | undefined;
 };
 
-export type ReadContext = {
+type ReadContext = {
   /** The valid attributes as JSON in the order of their names, so that equal contexts have equal texts. */
   json: string;
   /** True if a part of the given context is invalid and was ignored. */

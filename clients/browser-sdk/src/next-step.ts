@@ -3,7 +3,6 @@
  * it polls, and tries the stream again from time to time.
  */
 
-/** The end of an attempt. */
 export type Outcome =
   /** The stream delivered events until its end. */
   | { kind: "streamed"; livedMs: number; retryMs: number }

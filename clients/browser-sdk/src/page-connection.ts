@@ -3,7 +3,7 @@ import type { Connection } from "./connection.ts";
 import { type Page, watchPage } from "./page.ts";
 
 /** A connection that pauses while its page is hidden, and reconnects when the network is available again. */
-export type PageConnection = {
+type PageConnection = {
   /** False before `open` and after `close`. */
   isOpen(): boolean;
   /** Starts a connection, instead of the one that is open. */

@@ -3,7 +3,7 @@ import type { Clock } from "./clock.ts";
 /** The window of a page. */
 export type Page = EventTarget & { document: EventTarget & { visibilityState: string } };
 
-export type PageEvents = {
+type PageEvents = {
   /** The page has been hidden for long, or is leaving. Its connection takes one of the plan's streams for nothing. */
   onPause(): void;
   /** The page is visible again. */

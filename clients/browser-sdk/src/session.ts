@@ -13,7 +13,6 @@ import type { UserValues } from "./values.ts";
 /** The current user, and the connection that keeps the user's values current. */
 export type Session = {
   status(): Status;
-  /** Connects unless the session is connected. */
   connect(): void;
   /** Resolves with true when the values are current; with false after the time, or when the client has stopped. */
   wait(timeoutMs: number): Promise<boolean>;

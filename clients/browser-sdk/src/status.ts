@@ -17,7 +17,7 @@ export type Status = {
 };
 
 /** Applies the events of a connection to the status and the values, and notifies listeners and waiting callers. */
-export type StatusTracker = {
+type StatusTracker = {
   status: Omit<Status, "source">;
   /** Resolves with true when the values are current; with false after the time, or when the client has stopped. */
   wait(timeoutMs: number): Promise<boolean>;

@@ -1,7 +1,7 @@
 import type { Clock } from "./clock.ts";
 
 /** Callers that wait for current values. */
-export type Waiters = {
+type Waiters = {
   /** Resolves with the value that `settle` receives, or with false after the time. */
   wait(timeoutMs: number): Promise<boolean>;
   settle(value: boolean): void;

@@ -1,15 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it, jest } from "@jest/globals";
 import type { ClientOptions } from "../src/options.ts";
-import { type FakeEdge, startFakeEdge } from "./support/fake-edge.ts";
+import { startFakeEdge } from "./support/fake-edge.ts";
 import { clientKey, closeClients, startClient } from "./support/started-client.ts";
 
 /** Arguments and options that only plain JavaScript can pass. No method throws or rejects. */
-let edge: FakeEdge;
-beforeAll(async () => {
-  edge = await startFakeEdge({ checkout: true });
-});
+const edge = await startFakeEdge({ checkout: true });
+afterAll(() => edge.close());
 afterEach(closeClients);
-afterAll(() => edge?.close());
 
 function fail(): never {
   throw new Error("hostile");

@@ -1,13 +1,11 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { type FakeEdge, flagsEvent, startFakeEdge, tagOf } from "./support/fake-edge.ts";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { flagsEvent, startFakeEdge, tagOf } from "./support/fake-edge.ts";
 import { closeClients, startClient } from "./support/started-client.ts";
 
 /** A client whose edge, network and page fail. The tests move the clock. */
-let edge: FakeEdge;
-beforeAll(async () => {
-  edge = await startFakeEdge();
-});
+const edge = await startFakeEdge();
+afterAll(() => edge.close());
 beforeEach(() => {
   edge.setFlags({ checkout: false });
   edge.answer("stream", undefined);
@@ -15,7 +13,6 @@ beforeEach(() => {
   edge.requests.length = 0;
 });
 afterEach(closeClients);
-afterAll(() => edge?.close());
 
 const start = (options: Partial<Parameters<typeof startClient>[0]> = {}) =>
   startClient({ baseUrl: edge.url, ...options });

@@ -1,13 +1,11 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { type FakeEdge, startFakeEdge } from "./support/fake-edge.ts";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { startFakeEdge } from "./support/fake-edge.ts";
 import { closeClients, createMemoryStorage, startClient } from "./support/started-client.ts";
 
 /** The values of a client over real HTTP, with a clock that the tests move. */
-let edge: FakeEdge;
-beforeAll(async () => {
-  edge = await startFakeEdge();
-});
+const edge = await startFakeEdge();
+afterAll(() => edge.close());
 beforeEach(() => {
   edge.answer("stream", undefined);
   edge.answer("flags", undefined);
@@ -15,7 +13,6 @@ beforeEach(() => {
   edge.requests.length = 0;
 });
 afterEach(closeClients);
-afterAll(() => edge?.close());
 
 const start = (options: Partial<Parameters<typeof startClient>[0]> = {}) =>
   startClient({ baseUrl: edge.url, ...options });

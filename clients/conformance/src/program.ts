@@ -9,7 +9,7 @@ export type Program = {
   close(): Promise<void>;
 };
 
-export type ProgramOptions = {
+type ProgramOptions = {
   command: string;
   args: readonly string[];
   /** Time after which a program without a reply is killed. */
@@ -66,7 +66,7 @@ export function startProgram({ command, args, timeoutMs }: ProgramOptions): Prog
 }
 
 /** Returns the reply in a line. An invalid line stops the run, because later lines might belong to other requests. */
-export function readReply(line: string, id: number): Reply {
+function readReply(line: string, id: number): Reply {
   const reply = parseObject(line);
   if (reply !== undefined && reply.id === id) {
     if ("result" in reply) return { result: reply.result };

@@ -113,7 +113,6 @@ export class HalyardProvider implements Provider {
     this.events.emit(ProviderEvents.Stale, { message: "Halyard is unreachable." });
   }
 
-  /** Emits the events of the client. */
   #follow(client: Client): void {
     const { events } = this;
     this.#unsubscribe = [

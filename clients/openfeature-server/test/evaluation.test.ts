@@ -2,7 +2,7 @@ import { HalyardProvider } from "@halyard/openfeature-server";
 import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { OpenFeature } from "@openfeature/server-sdk";
 import { createFakeEdge } from "../../server-sdk/test/support/fake-edge.ts";
-import { type ServedEdge, serveEdge } from "../../server-sdk/test/support/serve-edge.ts";
+import { serveEdge } from "../../server-sdk/test/support/serve-edge.ts";
 import { serverKey } from "../../server-sdk/test/support/setup.ts";
 import { evaluate } from "./evaluate.ts";
 import { ofEachType, scenarioFlags, scenarios } from "./scenarios.ts";
@@ -15,13 +15,10 @@ const sinceNewYear = {
   value: "2027-01-01T00:00:00Z",
 } as const;
 
-let served: ServedEdge;
-beforeAll(async () => {
-  const edge = createFakeEdge();
-  for (const [key, settings] of Object.entries(scenarioFlags)) edge.change(key, settings);
-  edge.change("since-flag", { targeting_rules: [{ conditions: [sinceNewYear] }] });
-  served = await serveEdge(edge);
-});
+const edge = createFakeEdge();
+for (const [key, settings] of Object.entries(scenarioFlags)) edge.change(key, settings);
+edge.change("since-flag", { targeting_rules: [{ conditions: [sinceNewYear] }] });
+const served = await serveEdge(edge);
 afterAll(async () => {
   await OpenFeature.clearProviders();
   await served.stop();

@@ -10,7 +10,7 @@ export function exampleOf(readme: URL): { program: string; output: string } {
   return { program: textOf("js"), output: textOf("text") };
 }
 
-export type RunningProgram = {
+type RunningProgram = {
   /** Returns the output so far. */
   printed(): string;
   /** Resolves with the exit code. */

@@ -12,7 +12,7 @@ import type { Settings } from "../../server-sdk/test/support/fake-edge.ts";
  * - A disabled flag resolves to false, not to the default in the code. Appendix F leaves this to the provider
  *   (`@disabled-flags`).
  */
-export type Scenario = Evaluation & {
+type Scenario = Evaluation & {
   /** Numbers of the requirements, or the appendix, that the scenario is from. */
   section: string;
   title: string;
@@ -74,11 +74,10 @@ const error = (value: JsonValue, errorCode: string) => ({ value, reason: "ERROR"
 const on = (reason: string) => ({ value: true, reason, variant: "on" });
 const off = (reason: string) => ({ value: false, reason, variant: "off" });
 
-export const scenarios: readonly Scenario[] = [
+const ofBooleans: readonly Omit<Scenario, "type">[] = [
   {
     section: "1.3.1.1, 1.4.3, 1.4.6, 1.4.7",
     title: "resolves a boolean value, with variant and reason",
-    type: "boolean",
     flagKey: "boolean-flag",
     fallback: false,
     expected: on("STATIC"),
@@ -86,7 +85,6 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "1.4.7",
     title: "resolves false, although the default is true",
-    type: "boolean",
     flagKey: "boolean-zero-flag",
     fallback: true,
     expected: off("DISABLED"),
@@ -94,7 +92,6 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "1.4.7",
     title: "resolves a disabled flag",
-    type: "boolean",
     flagKey: "boolean-disabled-flag",
     fallback: false,
     expected: off("DISABLED"),
@@ -102,7 +99,6 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "1.4.7",
     title: "resolves false for a context that matches a rule",
-    type: "boolean",
     flagKey: "boolean-targeted-zero-flag",
     fallback: true,
     context: { email: "ballmer@macrosoft.com" },
@@ -111,7 +107,6 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "1.4.7",
     title: "resolves the flag's default for a context that matches no rule",
-    type: "boolean",
     flagKey: "boolean-targeted-zero-flag",
     fallback: true,
     context: { email: "ballmer@none.com" },
@@ -120,7 +115,6 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "1.3.1.1",
     title: "resolves the flag's default for an empty context",
-    type: "boolean",
     flagKey: "boolean-targeted-zero-flag",
     fallback: true,
     expected: off("DEFAULT"),
@@ -128,7 +122,6 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "1.3.1.1",
     title: "resolves the flag's default for an attribute that is null",
-    type: "boolean",
     flagKey: "boolean-targeted-zero-flag",
     fallback: true,
     context: { email: null },
@@ -137,7 +130,6 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "1.3.1.1",
     title: "resolves a rule with several attributes",
-    type: "boolean",
     flagKey: "context-aware",
     fallback: false,
     context: { email: "ballmer@macrosoft.com", role: "admin", age: 65, customer: false },
@@ -146,7 +138,6 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "Appendix F, evaluation",
     title: "resolves an untargeted flag the same way with a context",
-    type: "boolean",
     flagKey: "boolean-flag",
     fallback: false,
     context: { targetingKey: otherTargetingKey },
@@ -155,7 +146,6 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "Appendix F, @targeting",
     title: "resolves the rule that the targeting key matches",
-    type: "boolean",
     flagKey: "targeting-key-flag",
     fallback: false,
     context: { targetingKey },
@@ -164,7 +154,6 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "Appendix F, @targeting",
     title: "resolves the flag's default for another targeting key",
-    type: "boolean",
     flagKey: "targeting-key-flag",
     fallback: true,
     context: { targetingKey: otherTargetingKey },
@@ -173,7 +162,6 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "Appendix F, @targeting",
     title: "resolves the flag's default without a targeting key",
-    type: "boolean",
     flagKey: "targeting-key-flag",
     fallback: true,
     expected: off("DEFAULT"),
@@ -181,7 +169,6 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "2.2.5",
     title: "reports a percentage as the reason",
-    type: "boolean",
     flagKey: "split-flag",
     fallback: true,
     expected: off("SPLIT"),
@@ -189,57 +176,29 @@ export const scenarios: readonly Scenario[] = [
   {
     section: "1.4.8, 1.4.9, 1.4.10",
     title: "returns the default for an unknown flag",
-    type: "boolean",
     flagKey: "missing-flag",
     fallback: true,
     expected: error(true, "FLAG_NOT_FOUND"),
   },
-  {
-    section: "Appendix F, errors",
-    title: "returns the default for an unknown string flag",
-    type: "string",
-    flagKey: "missing-flag",
-    fallback: "fallback",
-    expected: error("fallback", "FLAG_NOT_FOUND"),
-  },
-  {
-    section: "1.4.8, 1.4.9, 1.4.10",
-    title: "returns the default for an unknown number flag",
-    type: "number",
-    flagKey: "missing-flag",
-    fallback: 0.1,
-    expected: error(0.1, "FLAG_NOT_FOUND"),
-  },
-  {
-    section: "1.4.8, 1.4.9, 1.4.10",
-    title: "returns the default for an unknown object flag",
-    type: "object",
-    flagKey: "missing-flag",
-    fallback: { a: 1 },
-    expected: error({ a: 1 }, "FLAG_NOT_FOUND"),
-  },
-  {
+];
+
+/** Evaluations of another type: of an unknown flag, and of a boolean flag. */
+const ofOtherTypes = [
+  { type: "string", ofUnknown: "fallback", ofBoolean: "bye" },
+  { type: "number", ofUnknown: 0.1, ofBoolean: 1 },
+  { type: "object", ofUnknown: { a: 1 }, ofBoolean: {} },
+] as const;
+
+export const scenarios: readonly Scenario[] = [
+  ...ofBooleans.map((scenario) => ({ type: "boolean" as const, ...scenario })),
+  ...ofOtherTypes.map(({ type, ofUnknown: fallback }) => ({
+    section: "1.4.8, 1.4.9, 1.4.10, Appendix F, errors",
+    title: `returns the default for an unknown flag of the type ${type}`,
+    ...{ type, flagKey: "missing-flag", fallback, expected: error(fallback, "FLAG_NOT_FOUND") },
+  })),
+  ...ofOtherTypes.map(({ type, ofBoolean: fallback }) => ({
     section: "1.3.4, Appendix F, errors",
-    title: "returns the default for a boolean flag that is read as a string",
-    type: "string",
-    flagKey: "boolean-flag",
-    fallback: "bye",
-    expected: error("bye", "TYPE_MISMATCH"),
-  },
-  {
-    section: "1.3.4, Appendix F, errors",
-    title: "returns the default for a boolean flag that is read as a number",
-    type: "number",
-    flagKey: "boolean-flag",
-    fallback: 1,
-    expected: error(1, "TYPE_MISMATCH"),
-  },
-  {
-    section: "1.3.4, Appendix F, errors",
-    title: "returns the default for a boolean flag that is read as an object",
-    type: "object",
-    flagKey: "boolean-flag",
-    fallback: {},
-    expected: error({}, "TYPE_MISMATCH"),
-  },
+    title: `returns the default for a boolean flag that is read as the type ${type}`,
+    ...{ type, flagKey: "boolean-flag", fallback, expected: error(fallback, "TYPE_MISMATCH") },
+  })),
 ];

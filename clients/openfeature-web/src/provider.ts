@@ -144,7 +144,6 @@ export class HalyardProvider implements Provider {
     this.events.emit(ProviderEvents.Stale, { message: "The values may be out of date." });
   }
 
-  /** Emits the events of the client. */
   #follow(client: Client): void {
     const { events } = this;
     this.#unsubscribe = [

@@ -12,7 +12,7 @@ import {
   scenarioFlags,
   scenarios,
 } from "../../openfeature-server/test/scenarios.ts";
-import { clientKey, type FakeEdge, startFakeEdge } from "./fake-edge.ts";
+import { clientKey, startFakeEdge } from "./fake-edge.ts";
 
 const ignore = () => undefined;
 const logger = { warn: ignore, error: ignore };
@@ -22,10 +22,7 @@ const flagOfDates = {
   ],
 } as const;
 
-let edge: FakeEdge;
-beforeAll(async () => {
-  edge = await startFakeEdge({ ...scenarioFlags, "since-flag": flagOfDates });
-});
+const edge = await startFakeEdge({ ...scenarioFlags, "since-flag": flagOfDates });
 afterAll(async () => {
   await OpenFeature.clearProviders();
   await edge.close();

@@ -5,7 +5,7 @@ import { threadId } from "node:worker_threads";
 import { parseRules, type Rules } from "./rules/parse-rules.ts";
 
 /** Flags that were written to a cache file, with the tag that the service gave them. */
-export type CachedRules = { rules: Rules; etag: string; savedAt: Date };
+type CachedRules = { rules: Rules; etag: string; savedAt: Date };
 
 export type CacheReading =
   | { found: true; cached: CachedRules }

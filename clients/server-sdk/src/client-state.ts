@@ -8,7 +8,7 @@ import { createReadiness } from "./readiness.ts";
 import type { RuleSet } from "./rules/rule-set.ts";
 
 /** The observable state of a client: status, readiness and events. */
-export type ClientState = ConnectionEvents &
+type ClientState = ConnectionEvents &
   Pick<Client, "ready" | "on" | "off" | "status"> & {
     /** Sets the time of flags from a cache file. */
     storedAt(time: Date | undefined): void;

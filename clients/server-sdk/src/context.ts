@@ -6,7 +6,7 @@ import {
 } from "@halyard/evaluation";
 import type { Log } from "./log.ts";
 
-export type ContextReader = (context: unknown) => EvaluationContext | undefined;
+type ContextReader = (context: unknown) => EvaluationContext | undefined;
 
 /**
  * Number of contexts whose attributes are checked for types that no rule can read. A mistake of the application is in

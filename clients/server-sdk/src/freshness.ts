@@ -1,7 +1,7 @@
 import type { Clock } from "./platform.ts";
 
 /** Knows whether the flags are current: a stream is open, or the last poll is recent. */
-export type Freshness = {
+type Freshness = {
   readonly isCurrent: boolean;
   /** The service confirmed the flags. A poll is valid for two intervals. */
   confirmed(source: "stream" | "poll"): void;

@@ -7,7 +7,7 @@ export type Logger = {
   error(message: string, details?: Readonly<Record<string, unknown>>): void;
 };
 
-export type Level = keyof Logger;
+type Level = keyof Logger;
 
 /** The log of one client. A logger that throws is ignored. */
 export type Log = {

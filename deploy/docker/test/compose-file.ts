@@ -23,7 +23,7 @@ export type Container = {
   healthcheck?: unknown;
 };
 
-export type ComposeFile = {
+type ComposeFile = {
   services: Record<string, Container>;
   networks: Record<string, { internal?: boolean } | null>;
 };

@@ -1,4 +1,4 @@
-import { documentVariables, readEnvironment } from "@halyard/service";
+import { documentVariables, readEnvironment } from "@halyard/configuration";
 import { describe, expect, it } from "@jest/globals";
 import { z } from "zod";
 import {

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { ServiceName } from "@halyard/contracts";
 import {
   hostVariable,
   logLevelVariable,
@@ -9,7 +8,8 @@ import {
   readEnvironment,
   trustedProxiesVariable,
   variable,
-} from "@halyard/service";
+} from "@halyard/configuration";
+import type { ServiceName } from "@halyard/contracts";
 import { z } from "zod";
 import type { GatewayLimits } from "./gateway.ts";
 import { defaultMaxConnections } from "./open-files.ts";

@@ -1,5 +1,5 @@
 import { glob } from "node:fs/promises";
-import { type DocumentedVariable, documentVariables } from "@halyard/service";
+import { type DocumentedVariable, documentVariables } from "@halyard/configuration";
 import type { z } from "zod";
 
 /** Builds the page that lists every environment variable, from the schemas that also parse the variables. */

@@ -8,7 +8,7 @@ import type { ConnectionActivity } from "./one-at-a-time.ts";
  * connection that has been idle for longest. If none is idle, the new one is closed. Trusted proxies carry the
  * connections of many clients, so the bound per address does not apply to them.
  */
-export type ConnectionLimitOptions = {
+type ConnectionLimitOptions = {
   max: number;
   maxPerAddress: number;
   isTrustedPeer: (address: string) => boolean;

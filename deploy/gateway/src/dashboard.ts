@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 import fastifyStatic from "@fastify/static";
-import type { App, Logger } from "@halyard/service";
+import type { App } from "@halyard/http";
+import type { Logger } from "@halyard/service";
 import type { FastifyRequest } from "fastify";
 
 /**

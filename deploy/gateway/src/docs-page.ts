@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import type { App } from "@halyard/service";
+import type { App } from "@halyard/http";
 import { withKnownIds } from "./openapi/known-ids.ts";
 
 /**

@@ -1,5 +1,5 @@
 /** A bounded queue that serves its keys in turn, so that a key with many items delays only its own items. */
-export type FairQueue<Item> = {
+type FairQueue<Item> = {
   /** Adds an item. Returns the item dropped because the queue was full: the newest one of the longest line. */
   add: (key: string, item: Item) => Item | undefined;
   /** Removes the oldest item of the next eligible key. */

@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http";
  * forwarded with their name, case, order and repetition, except those that concern one connection only. Headers about
  * the origin of the request are forwarded only from a trusted proxy.
  */
-export type RawHeaders = string[];
+type RawHeaders = string[];
 
 const ofOneConnection = new Set([
   "connection",
@@ -35,7 +35,7 @@ const ofTheSender = new Set([
 /** Methods whose requests usually have a body. Without a body, they state a length of zero. */
 const methodsWithBody = new Set(["POST", "PUT", "PATCH"]);
 
-export type Forwarding = { requestId: string; peer: string; peerIsTrusted: boolean };
+type Forwarding = { requestId: string; peer: string; peerIsTrusted: boolean };
 
 export function requestHeaders(request: IncomingMessage, forwarding: Forwarding): RawHeaders {
   const { headers } = request;

@@ -1,5 +1,6 @@
 import type { ServiceName } from "@halyard/contracts";
-import { type App, createApp, type Metrics, type ReadReadiness } from "@halyard/service";
+import { type App, createApp } from "@halyard/http";
+import type { Metrics, ReadReadiness } from "@halyard/service";
 import { Counter } from "prom-client";
 import { limitConnections } from "./connection-limits.ts";
 import { type DashboardOptions, registerDashboard } from "./dashboard.ts";
@@ -13,7 +14,7 @@ import { registerSignIn, type SignInOptions } from "./sign-in.ts";
 import { createTrustedPeers } from "./trusted-peers.ts";
 import { routeUndecodablePaths } from "./undecodable-paths.ts";
 
-export type GatewayOptions = DocsOptions &
+type GatewayOptions = DocsOptions &
   DashboardOptions &
   SignInOptions & {
     metrics: Metrics;

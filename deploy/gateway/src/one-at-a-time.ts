@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { App } from "@halyard/service";
+import type { App } from "@halyard/http";
 
 /**
  * Serves the requests of one connection one after another. Node emits every request that it has parsed, so a client

@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
 import { pipeline } from "node:stream";
+import { createProblem, type Problem, writeProblem } from "@halyard/http";
 import { addressBlock } from "@halyard/rate-limit";
-import { createProblem, type Problem, writeProblem } from "@halyard/service";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { requestHeaders, responseHeaders } from "./forwarded-headers.ts";
 import { isUnreachable } from "./is-unreachable.ts";
@@ -36,14 +36,14 @@ import { UpstreamSilent } from "./upstream-silent.ts";
  * When the client disconnects, the request to the upstream ends. When the upstream breaks off during a response, the
  * gateway breaks the client's connection, because a normal end of the stream would look like a complete response.
  */
-export type ProxyOptions = {
+type ProxyOptions = {
   service: Service;
   isTrustedPeer: (address: string) => boolean;
   /** Maximum silence of an upstream between the end of the request and the start of its response. */
   answerWithinMs: number;
 };
 
-export type Forward = (request: FastifyRequest, reply: FastifyReply) => void;
+type Forward = (request: FastifyRequest, reply: FastifyReply) => void;
 
 /** Maximum silence within a body or a response: four heartbeats of a stream. */
 const maxSilenceMs = 60_000;
@@ -61,7 +61,7 @@ export type Proxy = {
   close: () => void;
 };
 
-export type ProxyParts = {
+type ProxyParts = {
   warn: RepeatedLog;
   /** Called for each request that got no slot in time. */
   rejected: () => void;

@@ -5,14 +5,14 @@ import type { ServiceName } from "@halyard/contracts";
  * star at its end, it matches all paths with that prefix.
  *
  * Other ingresses can be configured from this table. All of them support prefixes. Parameters become regular
- * expressions, which `expressionOf` returns: nginx `location ~`, Envoy `safe_regex`, Traefik `PathRegexp`,
- * `RegularExpression` of the Gateway API. An ingress without regular expressions sends everything to this gateway. More
+ * expressions: nginx `location ~`, Envoy `safe_regex`, Traefik `PathRegexp`, `RegularExpression` of the Gateway API. An
+ * ingress without regular expressions sends everything to this gateway. More
  * specific patterns precede less specific ones, because some ingresses match in order. Others, such as the router of
  * this gateway, choose the most specific pattern.
  */
-export type RoutePattern = `/${string}`;
+type RoutePattern = `/${string}`;
 
-export type RouteEntry = {
+type RouteEntry = {
   pattern: RoutePattern;
   service: ServiceName;
 };
@@ -39,19 +39,3 @@ export const routeTable: readonly RouteEntry[] = [
   { pattern: "/api/v1/usage/flags", service: "usage-metering" },
   { pattern: "/api/v1/*", service: "management" },
 ];
-
-/** Returns the first entry that matches a path. */
-export function findEntry(
-  path: string,
-  table: readonly RouteEntry[] = routeTable,
-): RouteEntry | undefined {
-  return table.find(({ pattern }) => expressionOf(pattern).test(path));
-}
-
-/**
- * Returns a pattern as a regular expression. A parameter matches one segment, a star at the end the rest of the path.
- */
-export function expressionOf(pattern: RoutePattern): RegExp {
-  const source = pattern.replaceAll(".", "\\.").replace(/\*$/, ".*").replaceAll(/:\w+/g, "[^/]+");
-  return new RegExp(`^${source}$`);
-}

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { readFile, unlink } from "node:fs/promises";
 import { compileCheck, SignInFile, SignInRequest } from "@halyard/contracts";
-import { type App, createProblem, noSuchRoute, type Problem, sendProblem } from "@halyard/service";
+import { type App, createProblem, noSuchRoute, type Problem, sendProblem } from "@halyard/http";
 import type { FastifyRequest } from "fastify";
 
 /**

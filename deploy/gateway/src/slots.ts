@@ -11,7 +11,7 @@ import type { Upstream, Upstreams } from "./upstreams.ts";
  */
 export type Slots = { request: (address: string) => SlotRequest };
 
-export type SlotRequest = {
+type SlotRequest = {
   /** Undefined if the queue is full, the wait took too long, or the request was cancelled. */
   slot: Promise<Slot | undefined>;
   cancel: () => void;

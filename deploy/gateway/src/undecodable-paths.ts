@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server } from "node:http";
-import { isOpenToAllOrigins, isWellEncoded, pathAndQueryOf } from "@halyard/service";
+import { isOpenToAllOrigins, isWellEncoded, pathAndQueryOf } from "@halyard/http";
 
 /**
  * Escapes the percent signs of SDK and OFREP paths that cannot be decoded, such as `/ofrep/v1/evaluate/flags/a%zz`. The

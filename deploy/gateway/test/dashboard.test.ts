@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { buffer, text } from "node:stream/consumers";
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { createLogger } from "@halyard/service";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { type GivenGateway, givenGateway } from "./given-gateway.ts";
 
 /** Tests of the files of the dashboard, with a folder such as Vite writes. */
@@ -41,12 +41,9 @@ async function gatewayWith(options: Partial<Parameters<typeof givenGateway>[0]>)
   return gateway;
 }
 
-describe("given a built dashboard", () => {
-  let gateway: GivenGateway;
-  beforeAll(async () => {
-    gateway = await gatewayWith({ dashboardDir: folder });
-  });
+const gateway = await gatewayWith({ dashboardDir: folder });
 
+describe("given a built dashboard", () => {
   const get = (path: string, headers: Record<string, string> = browser, method = "GET") =>
     fetch(gateway.url + path, { method, headers: { "accept-encoding": "identity", ...headers } });
 

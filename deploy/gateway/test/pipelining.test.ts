@@ -2,36 +2,25 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import {
-  bodyOf,
-  type GivenGateway,
-  givenGateway,
-  givenUpstream,
-  type Upstream,
-} from "./given-gateway.ts";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { bodyOf, givenGateway, givenUpstream } from "./given-gateway.ts";
 
 /** Tests of requests that a client writes to one connection without waiting for responses. */
 let behave: (request: IncomingMessage, response: ServerResponse) => void;
-let service: Upstream;
-let gateway: GivenGateway;
 let inFlight: number;
 let maxInFlight: number;
 let received: string[];
 
-beforeAll(async () => {
-  service = await givenUpstream((incoming, response) => {
-    received.push(incoming.url ?? "");
-    inFlight += 1;
-    maxInFlight = Math.max(maxInFlight, inFlight);
-    response.once("close", () => {
-      inFlight -= 1;
-    });
-    behave(incoming, response);
+const service = await givenUpstream((incoming, response) => {
+  received.push(incoming.url ?? "");
+  inFlight += 1;
+  maxInFlight = Math.max(maxInFlight, inFlight);
+  response.once("close", () => {
+    inFlight -= 1;
   });
-  gateway = await givenGateway({ management: [service.origin], edges: [service.origin] });
+  behave(incoming, response);
 });
-
+const gateway = await givenGateway({ management: [service.origin], edges: [service.origin] });
 afterAll(async () => {
   await gateway.stop();
   await service.close();

@@ -3,30 +3,17 @@ import { Agent, type IncomingMessage, request, type ServerResponse } from "node:
 import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import {
-  bodyOf,
-  type GivenGateway,
-  givenGateway,
-  givenUpstream,
-  promised,
-  type Upstream,
-} from "./given-gateway.ts";
+import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { bodyOf, givenGateway, givenUpstream, promised } from "./given-gateway.ts";
 
 /** Tests of what the gateway forwards unchanged, what it removes, and that it does not buffer. */
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 let behave: Listener;
-let management: Upstream;
-let edge: Upstream;
-let gateway: GivenGateway;
 
-beforeAll(async () => {
-  management = await givenUpstream((incoming, response) => void behave(incoming, response));
-  edge = await givenUpstream((incoming, response) => void behave(incoming, response));
-  gateway = await givenGateway({ management: [management.origin], edges: [edge.origin] });
-});
-
+const management = await givenUpstream((incoming, response) => void behave(incoming, response));
+const edge = await givenUpstream((incoming, response) => void behave(incoming, response));
+const gateway = await givenGateway({ management: [management.origin], edges: [edge.origin] });
 afterAll(async () => {
   await gateway.stop();
   await management.close();

@@ -1,27 +1,23 @@
 import { routes, type ServiceName } from "@halyard/contracts";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { expressionOf, findEntry } from "../src/route-table.ts";
-import { type GivenGateway, givenGateway, givenUpstream, type Upstream } from "./given-gateway.ts";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { routeTable } from "../src/route-table.ts";
+import { givenGateway, givenUpstream, type Upstream } from "./given-gateway.ts";
 
 /** Tests that every route of the contract reaches its service, by the table and over HTTP. */
 const upstreams: Upstream[] = [];
-let gateway: GivenGateway;
 
-beforeAll(async () => {
-  const play = async (name: ServiceName) => {
-    const upstream = await givenUpstream((_incoming, response) => response.end(name));
-    upstreams.push(upstream);
-    return [upstream.origin];
-  };
-  gateway = await givenGateway({
-    management: await play("management"),
-    edges: await play("sdk-edge"),
-    schedulers: await play("scheduler"),
-    dispatchers: await play("webhook-dispatcher"),
-    meterings: await play("usage-metering"),
-  });
+const play = async (name: ServiceName) => {
+  const upstream = await givenUpstream((_incoming, response) => response.end(name));
+  upstreams.push(upstream);
+  return [upstream.origin];
+};
+const gateway = await givenGateway({
+  management: await play("management"),
+  edges: await play("sdk-edge"),
+  schedulers: await play("scheduler"),
+  dispatchers: await play("webhook-dispatcher"),
+  meterings: await play("usage-metering"),
 });
-
 afterAll(async () => {
   await gateway.stop();
   for (const upstream of upstreams) await upstream.close();
@@ -33,10 +29,17 @@ const cases = routes.flatMap(({ method, alsoMethod, path, service }) =>
   ),
 );
 
+/** Returns the service of a path by the first matching entry, as an ingress with regular expressions finds it. */
+function serviceOf(path: string): ServiceName | undefined {
+  const expressionOf = (pattern: string) =>
+    new RegExp(`^${pattern.replace(/\*$/, ".*").replaceAll(/:\w+/g, "[^/]+")}$`);
+  return routeTable.find(({ pattern }) => expressionOf(pattern).test(path))?.service;
+}
+
 describe("given the routes of the contract", () => {
   it.each(cases)("sends %s %s to %s", async (method, path, service) => {
     const concrete = path.replaceAll(/:\w+/g, "018f0000-0000-7000-8000-000000000001");
-    expect(findEntry(concrete)?.service).toBe(service);
+    expect(serviceOf(concrete)).toBe(service);
     const answered = await fetch(gateway.url + concrete, { method });
     expect(await answered.text()).toBe(service);
   });
@@ -85,30 +88,8 @@ describe("given the routes of the contract", () => {
     ["/api/v1/flags/a/b/usage", "management"],
     ["/api/v1/projects/a/usage", "management"],
   ])("sends %s to %s, both by the table and over HTTP", async (path, service) => {
-    expect(findEntry(path.replace(/\?.*/, ""))?.service).toBe(service);
+    expect(serviceOf(path.replace(/\?.*/, ""))).toBe(service);
     for (const method of ["GET", "POST", "DELETE", "OPTIONS"])
       expect(await (await fetch(gateway.url + path, { method })).text()).toBe(service);
-  });
-
-  it("returns the first entry that matches", () => {
-    const table = [
-      { pattern: "/a/b/*", service: "sdk-edge" },
-      { pattern: "/a/:name/c", service: "scheduler" },
-      { pattern: "/a/:name/d/*", service: "webhook-dispatcher" },
-      { pattern: "/a/*", service: "management" },
-    ] as const;
-    expect(findEntry("/a/b/c", table)?.service).toBe("sdk-edge");
-    expect(findEntry("/a/x/c", table)?.service).toBe("scheduler");
-    expect(findEntry("/a/x/d/e", table)?.service).toBe("webhook-dispatcher");
-    expect(findEntry("/a/x/d", table)?.service).toBe("management");
-    expect(findEntry("/a//c", table)?.service).toBe("management");
-    expect(findEntry("/a/bc", table)?.service).toBe("management");
-    expect(findEntry("/a", table)).toBeUndefined();
-  });
-
-  it("converts each pattern to a regular expression for other ingresses", () => {
-    expect(expressionOf("/a.b/:name/c").source).toBe("^\\/a\\.b\\/[^/]+\\/c$");
-    expect(expressionOf("/a/*").source).toBe("^\\/a\\/.*$");
-    expect(expressionOf("/a/:name/*").source).toBe("^\\/a\\/[^/]+\\/.*$");
   });
 });

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { createLogger, type Logger } from "@halyard/service";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { type GivenGateway, givenGateway } from "./given-gateway.ts";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
+import { givenGateway } from "./given-gateway.ts";
 
 /** Tests the one-time code in the sign-in link that `npm start` prints. */
 const directory = mkdtempSync(join(tmpdir(), "halyard-sign-in-"));
@@ -29,21 +29,18 @@ function givenCode({ endsInMs = 60_000 } = {}): string {
   return code;
 }
 
-let gateway: GivenGateway;
 const lines: string[] = [];
 const logger: Logger = createLogger({
   service: "gateway",
   level: "trace",
   destination: { write: (line: string) => lines.push(line) },
 });
-beforeAll(async () => {
-  gateway = await givenGateway({ management: [], edges: [], signInFile, logger });
-});
-afterEach(() => rmSync(signInFile, { force: true }));
+const gateway = await givenGateway({ management: [], edges: [], signInFile, logger });
 afterAll(async () => {
   await gateway.stop();
   rmSync(directory, { recursive: true });
 });
+afterEach(() => rmSync(signInFile, { force: true }));
 
 type Answered = { status: number | undefined; headers: Record<string, unknown>; body: unknown };
 

@@ -38,30 +38,8 @@ Environment
                    if NODE_ENV is production, otherwise development)
   OPERATOR_TOKEN   operator token, at least 32 characters (default: generated at the
                    first start and stored in HALYARD_HOME)
-  LOG_LEVEL        log level of the services (default info)
-  SDK_REQUESTS_PER_SECOND
-                   requests per second that each API key may send to the edge
-                   (default: no limit)
-  PLANS            additional plans, or other limits for free, starter, pro and growth,
-                   as JSON; null is unlimited. The demo organization is on pro:
-                   {"pro":{"requests_per_month":null,"sse_connections":null,"projects":null}}
-  KEY_REQUESTS_PER_SECOND, KEY_REQUESTS_BURST
-                   requests per second, and in a burst, that each server key may send
-                   to the other services (default 100 and 1000)
-  INVALID_KEYS_PER_SECOND, INVALID_KEYS_BURST
-                   requests with invalid keys per second, and in a burst, that each
-                   address may send to the edge (default 100 and 1000)
-  WEBHOOKS_PER_PROJECT, WEBHOOK_TESTS_PER_ORGANIZATION
-                   maximum number of webhooks of a project, and of concurrent webhook
-                   tests of an organization (default 100 and 5)
-  WEBHOOK_RETRY_DELAYS
-                   delays before the retries of a failed delivery
-                   (default 1m,5m,30m,2h,12h)
-  WEBHOOK_DELIVERY_RETENTION_DAYS
-                   days after which finished deliveries are deleted (default 30)
-  AUDIT_RETENTION_DAYS, ENDED_KEY_RETENTION_DAYS, USAGE_RETENTION_DAYS
-                   days after which the audit log and history, ended API keys, and
-                   daily request counts are deleted (default: never)
+  The services and the gateway also get their variables in docs/configuration.md, except
+  those that npm start sets itself.
 
 A service or server that dies is restarted; all other processes continue to run.
 If one process dies five times within a minute, everything stops, and the end of

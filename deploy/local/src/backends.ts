@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -16,10 +17,10 @@ import type { Note } from "./steps.ts";
 import { type Supervision, supervise } from "./supervise.ts";
 
 /**
- * A PostgreSQL or NATS server. Only servers that the launcher has started are supervised; they keep their ports and
- * data.
+ * The URL of a PostgreSQL or NATS server, and its description. Only servers that the launcher has started are
+ * supervised; they keep their ports and data.
  */
-export type Backend = { url: string; label: string };
+type Backend = { value: string; done: string };
 
 /** Time after which a server in `POSTGRES_URL` or `NATS_URL` counts as unavailable. */
 const ANSWER_TIMEOUT_MS = 5_000;
@@ -27,26 +28,22 @@ const ANSWER_TIMEOUT_MS = 5_000;
 type Launch = Supervision & { settings: Settings };
 
 export async function providePostgres(launch: Launch, note: Note): Promise<Backend> {
-  const { settings, reaper } = launch;
+  const { settings } = launch;
   if (settings.postgresUrl !== undefined) {
     const { host } = new URL(settings.postgresUrl);
-    await expectAnswer({ url: settings.postgresUrl, name: "PostgreSQL", variable: "POSTGRES_URL" });
-    return { url: settings.postgresUrl, label: `PostgreSQL at ${host} (POSTGRES_URL)` };
+    const server = { url: settings.postgresUrl, name: "PostgreSQL", port: 5432 };
+    await expectAnswer({ ...server, variable: "POSTGRES_URL" });
+    return { value: settings.postgresUrl, done: `PostgreSQL at ${host} (POSTGRES_URL)` };
   }
   const dataDir = join(settings.home, "postgres");
   const start = (previous: LocalPostgres | undefined, onStep: Note) => {
     if (previous !== undefined) expectData(previous.clusterDir);
-    return startLocalPostgres({
-      dataDir,
-      reaper,
-      onStep,
-      ...(previous && { port: previous.port }),
-    });
+    return startLocalPostgres({ dataDir, onStep, ...(previous && { port: previous.port }) });
   };
   const server = (await supervise({ name: "PostgreSQL", start }, launch, note)).current();
   return {
-    url: server.adminUrl,
-    label: `PostgreSQL ${server.version} on ${server.host}:${server.port}`,
+    value: server.adminUrl,
+    done: `PostgreSQL ${server.version} on ${server.host}:${server.port}`,
   };
 }
 
@@ -59,13 +56,9 @@ function expectData(clusterDir: string): void {
   }
 }
 
-/** Runs before any server starts, so that a missing nats-server is reported first. */
-export async function provideNatsBinary(
-  settings: Settings,
-  note: Note,
-): Promise<string | undefined> {
-  if (settings.natsUrl !== undefined) return undefined;
-  return findNatsServer({ cacheDir: settings.cacheDir, onStep: note });
+export async function provideNatsBinary(settings: Settings, note: Note): Promise<Backend> {
+  const binary = await findNatsServer({ cacheDir: settings.cacheDir, onStep: note });
+  return { value: binary, done: `nats-server: ${binary}` };
 }
 
 export async function provideNats(
@@ -74,24 +67,23 @@ export async function provideNats(
   binary: string | undefined,
   passwords: Credentials["nats_passwords"],
 ): Promise<Backend> {
-  const { settings, reaper } = launch;
+  const { settings } = launch;
   if (binary === undefined) {
     const url = settings.natsUrl ?? "";
-    const servers = url.split(",").map((server) => server.trim());
-    const first = servers[0] ?? "";
-    await expectAnswer({ url: first, name: "NATS", variable: "NATS_URL" });
-    return { url, label: `NATS at ${addressOf(first).host} (NATS_URL)` };
+    const first = url.replace(/,.*/, "");
+    await expectAnswer({ url: first, name: "NATS", port: 4222, variable: "NATS_URL" });
+    return { value: url, done: `NATS at ${addressOf(first).host} (NATS_URL)` };
   }
   const storeDir = join(settings.home, "nats");
   const users = natsUsersConfiguration({ passwordOf: (user) => JSON.stringify(passwords[user]) });
   const start = (previous: LocalNats | undefined, onStep: Note) =>
     startLocalNats({
-      ...{ binary, storeDir, settings: users, reaper, onStep },
+      ...{ binary, storeDir, settings: users, onStep },
       ...(previous && { port: previous.port }),
     });
   const server = (await supervise({ name: "NATS", start }, launch, note)).current();
   const address = `${addressOf(server.url).hostname}:${server.port}`;
-  return { url: server.url, label: `NATS ${server.version} on ${address}` };
+  return { value: server.url, done: `NATS ${server.version} on ${address}` };
 }
 
 /** Parses the address of a NATS server, whose scheme may be missing. */
@@ -102,29 +94,26 @@ function addressOf(url: string): URL {
   return address;
 }
 
-const DEFAULT_PORTS: Record<string, number> = { PostgreSQL: 5432, NATS: 4222 };
-
 async function expectAnswer(server: {
   url: string;
   name: string;
   variable: string;
+  port: number;
 }): Promise<void> {
   const { hostname, port } = addressOf(server.url);
-  const target = {
-    host: hostname.replace(/^\[|\]$/g, ""),
-    port: Number(port || DEFAULT_PORTS[server.name]),
-  };
-  const problem = await new Promise<Error | undefined>((resolve) => {
-    const socket = connect(target, () => resolve(undefined));
-    socket.setTimeout(ANSWER_TIMEOUT_MS, () => resolve(new Error("no answer")));
-    socket.on("error", resolve);
-    socket.on("close", () => resolve(undefined));
-    socket.once("connect", () => socket.destroy());
-  });
-  if (problem === undefined) return;
-  throw new StartError(
-    `${server.name} does not answer at ${target.host}:${target.port} (${problem.message}). ` +
-      `Start it, or unset ${server.variable} to let npm start run its own server.`,
-    { cause: problem },
-  );
+  const target = { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || server.port) };
+  const socket = connect(target);
+  try {
+    await once(socket, "connect", { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
+  } catch (cause) {
+    const { name, message } = cause as Error;
+    const reason = name === "AbortError" ? `nothing for ${ANSWER_TIMEOUT_MS / 1_000} s` : message;
+    throw new StartError(
+      `${server.name} does not answer at ${target.host}:${target.port} (${reason}). ` +
+        `Start it, or unset ${server.variable} to let npm start run its own server.`,
+      { cause },
+    );
+  } finally {
+    socket.destroy();
+  }
 }

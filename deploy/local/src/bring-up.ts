@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { StartError } from "@halyard/local-backends";
-import { type Backend, provideNats, provideNatsBinary, providePostgres } from "./backends.ts";
+import { provideNats, provideNatsBinary, providePostgres } from "./backends.ts";
 import type { Settings } from "./config.ts";
 import {
   type Credentials,
@@ -64,17 +64,18 @@ function linkDashboard(home: string, baseUrl: string, demo: DemoCredentials | un
   return code === undefined ? `${baseUrl}/` : `${baseUrl}/#code=${code}`;
 }
 
+type Prepared = {
+  credentials: Credentials;
+  operatorToken: string;
+  building: Promise<string | undefined>;
+};
+
 /** Returns the services in the order of their start, with the gateway last. */
 async function bringUpServices(
   launch: Launch,
-  prepared: {
-    credentials: Credentials;
-    operatorToken: string;
-    building: Promise<string | undefined>;
-  },
+  { credentials, operatorToken, building }: Prepared,
 ): Promise<SupervisedService[]> {
   const { settings } = launch;
-  const { credentials, operatorToken, building } = prepared;
   const { natsUrl, databaseUrls } = await bringUpBackends(launch, credentials);
   let mustRemoveDemoKeys = launch.removeDemoKeys;
   const [management, ...others] = planServices({
@@ -102,16 +103,13 @@ async function bringUpServices(
 
 /** Returns the folder of the built dashboard; undefined if it could not be built. Halyard works without it. */
 async function buildDashboard(launch: Launch): Promise<string | undefined> {
-  const { settings, reaper, releasers, steps } = launch;
+  const { settings, releasers, steps } = launch;
   try {
     return await step(launch, "dashboard", async () => {
       const { folder, isNew } = await ensureDashboard({
         ...launch,
         cacheDir: settings.cacheDir,
-        onStarted: ({ pid, stop }) => {
-          reaper.guard(pid, { stopSignal: "SIGTERM" });
-          void releasers.add(stop);
-        },
+        onStarted: ({ stop }) => void releasers.add(stop),
       });
       return { done: isNew ? "dashboard, built" : "dashboard", value: folder };
     });
@@ -127,46 +125,28 @@ async function bringUpBackends(
   credentials: Credentials,
 ): Promise<{ natsUrl: string; databaseUrls: DatabaseUrls }> {
   const { settings } = launch;
-  const binary = await step(launch, "nats-server", async (note) => {
-    const found = await provideNatsBinary(settings, note);
-    return {
-      done: found === undefined ? "no local NATS: NATS_URL is set" : `nats-server: ${found}`,
-      value: found,
-    };
-  });
-  const postgres = await bringUpBackend(launch, "PostgreSQL", (note) =>
-    providePostgres(launch, note),
-  );
-  const nats = await bringUpBackend(launch, "NATS", (note) =>
+  // Before any server starts, so that a missing nats-server is reported first.
+  const binary =
+    settings.natsUrl === undefined
+      ? await step(launch, "nats-server", (note) => provideNatsBinary(settings, note))
+      : undefined;
+  const adminUrl = await step(launch, "PostgreSQL", (note) => providePostgres(launch, note));
+  const natsUrl = await step(launch, "NATS", (note) =>
     provideNats(launch, note, binary, credentials.nats_passwords),
   );
   const databaseUrls = await step(launch, "database", async () => {
-    const prepared = await prepareDatabase({ adminUrl: postgres.url, credentials });
+    const prepared = await prepareDatabase({ adminUrl, credentials });
     return { done: "database, roles and schemas", value: prepared };
   });
-  return { natsUrl: nats.url, databaseUrls };
-}
-
-function bringUpBackend(
-  launch: Launch,
-  name: string,
-  provide: (note: Note) => Promise<Backend>,
-): Promise<Backend> {
-  return step(launch, name, async (note) => {
-    const backend = await provide(note);
-    return { done: backend.label, value: backend };
-  });
+  return { natsUrl, databaseUrls };
 }
 
 function bringUpService(launch: Launch, plan: ServicePlan): Promise<SupervisedService> {
   const { name, prepare } = plan;
   const start = (previous?: ServiceProcess) => startServiceProcess(plan, launch, previous);
   return step(launch, name, async (note) => {
-    const service = await supervise(
-      { name, prepare, start, waitsForChange: launch.watch },
-      launch,
-      note,
-    );
+    const part = { name, prepare, start, waitsForChange: launch.watch };
+    const service = await supervise(part, launch, note);
     await awaitReady(service, launch.ending);
     const migrated = prepare === undefined ? "" : ", migrated";
     return { done: `${name} on ${service.current().url}${migrated}`, value: service };

@@ -1,13 +1,10 @@
 import { accessSync, constants, existsSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join, resolve } from "node:path";
+import { ConfigurationError, readEnvironment } from "@halyard/configuration";
 import { hasCode } from "@halyard/local-backends";
 import type { z } from "zod";
 
 export type Mode = "development" | "production";
-
-/** Environment variables that the launcher passes on, by service. The services define and check them. */
-type SettingsOfServices = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 export type Settings = {
   projectDir: string;
@@ -20,182 +17,112 @@ export type Settings = {
   mode: Mode;
   /** Existing servers that replace the local ones. */
   natsUrl: string | undefined;
-  /** The login for `natsUrl`, as environment variables. */
-  natsLogin: Readonly<Record<string, string>>;
   postgresUrl: string | undefined;
   /** The given operator token, which replaces the generated one. */
   operatorToken: string | undefined;
-  logLevel: string;
-  /** Settings passed on to the services, by service. */
-  ofServices: SettingsOfServices;
-  /** Whether npm is the parent process. The run then ends when npm ends. */
+  /** True if npm is the launcher's parent process. The run then ends together with npm. */
   startedByNpm: boolean;
+  /** Environment variables that the launcher passes on, by process. */
+  ofProcesses: Readonly<Record<ProcessName, Readonly<Record<string, string>>>>;
 };
 
-export type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
+type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
 
-const natsLoginVariables = [
-  "NATS_USER",
-  "NATS_PASSWORD",
-  "NATS_CREDENTIALS_FILE",
-  "NATS_NKEY_SEED_FILE",
-  "NATS_TLS_CA_FILE",
-  "NATS_TLS_CERT_FILE",
-  "NATS_TLS_KEY_FILE",
-];
+/** The processes of Halyard, and the directories of their programs, in the order of their start. */
+export const programDirs = {
+  management: "services/management",
+  scheduler: "services/scheduler",
+  "sdk-edge": "services/sdk-edge",
+  "usage-metering": "services/usage-metering",
+  "webhook-dispatcher": "services/webhook-dispatcher",
+  gateway: "deploy/gateway",
+} as const;
 
-const DEFAULT_PORT = 8080;
-const HIGHEST_PORT = 65_535;
-const SHORTEST_OPERATOR_TOKEN = 32;
+export type ProcessName = keyof typeof programDirs;
 
-const projectDir = resolve(dirname(fileURLToPath(import.meta.url)), "../../..");
+const projectDir = resolve(import.meta.dirname, "../../..");
 
-/** Reads and checks the whole environment, including the settings of the services. Reports every problem. */
-export async function readCheckedSettings(
+type Read = (name: string) => string | undefined;
+
+/** Reads and checks the settings of the launcher and of all processes. Reports every problem. */
+export async function readSettings(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<SettingsResult> {
-  const result = readSettings(environment);
-  const value = valueIn(environment);
-  const logLevel = value("LOG_LEVEL");
-  const ofServices = readSettingsOfServices(value);
-  const problems = await findProblemsOfServices(projectDir, {
-    ...ofServices,
-    // Every process has this variable; checking it for one of them is enough.
-    management: { ...ofServices.management, ...(logLevel && { LOG_LEVEL: logLevel }) },
-  });
-  if (problems.length === 0) return result;
-  return { ok: false, problems: result.ok ? problems : [...result.problems, ...problems] };
-}
-
-function valueIn(environment: NodeJS.ProcessEnv): (name: string) => string | undefined {
-  return (name) => environment[name]?.trim() || undefined;
-}
-
-/** Reads the settings of the launcher. Reports every problem, not only the first. */
-export function readSettings(environment: NodeJS.ProcessEnv = process.env): SettingsResult {
-  const problems: string[] = [];
-  const value = valueIn(environment);
-
-  const port = value("PORT") ?? String(DEFAULT_PORT);
-  if (!/^\d+$/.test(port) || Number(port) > HIGHEST_PORT) {
-    problems.push(
-      `PORT must be a number from 0 (any free port) to ${HIGHEST_PORT}, but is "${port}".`,
-    );
-  }
-  const defaultMode = value("NODE_ENV") === "production" ? "production" : "development";
-  const mode = value("HALYARD_MODE") ?? defaultMode;
-  if (mode !== "development" && mode !== "production") {
-    problems.push(`HALYARD_MODE must be "development" or "production", but is "${mode}".`);
-  }
-  const operatorToken = value("OPERATOR_TOKEN");
-  if (operatorToken !== undefined && operatorToken.length < SHORTEST_OPERATOR_TOKEN) {
-    problems.push(`OPERATOR_TOKEN must have at least ${SHORTEST_OPERATOR_TOKEN} characters.`);
-  }
+  const value = (name: string) => environment[name]?.trim() || undefined;
+  const { ofProcesses, problems } = await readPassedOn(value);
   const postgresUrl = value("POSTGRES_URL");
   if (
     postgresUrl !== undefined &&
-    !/^postgres(ql)?:$/.test(URL.parse(postgresUrl)?.protocol ?? "")
+    !/^postgres(?:ql)?:$/.test(URL.parse(postgresUrl)?.protocol ?? "")
   ) {
-    problems.push("POSTGRES_URL must look like postgres://user:password@host:5432/postgres.");
+    problems.add("POSTGRES_URL must look like postgres://user:password@host:5432/postgres.");
   }
-  if (problems.length > 0) return { ok: false, problems };
+  if (problems.size > 0) return { ok: false, problems: [...problems] };
   const home = resolve(value("HALYARD_HOME") ?? join(projectDir, ".halyard"));
-  return {
-    ok: true,
-    settings: {
-      projectDir,
-      home,
-      cacheDir: chooseCacheDir(home),
-      port: Number(port),
-      mode: mode === "production" ? "production" : "development",
-      natsUrl: value("NATS_URL"),
-      natsLogin: Object.fromEntries(
-        natsLoginVariables.flatMap((name) => {
-          const given = value(name);
-          return given === undefined ? [] : [[name, given]];
-        }),
-      ),
-      postgresUrl,
-      operatorToken,
-      logLevel: value("LOG_LEVEL") ?? "info",
-      ofServices: readSettingsOfServices(value),
-      startedByNpm: value("npm_lifecycle_event") !== undefined,
-    },
+  const defaultMode = value("NODE_ENV") === "production" ? "production" : "development";
+  const settings: Settings = {
+    projectDir,
+    home,
+    cacheDir: chooseCacheDir(home),
+    port: Number(value("PORT") ?? 8080),
+    mode: (value("HALYARD_MODE") as Mode | undefined) ?? defaultMode,
+    natsUrl: value("NATS_URL"),
+    postgresUrl,
+    operatorToken: value("OPERATOR_TOKEN"),
+    startedByNpm: value("npm_lifecycle_event") !== undefined,
+    ofProcesses,
   };
+  return { ok: true, settings };
 }
 
 /** Returns the project's cache, which all homes share, or one in the home if the project is not writable. */
 function chooseCacheDir(home: string): string {
   const ofProject = join(projectDir, ".cache");
-  const writable = isWritable(existsSync(ofProject) ? ofProject : projectDir);
-  return writable ? ofProject : join(home, "cache");
-}
-
-function isWritable(directory: string): boolean {
   try {
-    accessSync(directory, constants.W_OK);
-    return true;
+    accessSync(existsSync(ofProject) ? ofProject : projectDir, constants.W_OK);
+    return ofProject;
   } catch (error) {
-    if (hasCode(error, "EACCES", "EROFS")) return false;
+    if (hasCode(error, "EACCES", "EROFS")) return join(home, "cache");
     throw error;
   }
 }
 
-const keyLimits = ["KEY_REQUESTS_PER_SECOND", "KEY_REQUESTS_BURST"];
-
-const handedOn: Readonly<Record<string, readonly string[]>> = {
-  management: ["PLANS", "AUDIT_RETENTION_DAYS", "ENDED_KEY_RETENTION_DAYS", ...keyLimits],
-  scheduler: keyLimits,
-  "sdk-edge": ["SDK_REQUESTS_PER_SECOND", "INVALID_KEYS_PER_SECOND", "INVALID_KEYS_BURST"],
-  "usage-metering": ["USAGE_RETENTION_DAYS", ...keyLimits],
-  "webhook-dispatcher": [
-    "WEBHOOKS_PER_PROJECT",
-    "WEBHOOK_TESTS_PER_ORGANIZATION",
-    "WEBHOOK_RETRY_DELAYS",
-    "WEBHOOK_DELIVERY_RETENTION_DAYS",
-    ...keyLimits,
-  ],
-};
-
-function readSettingsOfServices(
-  read: (variable: string) => string | undefined,
-): SettingsOfServices {
-  const settings: Record<string, Record<string, string>> = {};
-  for (const [service, variables] of Object.entries(handedOn)) {
-    const given = variables.flatMap((variable) => {
-      const value = read(variable);
-      return value === undefined ? [] : [[variable, value]];
-    });
-    settings[service] = Object.fromEntries(given);
-  }
-  return settings;
-}
-
-/** The configuration module of a service. */
-type Described = { configSchema: { pick(names: Record<string, true>): z.ZodObject } };
+/** Variables whose values the launcher replaces for all processes. It neither checks nor passes on what is given. */
+const replaced =
+  /^(?:HOST|METRICS_PORT|POSTGRES_URL|OPERATOR_TOKEN_DIGEST|SIGNING_\w+|SNAPSHOT_CACHE_FILE|STREAM_TOKEN_SECRET|WEBHOOK_SECRET_KEYS|WEBHOOK_ALLOW_PRIVATE_TARGETS|DASHBOARD_DIR|UPSTREAM_\w+)$/;
 
 /**
- * Returns the problems that the services would report about these settings, so that a mistake ends the start before
- * the databases start. Loads the configuration modules only of services that have settings.
+ * Reads the other variables of each process's schema. The problems are those that the process would report, so that a
+ * mistake ends the start before the databases start. Without `NATS_URL`, the server is the launcher's, with its logins.
  */
-async function findProblemsOfServices(
-  projectDir: string,
-  settings: SettingsOfServices,
-): Promise<string[]> {
+async function readPassedOn(
+  value: Read,
+): Promise<{ ofProcesses: Settings["ofProcesses"]; problems: Set<string> }> {
   const problems = new Set<string>();
-  for (const [service, given] of Object.entries(settings)) {
-    if (Object.keys(given).length === 0) continue;
-    const { ConfigurationError, readEnvironment } = await import("@halyard/service");
-    const { configSchema }: Described = await import(
-      join(projectDir, "services", service, "src/config.ts")
-    );
-    const names = Object.keys(given).map((name) => [name, true] as const);
-    try {
-      readEnvironment(configSchema.pick(Object.fromEntries(names)), given);
-    } catch (error) {
-      if (!(error instanceof ConfigurationError)) throw error;
-      for (const problem of error.problems) problems.add(problem);
+  const ofProcesses: Partial<Record<ProcessName, Record<string, string>>> = {};
+  for (const [name, directory] of Object.entries(programDirs)) {
+    const module = await import(join(projectDir, directory, "src/config.ts"));
+    const schema: z.ZodObject = module.configSchema;
+    const given: Record<string, string> = {};
+    for (const variable of Object.keys(schema.shape)) {
+      const text = value(variable);
+      const isOfLauncher = variable.startsWith("NATS_") && value("NATS_URL") === undefined;
+      if (text !== undefined && !isOfLauncher && !replaced.test(variable)) given[variable] = text;
     }
+    for (const problem of problemsOf(schema, given)) problems.add(problem);
+    ofProcesses[name as ProcessName] = given;
   }
-  return [...problems];
+  return { ofProcesses: ofProcesses as Settings["ofProcesses"], problems };
+}
+
+function problemsOf(schema: z.ZodObject, given: Record<string, string>): readonly string[] {
+  try {
+    const names: Record<string, true> = {};
+    for (const name of Object.keys(given)) names[name] = true;
+    readEnvironment(schema.pick(names), given);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.problems;
+    throw error;
+  }
 }

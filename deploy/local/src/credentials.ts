@@ -58,12 +58,8 @@ export function loadCredentials(home: string): Credentials {
 
 /** Returns the existing secrets, and a new one for each missing name. */
 function withSecrets<Kept extends object>(names: readonly string[], kept?: Kept) {
-  const made = Object.fromEntries(names.map((name) => [name, newSecret()]));
-  return { ...made, ...kept };
-}
-
-function newSecret(): string {
-  return randomBytes(SECRET_BYTES).toString("base64url");
+  const newSecret = () => randomBytes(SECRET_BYTES).toString("base64url");
+  return { ...Object.fromEntries(names.map((name) => [name, newSecret()])), ...kept };
 }
 
 export function saveCredentials(home: string, credentials: Credentials): void {

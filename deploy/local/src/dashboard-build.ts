@@ -1,25 +1,25 @@
 import { createHash, randomUUID } from "node:crypto";
 import {
+  type Dirent,
   existsSync,
   globSync,
   mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
 } from "node:fs";
 import { join } from "node:path";
-import { type BackgroundProcess, hasCode } from "@halyard/local-backends";
+import { type BackgroundProcess, renameUnlessPresent } from "@halyard/local-backends";
 import { runProgram } from "./run-program.ts";
 
 /**
  * A build of the dashboard: a folder of the cache, named after the hash of its sources. A rename makes it appear
  * complete. Processes can therefore build at the same time, and a gateway never reads half a build.
  */
-export type DashboardBuild = { folder: string; isNew: boolean };
+type DashboardBuild = { folder: string; isNew: boolean };
 
-export type BuildOptions = {
+type BuildOptions = {
   projectDir?: string;
   cacheDir?: string;
   logsDir?: string;
@@ -60,7 +60,7 @@ export async function ensureDashboard(options: BuildOptions = {}): Promise<Dashb
         onStarted,
       },
     );
-    moveUnlessBuilt(unfinished, folder);
+    renameUnlessPresent(unfinished, folder);
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
   }
@@ -70,13 +70,9 @@ export async function ensureDashboard(options: BuildOptions = {}): Promise<Dashb
 
 function hashOfSources(projectDir: string): string {
   const hash = createHash("sha256");
-  const isNoSource = (path: string) => /^(?:dist|node_modules|test)$/.test(path);
+  const exclude = ({ name }: Dirent) => /^(?:dist|node_modules|test)$/.test(name);
   const cwd = join(projectDir, dashboard);
-  const paths = globSync("**", {
-    cwd,
-    withFileTypes: true,
-    exclude: ({ name }) => isNoSource(name),
-  })
+  const paths = globSync("**", { cwd, withFileTypes: true, exclude })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
   for (const path of [join(projectDir, "package-lock.json"), ...paths.toSorted()]) {
@@ -85,15 +81,6 @@ function hashOfSources(projectDir: string): string {
     hash.update(`${path.slice(projectDir.length)} ${content.length}\n`).update(content);
   }
   return hash.digest("hex").slice(0, 32);
-}
-
-/** Moves a build to its place. Another process may have built the same sources in the meantime. */
-function moveUnlessBuilt(unfinished: string, folder: string): void {
-  try {
-    renameSync(unfinished, folder);
-  } catch (error) {
-    if (!hasCode(error, "EEXIST", "ENOTEMPTY")) throw error;
-  }
 }
 
 function removeOldBuilds(builds: string): void {

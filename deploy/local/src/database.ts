@@ -3,7 +3,7 @@ import { type ProvisionedService, provisionService } from "@halyard/postgres";
 import type { Credentials } from "./credentials.ts";
 import { runProgram } from "./run-program.ts";
 
-export const DATABASE = "halyard";
+const DATABASE = "halyard";
 
 /** The services that have a schema: its name, and the prefix under which the passwords of its two roles are stored. */
 const schemas = {

@@ -5,38 +5,26 @@ import type { DemoCredentials } from "./credentials.ts";
 /** Timeout of a request. A write takes up to 500 ms without JetStream; the rest allows for a machine under load. */
 const ANSWER_TIMEOUT_MS = 30_000;
 
-export type Answer<T> = { status: number; body: T };
-
-/** Client of the API's routes for operators. */
-export type OperatorApi = {
-  get<T>(path: string): Promise<Answer<T>>;
-  /**
-   * Returns the created resource.
-   *
-   * @throws StartError for an answer other than 201
-   */
-  create<T>(path: string, body: unknown): Promise<T>;
-};
+/**
+ * Sends a request to the API's routes for operators: with a body a POST, without one a GET. Returns the response body.
+ *
+ * @throws StartError for an error response
+ */
+export type OperatorApi = <T>(path: string, body?: unknown) => Promise<T>;
 
 export function createOperatorApi(options: { baseUrl: string; token: string }): OperatorApi {
-  const call = async <T>(method: string, path: string, body?: unknown): Promise<Answer<T>> => {
+  return async <T>(path: string, body?: unknown) => {
+    const method = body === undefined ? "GET" : "POST";
     const response = await fetch(new URL(path, options.baseUrl), {
       method,
       headers: { authorization: `Bearer ${options.token}`, "content-type": "application/json" },
       signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return { status: response.status, body: (await response.json()) as T };
-  };
-  return {
-    get: (path) => call("GET", path),
-    async create<T>(path: string, body: unknown) {
-      const answer = await call<T>("POST", path, body);
-      if (answer.status === 201) return answer.body;
-      throw new StartError(
-        `Could not create the demo data: POST ${path} returned ${answer.status} ${JSON.stringify(answer.body)}.`,
-      );
-    },
+    if (response.ok) return (await response.json()) as T;
+    throw new StartError(
+      `Could not provide the demo data: ${method} ${path} returned ${response.status} ${await response.text()}.`,
+    );
   };
 }
 
@@ -102,49 +90,34 @@ async function findOrCreate<T extends Named>(
     create: unknown;
   },
 ): Promise<T> {
-  const found = await list<T>(api, path, wanted.list);
+  const found = (await api<Record<string, T[]>>(path))[wanted.list] ?? [];
   return (
     found.find(({ id }) => id === wanted.id) ??
     found.find(wanted.matches) ??
-    api.create<T>(path, wanted.create)
+    api<T>(path, wanted.create)
   );
 }
 
+/** Returns the stored key if it has no end. A rotated key ends soon, so any key with an end is replaced. */
 async function provideKey(
   api: OperatorApi,
   wanted: { path: string; userId: string; kind: "client" | "server"; kept: string | undefined },
 ): Promise<string> {
-  const { path, kind, kept } = wanted;
-  if (kept !== undefined) {
-    const keys = await list<Key>(api, path, "keys");
-    const record = keys.find((key) => key.id === kept.split("_")[1]);
-    if (record?.user_id === wanted.userId && works(record)) return kept;
-  }
-  const body = { kind, name: `Demo ${kind}`, user_id: wanted.userId };
-  return (await api.create<{ key: string }>(path, body)).key;
-}
-
-/** Returns whether the key has no end. A rotated key ends soon, so any key with an end is replaced. */
-function works(key: Key): boolean {
-  return key.revoked_at === null && key.expires_at === null;
-}
-
-async function list<T>(api: OperatorApi, path: string, name: string): Promise<T[]> {
-  const answer = await api.get<Record<string, T[]>>(path);
-  const items = answer.status === 200 ? answer.body[name] : undefined;
-  if (items !== undefined) return items;
-  throw new StartError(
-    `Could not read the demo data: GET ${path} returned ${answer.status} ${JSON.stringify(answer.body)}.`,
-  );
+  const { path, kind, kept, userId } = wanted;
+  const { keys } = await api<{ keys: Key[] }>(path);
+  const record = keys.find((key) => key.id === kept?.split("_")[1]);
+  const isEndless = record?.revoked_at === null && record.expires_at === null;
+  if (kept !== undefined && isEndless && record.user_id === userId) return kept;
+  const body = { kind, name: `Demo ${kind}`, user_id: userId };
+  return (await api<{ key: string }>(path, body)).key;
 }
 
 /** Reads the audit log instead of the flags, because a request with the demo's key would change its last use. */
 export async function hasDemoFlags(api: OperatorApi, projectId: string): Promise<boolean> {
   type Change = { flag_id: string | null; action: string };
   const path = `/api/v1/projects/${projectId}/changes?limit=1000`;
-  const { body } = await api.get<{ changes: Change[] }>(path);
-  const newest = new Map<string, string>();
-  for (const { flag_id, action } of body.changes)
-    if (flag_id !== null && !newest.has(flag_id)) newest.set(flag_id, action);
-  return [...newest.values()].some((action) => action !== "deleted");
+  const { changes } = await api<{ changes: Change[] }>(path);
+  const byFlag = Map.groupBy(changes, ({ flag_id: id }) => id);
+  byFlag.delete(null);
+  return [...byFlag.values()].some(([newest]) => newest?.action !== "deleted");
 }

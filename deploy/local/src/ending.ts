@@ -1,14 +1,8 @@
-import type { ExitStatus, Reaper } from "@halyard/local-backends";
-
-/**
- * Reason for the end of a run: a request, too many deaths of one process, a failed start, or the death of the reaper.
- * Without the reaper, a killed launcher would leave its servers running.
- */
+/** Reason for the end of a run: a request, too many deaths of one process, or a failed start. */
 export type Reason =
   | { kind: "asked"; by: string }
   | { kind: "died"; message: string }
-  | { kind: "failed"; error: unknown }
-  | { kind: "unguarded"; status: ExitStatus };
+  | { kind: "failed"; error: unknown };
 
 export type Ending = {
   promise: Promise<Reason>;
@@ -30,28 +24,13 @@ export function createEnding(): Ending {
   };
 }
 
-/** Interval of the check whether npm still runs. */
-const parentPollIntervalMs = 500;
-
-/** Ends the run on Ctrl-C, SIGTERM or a closed terminal, and when npm was killed without a signal to this process. */
-export function endWhenAsked(ending: Ending, options: { startedByNpm: boolean }): void {
+/** Ends the run on Ctrl-C, SIGTERM or a closed terminal, and when the launcher has ended. */
+export function endWhenAsked(ending: Ending): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => ending.settle({ kind: "asked", by: signal }));
   }
-  if (!options.startedByNpm) return;
-  const parent = process.ppid;
-  const timer = setInterval(() => {
-    if (process.ppid !== parent) ending.settle({ kind: "asked", by: "npm has ended" });
-  }, parentPollIntervalMs);
-  timer.unref();
-}
-
-/**
- * Ends the run when the reaper ends. Closing the reaper at the end of a run has no effect, because the reason is
- * settled.
- */
-export function endWithReaper(ending: Ending, reaper: Reaper): void {
-  void reaper.exited.then((status) => ending.settle({ kind: "unguarded", status }));
+  process.once("disconnect", () => ending.settle({ kind: "asked", by: "npm start has ended" }));
+  if (!process.connected) ending.settle({ kind: "asked", by: "npm start has ended" });
 }
 
 /**

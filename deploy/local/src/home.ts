@@ -1,7 +1,7 @@
-import { accessSync, constants, existsSync, mkdirSync, rmSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ExampleIds } from "@halyard/contracts";
-import { hasCode, type Reaper, StartError } from "@halyard/local-backends";
+import { hasCode, StartError } from "@halyard/local-backends";
 import type { DemoCredentials } from "./credentials.ts";
 import { writePrivateFile } from "./private-file.ts";
 import type { ServiceProcess } from "./service-process.ts";
@@ -72,16 +72,7 @@ export function writeDemoFile(
   });
 }
 
-export function removeDemoFile(home: string): void {
-  rmSync(demoFileIn(home), { force: true });
-}
-
-/** Lets the reaper remove the file if this process is killed: it contains keys, and ids of processes that then end. */
-export function removeDemoFileWithUs(home: string, reaper: Reaper): void {
-  reaper.removeAtOnce(demoFileIn(home));
-}
-
-function demoFileIn(home: string): string {
+export function demoFileIn(home: string): string {
   return join(home, "demo.json");
 }
 

@@ -13,7 +13,7 @@ export function describeDeath(name: string, status: ExitStatus, logFile: string)
   return `${name} ended ${describeExit(status)}. The end of its log (${logFile}):${endOfLog(logFile)}`;
 }
 
-export function describeExit(status: ExitStatus): string {
+function describeExit(status: ExitStatus): string {
   return status.signal === null ? `with exit code ${status.code}` : `by ${status.signal}`;
 }
 

@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, createPublicKey } from "node:crypto";
 import { join } from "node:path";
-import type { NatsUser } from "@halyard/contracts";
-import type { Settings } from "./config.ts";
+import type { ServiceName } from "@halyard/contracts";
+import { type ProcessName, programDirs, type Settings } from "./config.ts";
 import type { Credentials } from "./credentials.ts";
 import { type DatabaseUrls, hasSchema, type ServiceWithSchema } from "./database.ts";
 import { exampleIdsFileIn } from "./home.ts";
@@ -11,13 +11,7 @@ import { signInFileIn } from "./sign-in.ts";
 export const HOST = "127.0.0.1";
 
 /** The services in the order of their start. Management is first, because the others wait for what it writes. */
-const services = [
-  "management",
-  "scheduler",
-  "sdk-edge",
-  "usage-metering",
-  "webhook-dispatcher",
-] as const satisfies NatsUser[];
+const services = Object.keys(programDirs).filter((name) => name !== "gateway") as ServiceName[];
 
 /**
  * Returns the environment of each service, which contains only what that service needs. A service with a schema
@@ -34,7 +28,7 @@ export function planServices(options: {
 }): ServicePlan[] {
   const { settings, natsUrl, credentials, databaseUrls, operatorToken } = options;
   const signing = signingSettings(credentials.signing_seed);
-  const own: Record<(typeof services)[number], Record<string, string>> = {
+  const own: Record<ServiceName, Record<string, string>> = {
     management: { OPERATOR_TOKEN: operatorToken, SIGNING_PRIVATE_KEY: signing.privateKey },
     scheduler: {},
     "sdk-edge": {
@@ -49,24 +43,22 @@ export function planServices(options: {
     },
   };
   return services.map((name) => ({
-    name,
-    program: `services/${name}/src/main.ts`,
-    port: 0,
+    ...{ name, port: 0 },
     ...(hasSchema(name) && { prepare: () => options.migrate(name) }),
     environment: {
-      ...forEveryProcess(settings),
+      ...forProcess(name, settings),
       NATS_URL: natsUrl,
       // The login for the server in NATS_URL comes from the environment.
-      ...(settings.natsUrl === undefined
-        ? { NATS_USER: name, NATS_PASSWORD: credentials.nats_passwords[name] }
-        : settings.natsLogin),
+      ...(settings.natsUrl === undefined && {
+        NATS_USER: name,
+        NATS_PASSWORD: credentials.nats_passwords[name],
+      }),
       // The services are reached only through the gateway, which runs on this machine.
       TRUSTED_PROXIES: HOST,
       SIGNING_PUBLIC_KEYS: signing.publicKey,
       OPERATOR_TOKEN_DIGEST: createHash("sha256").update(operatorToken).digest("hex"),
       ...(hasSchema(name) && { POSTGRES_URL: databaseUrls[name].runtimeUrl }),
       ...own[name],
-      ...settings.ofServices[name],
     },
   }));
 }
@@ -86,10 +78,9 @@ export function planGateway(
   ]);
   return {
     name: "gateway",
-    program: "deploy/gateway/src/main.ts",
     port: settings.port,
     environment: {
-      ...forEveryProcess(settings),
+      ...forProcess("gateway", settings),
       // Without a dashboard, the gateway must not serve an older one that was built by hand.
       DASHBOARD_DIR: dashboardDir ?? join(settings.cacheDir, "no-dashboard"),
       ...(settings.mode !== "production" && {
@@ -101,11 +92,11 @@ export function planGateway(
   };
 }
 
-function forEveryProcess(settings: Settings): Record<string, string> {
+function forProcess(name: ProcessName, settings: Settings): Record<string, string> {
   return {
+    ...settings.ofProcesses[name],
     HALYARD_MODE: settings.mode,
     HOST,
-    LOG_LEVEL: settings.logLevel,
     // Cache of compiled modules. It shortens the start of a service by about a third.
     NODE_COMPILE_CACHE: join(settings.cacheDir, "node"),
     // These two reduce memory usage; deploy/docker/Dockerfile has the reason.

@@ -1,19 +1,18 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import {
-  type ExitStatus,
-  type Reaper,
+  type BackgroundProcess,
   StartError,
   startBackgroundProcess,
 } from "@halyard/local-backends";
+import { type ProcessName, programDirs } from "./config.ts";
 import type { Ending } from "./ending.ts";
 import { describeDeath } from "./process-end.ts";
 import type { Supervised } from "./supervise.ts";
 
-/** Describes how to start a service: its program, and only the variables that it needs. */
+/** Describes how to start a service, with only the variables that it needs. */
 export type ServicePlan = {
-  name: string;
-  program: string;
+  name: ProcessName;
   environment: Record<string, string>;
   /** The port to listen on; 0 means any free port. */
   port: number;
@@ -21,14 +20,10 @@ export type ServicePlan = {
   prepare?: () => Promise<void>;
 };
 
-export type ServiceProcess = {
+export type ServiceProcess = BackgroundProcess & {
   name: string;
   url: string;
   metricsUrl: string | undefined;
-  pid: number;
-  logFile: string;
-  exited: Promise<ExitStatus>;
-  stop(): Promise<ExitStatus>;
 };
 
 export type SupervisedService = Supervised<ServiceProcess>;
@@ -52,14 +47,14 @@ type Listening = { type: "listening"; url: string; metrics_url?: string };
  */
 export async function startServiceProcess(
   plan: ServicePlan,
-  context: { projectDir: string; logsDir: string; reaper: Reaper },
+  context: { projectDir: string; logsDir: string },
   previous: ServiceProcess | undefined,
 ): Promise<ServiceProcess> {
   const { name } = plan;
   const listening = Promise.withResolvers<Listening>();
   const child = await startBackgroundProcess({
     command: process.execPath,
-    args: [join(context.projectDir, plan.program)],
+    args: [join(context.projectDir, programDirs[name], "src/main.ts")],
     logFile: join(context.logsDir, `${name}.log`),
     workingDirectory: context.projectDir,
     environment: {
@@ -72,8 +67,7 @@ export async function startServiceProcess(
       if (isListening(message)) listening.resolve(message);
     },
   });
-  context.reaper.guard(child.pid, { stopSignal: "SIGTERM" });
-  const { pid, logFile, exited, stop } = child;
+  const { logFile, exited, stop } = child;
   const failed = Promise.withResolvers<never>();
   // After the process has started to listen, its supervisor handles its end.
   failed.promise.catch(() => {});
@@ -83,7 +77,7 @@ export async function startServiceProcess(
   const timer = setTimeout(() => fail(silent), startTimeoutMs);
   try {
     const { url, metrics_url } = await Promise.race([listening.promise, failed.promise]);
-    return { name, url, metricsUrl: metrics_url, pid, logFile, exited, stop };
+    return { ...child, name, url, metricsUrl: metrics_url };
   } catch (error) {
     await stop();
     throw error;
@@ -97,13 +91,7 @@ function portOf(url: string | undefined): string | undefined {
 }
 
 function isListening(message: unknown): message is Listening {
-  return (
-    typeof message === "object" &&
-    message !== null &&
-    "type" in message &&
-    message.type === "listening" &&
-    "url" in message
-  );
+  return (message as Partial<Listening> | null)?.type === "listening";
 }
 
 /** Waits until the service is ready, even if it dies and is restarted in the meantime. */

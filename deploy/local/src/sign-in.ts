@@ -1,8 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { SignInFile } from "@halyard/contracts";
-import type { Reaper } from "@halyard/local-backends";
 import { writePrivateFile } from "./private-file.ts";
 
 /** Time during which the link signs in. It is in the scrollback of the terminal much longer. */
@@ -18,15 +16,6 @@ export function writeSignInFile(home: string, serverKey: string): string {
   };
   writePrivateFile(signInFileIn(home), content);
   return code;
-}
-
-export function removeSignInFile(home: string): void {
-  rmSync(signInFileIn(home), { force: true });
-}
-
-/** Lets the reaper remove the file if this process is killed, because it contains a key. */
-export function removeSignInFileWithUs(home: string, reaper: Reaper): void {
-  reaper.removeAtOnce(signInFileIn(home));
 }
 
 export function signInFileIn(home: string): string {

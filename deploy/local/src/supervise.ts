@@ -1,4 +1,4 @@
-import { type ExitStatus, type Reaper, StartError, settledWithin } from "@halyard/local-backends";
+import { type ExitStatus, StartError, settledWithin } from "@halyard/local-backends";
 import type { Ending, Releasers } from "./ending.ts";
 import { describeDeath } from "./process-end.ts";
 import type { Note, Steps } from "./steps.ts";
@@ -12,13 +12,12 @@ const windowMs = 60_000;
  */
 const firstDelayMs = 250;
 
-/** Maximum time that the end of a run waits for a restart in progress. After that, the reaper stops the process. */
+/** Maximum time that the end of a run waits for a restart in progress. Its process stops when the run's process ends. */
 const interruptionTimeoutMs = 5_000;
 
 export type Supervision = {
   projectDir: string;
   logsDir: string;
-  reaper: Reaper;
   releasers: Releasers;
   ending: Ending;
   steps: Steps;

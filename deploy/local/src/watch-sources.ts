@@ -1,5 +1,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { join } from "node:path";
+import { programDirs } from "./config.ts";
+import { hasSchema } from "./database.ts";
 import type { SupervisedService } from "./service-process.ts";
 import type { Supervision } from "./supervise.ts";
 
@@ -8,18 +10,7 @@ import type { Supervision } from "./supervise.ts";
  */
 const settleMs = 150;
 
-/** Source directories by service. A change in the shared sources restarts all services. */
-const sources: Record<string, string[]> = {
-  management: ["services/management/src", "services/management/migrations"],
-  scheduler: ["services/scheduler/src", "services/scheduler/migrations"],
-  "sdk-edge": ["services/sdk-edge/src"],
-  "usage-metering": ["services/usage-metering/src", "services/usage-metering/migrations"],
-  "webhook-dispatcher": [
-    "services/webhook-dispatcher/src",
-    "services/webhook-dispatcher/migrations",
-  ],
-  gateway: ["deploy/gateway/src"],
-};
+/** A change in the shared sources restarts all services. */
 const sharedSources = "libs";
 
 /** Restarts services when their sources change, until the run ends. */
@@ -40,10 +31,12 @@ export async function restartOnChange(
       clearTimeout(timer);
       timer = setTimeout(restartChanged, settleMs);
     });
-  const watchers = Object.entries(sources).flatMap(([service, directories]) =>
-    directories.map((directory) => watchDirectory(directory, [service])),
+  const watchers = Object.entries(programDirs).flatMap(([name, directory]) =>
+    ["src", ...(hasSchema(name) ? ["migrations"] : [])].map((part) =>
+      watchDirectory(join(directory, part), [name]),
+    ),
   );
-  watchers.push(watchDirectory(sharedSources, Object.keys(sources)));
+  watchers.push(watchDirectory(sharedSources, Object.keys(programDirs)));
   await run.releasers.add(async () => {
     clearTimeout(timer);
     for (const watcher of watchers) watcher.close();

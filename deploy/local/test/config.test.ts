@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseArguments } from "../src/arguments.ts";
-import { readCheckedSettings, readSettings } from "../src/config.ts";
+import { readSettings } from "../src/config.ts";
 
 describe("given no settings", () => {
-  it("uses port 8080, development mode and a home in the project", () => {
-    expect(readSettings({})).toMatchObject({
+  it("uses port 8080, development mode and a home in the project", async () => {
+    expect(await readSettings({})).toMatchObject({
       ok: true,
       settings: {
         port: 8080,
@@ -18,8 +18,8 @@ describe("given no settings", () => {
 });
 
 describe("given settings", () => {
-  it("uses them, and treats an empty one as not set", () => {
-    const result = readSettings({
+  it("uses them, and treats an empty one as not set", async () => {
+    const result = await readSettings({
       PORT: "0",
       HALYARD_HOME: "/srv/halyard",
       HALYARD_MODE: "production",
@@ -38,8 +38,8 @@ describe("given settings", () => {
     });
   });
 
-  it("reports all problems together", () => {
-    const result = readSettings({
+  it("reports all problems together", async () => {
+    const result = await readSettings({
       PORT: "70000",
       HALYARD_MODE: "staging",
       OPERATOR_TOKEN: "too short",
@@ -48,22 +48,26 @@ describe("given settings", () => {
     expect(result).toEqual({
       ok: false,
       problems: [
-        'PORT must be a number from 0 (any free port) to 65535, but is "70000".',
-        'HALYARD_MODE must be "development" or "production", but is "staging".',
-        "OPERATOR_TOKEN must have at least 32 characters.",
+        "HALYARD_MODE must be development or production.",
+        "PORT must be a port from 0 to 65535.",
+        "OPERATOR_TOKEN must be a secret of at least 32 characters.",
         "POSTGRES_URL must look like postgres://user:password@host:5432/postgres.",
       ],
     });
   });
 
-  it.each(["-1", "80.5", "1e3", "http"])("rejects the port %s", (port) => {
-    expect(readSettings({ PORT: port }).ok).toBe(false);
+  it.each(["-1", "80.5", "1e3", "http"])("rejects the port %s", async (port) => {
+    expect((await readSettings({ PORT: port })).ok).toBe(false);
+  });
+
+  it("rejects an address of PostgreSQL that is no URL", async () => {
+    expect((await readSettings({ POSTGRES_URL: "postgres://localhost:99999/db" })).ok).toBe(false);
   });
 });
 
 describe("given settings that services use", () => {
   it("reports their problems together with those of the launcher", async () => {
-    const result = await readCheckedSettings({
+    const result = await readSettings({
       PORT: "70000",
       LOG_LEVEL: "loud",
       PLANS: '{ "pro": { "requests_per_month": -1, "sse_connections": 5, "projects": 5 } }',
@@ -74,21 +78,30 @@ describe("given settings that services use", () => {
     expect(result).toEqual({
       ok: false,
       problems: [
-        'PORT must be a number from 0 (any free port) to 65535, but is "70000".',
+        "PORT must be a port from 0 to 65535.",
+        "LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent.",
         'PLANS has the plan "pro", whose requests_per_month must be a whole number from 0, or null.',
         "KEY_REQUESTS_PER_SECOND must be a number above 0, such as 100 or 0.5.",
-        "LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent.",
         "WEBHOOK_RETRY_DELAYS must be durations such as 30s, 5m or 2h, separated by commas.",
       ],
     });
   });
 
+  it("ignores variables that the launcher replaces", async () => {
+    const environment = { METRICS_PORT: "many", STREAM_TOKEN_SECRET: "short", HOST: "0.0.0.0" };
+    const result = await readSettings(environment);
+    expect(result).toMatchObject({ ok: true });
+    for (const name of Object.keys(environment)) expect(JSON.stringify(result)).not.toContain(name);
+  });
+
   it("accepts valid ones", async () => {
     const environment = { LOG_LEVEL: "debug", WEBHOOK_RETRY_DELAYS: "1s,2s" };
-    expect(await readCheckedSettings(environment)).toMatchObject({
+    expect(await readSettings(environment)).toMatchObject({
       settings: {
-        logLevel: "debug",
-        ofServices: { "webhook-dispatcher": { WEBHOOK_RETRY_DELAYS: "1s,2s" } },
+        ofProcesses: {
+          gateway: { LOG_LEVEL: "debug" },
+          "webhook-dispatcher": { LOG_LEVEL: "debug", WEBHOOK_RETRY_DELAYS: "1s,2s" },
+        },
       },
     });
   });
@@ -100,8 +113,8 @@ describe("given NODE_ENV", () => {
     [{ NODE_ENV: "production", HALYARD_MODE: "development" }, "development"],
     [{ NODE_ENV: "test" }, "development"],
     [{ NODE_ENV: "development", HALYARD_MODE: "production" }, "production"],
-  ])("derives the mode from %j only if HALYARD_MODE is not set", (environment, mode) => {
-    expect(readSettings(environment)).toMatchObject({ settings: { mode } });
+  ])("derives the mode from %j only if HALYARD_MODE is not set", async (environment, mode) => {
+    expect(await readSettings(environment)).toMatchObject({ settings: { mode } });
   });
 });
 

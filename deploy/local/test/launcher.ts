@@ -4,9 +4,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { isRunning } from "@halyard/local-backends";
 import { afterAll, afterEach, beforeAll, jest } from "@jest/globals";
 import { ensureDashboard } from "../src/dashboard-build.ts";
-import { childrenOf, isRunning } from "./process-tree.ts";
 
 export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
 
@@ -37,7 +37,7 @@ export type Halyard = {
   exited: Promise<number | null>;
   /** Waits for demo.json. Fails if the launcher ends first. */
   ready(): Promise<Demo>;
-  /** Sends the signal and waits until the launcher has exited. */
+  /** Sends the signal and waits until the launcher has exited. After SIGKILL, the run may still be stopping. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 };
 
@@ -114,14 +114,10 @@ function describeLaunch(launch: Pick<Halyard, "child" | "home" | "output">): Hal
     },
     async end(signal) {
       child.kill(signal);
-      return exited;
+      if (signal === "SIGKILL") await once(child, "exit");
+      return signal === "SIGKILL" ? null : exited;
     },
   };
-}
-
-/** Every process of a launcher: itself, its children and the services. */
-export function processesOf(halyard: Halyard): number[] {
-  return [halyard.pid, ...childrenOf(halyard.pid)];
 }
 
 export async function eventually(

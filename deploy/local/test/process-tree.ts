@@ -1,17 +1,16 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { identifyProcess } from "@halyard/local-backends";
+import { isRunning } from "@halyard/local-backends";
 
-/** Returns the running child processes of a process. */
-export function childrenOf(parent: number): number[] {
+/** Returns a process and its running descendants. */
+export function processTreeOf(root: number): number[] {
   const all = process.platform === "linux" ? readFromProc() : readFromPs();
-  return all
-    .filter((entry) => entry.parent === parent && isRunning(entry.pid))
-    .map(({ pid }) => pid);
-}
-
-export function isRunning(pid: number): boolean {
-  return identifyProcess(pid) !== undefined;
+  const found = [root];
+  for (const pid of found) {
+    const children = all.filter(({ parent }) => parent === pid);
+    found.push(...children.map((entry) => entry.pid).filter(isRunning));
+  }
+  return found;
 }
 
 type Entry = { pid: number; parent: number };

@@ -16,8 +16,8 @@ const credentials = {
   nats_passwords: Object.fromEntries(natsUsers.map((user) => [user, `NATS as ${user}`])),
 } as Credentials;
 
-function environmentOf(service: string, environment: NodeJS.ProcessEnv = {}) {
-  const read = readSettings(environment);
+async function environmentOf(service: string, environment: NodeJS.ProcessEnv = {}) {
+  const read = await readSettings(environment);
   if (!read.ok) throw new Error(read.problems.join("\n"));
   const urlsOf = (name: string) => ({
     ownerUrl: `postgres://${name}_owner@127.0.0.1/halyard`,
@@ -45,8 +45,8 @@ describe("given the environment of each service", () => {
     ["scheduler", "scheduler_service"],
     ["webhook-dispatcher", "webhooks_service"],
     ["usage-metering", "usage_service"],
-  ])("gives %s its own runtime role and no other", (name, role) => {
-    const text = JSON.stringify(environmentOf(name));
+  ])("gives %s its own runtime role and no other", async (name, role) => {
+    const text = JSON.stringify(await environmentOf(name));
     expect(text.match(/\w+_(owner|service)/g)).toEqual([role]);
   });
 
@@ -56,51 +56,62 @@ describe("given the environment of each service", () => {
     ["sdk-edge", ["STREAM_TOKEN_SECRET"]],
     ["webhook-dispatcher", ["POSTGRES_URL", "WEBHOOK_SECRET_KEYS"]],
     ["usage-metering", ["POSTGRES_URL"]],
-  ])("gives %s the secrets that it needs and no other", (name, needed) => {
+  ])("gives %s the secrets that it needs and no other", async (name, needed) => {
     const secrets = /postgres:|the operator's|the edges'|-_8A|\+\/8A|\/{40}/;
-    const given = Object.entries(environmentOf(name) ?? {});
+    const given = Object.entries((await environmentOf(name)) ?? {});
     expect(given.filter(([, value]) => secrets.test(value)).map(([key]) => key)).toEqual(needed);
   });
 
   it.each(["management", "scheduler", "sdk-edge", "webhook-dispatcher", "usage-metering"])(
     "gives %s its own NATS user and no other",
-    (name) => {
-      const environment = environmentOf(name);
+    async (name) => {
+      const environment = await environmentOf(name);
       expect(environment).toMatchObject({ NATS_USER: name, NATS_PASSWORD: `NATS as ${name}` });
       expect(JSON.stringify(environment).match(/NATS as/g)).toHaveLength(1);
     },
   );
 
-  it("gives every service the login for the server in NATS_URL", () => {
-    const given = { NATS_URL: "nats://own:4222", NATS_USER: "me", NATS_PASSWORD: "mine" };
-    expect(environmentOf("sdk-edge", given)).toMatchObject({
-      NATS_USER: "me",
-      NATS_PASSWORD: "mine",
-    });
+  it("gives every service the login for the server in NATS_URL", async () => {
+    const login = { NATS_USER: "me", NATS_PASSWORD: "mine", NATS_TLS_CA_FILE: "/srv/ca.pem" };
+    const given = { NATS_URL: "nats://127.0.0.1:4222", ...login };
+    expect(await environmentOf("sdk-edge", given)).toMatchObject(given);
+    const environment = await environmentOf("sdk-edge", login);
+    expect(environment).toMatchObject({ NATS_USER: "sdk-edge" });
+    expect(environment).not.toHaveProperty("NATS_TLS_CA_FILE");
   });
 });
 
 describe("given the gateway", () => {
-  function gatewayIn(mode: string, dashboardDir?: string) {
-    const read = readSettings({ HALYARD_MODE: mode, HALYARD_HOME: "/srv/halyard" });
+  async function gatewayIn(mode: string, dashboardDir?: string) {
+    const read = await readSettings({
+      HALYARD_MODE: mode,
+      HALYARD_HOME: "/srv/halyard",
+      MAX_CONNECTIONS: "500",
+    });
     if (!read.ok) throw new Error(read.problems.join("\n"));
     return planGateway(read.settings, { upstreams: {}, dashboardDir }).environment;
   }
 
-  it("gives it the file of the one-time code in development mode only", () => {
-    expect(gatewayIn("development").SIGN_IN_FILE).toBe("/srv/halyard/sign-in.json");
-    expect(gatewayIn("production")).not.toHaveProperty("SIGN_IN_FILE");
+  it("gives it the file of the one-time code in development mode only", async () => {
+    expect((await gatewayIn("development")).SIGN_IN_FILE).toBe("/srv/halyard/sign-in.json");
+    expect(await gatewayIn("production")).not.toHaveProperty("SIGN_IN_FILE");
   });
 
-  it("gives it the built dashboard, and a folder that does not exist if the build failed", () => {
-    expect(gatewayIn("development", "/srv/built").DASHBOARD_DIR).toBe("/srv/built");
-    expect(existsSync(gatewayIn("development").DASHBOARD_DIR ?? "")).toBe(false);
+  it("gives it the built dashboard, and a folder that does not exist if the build failed", async () => {
+    const built = await gatewayIn("development", "/srv/built");
+    expect(built.DASHBOARD_DIR).toBe("/srv/built");
+    const { DASHBOARD_DIR: missing = "" } = await gatewayIn("development");
+    expect(existsSync(missing)).toBe(false);
+  });
+
+  it("passes on its own settings", async () => {
+    expect(await gatewayIn("production")).toMatchObject({ MAX_CONNECTIONS: "500" });
   });
 });
 
 describe("given webhooks", () => {
-  it("gives the dispatcher the home's key for their secrets, in base64", () => {
-    expect(environmentOf("webhook-dispatcher")).toMatchObject({
+  it("gives the dispatcher the home's key for their secrets, in base64", async () => {
+    expect(await environmentOf("webhook-dispatcher")).toMatchObject({
       WEBHOOK_SECRET_KEYS: `local:${givenSecretKey}`,
     });
   });
@@ -108,16 +119,19 @@ describe("given webhooks", () => {
   it.each([
     ["allows receivers on this machine", "development", "true"],
     ["blocks private addresses", "production", "false"],
-  ])("%s in %s mode", (_what, mode, allowed) => {
-    expect(environmentOf("webhook-dispatcher", { HALYARD_MODE: mode })).toMatchObject({
+  ])("%s in %s mode", async (_what, mode, allowed) => {
+    expect(await environmentOf("webhook-dispatcher", { HALYARD_MODE: mode })).toMatchObject({
       WEBHOOK_ALLOW_PRIVATE_TARGETS: allowed,
     });
   });
 });
 
 describe("given settings for single services", () => {
+  const services = ["management", "scheduler", "sdk-edge", "usage-metering", "webhook-dispatcher"];
   const settings: Record<string, string[]> = {
     PLANS: ["management"],
+    LOG_LEVEL: services,
+    POSTGRES_MAX_CONNECTIONS: services.filter((name) => name !== "sdk-edge"),
     KEY_REQUESTS_PER_SECOND: ["management", "scheduler", "usage-metering", "webhook-dispatcher"],
     KEY_REQUESTS_BURST: ["management", "scheduler", "usage-metering", "webhook-dispatcher"],
     SDK_REQUESTS_PER_SECOND: ["sdk-edge"],
@@ -128,16 +142,27 @@ describe("given settings for single services", () => {
     WEBHOOK_RETRY_DELAYS: ["webhook-dispatcher"],
     WEBHOOK_DELIVERY_RETENTION_DAYS: ["webhook-dispatcher"],
   };
-  const services = ["management", "scheduler", "sdk-edge", "usage-metering", "webhook-dispatcher"];
+  const valid: Record<string, string> = {
+    PLANS: "{}",
+    LOG_LEVEL: "warn",
+    WEBHOOK_RETRY_DELAYS: "1m",
+  };
 
-  it.each(Object.entries(settings))("passes %s to %j and to no other service", (name, readers) => {
-    const given = services.filter((service) => environmentOf(service, { [name]: "1" })?.[name]);
-    expect(given).toEqual(readers);
-  });
+  it.each(Object.entries(settings))(
+    "passes %s to %j and to no other service",
+    async (name, readers) => {
+      const value = valid[name] ?? "30";
+      const given = [];
+      for (const service of services)
+        if ((await environmentOf(service, { [name]: value }))?.[name] === value)
+          given.push(service);
+      expect(given).toEqual(readers);
+    },
+  );
 
-  it("does not pass on variables that are not set", () => {
+  it("does not pass on variables that are not set", async () => {
     for (const service of services)
       for (const name of Object.keys(settings))
-        expect(environmentOf(service)).not.toHaveProperty(name);
+        expect(await environmentOf(service)).not.toHaveProperty(name);
   });
 });

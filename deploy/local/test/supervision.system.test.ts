@@ -1,15 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { isRunning } from "@halyard/local-backends";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import {
-  type Demo,
-  eventually,
-  type Halyard,
-  launchHalyard,
-  prepareLaunches,
-  processesOf,
-} from "./launcher.ts";
-import { isRunning } from "./process-tree.ts";
+import { type Demo, eventually, type Halyard, launchHalyard, prepareLaunches } from "./launcher.ts";
+import { processTreeOf } from "./process-tree.ts";
 import { throwawayDirectories } from "./throwaway.ts";
 
 prepareLaunches();
@@ -84,7 +78,7 @@ describe("given a run in which everything has started", () => {
   });
 
   it("ends the run with the end of the log when a process dies five times in a minute", async () => {
-    const processes = processesOf(halyard);
+    const processes = processTreeOf(halyard.pid);
     let starts = 0;
     await eventually("the end", () => {
       const finished = halyard.output().split("✓ NATS restarted").length;
@@ -101,7 +95,8 @@ describe("given a run in which everything has started", () => {
   });
 
   function natsPid(): number {
-    return JSON.parse(read("nats/nats-server.process")).pid;
+    // nats-server begins each line of its log with its process id.
+    return Number(/^\[(\d+)\]/.exec(read("nats/nats-server.log"))?.[1]);
   }
 
   function read(file: string): string {

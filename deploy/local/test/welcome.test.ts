@@ -4,15 +4,15 @@ import { welcome } from "../src/welcome.ts";
 
 const production = { HALYARD_MODE: "production", HALYARD_HOME: "/srv/halyard" };
 
-function settingsOf(environment: NodeJS.ProcessEnv): Settings {
-  const result = readSettings(environment);
+async function settingsOf(environment: NodeJS.ProcessEnv): Promise<Settings> {
+  const result = await readSettings(environment);
   if (!result.ok) throw new Error(result.problems.join(" "));
   return result.settings;
 }
 
-const welcomeOf = (environment: NodeJS.ProcessEnv) =>
+const welcomeOf = async (environment: NodeJS.ProcessEnv) =>
   welcome({
-    settings: settingsOf(environment),
+    settings: await settingsOf(environment),
     baseUrl: "http://127.0.0.1:8080",
     demo: undefined,
     hasFlags: false,
@@ -20,19 +20,19 @@ const welcomeOf = (environment: NodeJS.ProcessEnv) =>
   });
 
 describe("given production mode", () => {
-  it("names the file that contains the generated operator token", () => {
-    expect(welcomeOf(production)).toContain(
+  it("names the file that contains the generated operator token", async () => {
+    expect(await welcomeOf(production)).toContain(
       "Operator token: operator_token in /srv/halyard/credentials.json",
     );
   });
 
-  it("prints the address of the dashboard, without a link that signs in", () => {
-    expect(welcomeOf(production)).toContain("\nDashboard: http://127.0.0.1:8080/\n\n");
+  it("prints the address of the dashboard, without a link that signs in", async () => {
+    expect(await welcomeOf(production)).toContain("\nDashboard: http://127.0.0.1:8080/\n\n");
   });
 
-  it("does not name the file if OPERATOR_TOKEN replaces the generated token", () => {
+  it("does not name the file if OPERATOR_TOKEN replaces the generated token", async () => {
     const OPERATOR_TOKEN = "t".repeat(32);
-    const text = welcomeOf({ ...production, OPERATOR_TOKEN });
+    const text = await welcomeOf({ ...production, OPERATOR_TOKEN });
     expect(text).toContain("Operator token: the value of OPERATOR_TOKEN");
     expect(text).not.toContain("credentials.json");
     expect(text).not.toContain(OPERATOR_TOKEN);

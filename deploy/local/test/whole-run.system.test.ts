@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isRunning } from "@halyard/local-backends";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import type { DemoCredentials } from "../src/credentials.ts";
 import { createOperatorApi, provideDemoData } from "../src/demo-data.ts";
@@ -12,10 +13,9 @@ import {
   launchHalyard,
   PROJECT_DIR,
   prepareLaunches,
-  processesOf,
 } from "./launcher.ts";
 import { printedCurlRequests } from "./printed-curl.ts";
-import { childrenOf, isRunning } from "./process-tree.ts";
+import { processTreeOf } from "./process-tree.ts";
 import { throwawayDirectories } from "./throwaway.ts";
 
 prepareLaunches();
@@ -156,8 +156,7 @@ describe("given a new home", () => {
     const unsuccessful = await readExamples(demo);
     expect(unsuccessful).toEqual([]);
 
-    const [npm = 0, launcher = 0] = processesOf(halyard);
-    const processes = [npm, launcher, ...childrenOf(launcher)];
+    const processes = processTreeOf(halyard.pid);
     expect(processes.length).toBeGreaterThan(Object.keys(demo.services).length + 2);
     expect(await halyard.end("SIGTERM")).toBe(0);
     expect(processes.filter(isRunning)).toEqual([]);
@@ -217,7 +216,7 @@ describe("given a home in use", () => {
   it("leaves no process running after SIGKILL to the launcher, and starts again immediately", async () => {
     const { home } = halyard;
     const before = demo;
-    const processes = processesOf(halyard);
+    const processes = processTreeOf(halyard.pid);
     await deleteFlags(demo);
 
     await halyard.end("SIGKILL");
@@ -291,16 +290,16 @@ describe("given a home in use", () => {
     });
   });
 
-  it("stops everything after SIGKILL to the reaper, which otherwise could not stop it after SIGKILL to the launcher", async () => {
-    const processes = processesOf(halyard);
-    const { reaper } = JSON.parse(readFileSync(join(halyard.home, "lock"), "utf8"));
-    expect(processes).toContain(reaper.pid);
+  it("stops everything after SIGKILL to the process of the run", async () => {
+    const processes = processTreeOf(halyard.pid);
+    const [, run = 0] = processes;
 
-    process.kill(reaper.pid, "SIGKILL");
+    process.kill(run, "SIGKILL");
 
     expect(await halyard.exited).toBe(1);
-    expect(halyard.output()).toContain("The reaper ended by SIGKILL.");
-    expect(halyard.output()).toContain("Halyard has stopped.");
+    expect(halyard.output()).toContain(
+      "Halyard ended by SIGKILL. All its processes have been stopped.",
+    );
     expect(processes.filter(isRunning)).toEqual([]);
     for (const file of ["demo.json", "sign-in.json"])
       expect(existsSync(join(halyard.home, file))).toBe(false);
@@ -311,7 +310,7 @@ describe("given a signal to stop during the start", () => {
   it("stops the processes that are running and exits with code 0", async () => {
     const halyard = launchHalyard({ home: copyOfUsedHome() });
     await eventually("PostgreSQL runs", () => halyard.output().includes("✓ PostgreSQL"));
-    const processes = processesOf(halyard);
+    const processes = processTreeOf(halyard.pid);
 
     expect(await halyard.end("SIGINT")).toBe(0);
 
@@ -395,5 +394,13 @@ describe("given external servers that do not answer", () => {
     expect(halyard.output()).toContain("does not answer at 127.0.0.1:1");
     expect(halyard.output()).toContain(`unset ${variable}`);
     expect(halyard.output()).not.toContain("secret");
+  });
+
+  it("says how an address of NATS looks that is no URL", async () => {
+    const variables = { NATS_URL: "nats://127.0.0.1:99999" };
+    const halyard = launchHalyard({ home: newHome(), variables });
+
+    expect(await halyard.exited).toBe(1);
+    expect(halyard.output()).toContain("NATS_URL must look like nats://host:4222");
   });
 });

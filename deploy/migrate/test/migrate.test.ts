@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { createTestDatabase, type TestDatabase } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createTestDatabase } from "@halyard/testing";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
 
 /** The program of `npm run migrate`. These tests use the superuser in place of the owners. */
@@ -19,21 +19,18 @@ function migrate(variables: Record<string, string>, ...given: string[]) {
   return { status, stdout, stderr };
 }
 
-describe("given schemas of several services", () => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    const sql = postgres(database.adminUrl, { max: 1, onnotice: () => undefined });
-    await sql`drop schema scheduler cascade`;
-    await sql`create schema scheduler`;
-    await sql`drop schema webhooks cascade`;
-    await sql`create schema webhooks`;
-    await sql`drop schema usage cascade`;
-    await sql`create schema usage`;
-    await sql.end();
-  });
-  afterAll(() => database?.drop());
+const database = await createTestDatabase();
+afterAll(() => database.drop());
+const sql = postgres(database.adminUrl, { max: 1, onnotice: () => undefined });
+await sql`drop schema scheduler cascade`;
+await sql`create schema scheduler`;
+await sql`drop schema webhooks cascade`;
+await sql`create schema webhooks`;
+await sql`drop schema usage cascade`;
+await sql`create schema usage`;
+await sql.end();
 
+describe("given schemas of several services", () => {
   it("skips a schema whose owner's address is not set, and reports it", () => {
     expect(migrate({ MANAGEMENT_OWNER_URL: database.adminUrl })).toEqual({
       status: 0,

@@ -2,13 +2,16 @@ import { execFileSync } from "node:child_process";
 import { join, matchesGlob } from "node:path";
 import type { Config } from "jest";
 
-/** Fails if a test file is run by no tier, for example because it is outside a folder `test`. */
+/**
+ * Fails if a test file is run by no tier, for example because it is outside a folder `test`, or if a file that starts
+ * first no longer exists.
+ */
 const root = join(import.meta.dirname, "../../..");
 
-const files = ["jest.config.ts", "jest.system.config.ts", "jest.chaos.config.ts"];
-const tiers = await Promise.all(
-  files.map(async (file) => ((await import(join(root, file))) as { default: Config }).default),
-);
+type Configuration = { tiers: Record<string, Config> };
+const { tiers } = (await import(join(root, "jest.config.ts"))) as Configuration;
+const sequencer = join(root, "libs/testing/src/jest/sequencer.ts");
+const { longest } = (await import(sequencer)) as { longest: string[] };
 
 function runs({ testMatch = [], testPathIgnorePatterns = [] }: Config, file: string): boolean {
   return (
@@ -19,13 +22,19 @@ function runs({ testMatch = [], testPathIgnorePatterns = [] }: Config, file: str
   );
 }
 
-const listed = execFileSync(
+const files = execFileSync(
   "git",
   ["ls-files", "--cached", "--others", "--exclude-standard", "*.test.ts", "*.test.tsx"],
   { cwd: root, encoding: "utf8" },
-);
-for (const file of listed.split("\n").filter((name) => name !== "")) {
-  if (tiers.some((tier) => runs(tier, file))) continue;
-  console.error(`${file}: neither npm test, npm run test:system nor npm run chaos runs this file.`);
-  process.exitCode = 1;
-}
+).split("\n");
+
+const problems = [
+  ...files
+    .filter((file) => file !== "" && !Object.values(tiers).some((tier) => runs(tier, file)))
+    .map((file) => `${file}: neither npm test, npm run test:system nor npm run chaos runs it.`),
+  ...longest
+    .filter((file) => !files.includes(file))
+    .map((file) => `${file}: sequencer.ts lists this file, which does not exist.`),
+];
+for (const problem of problems) console.error(problem);
+if (problems.length > 0) process.exitCode = 1;

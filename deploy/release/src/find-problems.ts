@@ -3,7 +3,7 @@ import { isHigher } from "./version.ts";
 import type { VersionMention } from "./version-files.ts";
 
 /** The state of the repository that a release depends on. */
-export type ReleaseState = {
+type ReleaseState = {
   present: string;
   next: string;
   branch: string;

@@ -5,7 +5,7 @@ import { dirname, join, relative } from "node:path";
  * Finds circles of imports between the folders of a source tree. Imports of types count. Each file directly in the tree
  * counts as a folder, because `main.ts` imports all folders, and some folders import `config.ts`.
  */
-export type Circle = {
+type Circle = {
   folders: readonly string[];
   /** The imports between these folders, such as "flags/flag-store.ts imports history". */
   imports: readonly string[];

@@ -4,7 +4,7 @@ import { join } from "node:path/posix";
 const packageOfEvaluation = "clients/evaluation";
 
 /** Files that name the version, as glob patterns from the root, and the text in front of the version. */
-export type VersionLocation = { files: readonly string[]; before: RegExp };
+type VersionLocation = { files: readonly string[]; before: RegExp };
 
 /**
  * Returns the locations of the version number. `npm run release` sets the version in all of them. It fails if a pattern

@@ -20,8 +20,6 @@ const env = {
   GIT_COMMITTER_EMAIL: "test@halyard.example",
 };
 
-export type GivenRepository = ReturnType<typeof givenRepository>;
-
 /** Creates a temporary repository with the files of this work tree, committed on main. */
 export function givenRepository() {
   const root = mkdtempSync(join(tmpdir(), "halyard-release-"));

@@ -1,23 +1,18 @@
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { nextVersion } from "../src/version.ts";
 import { findMentions, readManifest } from "../src/version-files.ts";
-import { type GivenRepository, givenRepository } from "./given-repository.ts";
+import { givenRepository } from "./given-repository.ts";
 
 /** Tests of `npm run release` in a copy of this repository. */
-let repository: GivenRepository;
-let present: string;
-let next: string;
-beforeAll(() => {
-  repository = givenRepository();
-  present = readManifest(repository.root).version;
-  next = String(nextVersion(present, "minor"));
-  repository.write("CHANGELOG.md", withEntries(repository.read("CHANGELOG.md"), "- An entry.\n\n"));
-  repository.commit("an entry");
-});
+const repository = givenRepository();
 afterAll(() => repository.remove());
+const present = readManifest(repository.root).version;
+const next = String(nextVersion(present, "minor"));
+repository.write("CHANGELOG.md", withEntries(repository.read("CHANGELOG.md"), "- An entry.\n\n"));
+repository.commit("an entry");
 
 /** Returns the changelog with other entries below Unreleased. */
 function withEntries(changelog: string, entries: string): string {

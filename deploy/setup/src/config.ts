@@ -5,7 +5,7 @@ import {
   readEnvironment,
   urlOf,
   variable,
-} from "@halyard/service";
+} from "@halyard/configuration";
 import { z } from "zod";
 
 /** Prefix of the variables with the passwords of a schema's two roles, by schema. */

@@ -1,6 +1,7 @@
+import { ConfigurationError, natsServers } from "@halyard/configuration";
 import { apiTimeoutMs, connectOnce, ensureStreams, isBrokerUnavailable } from "@halyard/jetstream";
 import { isOutage, provisionService } from "@halyard/postgres";
-import { ConfigurationError, natsServers, runCommand } from "@halyard/service";
+import { runCommand } from "@halyard/service";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { type Config, readConfig, schemasOf } from "./config.ts";
 import { reasonOf, retryWhileUnavailable } from "./retry.ts";

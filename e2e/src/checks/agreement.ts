@@ -6,8 +6,8 @@ import {
   snapshotBucket,
 } from "@halyard/contracts";
 import { call, eventually } from "@halyard/testing";
-import { AckPolicy, DeliverPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { connect, nanos } from "@nats-io/transport-node";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
 import type postgres from "postgres";
 import type { Edge } from "../system/system.ts";
 import type { Acknowledged } from "../traffic/changes.ts";
@@ -54,7 +54,7 @@ export async function awaitEdgesAgree(options: {
   key: string;
 }): Promise<void> {
   const truth = await options.sql<{ key: string; enabled: boolean }[]>`
-    select flag.key, state.enabled
+    select flag.key, state.content -> 'enabled' as enabled
     from flag_states as state join flags as flag on flag.id = state.flag_id
     where state.environment_id = ${options.environmentId}`;
   const expected = Object.fromEntries(truth.map(({ key, enabled }) => [key, enabled]));
@@ -90,7 +90,7 @@ export async function faultsOfSnapshot(sql: postgres.Sql, natsUrl: string): Prom
   );
   const states = await sql<{ entry: string; version: number; enabled: boolean }[]>`
     select project.organization_id || '.flag.' || state.environment_id || '.' || flag.id as entry,
-           state.version::integer as version, state.enabled
+           state.version::integer as version, state.content -> 'enabled' as enabled
     from flag_states as state
     join flags as flag on flag.id = state.flag_id
     join projects as project on project.id = flag.project_id`;
@@ -180,7 +180,10 @@ export async function faultsOfAnswers(
   return faults;
 }
 
-/** Reads all messages of a stream in order, over a new connection. */
+/**
+ * Reads all messages of a stream in order, over a new connection. A message that is replaced meanwhile has a higher
+ * sequence. The broker's count of pending messages is not used, because it can stay above zero for ever.
+ */
 export async function readAll(
   natsUrl: string,
   stream: string,
@@ -190,21 +193,14 @@ export async function readAll(
   try {
     const manager = await jetstreamManager(connection);
     const { state } = await manager.streams.info(stream);
-    if (state.messages === 0) return [];
-    const added = await manager.consumers.add(stream, {
-      ack_policy: AckPolicy.None,
-      deliver_policy: DeliverPolicy.All,
-      inactive_threshold: nanos(10_000),
-      mem_storage: true,
-    });
-    const consumer = await jetstream(connection).consumers.get(stream, added.name);
     const stored: Stored[] = [];
-    for await (const message of await consumer.consume({ max_messages: 2_000 })) {
-      const payload: unknown = JSON.parse(message.string());
-      stored.push({ subject: message.subject, sequence: message.seq, payload });
-      if (message.info.pending === 0) break;
+    for (let sequence = state.first_seq; sequence <= state.last_seq; sequence += 1) {
+      const next = { seq: sequence, next_by_subj: ">" };
+      const message = await manager.streams.getMessage(stream, next);
+      if (message === null) break;
+      sequence = message.seq;
+      stored.push({ subject: message.subject, sequence, payload: message.json() });
     }
-    await manager.consumers.delete(stream, added.name);
     return stored;
   } finally {
     await connection.close();

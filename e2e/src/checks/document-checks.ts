@@ -16,7 +16,7 @@ function withReferences<T>(part: T): T {
 }
 
 /** Returns why the data violate the schema, or undefined. */
-export type FindProblem = (data: unknown) => string | undefined;
+type FindProblem = (data: unknown) => string | undefined;
 
 export function compileSchema(schema: Schema): FindProblem {
   const validate = ajv.compile(withReferences(schema));

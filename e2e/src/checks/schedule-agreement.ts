@@ -99,7 +99,8 @@ async function readApplied(sql: postgres.Sql): Promise<Recorded[]> {
 
 async function readHistory(sql: postgres.Sql): Promise<Recorded[]> {
   const rows = await sql<{ scope: string; enabled: boolean; at: Date }[]>`
-    select flag_id || ' in ' || environment_id as scope, enabled, changed_at as at
+    select flag_id || ' in ' || environment_id as scope,
+      (content ->> 'enabled')::boolean as enabled, changed_at as at
     from management.history
     where change_type = 'scheduled'
     order by sequence`;

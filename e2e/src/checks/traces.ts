@@ -4,9 +4,9 @@ import { randomInt } from "node:crypto";
  * Finds texts in all data of a system, in any encoding: unchanged, in another case, in base64 of any alignment,
  * percent-encoded, as JSON escapes, in hexadecimal, or in UTF-16.
  */
-export type Needles = ReadonlyMap<string, string>;
+type Needles = ReadonlyMap<string, string>;
 
-export type Trace = { where: string; form: string; excerpt: string };
+type Trace = { where: string; form: string; excerpt: string };
 
 /** Something to search, such as a file or a log. */
 export type Source = { name: string; content: Buffer | string };

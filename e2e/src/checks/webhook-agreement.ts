@@ -46,7 +46,7 @@ async function awaitNone(
 }
 
 /** Returns the number of events that the dispatchers have not read or not acknowledged. */
-export async function countUnread(natsUrl: string): Promise<number> {
+async function countUnread(natsUrl: string): Promise<number> {
   return withManager(natsUrl, async (manager) => {
     const { name, webhookConsumer } = flagEventsStream;
     const consumer = await manager.consumers.info(name, webhookConsumer);

@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
  * A replacement for `curl` with the few options that the pages use. It is a server in this process, because starting a
  * Node.js process for each request takes longer than the request.
  */
-export type Curl = {
+type Curl = {
   /** Definition of a bash function that connects to the server. */
   shellFunction: string;
   close(): void;

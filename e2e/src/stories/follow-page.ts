@@ -37,7 +37,7 @@ async function follow(shell: PageShell, all: readonly PageCommands[]): Promise<v
  * Returns whether a response is what a page shows. A `…` on the page, as a value or in a text, matches anything,
  * because ids and times differ between readers.
  */
-export function isAsShown(printed: string, shown: string): boolean {
+function isAsShown(printed: string, shown: string): boolean {
   return fits(parseIfJson(printed), JSON.parse(withQuotes(shown)));
 }
 

@@ -1,5 +1,5 @@
 /** A fenced block of a page: its kind, which follows the three backticks, and its text. */
-export type PageBlock = { kind: string; text: string; line: number };
+type PageBlock = { kind: string; text: string; line: number };
 
 export function blocksOf(page: string): PageBlock[] {
   const blocks: PageBlock[] = [];

@@ -18,7 +18,7 @@ export type PageReceivers = {
   close(): Promise<void>;
 };
 
-export type PageReceiver = {
+type PageReceiver = {
   url: string;
   /** Lines that the receiver has printed since it listens. */
   printed: string[];

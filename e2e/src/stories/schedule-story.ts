@@ -164,7 +164,7 @@ function first<T>(those: readonly T[]): T {
 
 async function readMade(sql: System["sql"], flag: CreatedFlag): Promise<boolean[]> {
   const rows = await sql<{ enabled: boolean }[]>`
-    select enabled from management.history
+    select (content ->> 'enabled')::boolean as enabled from management.history
     where flag_id = ${flag.id} and change_type = 'scheduled'
     order by sequence`;
   return rows.map(({ enabled }) => enabled);
@@ -191,7 +191,8 @@ async function faultsOfSeen(
   const faults: string[] = [];
   for (const { id, key } of story.flags) {
     const history = await sql<{ enabled: boolean }[]>`
-      select enabled from management.history where flag_id = ${id} order by sequence`;
+      select (content ->> 'enabled')::boolean as enabled from management.history
+      where flag_id = ${id} order by sequence`;
     const was = history.map(({ enabled }) => enabled);
     for (const edge of story.edges) {
       const sent = story.seen.of(edge, key);

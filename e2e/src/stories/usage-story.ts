@@ -20,7 +20,7 @@ import {
  *
  * The broker expires message ids almost immediately, so that every repetition reaches its consumer.
  */
-export type UsageStory = {
+type UsageStory = {
   tenant: Tenant;
   flags: readonly CreatedFlag[];
   kinds: readonly Kind[];

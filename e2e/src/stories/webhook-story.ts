@@ -36,7 +36,7 @@ export type WebhookStory = {
   faults(options?: { withinMs?: number }): Promise<string[]>;
 };
 
-export type DeliveryState = { id: string; status: string; attemptsMade: number };
+type DeliveryState = { id: string; status: string; attemptsMade: number };
 
 const secret = "a secret between us and the receiver";
 const defaultSettleWithinMs = 30_000;

@@ -109,7 +109,7 @@ export type Limits = {
   projects: number | null;
 };
 
-export const noLimits: Limits = {
+const noLimits: Limits = {
   requests_per_month: null,
   sse_connections: null,
   projects: null,

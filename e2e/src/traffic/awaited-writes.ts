@@ -22,11 +22,11 @@ export async function awaitedWrite<T>(
 
 /** Returns the sum of a metric over all labels, or over those that contain a text. */
 export async function readMetric(
-  management: Management,
+  process: { metricsUrl: string },
   name: string,
   label = "",
 ): Promise<number> {
-  const text = await (await fetch(`${management.metricsUrl}/metrics`)).text();
+  const text = await (await fetch(`${process.metricsUrl}/metrics`)).text();
   return text
     .split("\n")
     .filter((line) => line.startsWith(`${name}{`) && line.includes(label))

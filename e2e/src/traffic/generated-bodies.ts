@@ -6,7 +6,7 @@ import { type Random, seededRandom } from "../system/seeded-random.ts";
 import { document, type Operation, resolve } from "./openapi.ts";
 
 /** Generates bodies for an operation. Most of them barely fit its schema, or barely violate it. */
-export type GeneratedBody = { body: unknown; problem: string | undefined };
+type GeneratedBody = { body: unknown; problem: string | undefined };
 
 /** Replaces values of known fields with valid ones, where JSON Schema cannot describe which values are valid. */
 export type Mend = (field: string, value: unknown) => unknown;

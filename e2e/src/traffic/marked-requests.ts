@@ -12,7 +12,7 @@ export type MarkedRequest = {
   status: number;
 };
 
-export type MarkedKeys = { client: string; server: string; flag: string };
+type MarkedKeys = { client: string; server: string; flag: string };
 
 const flagsPath = "/api/v1/sdk/flags";
 const evaluatePath = "/api/v1/sdk/evaluate";

@@ -8,6 +8,9 @@ import { sendRaw } from "./raw-request.ts";
  * response until this side closes the stream or detects its end. An edge detects a closed connection later than this
  * side, so it never has fewer open streams than are counted here.
  */
+/** The gauge of open streams that an edge counts for other edges. */
+export const streamsElsewhere = "halyard_stream_slots_other_streams";
+
 export type StreamKind = "values" | "ofrep";
 
 export type TenantStreams = {
@@ -18,7 +21,7 @@ export type TenantStreams = {
   close(streams: Iterable<TenantStream>): void;
 };
 
-export type TenantStream = EventStream & { edge: Edge };
+type TenantStream = EventStream & { edge: Edge };
 
 export async function followStreams(system: System, tenant: Tenant): Promise<TenantStreams> {
   const [edge] = system.edges;

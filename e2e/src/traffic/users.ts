@@ -70,15 +70,9 @@ export function askFlags(url: string, key: string, said: Said = {}): Promise<Cal
   return call(`${url}/api/v1/sdk/flags?${query}`, { ...options, key });
 }
 
-/** Reads the value of one flag, and optionally the explanation. */
-export function askEvaluate(
-  url: string,
-  key: string,
-  { flag, said = {}, explain = false }: { flag: string; said?: Said; explain?: boolean },
-): Promise<Called> {
-  const { query = "", ...options } = said;
-  const explained = explain ? "&explain=true" : "";
-  return call(`${url}/api/v1/sdk/evaluate?key=${flag}${explained}&${query}`, { ...options, key });
+/** Reads the value of one flag. */
+export function askEvaluate(url: string, key: string, flag: string): Promise<Called> {
+  return call(`${url}/api/v1/sdk/evaluate?key=${flag}`, { key });
 }
 
 /** Sends the user in the header that accepts all attributes. */

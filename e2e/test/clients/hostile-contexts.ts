@@ -2,10 +2,10 @@ import { bucketOf } from "@halyard/evaluation";
 import { call, eventually } from "@halyard/testing";
 import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import type { ClientSystem } from "../../src/system/client-system.ts";
-import type { Edge, System } from "../../src/system/system.ts";
+import type { Edge } from "../../src/system/system.ts";
 import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
 import { disturb } from "../../src/traffic/probe.ts";
-import { exchangeBytes, headerBytes, type RawRequest } from "../../src/traffic/raw-request.ts";
+import { headerBytes, type RawRequest } from "../../src/traffic/raw-request.ts";
 
 /**
  * Sends hostile contexts to an edge in its own process. Each is rejected, or evaluated as documented. The process stays
@@ -16,34 +16,8 @@ const quickMs = 250;
 const maxGrowthBytes = 200 * 1024 * 1024;
 const bodyLimitBytes = 64 * 1024;
 const userHeadersLimitBytes = 16 * 1024;
-
-const inheritedNames = [
-  "__proto__",
-  "constructor",
-  "prototype",
-  "toString",
-  "valueOf",
-  "hasOwnProperty",
-  "__defineGetter__",
-  "length",
-];
-const oddNames = [
-  ...inheritedNames,
-  " ",
-  "a.b",
-  "$ne",
-  '"quoted"',
-  "name with spaces",
-  "Zoë",
-  "\u{1f6a2}",
-  "\u202e",
-  "n".repeat(200),
-  "user",
-  "attributes",
-  "targetingKey",
-  "__proto__.polluted",
-  "polluted",
-];
+const inheritedNames = ["__proto__", "toString"];
+const inheritedFlags = inheritedNames.map((name) => `on-${name}`);
 
 /** Patterns that stall backtracking engines. */
 const hostilePatterns = [
@@ -59,28 +33,16 @@ const hostilePatterns = [
 
 type Condition = { attribute: string; operator: string; value: unknown };
 
-export function describeHostileContexts(given: () => ClientSystem): void {
-  let system: System;
-  let edge: Edge;
+export function describeHostileContexts({ system }: ClientSystem): void {
+  const [edge] = system.edges as [Edge];
   let tenant: Tenant;
   let residentBytes: number;
-  const flagOfName = (index: number) => `odd-${String(index).padStart(2, "0")}`;
 
   beforeAll(async () => {
-    ({ system } = given());
-    [edge] = system.edges as [Edge];
     tenant = await createTenant(managementUrl(), { name: "Hostile" });
-    for (const [index, attribute] of oddNames.entries())
-      await makeFlag(flagOfName(index), [{ attribute, operator: "equals", value: "mine" }]);
-    await makeFlag("not-constructor", [
-      { attribute: "constructor", operator: "not_equals", value: "Object" },
-    ]);
+    for (const attribute of inheritedNames)
+      await makeFlag(`on-${attribute}`, [{ attribute, operator: "equals", value: "mine" }]);
     await makeFlag("half", [], { rollout_percentage: 50 });
-    await makeFlag("large-number", [{ attribute: "number", operator: "gt", value: 1e307 }]);
-    await makeFlag("zero-text", [{ attribute: "number", operator: "equals", value: "0" }]);
-    await makeFlag("one-unit", [
-      { attribute: "text", operator: "matches_regex", value: "^(?s:.)$" },
-    ]);
     await makeFlag("ends-so", [{ attribute: "text", operator: "ends_with", value: "the end" }]);
     await makeFlag("has-last", [{ attribute: "list", operator: "in", value: ["last"] }]);
     await makeFlag("not-last", [{ attribute: "list", operator: "not_in", value: "last" }]);
@@ -97,10 +59,6 @@ export function describeHostileContexts(given: () => ClientSystem): void {
   });
 
   const managementUrl = () => system.managements[0]?.url as string;
-
-  function createFlag(body: object) {
-    return call(`${managementUrl()}/api/v1/flags`, { method: "POST", key: tenant.serverKey, body });
-  }
 
   async function makeFlag(key: string, conditions: Condition[], more: object = {}): Promise<void> {
     const targeting_rules = conditions.length === 0 ? [] : [{ conditions }];
@@ -190,12 +148,6 @@ export function describeHostileContexts(given: () => ClientSystem): void {
 
   describe.each(everywhere)("an invalid context in %s", (_place, limitBytes, send) => {
     it.each([
-      ["broken JSON", '{"a": '],
-      ["a trailing comma", '{"a": 1,}'],
-      ["a list", "[]"],
-      ["a text", '"a"'],
-      ["a number", "1"],
-      ["null", "null"],
       ["an unfinished nesting of lists", "[".repeat(limitBytes)],
       ["an unfinished nesting of objects", '{"a":'.repeat(Math.floor(limitBytes / 5))],
       ["a list of lists of lists", deepList(limitBytes / 2 - 1)],
@@ -206,15 +158,13 @@ export function describeHostileContexts(given: () => ClientSystem): void {
         `${'{"user":'.repeat(limitBytes / 16)}{}${"}".repeat(limitBytes / 16)}`,
       ],
       ["an object under an inherited name", '{"__proto__":{"polluted":"mine"}}'],
-      ["an object within", '{"constructor":{"prototype":{"polluted":"mine"}}}'],
-      ["a number beyond a double", '{"number":1e400}'],
-      ["a negative number beyond a double", '{"number":-1e400}'],
       ["a number of too many digits", `{"number":${"9".repeat(limitBytes - 20)}}`],
-      ["a null in a list", '{"list":[null]}'],
     ])("%s is rejected", async (_what, json) => {
       expect(await statusAndCode(send(json))).toEqual([400, "VALIDATION_001"]);
     });
   });
+
+  const inherited = '{"__proto__":"mine","toString":"mine"}';
 
   describe("an OFREP context", () => {
     const evaluate = async (context: string) => {
@@ -237,54 +187,17 @@ export function describeHostileContexts(given: () => ClientSystem): void {
     });
 
     it("may have attributes with inherited names", async () => {
-      expect(await evaluate('{"__proto__":"mine","toString":"mine"}')).toEqual([
-        flagOfName(inheritedNames.indexOf("__proto__")),
-        flagOfName(inheritedNames.indexOf("toString")),
-      ]);
+      expect(await evaluate(inherited)).toEqual(inheritedFlags);
     });
   });
 
-  it.each([
-    ["an odd character", "e30!"],
-    ["padding in the middle", "e3=0"],
-    ["too much padding", "e30=="],
-    ["white space", "e3 0="],
-    ["an impossible length", "e30ab"],
-    ["two alphabets", "e30-+/_="],
-    ["a list", Buffer.from("[]").toString("base64")],
-    ["invalid UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]).toString("base64")],
-    ["base64 of base64", Buffer.from("e30=").toString("base64")],
-    ["the text undefined", "undefined"],
-  ])("base64 with %s is rejected", async (_what, header) => {
-    expect(await statusAndCode(inHeader(header))).toEqual([400, "VALIDATION_001"]);
-  });
-
-  describe("an attribute with an inherited or unusual name", () => {
-    const flagsNamed = oddNames.map((name, index) => ({ name, flag: flagOfName(index) }));
-    const single = (name: string, value: string) => `{${JSON.stringify(name)}:"${value}"}`;
-    // At the top level of a body, `user` and `attributes` describe the user if they are objects.
-    it.each(flagsNamed)("is set only for users that have it: $name", async ({ name, flag }) => {
-      expect(await onFor(single(name, "mine"))).toEqual(
-        name === "constructor" ? ["not-constructor", flag].toSorted() : [flag],
-      );
-      expect(await onFor(`{"user":{"attributes":${single(name, "mine")}}}`)).toContain(flag);
-      expect(await onFor(single(name, "other"))).not.toContain(flag);
-      expect(await onFor("{}")).toEqual([]);
-      expect(await onFor('{"id":"someone"}')).not.toContain(flag);
-    });
-
-    it("is missing for a negated operator if it was not sent", async () => {
-      expect(await onFor("{}")).not.toContain("not-constructor");
-      expect(await onFor('{"constructor":"Object"}')).not.toContain("not-constructor");
-      expect(await onFor('{"constructor":"mine"}')).toContain("not-constructor");
-    });
-
-    it("works in a header as any other attribute", async () => {
-      const list = inheritedNames.map((name) => `${name}=mine`).join(",");
-      const flags = await flagsFor({ headers: { "x-user-attributes": list } });
-      for (const [index] of inheritedNames.entries()) expect(flags?.[flagOfName(index)]).toBe(true);
-      expect(await onFor("{}")).toEqual([]);
-    });
+  it("attributes with inherited names are set only for users that have them", async () => {
+    const list = inheritedNames.map((name) => `${name}=mine`).join(",");
+    for (const asked of [inBody(inherited), { headers: { "x-user-attributes": list } }]) {
+      const flags = await flagsFor(asked);
+      expect(inheritedFlags.map((flag) => flags?.[flag])).toEqual([true, true]);
+    }
+    expect(await onFor("{}")).toEqual([]);
   });
 
   describe("a very large context", () => {
@@ -300,17 +213,6 @@ export function describeHostileContexts(given: () => ClientSystem): void {
       const header = `${list.map((name) => `${name}=`).join(",")},list=last`;
       const flags = await flagsFor({ headers: { "x-user-attributes": header } });
       expect(flags?.["has-last"]).toBe(true);
-    });
-
-    it("is rejected with 10,000 attributes, which do not fit", async () => {
-      const fields = Array.from({ length: 10_000 }, (_, index) => `"a${index}":1`).join(",");
-      expect(await statusAndCode(inBody(`{${fields}}`))).toEqual([413, "VALIDATION_002"]);
-    });
-
-    it("is rejected with many repetitions of one attribute", async () => {
-      const fields = '"list":"last",'.repeat(4_000);
-      const body = inBody(`{${fields}"list":"first"}`);
-      expect(await statusAndCode(body)).toEqual([400, "VALIDATION_001"]);
     });
 
     it("is evaluated with a long list", async () => {
@@ -331,81 +233,8 @@ export function describeHostileContexts(given: () => ClientSystem): void {
     });
   });
 
-  describe("unusual texts", () => {
-    const insideHalf = (id: string) => (bucketOf("half", id) < 5_000 ? ["half"] : []);
-
-    it("are evaluated with unpaired surrogates", async () => {
-      expect(await onFor('{"text":"\\ud800"}')).toEqual(["one-unit"]);
-      expect(await onFor('{"\\udc00":"mine","list":["\\udfff","last"]}')).toEqual(["has-last"]);
-      for (const id of ["\\ud800", "a\\udc00b", "\\ud800\\ud800"])
-        expect(await onFor(`{"id":"${id}"}`)).toEqual(
-          insideHalf((JSON.parse(`"${id}"`) as string).toWellFormed()),
-        );
-    });
-
-    it("are evaluated with NUL and control characters", async () => {
-      expect(await onFor('{"text":"\\u0000"}')).toEqual(["one-unit"]);
-      expect(await onFor('{"text":"\\u0000\\u001f the end"}')).toEqual(["ends-so"]);
-      expect(await onFor('{"id":"\\u0000"}')).toEqual(insideHalf("\0"));
-    });
-
-    it("are rejected by the parser with a NUL in a header", async () => {
-      const answer = await exchangeBytes(
-        edge.url,
-        `GET ${flagsPath} HTTP/1.1\r\nHost: halyard\r\nX-User-ID: a\0b\r\n\r\n`,
-      );
-      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-    });
-
-    it("are attributes with empty names, except in a list", async () => {
-      expect(await onFor('{"":"mine"}')).toEqual([]);
-      expect(await onFor('{"":"mine","list":"last"}')).toEqual(["has-last"]);
-      const list = (text: string) => ({ headers: { "x-user-attributes": text } });
-      expect(await statusAndCode(list("=mine"))).toEqual([400, "VALIDATION_001"]);
-      expect((await flagsFor(list(",,list=last,,")))?.["has-last"]).toBe(true);
-    });
-  });
-
-  it("numbers at the limits of a double are evaluated", async () => {
-    expect(await onFor('{"number":1e308}')).toEqual(["large-number"]);
-    expect(await onFor('{"number":1.7976931348623157e308}')).toEqual(["large-number"]);
-    expect(await onFor('{"number":"1e308"}')).toEqual(["large-number"]);
-    expect(await onFor('{"number":"1e400"}')).toEqual([]);
-    expect(await onFor('{"number":5e-324}')).toEqual([]);
-    expect(await onFor('{"number":1e-400}')).toEqual(["zero-text"]);
-    expect(await onFor('{"number":-0}')).toEqual(["zero-text"]);
-    expect(await onFor(`{"number":0.${"0".repeat(60_000)}1}`)).toEqual(["zero-text"]);
-    expect(await onFor('{"number":"NaN"}')).toEqual([]);
-    expect(await onFor(`{"number":"${"9".repeat(60_000)}"}`)).toEqual([]);
-    const insideHalf = bucketOf("half", "12345678901234567000") < 5_000;
-    expect(await onFor('{"id":12345678901234567890}')).toEqual(insideHalf ? ["half"] : []);
-  });
-
   describe("headers with the user", () => {
     const filler = (bytes: number) => "a".repeat(bytes);
-
-    it("may have 16 KiB together, and no byte more", async () => {
-      const context = (bytes: number) => `{"list":"last","a":"${filler(bytes - 22)}"}`;
-      const limit = userHeadersLimitBytes;
-      const fits: Record<string, string>[] = [
-        { "x-user-id": filler(limit) },
-        { "x-user-context": context(limit) },
-        { "x-user-attributes": `list=last,a=${filler(limit - 12)}` },
-        {
-          "x-user-context": context(limit - 3_000),
-          "x-user-id": filler(1_000),
-          "x-user-email": filler(1_000),
-          "x-user-attributes": `a=${filler(998)}`,
-        },
-      ];
-      for (const headers of fits) {
-        expect(Object.values(headers).join("").length).toBe(limit);
-        expect((await ask({ headers })).status).toBe(200);
-        const [[name, value] = ["", ""], ...others] = Object.entries(headers);
-        const beyond = { ...Object.fromEntries(others), [name]: value.replace("a", "aa") };
-        expect(await statusAndCode({ headers: beyond })).toEqual([413, "VALIDATION_002"]);
-      }
-    });
 
     it("are rejected with all other headers if they exceed the server's limit", async () => {
       const headers = { "x-user-id": filler(40_000) };
@@ -431,32 +260,6 @@ export function describeHostileContexts(given: () => ClientSystem): void {
   });
 
   describe("a rule", () => {
-    const settingsWith = (condition: object) => ({
-      key: "never",
-      name: "never",
-      targeting_rules: [{ conditions: [condition] }],
-    });
-
-    it.each([
-      ["an empty name", { attribute: "", operator: "equals", value: "a" }],
-      ["half a surrogate pair in a name", { attribute: "\ud800", operator: "equals", value: "a" }],
-      ["half a surrogate pair in a value", { attribute: "a", operator: "equals", value: "\udc00" }],
-      ["a NUL in a value", { attribute: "a", operator: "in", value: ["\0"] }],
-      ["an inherited name for an operator", { attribute: "a", operator: "toString", value: "a" }],
-      ["__proto__ for an operator", { attribute: "a", operator: "__proto__", value: "a" }],
-      ["an object for a value", { attribute: "a", operator: "equals", value: { a: 1 } }],
-      ["a pattern that would explode", regex("(a?){1000}")],
-      ["nested repetitions that would explode", regex("((a{30}){30}){30}")],
-      ["a look-ahead", regex("(?=a)b")],
-      ["a back-reference", regex("(a)\\1")],
-      ["a pattern that is too long", regex("a".repeat(501))],
-      ["a pattern without an end", regex("(")],
-    ])("with %s is rejected", async (_what, condition) => {
-      const { status, body } = await createFlag(settingsWith(condition));
-      expect([status, body.error.code]).toEqual([400, "VALIDATION_001"]);
-      expect(body.error.message).toContain("/targeting_rules/0/conditions/0");
-    });
-
     function regex(value: string): Condition {
       return { attribute: "text", operator: "matches_regex", value };
     }

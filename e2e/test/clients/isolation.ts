@@ -1,4 +1,4 @@
-import { type Receiver, type ServiceProcess, startReceiver } from "@halyard/testing";
+import { type Receiver, startReceiver } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { databaseContent } from "../../src/checks/database-content.ts";
@@ -10,7 +10,6 @@ import {
   pathOf,
 } from "../../src/stories/filled-tenant.ts";
 import type { ClientSystem } from "../../src/system/client-system.ts";
-import type { System } from "../../src/system/system.ts";
 import { createProject, createTenant, must, operatorToken } from "../../src/system/tenancy.ts";
 import { exampleOf } from "../../src/traffic/bad-bodies.ts";
 import { type Operation, operations } from "../../src/traffic/openapi.ts";
@@ -53,9 +52,7 @@ function subsetsOf<T>(items: readonly T[]): T[][] {
   return [[first], ...others, ...others.map((other) => [first, ...other])];
 }
 
-export function describeIsolation(given: () => ClientSystem): void {
-  let system: System;
-  let gateway: ServiceProcess;
+export function describeIsolation({ system, gateway }: ClientSystem): void {
   let receiver: Receiver;
   let mine: FilledTenant;
   let sibling: FilledTenant;
@@ -63,7 +60,6 @@ export function describeIsolation(given: () => ClientSystem): void {
 
   beforeAll(async () => {
     receiver = await startReceiver();
-    ({ system, gateway } = given());
     const addresses = { gateway: gateway.url, receiver: receiver.url };
     const own = await createTenant(gateway.url, { name: "Mine" });
     mine = await fillTenant(own, addresses, "my-flag");

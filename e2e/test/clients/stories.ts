@@ -4,13 +4,13 @@ import {
   type EventStream,
   eventually,
   openEventStream,
-  type ServiceProcess,
+  type Receiver,
   startReceiver,
 } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { createWebhook } from "../../src/stories/webhook-story.ts";
 import type { ClientSystem } from "../../src/system/client-system.ts";
-import type { Edge, System } from "../../src/system/system.ts";
+import type { Edge } from "../../src/system/system.ts";
 import {
   createProject,
   createTenant,
@@ -24,14 +24,9 @@ import { onThisMachine } from "../../src/traffic/promised-time.ts";
 /** Time within which changes must be in effect, as documented. */
 const promisedMs = 1_000;
 
-export function describeStories(given: () => ClientSystem): void {
-  let system: System;
-  let gateway: ServiceProcess;
+export function describeStories({ system, gateway }: ClientSystem): void {
   const streams: EventStream[] = [];
 
-  beforeAll(() => {
-    ({ system, gateway } = given());
-  });
   afterAll(() => {
     for (const stream of streams) stream.close();
   });
@@ -109,55 +104,46 @@ export function describeStories(given: () => ClientSystem): void {
       expect(staying.events.at(-1)?.data).toEqual({ flags: { kept: true } });
     });
 
-    it("deletes its webhooks and schedules and cancels its deliveries, and those of no other project", async () => {
+    it("gets no deliveries any more, unlike another project", async () => {
       const tenant = await createTenant(gateway.url, { name: "Ending" });
       const { organizationId, userId, projectId } = tenant;
       const other = await createProject(gateway.url, { organizationId, userId, name: "Other" });
-      await scheduleAndRetry(tenant);
-      await scheduleAndRetry(other);
+      const [ended, continued] = [await failDelivery(tenant), await failDelivery(other)];
 
       const path = `organizations/${organizationId}/projects/${projectId}?confirm=${projectId}`;
       await must(api(path), { method: "DELETE", key: operatorToken });
-      const nothing = { webhooks: 0, schedules: 0, deliveries: ["cancelled"] };
-      await becomes(tenant, nothing);
-      await becomes(other, retrying);
+      const webhooks = api(`projects/${projectId}/webhooks`);
+      await eventually(
+        async () => (await call(webhooks, { key: tenant.serverKey })).status === 401,
+      );
+      await system.sql`update webhooks.deliveries set next_attempt_at = now() where status = 'retrying'`;
+      await system.sql`update webhooks.lanes set due_at = now()`;
+      await eventually(() => continued.requests.length > 1);
+      await eventually(async () => {
+        const [delivery] = await system.sql`
+          select from webhooks.deliveries where project_id = ${projectId} and next_attempt_at > now()`;
+        return delivery !== undefined;
+      });
+      expect(ended.requests).toHaveLength(1);
     });
 
-    const retrying = { webhooks: 1, schedules: 1, deliveries: ["retrying"] };
-
-    /** Creates a flag with a schedule, and a webhook with a delivery that is being retried. */
-    async function scheduleAndRetry(tenant: Tenant): Promise<void> {
+    /** Makes the first attempt of a delivery fail. Returns its receiver. */
+    async function failDelivery(tenant: Tenant): Promise<Receiver> {
       const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
       const receiver = await startReceiver();
       system.endsWithSystem(receiver.close);
       receiver.answer({ kind: "answer", status: 503 });
       const { url } = receiver;
       await createWebhook(gateway.url, tenant, { name: "Hook", url, events: ["flag.toggled"] });
-      const schedule = api(`flags/${flag?.id}/environments/${tenant.environmentId}/schedule`);
-      const body = { enable_at: "2099-01-01T00:00:00Z" };
-      await eventually(() => must(schedule, { method: "POST", key: tenant.serverKey, body }), {
-        because: "the scheduler has received the flag",
-      });
       await switchOn(tenant, flag);
-      await becomes(tenant, retrying);
+      await eventually(async () => {
+        const [delivery] = await system.sql`
+          select from webhooks.deliveries
+          where project_id = ${tenant.projectId} and status = 'retrying'`;
+        return delivery !== undefined;
+      });
+      return receiver;
     }
-
-    /** Waits until the dispatchers and schedulers have stored this state of a project. */
-    const becomes = ({ projectId, environmentId }: Tenant, expected: object) =>
-      eventually(
-        async () => {
-          const [stored] = await system.sql`
-            select
-              (select count(*)::int from webhooks.webhooks where project_id = ${projectId}) as webhooks,
-              (
-                select count(*)::int from scheduler.schedules where environment_id = ${environmentId}
-              ) as schedules,
-              array(select status from webhooks.deliveries where project_id = ${projectId}) as deliveries`;
-          expect(stored).toEqual(expected);
-          return true;
-        },
-        { withinMs: 30_000 },
-      );
   });
 
   describe("a flag that is switched over HTTP", () => {
@@ -198,37 +184,6 @@ export function describeStories(given: () => ClientSystem): void {
         variation: "on",
         reason: "static",
       });
-    });
-
-    it("reaches the SDKs of another environment only if it was switched there", async () => {
-      const tenant = await createTenant(gateway.url, { name: "Environments" });
-      const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
-      const otherState = `flags/${flag?.id}/environments/${tenant.otherEnvironmentId}`;
-      await must(api(otherState), {
-        method: "PATCH",
-        key: tenant.serverKey,
-        body: { enabled: true },
-      });
-      await soon("it is on in the other environment", async () => {
-        const values = await valuesAt(gateway.url, tenant.otherServerKey);
-        return typeof values === "object" && values.checkout === true;
-      });
-      expect(await valuesAt(gateway.url, tenant.clientKey)).toEqual({ checkout: false });
-    });
-
-    it("is not sent to an SDK with the current ETag until it changes", async () => {
-      const tenant = await createTenant(gateway.url, { name: "ETags" });
-      const [flag] = await createFlags(gateway.url, tenant.serverKey, ["checkout"]);
-      const url = api("sdk/flags");
-      const first = await eventually(async () => {
-        const answer = await call(url, { key: tenant.clientKey });
-        return answer.body?.flags?.checkout === false && answer;
-      });
-      const etag = first.headers.get("etag") as string;
-      const again = { key: tenant.clientKey, headers: { "if-none-match": etag } };
-      expect((await call(url, again)).status).toBe(304);
-      await switchOn(tenant, flag);
-      await soon("the values have changed", async () => (await call(url, again)).status === 200);
     });
 
     it("disappears from every response when it is deleted", async () => {

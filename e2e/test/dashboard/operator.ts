@@ -59,6 +59,7 @@ export function describeOperator(given: () => DashboardSystem): void {
 
   it("shows the limits of both plans before it changes the plan", async () => {
     await page.getByRole("button", { name: "Change plan" }).click();
+    await dialog().getByRole("row", { name: "Projects 10" }).waitFor();
     await dialog().getByRole("button", { name: "Plan", exact: false }).first().click();
     await page.getByRole("option", { name: "free" }).click();
     await dialog().getByRole("row", { name: "Projects 10 3 smaller" }).waitFor();

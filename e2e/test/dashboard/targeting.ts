@@ -114,6 +114,7 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
       const { enabled, rollout_percentage: percentage } = await stored();
       return enabled && percentage === 40;
     });
+    await button("Discard").waitFor({ state: "detached" });
   });
 
   it("asks before unsaved changes are lost", async () => {

@@ -97,6 +97,7 @@ export function describeTwoPeople(given: () => DashboardSystem): void {
       await button(hers, "Rotate the secret").click();
       const generated = await hers.getByText(/^whsec_/).innerText();
       await button(graces, "Rotate the secret").click();
+      await graces.getByText(/^whsec_/).waitFor();
       await button(graces, "Rotate the secret").last().click();
       await graces.getByText("are signed with the new secret.").waitFor();
       await confirmCopied(graces);

@@ -11,9 +11,11 @@ const folders = [
   "conformance",
   "deploy/kubernetes",
   "bench/results",
-  ...readdirSync(join(root, "clients"), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => `clients/${name}`),
+  ...["clients", "libs", "services"].flatMap((parent) =>
+    readdirSync(join(root, parent), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `${parent}/${name}`),
+  ),
 ];
 
 const pages = folders.flatMap((folder) =>

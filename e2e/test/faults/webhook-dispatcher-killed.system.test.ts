@@ -1,27 +1,23 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { beginWebhookStory } from "../../src/stories/webhook-story.ts";
-import { holdRow } from "../../src/system/disturbances.ts";
+import { awaitLockWaiters, holdRow, lockTable } from "../../src/system/disturbances.ts";
 import { killOne, startReadyDispatcher } from "../../src/system/replicas.ts";
-import { type System, startSystem } from "../../src/system/system.ts";
+import { startSystem } from "../../src/system/system.ts";
 import type { CreatedFlag } from "../../src/traffic/changes.ts";
 
-/** Longer than the test. */
+/** Long enough to lock a table before the retry. No test waits for the full delay. */
 const retryDelay = "3s";
 
-/** `e2e/chaos` kills it at further points. */
-describe("given a dispatcher that is killed while it handles a delivery", () => {
-  let system: System;
-  beforeAll(async () => {
-    system = await startSystem({
-      managements: 1,
-      dispatchers: 1,
-      edges: 0,
-      settings: () => ({ "webhook-dispatcher": { WEBHOOK_RETRY_DELAYS: retryDelay } }),
-    });
-  });
-  afterAll(() => system?.close());
+const system = await startSystem({
+  managements: 1,
+  dispatchers: 1,
+  edges: 0,
+  settings: () => ({ "webhook-dispatcher": { WEBHOOK_RETRY_DELAYS: retryDelay } }),
+});
+afterAll(() => system.close());
 
+describe("given a dispatcher that is killed while it handles a delivery", () => {
   const kill = () => killOne(system.dispatchers);
   const replace = () => startReadyDispatcher(system);
 
@@ -69,5 +65,36 @@ describe("given a dispatcher that is killed while it handles a delivery", () => 
     expect(await story.faults()).toEqual([]);
     expect(story.arrived(delivery)).toHaveLength(2);
     expect((await story.deliveryThatIs("delivered")).attemptsMade).toBe(1);
+  });
+
+  it("sends it from the next process if it was about to be claimed", async () => {
+    const { story, flag } = await begin("Claiming");
+    story.receiver.answer({ kind: "answer", status: 503 });
+    await story.switchByHand(flag, true);
+    const delivery = await story.deliveryThatIs("retrying");
+    story.receiver.reset();
+    const unlock = await lockTable(system.sql, "webhooks.deliveries", "share");
+    await awaitLockWaiters(system.sql, "webhooks.deliveries");
+    await kill();
+    // The waiting statement continues when the lock is released: the claim may be made, but no process sends it.
+    await unlock();
+    await story.endClaims();
+    await replace();
+    expect(await story.faults()).toEqual([]);
+    expect(story.arrived(delivery)).toHaveLength(1);
+  });
+
+  it("sends it once more from the next process if it was sent without a response", async () => {
+    const { story, flag } = await begin("Sent");
+    story.receiver.answer({ kind: "hang" });
+    await story.switchByHand(flag, true);
+    const delivery = await story.deliveryThatIs("delivering");
+    await eventually(() => story.receiver.hanging() === 1);
+    await kill();
+    story.receiver.answer({ kind: "answer", status: 200 });
+    expect(await story.endClaims()).toBe(1);
+    await replace();
+    expect(await story.faults()).toEqual([]);
+    expect(story.arrived(delivery)).toHaveLength(2);
   });
 });

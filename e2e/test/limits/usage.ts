@@ -101,6 +101,7 @@ export function describeUsageLimits(given: () => ClientSystem): void {
       sse_connections: { used: 1, limit: null },
       projects: { used: 1, limit: null },
     });
+    open.close();
   });
 
   it("reports the last use of keys and flags, and the number of evaluations", async () => {

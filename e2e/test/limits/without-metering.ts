@@ -6,6 +6,8 @@ import type { ClientSystem } from "../../src/system/client-system.ts";
 import { startReadyMetering } from "../../src/system/replicas.ts";
 import type { Edge, System } from "../../src/system/system.ts";
 import { must } from "../../src/system/tenancy.ts";
+import { readMetric } from "../../src/traffic/awaited-writes.ts";
+import { streamsElsewhere } from "../../src/traffic/tenant-streams.ts";
 
 export function describeWithoutMetering(given: () => ClientSystem): void {
   let system: System;
@@ -24,6 +26,7 @@ export function describeWithoutMetering(given: () => ClientSystem): void {
     const stream = await openEventStream(first.url + path, headers);
     system.endsWithSystem(async () => stream.close());
     expect(stream.status).toBe(200);
+    await eventually(async () => (await readMetric(second.process, streamsElsewhere)) === 1);
     const rejected = await openEventStream(second.url + path, headers);
     system.endsWithSystem(async () => rejected.close());
     expect(rejected.status).toBe(429);
@@ -34,6 +37,7 @@ export function describeWithoutMetering(given: () => ClientSystem): void {
     await eventually(() => stream.events.some(({ data }) => JSON.stringify(data).includes("true")));
     await traffic.goesOn();
     await traffic.stop();
+    stream.close();
 
     await startReadyMetering(system);
     const opened = {

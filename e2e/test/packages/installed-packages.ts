@@ -35,7 +35,7 @@ const thirdParties = [
 ];
 
 /** A built package: its manifest and the paths in its tarball. */
-export type PackedPackage = { name: string; filename: string; files: { path: string }[] };
+type PackedPackage = { name: string; filename: string; files: { path: string }[] };
 
 export type InstalledPackages = {
   /** A project with the tarballs of all packages installed, and with the programs of `consumer`. */

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
  */
 export type KeyKind = "client" | "server";
 
-export type ParsedApiKey = { kind: KeyKind; id: string; secret: string };
+type ParsedApiKey = { kind: KeyKind; id: string; secret: string };
 
 export type NewApiKey = { id: string; key: string; secretSha256: string };
 

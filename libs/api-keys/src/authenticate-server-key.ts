@@ -1,4 +1,4 @@
-import type { Problem, RequestFacts } from "@halyard/service";
+import type { Problem, RequestFacts } from "@halyard/http";
 import { bearerToken } from "./bearer.ts";
 import type { KeyLimits } from "./key-limits.ts";
 import { keyProblems } from "./key-problems.ts";

@@ -73,7 +73,6 @@ export function withoutSignature(payload: string): string {
   return found === null ? payload : `${payload.slice(0, found.index)}}`;
 }
 
-/** Returns the signer that an entry names. */
 export function signerOf(entry: { signature?: string | undefined }): string | undefined {
   return entry.signature?.slice(0, signerIdLength);
 }

@@ -1,12 +1,12 @@
 import { keysAndScopesFilter } from "@halyard/contracts";
-import { type FollowedSnapshot, followSnapshot, type SnapshotPart } from "@halyard/jetstream";
+import { type FollowedSnapshot, followSnapshot, type SnapshotPart } from "@halyard/snapshot";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { KeyDirectory } from "./key-directory.ts";
 
 /**
  * Keeps the API keys, and the other parts of the snapshot that a service uses, up to date. The key directory verifies
- * the signatures of the entry `complete`, of API keys and of deletions.
+ * the signatures of the entry `complete`, of API keys, of the plans and of deletions.
  */
 export function followDirectory(options: {
   connection: NatsConnection;
@@ -43,12 +43,10 @@ export function followDirectory(options: {
         for (const entry of entries) for (const part of parts) (part.resume ?? part.apply)(entry);
       },
       isGenuineComplete: keys.isGenuineComplete,
-      isGenuineDeletion: keys.isGenuineDeletion,
+      isGenuine: keys.isGenuine,
       current: () => options.onCurrent?.(),
-      rejected(key, problem) {
-        for (const part of parts) part.rejected?.(key);
-        logger.error({ key, problem }, "an entry of the snapshot was left out");
-      },
+      rejected: (key, problem) =>
+        logger.error({ key, problem }, "an entry of the snapshot was left out"),
     },
   });
 }

@@ -1,12 +1,24 @@
-export * from "./api-key.ts";
-export * from "./authenticate-server-key.ts";
-export * from "./bearer.ts";
-export * from "./entry-signature.ts";
-export * from "./follow-directory.ts";
-export * from "./key-directory.ts";
-export * from "./key-limits.ts";
-export * from "./key-problems.ts";
-export * from "./key-signatures.ts";
+export { idIn, type KeyKind, makeApiKey, type NewApiKey, parseApiKey } from "./api-key.ts";
+export {
+  type AuthenticateServerKey,
+  checkKeyEnvironment,
+  createServerKeyAuthentication,
+} from "./authenticate-server-key.ts";
+export { bearerToken } from "./bearer.ts";
+export {
+  completeAt,
+  createEntrySigner,
+  type EntrySigner,
+  hasValidSignature,
+  signComplete,
+  signerOf,
+  withoutSignature,
+} from "./entry-signature.ts";
+export { followDirectory } from "./follow-directory.ts";
+export { createKeyDirectory, type KeyDirectory } from "./key-directory.ts";
+export { createKeyLimits, type KeyLimits } from "./key-limits.ts";
+export { keyProblems } from "./key-problems.ts";
+export { createKeySignatures, everyEntryIsGenuine, type KeySignatures } from "./key-signatures.ts";
 export type { DirectoryKey } from "./key-verification.ts";
-export * from "./last-used.ts";
-export * from "./operator-token.ts";
+export { createLastUsed, type LastUsed, sendLastUsed } from "./last-used.ts";
+export { createIsOperatorToken, digestOfToken, type IsOperatorToken } from "./operator-token.ts";

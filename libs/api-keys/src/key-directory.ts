@@ -5,7 +5,7 @@ import {
   type SnapshotEntry,
   type Tombstone,
 } from "@halyard/contracts";
-import type { SnapshotPart } from "@halyard/jetstream";
+import type { SnapshotPart } from "@halyard/snapshot";
 import { hasShapeOf, idIn, secretIn } from "./api-key.ts";
 import type { KeySignatures } from "./key-signatures.ts";
 import {
@@ -54,14 +54,12 @@ export type KeyDirectory = SnapshotPart & {
   verify(text: string, nowMs: number): DirectoryKey | undefined;
   /** Returns a key by its id, if it is known and not expired, for a caller that was authenticated by other means. */
   find(keyId: string, nowMs: number): DirectoryKey | undefined;
-  /** Returns whether an entry of a key exists and has not expired. Does not verify its signature. */
-  isLive(keyId: string, nowMs: number): boolean;
   /** Returns the version of a key's entry; undefined if there is none. */
   versionOf(keyId: string): number | undefined;
   /** Verifies the entry `complete` of the snapshot that this directory is read from. */
   isGenuineComplete: KeySignatures["isGenuineComplete"];
-  /** Verifies the deletion of an environment, a project or an organization. */
-  isGenuineDeletion: KeySignatures["isGenuine"];
+  /** Verifies the plans, or the deletion of an environment, a project or an organization. */
+  isGenuine: KeySignatures["isGenuine"];
   readonly size: number;
 };
 
@@ -118,7 +116,7 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
     endEnvironment: (environmentId) => void keys.ended.add(environmentId),
     put,
     isGenuineComplete: signatures.isGenuineComplete,
-    isGenuineDeletion: signatures.isGenuine,
+    isGenuine: signatures.isGenuine,
     get size() {
       return keys.stored.size;
     },
@@ -128,7 +126,7 @@ export function createKeyDirectory(signatures: KeySignatures): KeyDirectory {
 function createLookups(
   keys: Keys,
   verification: KeyVerification,
-): Pick<KeyDirectory, "hasEnded" | "verify" | "find" | "isLive" | "versionOf"> {
+): Pick<KeyDirectory, "hasEnded" | "verify" | "find" | "versionOf"> {
   const live = (keyId: string, nowMs: number) =>
     liveKey(keys.stored.get(keyId), { ended: keys.ended, nowMs });
   return {
@@ -143,7 +141,6 @@ function createLookups(
       const found = live(keyId, nowMs);
       return found && verification.bySignature(keyId, found)?.key;
     },
-    isLive: (keyId, nowMs) => live(keyId, nowMs) !== undefined,
     versionOf: (keyId) => keys.stored.get(keyId)?.entry.version,
   };
 }

@@ -1,3 +1,4 @@
+import type { Problem } from "@halyard/http";
 import {
   addressBlock,
   createAdmission,
@@ -5,7 +6,6 @@ import {
   describeRate,
   type Rate,
 } from "@halyard/rate-limit";
-import type { Problem } from "@halyard/service";
 import { keyProblems } from "./key-problems.ts";
 
 /**

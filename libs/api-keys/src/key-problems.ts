@@ -1,4 +1,4 @@
-import { createProblem } from "@halyard/service";
+import { createProblem } from "@halyard/http";
 
 /** Problems of requests with a missing, invalid or insufficient key. */
 export const keyProblems = {

@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import type { CompleteEntry, KeyEntry, Tombstone } from "@halyard/contracts";
+import type { CompleteEntry, SignedEntry } from "@halyard/contracts";
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
 import { completeAt, hasValidSignature, signerIdOf } from "./entry-signature.ts";
@@ -9,7 +9,7 @@ export type KeySignatures = {
   /** Returns whether this process can verify the entries of a signer. The signer of unsigned entries is undefined. */
   trusts(signer: string | undefined): boolean;
   /** Verifies the signature of the entry with this key in the bucket. */
-  isGenuine(entryKey: string, entry: KeyEntry | Tombstone): boolean;
+  isGenuine(entryKey: string, entry: SignedEntry): boolean;
   /** Verifies the signature of the entry `complete` at this sequence of the stream. */
   isGenuineComplete(entry: CompleteEntry, sequence: number): boolean;
 };
@@ -33,7 +33,7 @@ export function createKeySignatures(options: {
   const { publicKeys = [], metrics, logger } = options;
   const rejected = new Counter({
     name: "halyard_snapshot_signatures_rejected_total",
-    help: "Entries of API keys, and deletions, in the snapshot whose signature is missing or invalid.",
+    help: "Entries of API keys and plans, and deletions, in the snapshot whose signature is missing or invalid.",
     registers: [metrics],
   });
   if (publicKeys.length === 0) {
@@ -55,7 +55,7 @@ export function createKeySignatures(options: {
     }
     logger.error(
       { entry: entryKey, unlogged },
-      "the entry of an API key, or a deletion, has no valid signature and was rejected",
+      "the entry of an API key or of the plans, or a deletion, has no valid signature and was rejected",
     );
     loggedAtMs = nowMs;
     unlogged = 0;

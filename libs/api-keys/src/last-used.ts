@@ -1,4 +1,5 @@
-import { isBrokerUnavailable, publishLastSeen } from "@halyard/jetstream";
+import { isBrokerUnavailable } from "@halyard/jetstream";
+import { publishLastSeen } from "@halyard/reports";
 import { startInterval } from "@halyard/timing";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { Logger } from "pino";
@@ -16,7 +17,7 @@ export type LastUsed = {
   take(monotonicMs: number, max: number): UsedKey[];
 };
 
-export type UsedKey = { keyId: string; atMs: number };
+type UsedKey = { keyId: string; atMs: number };
 
 /** Interval of sending the last use of a key that is used continuously. */
 const resendAfterMs = 5_000;
@@ -75,7 +76,6 @@ export function sendLastUsed(options: {
 }): { stop(): Promise<void> } {
   const { client, lastUsed, monotonicMs, logger } = options;
   let unsent: UsedKey[] = [];
-  let failed = false;
   let isPostponed = false;
 
   async function send(): Promise<void> {
@@ -87,7 +87,6 @@ export function sendLastUsed(options: {
         used_at: new Date(atMs).toISOString(),
       }));
       const outcome = await publishLastSeen(client, { keys, environments: [], flags: [] });
-      failed = false;
       if (outcome === "too many wait") return postpone();
       isPostponed = false;
       unsent = [];
@@ -101,17 +100,13 @@ export function sendLastUsed(options: {
     isPostponed = true;
   }
 
-  /** Logs only once for each outage, because the next attempt follows a second later. */
-  function onFailure(error: unknown): void {
-    if (!failed)
-      logger.warn({ err: error }, "times of last use could not be sent to NATS; retrying");
-    failed = true;
-  }
-
   const lastUsedSender = startInterval(send, {
     intervalMs: pollIntervalMs,
     isExpected: isBrokerUnavailable,
-    onFailure,
+    onFailure(err, isRepeated) {
+      if (!isRepeated)
+        logger.warn({ err }, "times of last use could not be sent to NATS; retrying");
+    },
   });
   return {
     async stop() {

@@ -55,7 +55,7 @@ describe("given a directory with a key", () => {
     const { directory, key, id } = directoryWithKey({ expires_at: expires });
     expect(directory.verify(key, now - 1)).toBeDefined();
     expect(directory.verify(key, now)).toBeUndefined();
-    expect(directory.isLive(id, now)).toBe(false);
+    expect(directory.find(id, now)).toBeUndefined();
   });
 
   it("does not restore a revoked key when an older entry arrives", () => {
@@ -69,7 +69,7 @@ describe("given a directory with a key", () => {
     const { directory, key, id, entry } = directoryWithKey();
     directory.apply(deletedEnvironment);
     expect(directory.verify(key, now)).toBeUndefined();
-    expect(directory.isLive(id, now)).toBe(false);
+    expect(directory.find(id, now)).toBeUndefined();
     directory.apply(entryOf(id, { ...entry, version: 7 }));
     expect(directory.verify(key, now)).toBeUndefined();
   });

@@ -1,25 +1,19 @@
 import { createLastUsed, sendLastUsed } from "@halyard/api-keys";
 import { checkUsageLastSeen, type UsageLastSeen, usageStream } from "@halyard/contracts";
 import { ensureUsage, parseJson } from "@halyard/jetstream";
-import { eventually, startTestNats, type TestNats } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { eventually, startTestNats } from "@halyard/testing";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
 
-let nats: TestNats;
-let connection: NatsConnection;
-let manager: JetStreamManager;
-
-beforeAll(async () => {
-  nats = await startTestNats();
-  connection = await connect({ servers: nats.url });
-  manager = await jetstreamManager(connection);
-});
+const nats = await startTestNats();
+const connection = await connect({ servers: nats.url });
 afterAll(async () => {
   await connection.close();
   await nats.stop();
 });
+const manager = await jetstreamManager(connection);
 
 let stop: () => Promise<void>;
 afterEach(() => stop());

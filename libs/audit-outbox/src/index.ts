@@ -1,2 +1,2 @@
-export * from "./publish-audit.ts";
-export * from "./write-audit.ts";
+export { startPublishingAudit } from "./publish-audit.ts";
+export { writeAudit } from "./write-audit.ts";

@@ -1,5 +1,5 @@
 import { auditStream } from "@halyard/contracts";
-import { streamPosition } from "@halyard/jetstream";
+import { publishOnce, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
@@ -17,8 +17,6 @@ import { decideSent, readHandled } from "./settle-sent.ts";
 const pollIntervalMs = 1_000;
 /** A batch has some hundred KB. */
 const batchSize = 100;
-/** The broker acknowledges within milliseconds. After this time it counts as unavailable. */
-const acknowledgementTimeoutMs = 2_000;
 
 type Options = { sql: Sql; client: JetStreamClient; logger: Logger };
 
@@ -31,7 +29,6 @@ type Options = { sql: Sql; client: JetStreamClient; logger: Logger };
  */
 export function startPublishingAudit(options: Options): { stop(): Promise<void> } {
   const { sql, client, logger } = options;
-  let isFailing = false;
   const work = async (signal: AbortSignal) => {
     const unsent = await listUnsent(sql, batchSize);
     const sent = await listSent(sql, batchSize);
@@ -42,17 +39,15 @@ export function startPublishingAudit(options: Options): { stop(): Promise<void> 
       await deleteRows(sql, handled);
       await markLost(sql, lost);
     }
-    isFailing = false;
   };
   return startInterval(work, {
     intervalMs: pollIntervalMs,
     beginsAtOnce: true,
     // Every failure is expected, because none may end a process that delivers webhooks or sends due changes.
     isExpected: () => true,
-    onFailure(err) {
-      if (!isFailing)
+    onFailure(err, isRepeated) {
+      if (!isRepeated)
         logger.warn({ err }, "changes for the audit log could not be published; retrying");
-      isFailing = true;
     },
   });
 }
@@ -67,12 +62,10 @@ async function publish(
   if (position === undefined) throw new Error(`The stream ${auditStream.name} does not exist.`);
   for (const { id, message, wasLost } of rows) {
     if (signal.aborted) return;
-    const { seq } = await client.publish(auditStream.recorded.subject, JSON.stringify(message), {
-      // A lost message has no id, because the broker would drop a known id even if it lost the first message.
-      ...(wasLost ? {} : { msgID: id }),
-      timeout: acknowledgementTimeoutMs,
-      retries: 0,
-    });
+    // A lost message has no id, because the broker would drop a known id even if it lost the first message.
+    const how = wasLost ? {} : { msgID: id };
+    const { subject } = auditStream.recorded;
+    const { seq } = await publishOnce(client, subject, JSON.stringify(message), how);
     await markSent(sql, { id, streamCreatedAt: position.createdAt, sequence: seq });
   }
 }

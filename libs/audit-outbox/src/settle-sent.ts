@@ -4,7 +4,7 @@ import type { JetStreamManager } from "@nats-io/jetstream";
 import type { SentRow } from "./outbox-rows.ts";
 
 /** The part of the stream that management has processed. */
-export type Handled = {
+type Handled = {
   streamCreatedAt: string;
   lastSequence: number;
   /** Sequence up to which all messages are acknowledged. */

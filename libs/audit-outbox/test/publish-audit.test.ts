@@ -1,38 +1,31 @@
 import { type AuditRecorded, auditStream } from "@halyard/contracts";
 import { ensureAudit } from "@halyard/jetstream";
-import { connectPostgres, type Sql } from "@halyard/postgres";
-import { createTestDatabase, eventually, startTestNats, type TestDatabase } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { AckPolicy, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { connectPostgres } from "@halyard/postgres";
+import { createTestDatabase, eventually, startTestNats } from "@halyard/testing";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
+import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { startPublishingAudit, writeAudit } from "../src/index.ts";
 
 const logger = pino({ level: "silent" });
 
-let database: TestDatabase;
-let nats: Awaited<ReturnType<typeof startTestNats>>;
-let sql: Sql;
-let connection: NatsConnection;
-let manager: JetStreamManager;
 const publishers: { stop(): Promise<void> }[] = [];
 
-beforeAll(async () => {
-  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  const url = database.runtimeUrls.scheduler;
-  sql = connectPostgres({ url, name: "test", maxConnections: 4, logger });
-  connection = await connect({ servers: nats.url });
-  manager = await jetstreamManager(connection);
+const [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+const url = database.runtimeUrls.scheduler;
+const sql = connectPostgres({ url, name: "test", maxConnections: 4, logger });
+const connection = await connect({ servers: nats.url });
+afterAll(async () => {
+  await connection.close();
+  await sql.end();
+  await Promise.all([database.drop(), nats.stop()]);
 });
+const manager = await jetstreamManager(connection);
 afterEach(async () => {
   for (const publisher of publishers.splice(0)) await publisher.stop();
   await manager.streams.delete(auditStream.name);
   await sql`delete from audit_outbox`;
-});
-afterAll(async () => {
-  await connection?.close();
-  await sql?.end();
-  await Promise.all([database?.drop(), nats?.stop()]);
 });
 
 const startPublisher = () =>

@@ -18,7 +18,6 @@ export const AuditRecorded = z.object({
     "schedule_replaced",
     "schedule_cleared",
   ]),
-  /** The service that made the change. */
   service: z.string().max(100),
   /** The user of the API key; null for an automatic change of the service. */
   user_id: z.uuid().nullable(),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { compileCheck } from "./json-schema.ts";
-import { RolloutPercentage, TargetingRules } from "./rules.ts";
+import { State } from "./state.ts";
 import { flagEventsStream } from "./streams.ts";
 
 /**
@@ -9,13 +9,6 @@ import { flagEventsStream } from "./streams.ts";
  */
 export const EventName = z.enum(flagEventsStream.subjects);
 export type EventName = z.infer<typeof EventName>;
-
-export const StateInEvent = z.object({
-  enabled: z.boolean(),
-  rollout_percentage: RolloutPercentage,
-  targeting_rules: TargetingRules,
-});
-export type StateInEvent = z.infer<typeof StateInEvent>;
 
 const Change = z.object({ from: z.string(), to: z.string() });
 
@@ -37,8 +30,8 @@ export const FlagEvent = z.object({
   }),
   environment: z.object({ id: z.string(), name: z.string() }),
   /** State in that environment after the change; for a deletion, the last state before it. */
-  state: StateInEvent,
-  state_before: StateInEvent.nullable(),
+  state: State,
+  state_before: State.nullable(),
   /** Changed settings (`flag.updated` only). */
   changes: z.record(z.string(), Change).optional(),
   triggered_by: z.object({ id: z.string(), email: z.string() }),

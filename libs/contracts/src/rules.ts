@@ -38,19 +38,3 @@ export type TargetingRule = z.infer<typeof TargetingRule>;
 
 export const TargetingRules = z.array(TargetingRule).max(100);
 export const RolloutPercentage = z.int().min(0).max(100);
-
-const ruleMembers = Object.keys(TargetingRule.shape);
-const conditionMembers = Object.keys(Condition.shape);
-
-/** Returns rules with their members in the order of the schema. PostgreSQL's `jsonb` does not preserve the order. */
-export function inSchemaOrder(rules: readonly TargetingRule[]): TargetingRule[] {
-  return rules.map((rule) => {
-    const conditions = rule.conditions.map((condition) => pick(condition, conditionMembers));
-    return pick({ ...rule, conditions }, ruleMembers);
-  });
-}
-
-function pick<T extends object>(value: T, members: readonly string[]): T {
-  const present = members.filter((member) => member in value);
-  return Object.fromEntries(present.map((member) => [member, value[member as keyof T]])) as T;
-}

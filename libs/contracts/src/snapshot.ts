@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { type Checked, compileCheck } from "./json-schema.ts";
 import { PlanLimits } from "./plans.ts";
-import { TargetingRules } from "./rules.ts";
+import { State } from "./state.ts";
 
 /**
  * The snapshot is the current state that the services share: one entry for each organization, project, environment,
- * API key, and flag in an environment. The keys of entries consist of ids, because a flag's key may contain characters
- * that a subject may not. Each key begins with the organization, so that an edge can follow some organizations only.
+ * API key, and flag in an environment, and one for the plans. The keys of entries consist of ids, because a flag's key
+ * may contain characters that a subject may not. Each key of a tenant's entry begins with the organization, so that an
+ * edge can follow some organizations only.
  *
  * Each value has a version. A reader keeps the value with the highest version, independently of the order of arrival.
  * A deletion is a value like any other.
@@ -21,21 +22,29 @@ const Stamp = {
 };
 
 /**
- * Signature of management, in the entries of API keys and in all deletions except those of flags. Without it, write
- * access to the broker would suffice to create or end an API key. It covers the key of the entry and all other
- * members. Absent in development without `SIGNING_PRIVATE_KEY`.
+ * Signature of management, in the entries of API keys and of the plans, and in all deletions except those of flags.
+ * Without it, write access to the broker would suffice to create or end an API key, or to change the limits of everyone.
+ * It covers the key of the entry and all other members. Absent in development without `SIGNING_PRIVATE_KEY`.
  */
 const Signed = { signature: z.string().optional() };
 
 const Uuid = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
 
+/** The plans of the installation. It precedes `complete`, so every complete snapshot contains it. */
+export const PlansEntry = z.object({
+  kind: z.literal("plans"),
+  /** The limits of each plan, by its name. Unlike the configuration, they may have members of a later release. */
+  limits: z.record(z.string(), z.object(PlanLimits.shape)),
+  ...Stamp,
+  ...Signed,
+});
+
 export const OrganizationEntry = z.object({
   kind: z.literal("organization"),
   organization_id: Uuid,
   name: z.string(),
+  /** Readers resolve the limits from the entry of the plans (`resolveLimits`). */
   plan: z.string(),
-  // Unlike the configuration of plans, an entry may have limits of a later release.
-  limits: z.object(PlanLimits.shape),
   project_count: z.int().min(0),
   ...Stamp,
 });
@@ -80,9 +89,7 @@ export const FlagEntry = z.object({
   environment_id: Uuid,
   flag_id: Uuid,
   key: z.string(),
-  enabled: z.boolean(),
-  rollout_percentage: z.int().min(0).max(100),
-  targeting_rules: TargetingRules,
+  ...State.shape,
   ...Stamp,
 });
 
@@ -107,6 +114,7 @@ export const CompleteEntry = z.object({
   ...Signed,
 });
 
+export type PlansEntry = z.infer<typeof PlansEntry>;
 export type OrganizationEntry = z.infer<typeof OrganizationEntry>;
 export type ProjectEntry = z.infer<typeof ProjectEntry>;
 export type EnvironmentEntry = z.infer<typeof EnvironmentEntry>;
@@ -114,10 +122,11 @@ export type KeyEntry = z.infer<typeof KeyEntry>;
 export type FlagEntry = z.infer<typeof FlagEntry>;
 export type Tombstone = z.infer<typeof Tombstone>;
 export type CompleteEntry = z.infer<typeof CompleteEntry>;
-export type LiveEntry = OrganizationEntry | ProjectEntry | EnvironmentEntry | KeyEntry | FlagEntry;
+export type LiveEntry = LiveValues[EntryKind];
 
 /** The kind and the ids in an entry's key. */
 export type EntryAddress =
+  | { kind: "plans" }
   | { kind: "organization"; organizationId: string }
   | { kind: "project"; organizationId: string; projectId: string }
   | { kind: "environment"; organizationId: string; environmentId: string }
@@ -125,6 +134,7 @@ export type EntryAddress =
   | { kind: "flag"; organizationId: string; environmentId: string; flagId: string };
 
 type LiveValues = {
+  plans: PlansEntry;
   organization: OrganizationEntry;
   project: ProjectEntry;
   environment: EnvironmentEntry;
@@ -133,6 +143,9 @@ type LiveValues = {
 };
 
 export type EntryKind = EntryAddress["kind"];
+
+/** A value that may have a signature. */
+export type SignedEntry = KeyEntry | PlansEntry | Tombstone;
 
 /** The deletion of an entry of any kind. */
 export type Deletion = { address: EntryAddress; value: Tombstone };
@@ -156,17 +169,18 @@ export function isEntryOf<Kind extends EntryKind>(
 /** Key of the entry that marks the snapshot as complete. */
 export const completeKey = "complete";
 
+const plansKey = "plans";
+
 /**
  * Filter for the entries of API keys, environments and projects, for services that only authenticate requests. The
  * deletion of an environment ends its keys.
  */
 export const keysAndScopesFilter = "*.*.*";
 
-/** Filter for all entries. */
 export const everythingFilter = ">";
 
-/** Returns the key of an entry. */
 export function entryKey(address: EntryAddress): string {
+  if (address.kind === "plans") return plansKey;
   const organization = address.organizationId;
   switch (address.kind) {
     case "organization":
@@ -183,18 +197,19 @@ export function entryKey(address: EntryAddress): string {
 }
 
 /**
- * Returns whether management signs an entry: those of API keys, and deletions of environments, projects and
- * organizations, which end API keys and make services remove rows.
+ * Returns whether management signs an entry: those of API keys and of the plans, and deletions of environments, projects
+ * and organizations, which end API keys and make services remove rows.
  */
 export function isSignedEntry(
   entry: SnapshotEntry,
-): entry is SnapshotEntry & { value: KeyEntry | Tombstone } {
+): entry is SnapshotEntry & { value: SignedEntry } {
   const { kind } = entry.address;
-  return kind === "key" || (kind !== "flag" && "deleted" in entry.value);
+  return kind === "key" || kind === "plans" || (kind !== "flag" && "deleted" in entry.value);
 }
 
 /** Parses an entry's key. Returns undefined for a key that this version does not know. */
 export function parseEntryKey(key: string): EntryAddress | undefined {
+  if (key === plansKey) return { kind: "plans" };
   const [organizationId = "", kind, first, second, ...rest] = key.split(".");
   if (rest.length > 0) return undefined;
   if (kind === "organization" && first === undefined) return { kind, organizationId };
@@ -209,6 +224,7 @@ export function parseEntryKey(key: string): EntryAddress | undefined {
 }
 
 const checks = {
+  plans: compileCheck(PlansEntry),
   organization: compileCheck(OrganizationEntry),
   project: compileCheck(ProjectEntry),
   environment: compileCheck(EnvironmentEntry),
@@ -227,6 +243,8 @@ export function parseEntry(key: string, value: unknown): Checked<SnapshotEntry> 
   if (typeof value === "object" && value !== null && "deleted" in value)
     return entryAt(address, checkTombstone(value));
   switch (address.kind) {
+    case "plans":
+      return entryAt(address, checks.plans(value));
     case "organization":
       return entryAt(address, checks.organization(value));
     case "project":

@@ -10,7 +10,7 @@ const Instant = z.string().meta({ format: "date-time" });
 const Count = z.int().min(1);
 
 /** Endpoints whose requests count, by the names that metrics use. */
-export const usageEndpoints = [
+const usageEndpoints = [
   "flags",
   "evaluate",
   "stream",
@@ -30,7 +30,6 @@ export type UsageEndpoint = z.infer<typeof UsageEndpoint>;
  * size does not grow with the number of flags.
  */
 export const EnvironmentUsage = z.object({
-  /** Start of the hour. */
   hour: Instant,
   organization_id: Uuid,
   project_id: Uuid,

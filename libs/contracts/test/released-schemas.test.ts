@@ -62,6 +62,7 @@ const readers: Readonly<Record<string, Reader>> = {
   "snapshot-flag": readerOfEntry("flag"),
   "snapshot-key": readerOfEntry("key"),
   "snapshot-organization": readerOfEntry("organization"),
+  "snapshot-plans": readerOfEntry("plans"),
   "snapshot-project": readerOfEntry("project"),
   quota: checkQuotaEntry,
   "usage-last-seen": checkUsageLastSeen,

@@ -4,7 +4,7 @@ export type AttributeValue = Scalar | readonly Scalar[];
 /** The attributes of a user by name. `id` is the user's id. A missing attribute has no entry. */
 export type Attributes = ReadonlyMap<string, AttributeValue>;
 
-export type ReadAttributes =
+type ReadAttributes =
   | { ok: true; attributes: Map<string, AttributeValue> }
   /** The problem names the attribute but never contains its value. */
   | { ok: false; problem: { attribute: string; expected: string } };

@@ -7,7 +7,7 @@ import { compileRegex, countUncompiled } from "./regex/compile-regex.ts";
 import { instantOf, numberOf, textOf, versionOf } from "./subject.ts";
 
 /** The position of a problem, as a JSON pointer relative to the array of rules, and the value expected there. */
-export type RulesProblem = { pointer: string; expected: string };
+type RulesProblem = { pointer: string; expected: string };
 
 /**
  * Returns the first condition that no evaluation can use, in rules that match the schema. Rules without a problem

@@ -2,16 +2,18 @@ import type { Scalar } from "./attributes.ts";
 import type { OperatorName } from "./operators/catalogue.ts";
 
 /**
- * The state of a flag in one environment. The field names are those of the public API, so that stored and published
- * states can be evaluated without conversion.
+ * The state of a flag in one environment. The names of the members are those of the public API, so that stored and
+ * published states can be evaluated without conversion. The schema in `libs/contracts` has the same members.
  */
-export type FlagState = {
-  key: string;
+export type State = {
   enabled: boolean;
   /** An integer from 0 to 100. */
   rollout_percentage: number;
   targeting_rules: readonly TargetingRule[];
 };
+
+/** A state resolved for the evaluator: with everything that the evaluation needs beyond the state. */
+export type FlagState = State & { key: string };
 
 /** The first rule whose conditions all hold decides. A rule without conditions matches every user. */
 export type TargetingRule = {

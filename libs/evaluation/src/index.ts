@@ -12,7 +12,7 @@ export { contextOf, createContext, type EvaluationContext, emptyContext } from "
 export { evaluateInSteps } from "./evaluate-in-steps.ts";
 export { type Explanation, explain, explainInSteps } from "./explain.ts";
 export { findRulesProblem } from "./find-rules-problem.ts";
-export type { Condition, FlagState, TargetingRule } from "./flag-state.ts";
+export type { Condition, FlagState, State, TargetingRule } from "./flag-state.ts";
 export { parseInstant } from "./instant.ts";
 export { murmur3 } from "./murmur3.ts";
 export { numberPattern } from "./number-text.ts";
@@ -26,11 +26,6 @@ export {
   operatorNames,
   operators,
 } from "./operators/catalogue.ts";
-export {
-  codeOfOutcome,
-  type Outcome,
-  outcomes,
-  outcomesByCode,
-} from "./outcome.ts";
+export { codeOfOutcome, type Outcome, outcomes, outcomesByCode } from "./outcome.ts";
 export { maxPatternLength } from "./regex/bounds.ts";
 export { semverPattern } from "./semver.ts";

@@ -163,7 +163,7 @@ function rangeOf(numbers: readonly number[]): Range {
 }
 
 /** Texts joined by `border`, a code unit that none of them contains. It also precedes and follows them. */
-export type Joined = { readonly text: string; readonly border: string };
+type Joined = { readonly text: string; readonly border: string };
 
 function join(texts: readonly string[]): Joined | undefined {
   const isUsed = new Uint8Array(0x10000);

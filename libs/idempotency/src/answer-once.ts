@@ -1,6 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
 import { bearerToken } from "@halyard/api-keys";
-import type { Transaction } from "@halyard/postgres";
 import {
   type Answer,
   checkIdempotencyKey,
@@ -8,7 +7,8 @@ import {
   isProblem,
   type Problem,
   type RequestFacts,
-} from "@halyard/service";
+} from "@halyard/http";
+import type { Transaction } from "@halyard/postgres";
 
 /**
  * Implements `Idempotency-Key`: a repeated request with the same key gets the first response again, for a day. The row

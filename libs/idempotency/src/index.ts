@@ -1,2 +1,3 @@
-export * from "./answer-once.ts";
-export * from "./delete-expired-answers.ts";
+export { type AnswerOnce, createAnswerOnce } from "./answer-once.ts";
+export { deleteExpiredAnswers } from "./delete-expired-answers.ts";
+export { rollBackOnProblem } from "./roll-back-on-problem.ts";

@@ -1,35 +1,30 @@
 import { randomBytes } from "node:crypto";
-import { connectPostgres, type Sql } from "@halyard/postgres";
-import { type Answer, answer, createProblem, isProblem, type Problem } from "@halyard/service";
-import { createTestDatabase, type TestDatabase } from "@halyard/testing";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { type Answer, answer, createProblem, isProblem, type Problem } from "@halyard/http";
+import { connectPostgres } from "@halyard/postgres";
+import { createTestDatabase } from "@halyard/testing";
+import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
 import { createAnswerOnce, deleteExpiredAnswers } from "../src/index.ts";
 
 /** Repeated responses, in transactions of a service that has the table. */
-let database: TestDatabase;
-let sql: Sql;
-let admin: postgres.Sql;
 let done: number;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  sql = connectPostgres({
-    url: database.runtimeUrls.scheduler,
-    name: "test",
-    maxConnections: 4,
-    logger: pino({ level: "silent" }),
-  });
-  admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "scheduler" } });
+const database = await createTestDatabase();
+const sql = connectPostgres({
+  url: database.runtimeUrls.scheduler,
+  name: "test",
+  maxConnections: 4,
+  logger: pino({ level: "silent" }),
+});
+const admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "scheduler" } });
+afterAll(async () => {
+  await Promise.all([sql.end(), admin.end()]);
+  await database.drop();
 });
 beforeEach(async () => {
   done = 0;
   await admin`delete from idempotency_keys`;
-});
-afterAll(async () => {
-  await Promise.all([sql.end(), admin.end()]);
-  await database.drop();
 });
 
 const answerOnce = createAnswerOnce(randomBytes);

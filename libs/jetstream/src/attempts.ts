@@ -7,7 +7,7 @@ import { failureName } from "./failures.ts";
  * Repeats attempts until the signal is aborted or the connection is closed. An attempt lasts until a failure, and
  * resolves with the reason or rejects. The same reason is logged only once until an attempt works.
  */
-export type Attempts = {
+type Attempts = {
   /** Reports that the current attempt works. The next failure is logged even if its reason is the same. */
   works(): void;
   /** Returns the reason for the end of the last attempt; undefined if the current one works. */

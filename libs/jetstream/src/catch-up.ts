@@ -14,7 +14,7 @@ import { streamPosition } from "./streams.ts";
  * The number of pending messages in a delivery does not prove this. The broker counts it in the background. While
  * messages are replaced, it can stay above zero for ever, or be zero too early.
  */
-export type CatchUp = {
+type CatchUp = {
   /** `unknown`: the caller must look up the last sequence of the stream. */
   readonly state: "behind" | "unknown" | "caught up";
   /** Reports that the read has delivered or skipped everything up to this sequence. */
@@ -26,7 +26,6 @@ export type CatchUp = {
 };
 
 export function createCatchUp(start: {
-  /** First sequence of the read. */
   from: number;
   /** Last sequence of the stream before the read started. */
   lastSequence: number;

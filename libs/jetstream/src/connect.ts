@@ -1,4 +1,4 @@
-import { inboxPrefixOf, serviceNames } from "@halyard/contracts";
+import { inboxPrefixOf } from "@halyard/contracts";
 import { retry } from "@halyard/timing";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -10,7 +10,6 @@ import {
   watchConnection,
 } from "./connection-watch.ts";
 import { type NatsServers, serverOptions } from "./nats-servers.ts";
-import { reportStatus } from "./report-status.ts";
 
 /** Short, because a disconnected edge serves old flags. The jitter keeps processes from reconnecting together. */
 const reconnectWaitMs = 250;
@@ -51,7 +50,7 @@ const commonOptions = ({ nats, name }: { nats: NatsServers; name: string }) => (
 
 /**
  * Connects to NATS and reconnects after every loss. It also retries the first attempt, so that a service can start
- * while NATS is unavailable. The promise resolves with the first connection. A service then reports its status over it.
+ * while NATS is unavailable. The promise resolves with the first connection.
  */
 export async function connectNats(options: {
   nats: NatsServers;
@@ -81,7 +80,5 @@ export async function connectNats(options: {
   const connection = await retry(connectToAny, { backoff, onFailure: log.failed });
   watch = watchConnection(connection);
   log.connected(connection);
-  const service = serviceNames.find((known) => known === options.name);
-  if (service !== undefined) reportStatus(connection, service);
   return connection;
 }

@@ -6,8 +6,7 @@ import { failureReason } from "./failures.ts";
  * Logs the state of one connection to NATS, and reports why the last attempt to connect failed. Attempts are at most
  * half a second apart, so the same reason is logged again only after a minute.
  */
-export type ConnectionLog = {
-  /** Reports a failed attempt to connect. */
+type ConnectionLog = {
   failed(error: unknown): void;
   /** Reports the first connection, and follows its state from then on. */
   connected(connection: NatsConnection): void;

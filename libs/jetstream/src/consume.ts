@@ -9,14 +9,12 @@ import {
   jetstream,
   jetstreamManager,
 } from "@nats-io/jetstream";
-import { type NatsConnection, nanos } from "@nats-io/transport-node";
-import type { Logger } from "pino";
+import { nanos } from "@nats-io/transport-node";
 import { repeatAttempts } from "./attempts.ts";
 import { apiTimeoutMs } from "./connect.ts";
 import { watchConnection } from "./connection-watch.ts";
 import { createMessagesInWork } from "./messages-in-work.ts";
-import { processMessage, type QueueMessage, type Verdict } from "./process-message.ts";
-import type { QueueMetrics } from "./queue-metrics.ts";
+import { type HandlerOptions, processMessage } from "./process-message.ts";
 
 /**
  * Consumes a work queue: a stream whose messages stay until they are acknowledged. All replicas of a service share one
@@ -38,25 +36,13 @@ export type Consumption = {
   isRunning(): boolean;
 };
 
-export type ConsumptionOptions = {
-  connection: NatsConnection;
+export type ConsumptionOptions = HandlerOptions & {
   /** Created by management. Until it exists, consuming is retried. */
   stream: string;
   /** Name of the durable consumer, which is created if it does not exist. */
   consumer: string;
-  subject: string;
   /** Maximum number of messages processed at the same time. */
   concurrency: number;
-  handle(message: QueueMessage): Promise<Verdict>;
-  /** Returns whether an error of `handle` is an outage, whose end is awaited, or a fault of the message. */
-  isOutage(error: unknown): boolean;
-  /**
-   * Called when a message has failed five times by its own fault, before it is dead-lettered. Like `handle`, it may be
-   * called again for the same message, and the end of outages is awaited.
-   */
-  onRetriesExhausted?(message: QueueMessage, error: unknown): Promise<void>;
-  metrics: QueueMetrics;
-  logger: Logger;
   /** Time after which the messages of a crashed replica are delivered to another one. */
   ackWaitMs?: number;
 };
@@ -104,7 +90,7 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
     attempts.works();
     logger.info("consuming the queue");
     for (;;) {
-      await inWork.slotIsFree();
+      await inWork.slotIsFree(stopping.signal);
       if (stopping.signal.aborted) return "stopped";
       if (!isRunning) return "the connection to NATS was lost";
       fetching = await fetchMessages(consumer, inWork.freeSlots());
@@ -125,9 +111,8 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
     isRunning: () => isRunning,
     async stop() {
       stopping.abort();
-      inWork.cancel();
       await Promise.race([attempts.ended, farewell()]);
-      await inWork.finish();
+      await inWork.stop();
       // The broker must receive the acknowledgements before the connection is closed. If the connection is lost now,
       // the broker delivers the messages again.
       const flushed = watch.isConnected() ? connection.flush().catch(() => undefined) : undefined;

@@ -1,9 +1,8 @@
 import { deadLetterStream } from "@halyard/contracts";
 import type { JetStreamClient, JsMsg } from "@nats-io/jetstream";
 import { headers } from "@nats-io/transport-node";
+import { publishOnce } from "./publish-once.ts";
 
-/** The broker acknowledges within milliseconds. After this time it counts as unavailable. */
-const acknowledgementTimeoutMs = 2_000;
 /** Maximum length of the reason. The text of an error may contain a whole document. */
 const maxReasonLength = 1_000;
 /** Part of the broker's maximum message size that is reserved for headers and subject. */
@@ -32,12 +31,10 @@ export async function publishDeadLetter(
   const payload = message.data.subarray(0, options.maxPayloadBytes - roomForHeadersBytes);
   if (payload.length < message.data.length)
     about.set("Halyard-Cut-From-Bytes", String(message.data.length));
-  await options.client.publish(deadLetterStream.subjectPrefix + message.subject, payload, {
+  await publishOnce(options.client, deadLetterStream.subjectPrefix + message.subject, payload, {
     headers: about,
     msgID: `${stream}.${streamSequence}.${message.timestampNanos}`,
     expect: { streamName: deadLetterStream.name },
-    timeout: acknowledgementTimeoutMs,
-    retries: 0,
   });
 }
 

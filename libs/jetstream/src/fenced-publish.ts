@@ -1,4 +1,5 @@
 import type { JetStreamClient } from "@nats-io/jetstream";
+import { publishOnce } from "./publish-once.ts";
 
 /**
  * Publishes with a fence, so that only one writer succeeds. Every message contains the expected last sequence of the
@@ -20,15 +21,12 @@ export type OutgoingMessage = {
   entity?: string;
 };
 
-export type FencedResult = {
+type FencedResult = {
   /** Sequences of the messages before the first one without an acknowledgement. */
   sequences: readonly number[];
   /** Error of the first failed message; absent if all are in the stream. */
   failure?: unknown;
 };
-
-/** The broker acknowledges within milliseconds. After this time the outcome is unknown. */
-const acknowledgementTimeoutMs = 2_000;
 
 /**
  * Publishes the messages in order after `lastSequence`. A message without a sequence in the result may still be in the
@@ -71,11 +69,9 @@ async function publishRun(
 ): Promise<FencedResult> {
   const acknowledgements = await Promise.allSettled(
     messages.map((message, index) =>
-      client.publish(message.subject, message.payload, {
+      publishOnce(client, message.subject, message.payload, {
         ...(message.messageId === undefined ? {} : { msgID: message.messageId }),
         expect: { lastSequence: lastSequence + index },
-        timeout: acknowledgementTimeoutMs,
-        retries: 0,
       }),
     ),
   );

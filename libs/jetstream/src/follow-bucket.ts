@@ -4,12 +4,10 @@ import type { Logger } from "pino";
 import { type FollowedStream, followStream } from "./follow-stream.ts";
 import { streamPosition } from "./streams.ts";
 
-export type BucketEntry = {
+type BucketEntry = {
   /** Without the prefix of the bucket's subjects. */
   key: string;
   payload: Uint8Array;
-  /** Revision that a writer must name to replace this value. */
-  revision: number;
 };
 
 /** Follows a bucket of independent entries: all newest values, then each change. */
@@ -40,11 +38,10 @@ export function followBucket(options: {
       begin() {
         options.onBegin?.();
         return {
-          take: ({ subject, payload, sequence }) =>
+          take: ({ subject, payload }) =>
             options.onEntry({
               key: subject.slice(subjectPrefix.length),
               payload,
-              revision: sequence,
             }),
           caughtUp: () => options.onCaughtUp?.(),
         };

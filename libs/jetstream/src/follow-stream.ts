@@ -115,7 +115,7 @@ function reasonOf(signal: AbortSignal): Promise<string> {
  * The stream to follow. Its content has an identity, which is compared after catching up and then every second, because
  * the deletion, purge or replacement of a stream does not always end the read.
  */
-export type FollowSource = {
+type FollowSource = {
   stream: string;
   /** Subjects to read; undefined for all. */
   filter: string | undefined;

@@ -1,28 +1,41 @@
-export * from "./connect.ts";
+export { apiTimeoutMs, connectNats, connectOnce } from "./connect.ts";
 export { trackProblem } from "./connection-log.ts";
-export { watchConnection } from "./connection-watch.ts";
-export * from "./consume.ts";
+export { type FollowerState, watchConnection } from "./connection-watch.ts";
+export { type Consumption, consumeQueue } from "./consume.ts";
 export { consumeJson } from "./consume-json.ts";
-export * from "./deleted-scopes.ts";
 export { isBrokerUnavailable } from "./failures.ts";
-export * from "./fenced-publish.ts";
-export * from "./find-complete.ts";
-export * from "./flag-index.ts";
-export * from "./follow-bucket.ts";
-export { type FollowedReports, followReports } from "./follow-reports.ts";
-export * from "./follow-snapshot.ts";
-export * from "./follow-stream.ts";
-export * from "./keep-streams.ts";
+export { type OutgoingMessage, publishFenced } from "./fenced-publish.ts";
+export { followBucket } from "./follow-bucket.ts";
+export {
+  type FollowedStream,
+  followStream,
+  type StreamIdentity,
+  type StreamReader,
+} from "./follow-stream.ts";
+export { keepStreams } from "./keep-streams.ts";
 export type { NatsServers } from "./nats-servers.ts";
 export { createDeadLetterReader, type DeadLetters } from "./newest-dead-letters.ts";
-export { createOpenStreams, followOpenStreams, type OpenStreams } from "./open-streams.ts";
-export * from "./parse-json.ts";
+export { parseJson } from "./parse-json.ts";
 export type { QueueMessage, Verdict } from "./process-message.ts";
-export * from "./publish-last-seen.ts";
-export * from "./queue-metrics.ts";
-export * from "./read-stream.ts";
-export * from "./read-tail.ts";
-export { createReporters, type Reporters } from "./reporters.ts";
-export * from "./resume-point.ts";
-export * from "./streams.ts";
-export { type Backlog, findBacklog } from "./work-queue.ts";
+export { publishOnce } from "./publish-once.ts";
+export type { StreamMessage } from "./push-message.ts";
+export { createQueueMetrics, type QueueMetrics } from "./queue-metrics.ts";
+export { readMessageIds, readPage } from "./read-tail.ts";
+export {
+  boundStream,
+  deleteStream,
+  ensureAudit,
+  ensureEvaluations,
+  ensureFlagEvents,
+  ensureQuota,
+  ensureSchedule,
+  ensureSnapshot,
+  ensureStreams,
+  ensureUsage,
+  findStream,
+  positionOf,
+  type StreamPosition,
+  type StreamSize,
+  streamPosition,
+} from "./streams.ts";
+export { countWaiting, findBacklog } from "./work-queue.ts";

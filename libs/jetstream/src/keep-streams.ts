@@ -19,22 +19,19 @@ export function keepStreams(
   const { connection, logger } = options;
   const watch = watchConnection(connection);
   const managing = jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
-  let isFailing = false;
 
   async function createMissing(): Promise<void> {
     // Requests to a disconnected broker are lost, and their time-outs can outlast the outage.
     if (!watch.isConnected()) return;
     await ensureStreams(await managing, options);
-    isFailing = false;
   }
 
   return startInterval(createMissing, {
     intervalMs: pollIntervalMs,
     beginsAtOnce: true,
     isExpected: () => true,
-    onFailure(err) {
-      if (!isFailing) logger.warn({ err }, "streams could not be created; retrying");
-      isFailing = true;
+    onFailure(err, isRepeated) {
+      if (!isRepeated) logger.warn({ err }, "streams could not be created; retrying");
     },
   });
 }

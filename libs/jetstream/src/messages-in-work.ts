@@ -22,25 +22,28 @@ export type Settlement = "remove" | "release" | "later";
 
 /** Delay before a message that cannot be processed yet is delivered again. */
 const laterMs = 250;
+/** Maximum time of `stop`. */
+const timeoutMs = 4_000;
 
-export type MessagesInWork = {
-  freeSlots(): number;
-  slotIsFree(): Promise<void>;
-  /** Starts to process a message, unless it is already in progress. Requires a free slot. */
-  take(delivery: JsMsg): void;
-  /** Reports nothing more about messages in progress, because their stream no longer exists. */
-  abandonAll(): void;
-  /** Starts no more messages, and no further attempts at those in progress. */
+type Slot = {
+  delivery: JsMsg;
+  cancelled: AbortSignal;
+  /** Cancels the processing before its next attempt. */
   cancel(): void;
-  /**
-   * Waits for messages in progress, for a bounded time, and releases the rest. Call it when no more messages are
-   * requested; otherwise a released message could return to this process.
-   */
-  finish(): Promise<void>;
+  /** True if nothing more is reported about the message to the broker. */
+  isAbandoned: boolean;
 };
 
-/** Maximum time of `finish`. */
-const timeoutMs = 4_000;
+function createSlot(delivery: JsMsg): Slot {
+  const cancelling = new AbortController();
+  const cancel = () => cancelling.abort();
+  return { delivery, cancelled: cancelling.signal, cancel, isAbandoned: false };
+}
+
+function abandon(slot: Slot): void {
+  slot.isAbandoned = true;
+  slot.cancel();
+}
 
 type WorkOptions = {
   concurrency: number;
@@ -49,26 +52,26 @@ type WorkOptions = {
   process(message: MessageInWork): Promise<Settlement>;
 };
 
-export function createMessagesInWork(options: WorkOptions): MessagesInWork {
+export function createMessagesInWork(options: WorkOptions) {
   const slots = new Map<string, Slot>();
   const changes = new EventEmitter();
-  let phase: "working" | "cancelled" | "finishing" = "working";
-  let leftOver: Slot[] = [];
+  let isStopping = false;
+  const mayReport = ({ isAbandoned }: Slot) => !isAbandoned && options.isConnected();
 
   const working = setInterval(() => {
-    for (const slot of slots.values()) slot.reportWorking();
+    for (const slot of slots.values()) if (mayReport(slot)) slot.delivery.working();
   }, options.workingIntervalMs);
+
+  function settle(slot: Slot, settlement: Settlement): void {
+    if (!mayReport(slot)) return;
+    if (settlement === "remove") slot.delivery.ack();
+    else slot.delivery.nak(settlement === "later" ? laterMs : undefined);
+  }
 
   async function work(key: string, slot: Slot): Promise<void> {
     settle(slot, await options.process(slot));
     slots.delete(key);
     changes.emit("slot freed");
-  }
-
-  function settle(slot: Slot, settlement: Settlement): void {
-    // A message that is released while this process still requests messages could return to it.
-    if (settlement === "release" && phase !== "finishing") leftOver.push(slot);
-    else slot.settle(settlement);
   }
 
   async function allSettled(): Promise<void> {
@@ -77,86 +80,42 @@ export function createMessagesInWork(options: WorkOptions): MessagesInWork {
 
   return {
     freeSlots: () => options.concurrency - slots.size,
-    slotIsFree: async () => {
-      while (slots.size >= options.concurrency && phase === "working")
-        await once(changes, "slot freed");
+    /** Waits for a free slot, or until the signal is aborted. */
+    async slotIsFree(signal: AbortSignal): Promise<void> {
+      while (slots.size >= options.concurrency && !signal.aborted)
+        // Rejects only when the signal is aborted.
+        await once(changes, "slot freed", { signal }).catch(() => undefined);
     },
-    take(delivery) {
+    /** Starts to process a message, unless it is already in progress. Requires a free slot. */
+    take(delivery: JsMsg): void {
       const key = `${delivery.seq} ${delivery.timestampNanos}`;
       const known = slots.get(key);
-      if (known !== undefined) {
-        known.delivery = delivery;
-        return;
-      }
-      const slot = new Slot(delivery, options.isConnected);
-      if (phase === "working") {
-        slots.set(key, slot);
-        void work(key, slot);
-      } else settle(slot, "release");
+      if (known !== undefined) known.delivery = delivery;
+      if (known !== undefined || isStopping) return;
+      const slot = createSlot(delivery);
+      slots.set(key, slot);
+      void work(key, slot);
     },
-    abandonAll() {
-      for (const slot of slots.values()) slot.abandon();
+    /** Reports nothing more about messages in progress, because their stream no longer exists. */
+    abandonAll(): void {
+      for (const slot of slots.values()) abandon(slot);
     },
-    cancel() {
-      phase = "cancelled";
+    /**
+     * Ends the pauses between attempts, waits up to four seconds for messages in progress, and releases the rest.
+     * Call it when no more messages are requested; otherwise a released message could return to this process.
+     */
+    async stop(): Promise<void> {
+      isStopping = true;
       for (const slot of slots.values()) slot.cancel();
-      changes.emit("slot freed");
-    },
-    async finish() {
-      phase = "finishing";
-      for (const slot of leftOver) slot.settle("release");
-      leftOver = [];
       const isOver = new AbortController();
       await Promise.race([allSettled(), pause(timeoutMs, isOver.signal)]);
       isOver.abort();
       clearInterval(working);
       for (const slot of slots.values()) {
-        slot.settle("release");
+        settle(slot, "release");
         // Processing may still complete, but the message belongs to another replica now.
-        slot.abandon();
+        abandon(slot);
       }
     },
   };
-}
-
-/** One message in progress, and the reports about it to the broker. */
-class Slot implements MessageInWork {
-  delivery: JsMsg;
-  readonly #isConnected: () => boolean;
-  readonly #controller = new AbortController();
-  #isAbandoned = false;
-
-  constructor(delivery: JsMsg, isConnected: () => boolean) {
-    this.delivery = delivery;
-    this.#isConnected = isConnected;
-  }
-
-  get cancelled(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Ends the processing before its next attempt. */
-  cancel(): void {
-    this.#controller.abort();
-  }
-
-  /** Cancels the processing, and reports nothing more about the message to the broker. */
-  abandon(): void {
-    this.#isAbandoned = true;
-    this.cancel();
-  }
-
-  reportWorking(): void {
-    if (this.#mayReport()) this.delivery.working();
-  }
-
-  settle(settlement: Settlement): void {
-    if (!this.#mayReport()) return;
-    if (settlement === "remove") this.delivery.ack();
-    else this.delivery.nak(settlement === "later" ? laterMs : undefined);
-  }
-
-  #mayReport(): boolean {
-    return !this.#isAbandoned && this.#isConnected();
-  }
 }

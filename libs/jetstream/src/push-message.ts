@@ -1,6 +1,5 @@
 import type { Msg, MsgHdrs } from "@nats-io/transport-node";
 
-/** A message of a stream. */
 export type StreamMessage = {
   subject: string;
   sequence: number;
@@ -12,7 +11,7 @@ export type StreamMessage = {
 };
 
 /** Content of a message that the broker sends to a push consumer. */
-export type PushMessage =
+type PushMessage =
   | Delivery
   | Heartbeat
   /** The broker continues after the reply, which follows when everything before was processed. */

@@ -32,7 +32,7 @@ import { startWatchdog, type Watchdog } from "./watchdog.ts";
  * A bucket with a history of one is read from its first sequence, which delivers the newest value of each key. The
  * delivery policy `last_per_subject` would make the broker examine every subject while it blocks all writes.
  */
-export type Reading = {
+type Reading = {
   /** Resolves when everything that was in the stream at the start has been delivered. */
   caughtUp: Promise<void>;
   /** Resolves with the reason when the read has ended, by an irregularity or by `stop`. */
@@ -65,7 +65,6 @@ type ReadOptions = {
   filter: string | undefined;
   /** Delivers messages without their payloads. */
   headersOnly?: boolean;
-  /** First sequence to read. */
   from: number;
   /** Last sequence of the stream, looked up before the read. */
   lastSequence: number;

@@ -10,7 +10,7 @@ export class StreamReadError extends Error {
   readonly hasSafeMessage = true;
 }
 
-export type PageOptions = {
+type PageOptions = {
   connection: NatsConnection;
   manager: JetStreamManager;
   stream: string;
@@ -25,7 +25,7 @@ export type Page = {
   isLast: boolean;
 };
 
-export type MessageIdPage = Page & {
+type MessageIdPage = Page & {
   /** Message ids and their sequences, without messages that have no id. */
   ids: ReadonlyMap<string, number>;
 };

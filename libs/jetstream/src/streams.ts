@@ -1,6 +1,6 @@
+import { setTimeout as delay } from "node:timers/promises";
 import {
   auditStream,
-  completeKey,
   deadLetterStream,
   evaluationsStream,
   flagEventsStream,
@@ -37,26 +37,6 @@ export async function streamPosition(
 ): Promise<StreamPosition | undefined> {
   const info = await findStream(manager, name);
   return info === undefined ? undefined : positionOf(info);
-}
-
-export type SnapshotPosition = StreamPosition & {
-  /** True if the snapshot contains the entry `complete`, which ends a full write. */
-  isComplete: boolean;
-};
-
-/**
- * Returns the position of the snapshot; undefined if it does not exist. The response comes from the stream's leader.
- * A direct get could be served by a replica that lags.
- */
-export async function snapshotPosition(
-  manager: JetStreamManager,
-): Promise<SnapshotPosition | undefined> {
-  const info = await findStream(manager, snapshotBucket.streamName, {
-    subjects_filter: snapshotBucket.subjectPrefix + completeKey,
-  });
-  if (info === undefined) return undefined;
-  const isComplete = Object.keys(info.state.subjects ?? {}).length > 0;
-  return { ...positionOf(info), isComplete };
 }
 
 type NewStream = Parameters<JetStreamManager["streams"]["add"]>[0];
@@ -186,32 +166,12 @@ export async function ensureStreams(
   return [...streams, evaluationsStream].map(({ name }) => name).concat(quotaBucket.streamName);
 }
 
-/** Removes all entries before a sequence, except `complete`. */
-export async function purgeEntriesBefore(
-  manager: JetStreamManager,
-  sequence: number,
-): Promise<void> {
-  // nats-server treats the sequence 1 as absent, and would remove all entries.
-  if (sequence <= 1) return;
-  await manager.streams.purge(snapshotBucket.streamName, {
-    // Keys of entries have several tokens, `complete` has one.
-    filter: `${snapshotBucket.subjectPrefix}*.>`,
-    seq: sequence,
-  });
-}
-
-/** Removes the entry `complete`, unless it is later than this sequence. Readers keep their state. */
-export async function purgeComplete(manager: JetStreamManager, upTo: number): Promise<void> {
-  await manager.streams.purge(snapshotBucket.streamName, {
-    filter: snapshotBucket.subjectPrefix + completeKey,
-    seq: upTo + 1,
-  });
-}
-
 /** Deletes a stream with its messages and consumers, if it exists. */
 export async function deleteStream(manager: JetStreamManager, name: string): Promise<void> {
   try {
     await manager.streams.delete(name);
+    // The broker has answered, so the directory is removed.
+    existing.get(manager)?.delete(name);
   } catch (error) {
     if (!isStreamNotFound(error)) throw error;
   }
@@ -243,17 +203,41 @@ function sizeOf({ config, state }: StreamInfo): StreamSize {
   return { bytes: state.bytes, maxBytes: config.max_bytes > 0 ? config.max_bytes : undefined };
 }
 
+/**
+ * Time between noticing that a stream was deleted and creating it again. nats-server 2.9 forgets a stream before it
+ * removes the stream's directory. A stream that is created meanwhile loses its files: the server accepts messages for
+ * it, and never delivers them.
+ */
+const removalMs = 1_000;
+/** Names of the streams that existed when a manager last looked. */
+const existing = new WeakMap<JetStreamManager, Set<string>>();
+
 async function ensureStream(manager: JetStreamManager, config: NewStream): Promise<StreamPosition> {
+  const known = existing.get(manager) ?? new Set();
+  existing.set(manager, known);
   const info = await findStream(manager, config.name);
-  if (info === undefined) return create(manager, config);
-  const existing = info.config.subjects ?? [];
+  if (info === undefined && known.delete(config.name)) await delay(removalMs);
+  const position = await (info === undefined
+    ? create(manager, config)
+    : addSubjects(manager, config, info));
+  known.add(config.name);
+  return position;
+}
+
+/** Adds missing subjects to a stream. */
+async function addSubjects(
+  manager: JetStreamManager,
+  config: NewStream,
+  info: StreamInfo,
+): Promise<StreamPosition> {
+  const subjects = info.config.subjects ?? [];
   const missing = (config.subjects ?? []).filter(
-    (subject) => !existing.some((pattern) => isCovered(subject, pattern)),
+    (subject) => !subjects.some((pattern) => isCovered(subject, pattern)),
   );
   // A release may publish to subjects that did not exist when the stream was created. Other settings and subjects are
   // kept, because an operator may have changed them, and an older release may use them.
   if (missing.length > 0)
-    await manager.streams.update(config.name, { subjects: existing.concat(missing) });
+    await manager.streams.update(config.name, { subjects: subjects.concat(missing) });
   return positionOf(info);
 }
 
@@ -293,7 +277,7 @@ export async function findStream(
   }
 }
 
-function positionOf(info: StreamInfo): StreamPosition {
+export function positionOf(info: StreamInfo): StreamPosition {
   return { createdAt: info.created, lastSequence: info.state.last_seq };
 }
 

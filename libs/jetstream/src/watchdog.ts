@@ -3,7 +3,6 @@
  * suspended.
  */
 export type Watchdog = {
-  /** Reports progress. */
   progress(): void;
   stop(): void;
 };

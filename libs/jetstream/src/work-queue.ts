@@ -6,9 +6,9 @@ import { findStream } from "./streams.ts";
  * has acknowledged, and they stay there. The number of waiting messages is therefore read from the consumer, and from
  * the stream only until the consumer exists.
  */
-export type WorkQueue = { stream: string; subject: string; consumer: string };
+type WorkQueue = { stream: string; subject: string; consumer: string };
 
-export type Backlog = {
+type Backlog = {
   /** Number of messages that are not delivered or not acknowledged yet. */
   waiting: number;
   /** Sequence up to which every message of the subject is acknowledged. */

@@ -1,5 +1,3 @@
-import { usageStream } from "@halyard/contracts";
-import { ensureUsage, publishLastSeen } from "@halyard/jetstream";
 import {
   eventually,
   natsServerBinary,
@@ -8,7 +6,6 @@ import {
   startRestartableNats,
 } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { AckPolicy } from "@nats-io/jetstream";
 import { createQueueBench, type Queue, type QueueBench } from "./queue-bench.ts";
 
 /** Work queues after a crash that leaves the stream and its consumer in different states. */
@@ -46,28 +43,6 @@ describe("given a stream that still contains acknowledged messages", () => {
     await eventually(async () => (await queue.waiting()) === 0);
     expect(await queue.left()).toBe(5);
     expect(handled).toEqual(["new"]);
-  });
-
-  it("does not count them as waiting when a service sends times of last use", async () => {
-    const { name: stream, lastSeen } = usageStream;
-    await ensureUsage(bench.manager, 1);
-    await bench.manager.consumers.add(stream, {
-      durable_name: lastSeen.consumer,
-      filter_subject: lastSeen.subject,
-      ack_policy: AckPolicy.Explicit,
-    });
-    for (const name of names(60)) await bench.client.publish(lastSeen.subject, name);
-    const report = () => publishLastSeen(bench.client, { keys: [], environments: [], flags: [] });
-    expect(await report()).toBe("too many wait");
-    await restoreMessagesAfter(nats, stream, async () => {
-      const consumer = await eventually(() =>
-        bench.client.consumers.get(stream, lastSeen.consumer),
-      );
-      for await (const message of await consumer.fetch({ max_messages: 60 }))
-        await message.ackAck();
-    });
-    expect(await eventually(report)).toBe("taken");
-    expect((await bench.manager.streams.info(stream)).state.messages).toBe(61);
   });
 });
 

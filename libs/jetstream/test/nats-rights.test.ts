@@ -21,7 +21,8 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
-import { ensureSnapshot, ensureStreams, readStream } from "../src/index.ts";
+import { ensureSnapshot, ensureStreams } from "../src/index.ts";
+import { readStream } from "../src/read-stream.ts";
 
 /**
  * Attacks by a process with the password of one NATS user. The rights are listed here a second time, so that an

@@ -1,14 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { deadLetterStream } from "@halyard/contracts";
-import {
-  type Consumption,
-  type ConsumptionOptions,
-  connectNats,
-  consumeQueue,
-  createQueueMetrics,
-  ensureDeadLetters,
-  type QueueMessage,
-} from "@halyard/jetstream";
+import { connectNats, createQueueMetrics, type QueueMessage } from "@halyard/jetstream";
 import { eventually } from "@halyard/testing";
 import {
   AckPolicy,
@@ -22,6 +14,8 @@ import {
 import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { Registry } from "prom-client";
+import { type Consumption, type ConsumptionOptions, consumeQueue } from "../src/consume.ts";
+import { ensureDeadLetters } from "../src/streams.ts";
 
 export class Outage extends Error {
   override name = "Outage";

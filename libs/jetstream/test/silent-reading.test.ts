@@ -1,10 +1,11 @@
 import { quotaBucket } from "@halyard/contracts";
-import { connectNats, ensureQuota, readStream } from "@halyard/jetstream";
+import { connectNats, ensureQuota } from "@halyard/jetstream";
 import { natsServerBinary, type RestartableNats, startRestartableNats } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { pino } from "pino";
+import { readStream } from "../src/read-stream.ts";
 
 let nats: RestartableNats;
 let connection: NatsConnection;

@@ -7,7 +7,7 @@ import {
   ensureSchedule,
   findStream,
 } from "@halyard/jetstream";
-import { startTestNats, type TestNats } from "@halyard/testing";
+import { eventually, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import {
   type JetStreamManager,
@@ -39,9 +39,23 @@ afterAll(async () => {
 describe("given a stream that several processes create at the same time", () => {
   it("is created once, without an error in any process", async () => {
     for (let round = 0; round < rounds; round += 1) {
-      await Promise.all(managers.map((manager) => ensureQuota(manager, 1)));
+      const starting = await Promise.all(connections.map((each) => jetstreamManager(each)));
+      await Promise.all(starting.map((manager) => ensureQuota(manager, 1)));
       expect(await managers[0]?.streams.delete(quotaBucket.streamName)).toBe(true);
     }
+  });
+});
+
+describe("given a deleted stream", () => {
+  it("is created again when the broker has had time to remove its directory", async () => {
+    const [keeper, operator] = managers as [JetStreamManager, JetStreamManager];
+    await ensureQuota(keeper, 1);
+    const deletedAt = Date.now();
+    const deleted = operator.streams.delete(quotaBucket.streamName);
+    await eventually(async () => (await findStream(keeper, quotaBucket.streamName)) === undefined);
+    const { createdAt } = await ensureQuota(keeper, 1);
+    expect(Date.parse(createdAt)).toBeGreaterThanOrEqual(deletedAt + 1_000);
+    await deleted;
   });
 });
 

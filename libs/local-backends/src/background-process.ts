@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, openSync, renameSync } from "node:fs";
-import { hasCode } from "./files.ts";
+import { unlessAbsent } from "./files.ts";
 
 export type ExitStatus = { code: number | null; signal: NodeJS.Signals | null };
 
@@ -16,11 +17,7 @@ export type BackgroundProcess = {
 
 export type StopStep = { signal: NodeJS.Signals; timeoutMs: number };
 
-/**
- * Starts a server whose output goes to a log file. The server has its own process group, so that Ctrl-C in the terminal
- * reaches only the launcher, which then stops all processes in order.
- */
-export async function startBackgroundProcess(options: {
+export type BackgroundOptions = {
   command: string;
   args: string[];
   logFile: string;
@@ -28,34 +25,31 @@ export async function startBackgroundProcess(options: {
   environment: NodeJS.ProcessEnv;
   stopSteps: StopStep[];
   user?: { uid: number; gid: number } | undefined;
-  /** Opens a channel to the process and receives its messages. The channel closes when the launcher ends. */
-  onMessage?: (message: unknown) => void;
-}): Promise<BackgroundProcess> {
-  keepPreviousLog(options.logFile);
+};
+
+/** Starts a process whose output goes to a log file. */
+export async function startBackgroundProcess(
+  options: BackgroundOptions & {
+    /** Opens a channel to the process and receives its messages. The channel closes when the launcher ends. */
+    onMessage?: (message: unknown) => void;
+  },
+): Promise<BackgroundProcess> {
+  // The log of the previous run may contain the reason for its end.
+  unlessAbsent(() => renameSync(options.logFile, `${options.logFile}.1`));
   const log = openSync(options.logFile, "a", 0o600);
   try {
     const child = spawn(options.command, options.args, {
       cwd: options.workingDirectory,
       env: options.environment,
       stdio: ["ignore", log, log, ...(options.onMessage ? ["ipc" as const] : [])],
-      detached: true,
       ...options.user,
     });
     const exited = exitOf(child);
     if (options.onMessage !== undefined) child.on("message", options.onMessage);
-    await spawned(child);
-    return describe(child, { exited, logFile: options.logFile, stopSteps: options.stopSteps });
+    await once(child, "spawn");
+    return describe(child, exited, options);
   } finally {
     closeSync(log);
-  }
-}
-
-/** Keeps the log of the previous run, which may contain the reason for its end. */
-function keepPreviousLog(logFile: string): void {
-  try {
-    renameSync(logFile, `${logFile}.1`);
-  } catch (error) {
-    if (!hasCode(error, "ENOENT")) throw error;
   }
 }
 
@@ -70,42 +64,34 @@ export function exitOf(child: ChildProcess): Promise<ExitStatus> {
   });
 }
 
-function spawned(child: ChildProcess): Promise<void> {
-  return new Promise((resolve, reject) => {
-    child.once("spawn", resolve);
-    child.once("error", reject);
-  });
-}
-
 function describe(
   child: ChildProcess,
-  options: { exited: Promise<ExitStatus>; logFile: string; stopSteps: StopStep[] },
+  exited: Promise<ExitStatus>,
+  { logFile, stopSteps }: BackgroundOptions,
 ): BackgroundProcess {
   if (child.pid === undefined) throw new Error("a spawned process has an id");
   const hasExited = () => child.exitCode !== null || child.signalCode !== null;
   return {
     pid: child.pid,
-    logFile: options.logFile,
-    exited: options.exited,
+    logFile,
+    exited,
     hasExited,
     async stop() {
-      for (const step of options.stopSteps) {
+      for (const step of stopSteps) {
         if (hasExited()) break;
         child.kill(step.signal);
-        await settledWithin(options.exited, step.timeoutMs);
+        await settledWithin(exited, step.timeoutMs);
       }
       if (!hasExited()) child.kill("SIGKILL");
-      return options.exited;
+      return exited;
     },
   };
 }
 
 /** Waits for the promise, at most for the given time. */
 export async function settledWithin(promise: Promise<unknown>, timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs);
-  });
+  const { promise: timeout, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, timeoutMs);
   await Promise.race([promise, timeout]);
   clearTimeout(timer);
 }

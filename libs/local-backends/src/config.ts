@@ -1,7 +1,6 @@
 /** Directories of programs that all users may run, but that are not on the default PATH of ordinary users. */
 const SYSTEM_PROGRAM_DIRECTORIES = "/usr/local/sbin:/usr/sbin:/opt/homebrew/bin";
 
-/** Returns the default search path for programs. */
 export function programSearchPath(): string {
   return `${process.env.PATH ?? "/usr/local/bin:/usr/bin:/bin"}:${SYSTEM_PROGRAM_DIRECTORIES}`;
 }

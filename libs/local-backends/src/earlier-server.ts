@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { processesOn } from "./running-processes.ts";
 import { StartError } from "./start-error.ts";
 
 /** Time for an earlier server to end, for example after its launcher was killed. */
@@ -13,15 +14,13 @@ const pollIntervalMs = 50;
 export async function awaitEarlierServer(options: {
   name: string;
   dataDir: string;
-  /** Returns the ids of the processes that use the data. */
-  find: () => number[];
   stopCommand: string;
   onStep: (text: string) => void;
   timeoutMs?: number;
 }): Promise<void> {
-  const { name, dataDir, find } = options;
+  const { name, dataDir } = options;
   const deadline = Date.now() + (options.timeoutMs ?? timeoutMs);
-  let pids = find();
+  let pids = processesOn(dataDir);
   if (pids.length > 0) {
     options.onStep(`waiting for an earlier ${name} to end (process ${pids.join(", ")})`);
   }
@@ -33,6 +32,6 @@ export async function awaitEarlierServer(options: {
       );
     }
     await delay(pollIntervalMs);
-    pids = find();
+    pids = processesOn(dataDir);
   }
 }

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, readSync, renameSync } from "node:fs";
 
 /** Number of bytes that are read for the last few lines of a log. */
 const tailBytes = 16 * 1024;
@@ -20,6 +20,15 @@ export function unlessAbsent<T>(work: () => T): T | undefined {
   } catch (error) {
     if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;
     throw error;
+  }
+}
+
+/** Moves a finished directory to its place, unless another process has put the same there in the meantime. */
+export function renameUnlessPresent(finished: string, directory: string): void {
+  try {
+    renameSync(finished, directory);
+  } catch (error) {
+    if (!hasCode(error, "ENOTEMPTY", "EEXIST")) throw error;
   }
 }
 

@@ -1,19 +1,13 @@
 export {
   type BackgroundProcess,
   type ExitStatus,
-  type StopStep,
   settledWithin,
   startBackgroundProcess,
 } from "./background-process.ts";
-export { hasCode, readIfPresent, readLogTail } from "./files.ts";
+export { hasCode, readIfPresent, readLogTail, renameUnlessPresent } from "./files.ts";
 export { findFreePort, type PortState, portState } from "./free-port.ts";
-export { type LocalNats, type LocalNatsOptions, startLocalNats } from "./local-nats.ts";
-export {
-  type LocalPostgres,
-  type LocalPostgresOptions,
-  startLocalPostgres,
-} from "./local-postgres.ts";
-export { type FindNatsServerOptions, findNatsServer } from "./nats-server-binary.ts";
-export { identifyProcess, isSameProcessRunning, type ProcessIdentity } from "./process-identity.ts";
-export { type Reaper, startReaper } from "./reaper.ts";
+export { type LocalNats, startLocalNats } from "./local-nats.ts";
+export { type LocalPostgres, startLocalPostgres } from "./local-postgres.ts";
+export { findNatsServer } from "./nats-server-binary.ts";
+export { isRunning } from "./running-processes.ts";
 export { StartError } from "./start-error.ts";

@@ -1,32 +1,21 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import {
-  type BackgroundProcess,
-  type ExitStatus,
-  type StopStep,
-  startBackgroundProcess,
-} from "./background-process.ts";
+import type { BackgroundProcess, StopStep } from "./background-process.ts";
 import { awaitEarlierServer } from "./earlier-server.ts";
-import { readIfPresent, readLogTail } from "./files.ts";
+import { readIfPresent } from "./files.ts";
 import { portState } from "./free-port.ts";
 import { natsServerVersion } from "./nats-server-binary.ts";
-import { identifyProcess, isSameProcessRunning, type ProcessIdentity } from "./process-identity.ts";
-import type { Reaper } from "./reaper.ts";
-import { StartError } from "./start-error.ts";
-
-const HOST = "127.0.0.1";
+import { awaitReady, cannotStart, HOST, portTaken, startServer } from "./server-start.ts";
 
 /** Maximum size of a message. A snapshot entry contains at most the content of one HTTP body of 1 MiB. */
 const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
 
 /** Time-out of a start, which usually takes a fraction of a second. Recovering large streams takes longer. */
 const START_TIMEOUT_MS = 60_000;
-const POLL_INTERVAL_MS = 20;
 
 const STOP_STEPS: StopStep[] = [{ signal: "SIGTERM", timeoutMs: 15_000 }];
 
-export type LocalNatsOptions = {
+type LocalNatsOptions = {
   binary: string;
   /** Directory of the streams, the log and the configuration of the server. */
   storeDir: string;
@@ -34,52 +23,48 @@ export type LocalNatsOptions = {
   port?: number;
   /** Further lines of the server's configuration, such as users or TLS. */
   settings?: string;
-  reaper?: Reaper;
+  /** Stops the server, and removes this directory, when the launcher ends. For tests. */
+  throwaway?: boolean;
   onStep?: (text: string) => void;
 };
 
-export type LocalNats = {
-  url: string;
-  port: number;
-  version: string;
-  logFile: string;
-  pid: number;
-  exited: Promise<ExitStatus>;
-  stop(): Promise<ExitStatus>;
-};
+export type LocalNats = BackgroundProcess & { url: string; port: number; version: string };
 
-/** Starts a NATS server with JetStream on 127.0.0.1, and resolves when it accepts connections. */
+/**
+ * Starts a NATS server with JetStream on 127.0.0.1, and resolves when it accepts connections. nats-server does not
+ * detect a second server on its store, and the two would destroy each other's streams.
+ */
 export async function startLocalNats(options: LocalNatsOptions): Promise<LocalNats> {
-  mkdirSync(options.storeDir, { recursive: true, mode: 0o700 });
+  const { binary, storeDir, throwaway, onStep = () => {} } = options;
+  mkdirSync(storeDir, { recursive: true, mode: 0o700 });
   await awaitEarlierServer({
     name: "nats-server",
-    dataDir: options.storeDir,
-    find: () => findOwner(options.storeDir),
+    dataDir: storeDir,
     stopCommand: "kill",
-    onStep: options.onStep ?? (() => {}),
+    onStep,
   });
-  const configFile = join(options.storeDir, "nats-server.conf");
+  const configFile = join(storeDir, "nats-server.conf");
   writeFileSync(configFile, configuration(options), { mode: 0o600 });
-  const server = await startBackgroundProcess({
-    command: options.binary,
+  const process = {
+    command: binary,
     args: ["--config", configFile],
-    logFile: join(options.storeDir, "nats-server.log"),
-    workingDirectory: options.storeDir,
+    logFile: join(storeDir, "nats-server.log"),
+    workingDirectory: storeDir,
     environment: {},
     stopSteps: STOP_STEPS,
-  });
-  options.reaper?.guard(server.pid, { stopSignal: "SIGTERM" });
-  recordOwner(options.storeDir, server.pid);
-  const url = await readUrlWhenReady(server, options);
-  return {
-    url,
-    port: Number(new URL(url).port),
-    version: (await natsServerVersion(options.binary)) ?? "of an unknown version",
-    logFile: server.logFile,
-    pid: server.pid,
-    exited: server.exited,
-    stop: server.stop,
   };
+  const server = await startServer(process, throwaway ? storeDir : undefined);
+  const portsFile = join(storeDir, `${basename(binary)}_${server.pid}.ports`);
+  const readReady = () => readPortsFile(portsFile);
+  const url = await awaitReady(server, {
+    name: "nats-server",
+    timeoutMs: START_TIMEOUT_MS,
+    readReady,
+  });
+  if (url === undefined) throw await explainEnd(options, server.logFile);
+  rmSync(portsFile, { force: true });
+  const version = (await natsServerVersion(binary)) ?? "of an unknown version";
+  return { ...server, url, port: Number(new URL(url).port), version };
 }
 
 /** Returns the server's configuration. JSON strings are valid strings in its language. */
@@ -96,29 +81,6 @@ function configuration({ storeDir, port, settings = "" }: LocalNatsOptions): str
 }
 
 /** Reads the URL from the ports file, which the server writes when it listens. */
-async function readUrlWhenReady(
-  server: BackgroundProcess,
-  options: LocalNatsOptions,
-): Promise<string> {
-  const portsFile = join(options.storeDir, `${basename(options.binary)}_${server.pid}.ports`);
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  for (;;) {
-    const url = readPortsFile(portsFile);
-    if (url !== undefined) {
-      rmSync(portsFile, { force: true });
-      return url;
-    }
-    if (server.hasExited()) throw await cannotStart(server, options);
-    if (Date.now() > deadline) {
-      await server.stop();
-      throw new StartError(
-        `nats-server was not ready within ${START_TIMEOUT_MS / 1000} s. Its log is ${server.logFile}.`,
-      );
-    }
-    await delay(POLL_INTERVAL_MS);
-  }
-}
-
 function readPortsFile(file: string): string | undefined {
   const text = readIfPresent(file);
   // The file is not written atomically, so it may be incomplete.
@@ -126,43 +88,9 @@ function readPortsFile(file: string): string | undefined {
   return (JSON.parse(text) as { nats?: string[] }).nats?.[0];
 }
 
-async function cannotStart(server: BackgroundProcess, options: LocalNatsOptions): Promise<Error> {
-  const { port, storeDir } = options;
-  if (port !== undefined && (await portState({ host: HOST, port })) !== "free") {
-    return new StartError(
-      `The port ${port} for NATS is taken by another process. Stop that process or choose another port.`,
-    );
-  }
-  const lines = readLogTail(server.logFile, 5).map((line) => `\n  ${line}`);
-  return new StartError(
-    `nats-server cannot start on the data in ${storeDir}. The end of its log (${server.logFile}):` +
-      `${lines.join("")}\nIf the data are damaged, move them away to begin with empty ones: ` +
-      `mv '${storeDir}' '${storeDir}.damaged'`,
-  );
-}
-
-/**
- * Records the process that uses the store. nats-server does not detect a second server on its store, and the two would
- * destroy each other's streams.
- */
-function recordOwner(storeDir: string, pid: number): void {
-  const identity = identifyProcess(pid);
-  if (identity !== undefined) writeFileSync(ownerFileIn(storeDir), JSON.stringify(identity));
-}
-
-function findOwner(storeDir: string): number[] {
-  try {
-    const owner: ProcessIdentity | null = JSON.parse(
-      readIfPresent(ownerFileIn(storeDir)) ?? "null",
-    );
-    return owner !== null && isSameProcessRunning(owner) ? [owner.pid] : [];
-  } catch (error) {
-    // A record that a power failure truncated belongs to a process before that failure.
-    if (error instanceof SyntaxError) return [];
-    throw error;
-  }
-}
-
-function ownerFileIn(storeDir: string): string {
-  return join(storeDir, "nats-server.process");
+async function explainEnd({ port, storeDir }: LocalNatsOptions, logFile: string): Promise<Error> {
+  if (port !== undefined && (await portState({ host: HOST, port })) !== "free")
+    return portTaken("NATS", port);
+  const advice = `, move them away to begin with empty ones: mv '${storeDir}' '${storeDir}.damaged'`;
+  return cannotStart({ name: "nats-server", directory: storeDir, logFile, advice });
 }

@@ -1,14 +1,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import {
-  type BackgroundProcess,
-  type ExitStatus,
-  type StopStep,
-  startBackgroundProcess,
-} from "./background-process.ts";
+import type { BackgroundProcess, StopStep } from "./background-process.ts";
 import { awaitEarlierServer } from "./earlier-server.ts";
-import { readLogTail } from "./files.ts";
+import { readIfPresent } from "./files.ts";
 import { findFreePort, portState } from "./free-port.ts";
 import {
   locatePostgresBinaries,
@@ -17,11 +11,7 @@ import {
 } from "./postgres-binaries.ts";
 import { prepareCluster, restoreAdvice, SUPERUSER } from "./postgres-cluster.ts";
 import { type PostgresHome, settlePostgresHome } from "./postgres-home.ts";
-import { findPostgresOn, postmasterFileIn, readPostmasterFile } from "./postgres-processes.ts";
-import type { Reaper } from "./reaper.ts";
-import { StartError } from "./start-error.ts";
-
-const HOST = "127.0.0.1";
+import { awaitReady, cannotStart, HOST, portTaken, startServer } from "./server-start.ts";
 
 /** Directory for files that PostgreSQL's user must reach, if root starts it and the user cannot reach the project. */
 const REACHABLE_DIRECTORY = "/var/lib/halyard";
@@ -31,7 +21,6 @@ const PORT_ATTEMPTS = 5;
 
 /** Time-out of a start, which usually takes a fraction of a second. Recovery after a crash takes longer. */
 const START_TIMEOUT_MS = 120_000;
-const POLL_INTERVAL_MS = 20;
 
 /** SIGINT ends sessions and writes a checkpoint. SIGQUIT exits immediately, and the next start recovers. */
 const STOP_STEPS: StopStep[] = [
@@ -39,7 +28,7 @@ const STOP_STEPS: StopStep[] = [
   { signal: "SIGQUIT", timeoutMs: 5_000 },
 ];
 
-export type LocalPostgresOptions = {
+type LocalPostgresOptions = {
   /** Directory of the password and the log, and of the data if PostgreSQL's user can reach it. */
   dataDir: string;
   /** A fixed port, for a restart on the same address. By default, a free port is used. */
@@ -48,11 +37,12 @@ export type LocalPostgresOptions = {
   /** False trades safety against power loss for speed. Only for throwaway data. */
   durable?: boolean;
   reachableDirectory?: string;
-  reaper?: Reaper;
+  /** Stops the server, and removes this directory, when the launcher ends. For tests. */
+  throwaway?: boolean;
   onStep?: (text: string) => void;
 };
 
-export type LocalPostgres = {
+export type LocalPostgres = BackgroundProcess & {
   adminUrl: string;
   host: string;
   port: number;
@@ -60,18 +50,13 @@ export type LocalPostgres = {
   password: string;
   version: string;
   clusterDir: string;
-  logFile: string;
-  pid: number;
-  exited: Promise<ExitStatus>;
-  stop(): Promise<ExitStatus>;
 };
 
 type Launch = { home: PostgresHome; binaries: PostgresBinaries; options: LocalPostgresOptions };
 
 /** Starts a PostgreSQL server on 127.0.0.1, and resolves when it accepts connections. */
 export async function startLocalPostgres(options: LocalPostgresOptions): Promise<LocalPostgres> {
-  const onStep = options.onStep ?? (() => {});
-  const location = options.reachableDirectory ?? REACHABLE_DIRECTORY;
+  const { onStep = () => {}, reachableDirectory: location = REACHABLE_DIRECTORY } = options;
   const home = settlePostgresHome({ dataDir: options.dataDir, location, onStep });
   const located = locatePostgresBinaries();
   const binaries =
@@ -82,7 +67,6 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
   await awaitEarlierServer({
     name: "PostgreSQL",
     dataDir: home.clusterDir,
-    find: () => findPostgresOn(home.clusterDir),
     stopCommand: "kill -INT",
     onStep,
   });
@@ -90,6 +74,7 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
   rmSync(postmasterFileIn(home.clusterDir), { force: true });
   const { server, port } = await launchOnSomePort({ home, binaries, options });
   return {
+    ...server,
     adminUrl: `postgres://${SUPERUSER}:${password}@${HOST}:${port}/postgres`,
     host: HOST,
     port,
@@ -97,10 +82,6 @@ export async function startLocalPostgres(options: LocalPostgresOptions): Promise
     password,
     version: binaries.version,
     clusterDir: home.clusterDir,
-    logFile: home.logFile,
-    pid: server.pid,
-    exited: server.exited,
-    stop: server.stop,
   };
 }
 
@@ -111,10 +92,15 @@ async function launchOnSomePort(
   for (let attempt = 1; ; attempt += 1) {
     const port = fixedPort ?? (await findFreePort(HOST));
     const server = await launchServer(launch, port);
-    if (await becomesReady(server, launch.home.clusterDir)) return { server, port };
+    const readReady = () => readPostmasterFile(launch.home.clusterDir, server.pid);
+    const wait = { name: "PostgreSQL", timeoutMs: START_TIMEOUT_MS, readReady };
+    if (await awaitReady(server, wait)) return { server, port };
     const portWasFree = (await portState({ host: HOST, port })) === "free";
-    if (!portWasFree && fixedPort !== undefined) throw portTaken(port);
-    if (portWasFree || attempt === PORT_ATTEMPTS) throw cannotStart(launch.home);
+    if (!portWasFree && fixedPort !== undefined) throw portTaken("PostgreSQL", port);
+    const { clusterDir: directory, logFile } = launch.home;
+    const advice = `: ${restoreAdvice(launch.home)}`;
+    if (portWasFree || attempt === PORT_ATTEMPTS)
+      throw cannotStart({ name: "PostgreSQL", directory, logFile, advice });
   }
 }
 
@@ -134,7 +120,7 @@ async function launchServer(
     log_timezone: "UTC",
     timezone: "UTC",
   };
-  const server = await startBackgroundProcess({
+  const process = {
     command: join(binaries.directory, "bin/postgres"),
     args: [
       "-D",
@@ -146,38 +132,16 @@ async function launchServer(
     environment: { LC_ALL: "C" },
     stopSteps: STOP_STEPS,
     user: home.user && { uid: home.user.uid, gid: home.user.gid },
-  });
-  options.reaper?.guard(server.pid, { stopSignal: "SIGINT" });
-  return server;
+  };
+  return startServer(process, options.throwaway ? options.dataDir : undefined);
 }
 
-/** Waits until PostgreSQL reports in `postmaster.pid` that it is ready. Returns false if it ended instead. */
-async function becomesReady(server: BackgroundProcess, clusterDir: string): Promise<boolean> {
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  while (!server.hasExited()) {
-    const file = readPostmasterFile(clusterDir);
-    if (file?.pid === server.pid && file.status === "ready") return true;
-    if (Date.now() > deadline) {
-      await server.stop();
-      throw new StartError(
-        `PostgreSQL was not ready within ${START_TIMEOUT_MS / 1000} s. Its log is ${server.logFile}.`,
-      );
-    }
-    await delay(POLL_INTERVAL_MS);
-  }
-  return false;
+/** Returns true if PostgreSQL reports in `postmaster.pid` that it is ready. */
+function readPostmasterFile(clusterDir: string, pid: number): true | undefined {
+  const lines = readIfPresent(postmasterFileIn(clusterDir))?.split("\n") ?? [];
+  return (lines[0] === String(pid) && lines[7]?.trim() === "ready") || undefined;
 }
 
-function portTaken(port: number): StartError {
-  return new StartError(
-    `The port ${port} for PostgreSQL is taken by another process. Stop that process or choose another port.`,
-  );
-}
-
-function cannotStart(home: PostgresHome): StartError {
-  const lines = readLogTail(home.logFile, 5).map((line) => `\n  ${line}`);
-  return new StartError(
-    `PostgreSQL cannot start on the data in ${home.clusterDir}. ` +
-      `The end of its log (${home.logFile}):${lines.join("")}\nIf the data are damaged: ${restoreAdvice(home)}`,
-  );
+function postmasterFileIn(clusterDir: string): string {
+  return join(clusterDir, "postmaster.pid");
 }

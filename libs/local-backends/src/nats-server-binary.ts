@@ -14,7 +14,7 @@ const OLDEST_VERSION = { major: 2, minor: 9 };
 /** Time-out of `--version`, which usually takes milliseconds. */
 const VERSION_TIMEOUT_MS = 10_000;
 
-export type FindNatsServerOptions = {
+type FindNatsServerOptions = {
   /** Directory into which a fetched server is unpacked. Later starts find it there. */
   cacheDir: string;
   /** Directories to search, in the form of PATH. By default, PATH and the system directories. */
@@ -34,9 +34,11 @@ export async function findNatsServer(options: FindNatsServerOptions): Promise<st
   const candidates = [...directories, join(unpacked, "usr/sbin"), join(unpacked, "usr/bin")];
   const installed = await lookIn(candidates);
   if (installed.usable !== undefined) return installed.usable;
-  if (locateDebianTools(searchPath) === undefined) throw missing({ searchPath, ...installed });
+  const tools = locateDebianTools(searchPath);
+  if (tools === undefined) throw missing({ searchPath, ...installed });
+  const { cacheDir, onStep = () => {} } = options;
   try {
-    await fetchDebianPackage("nats-server", { ...options, searchPath, directory: unpacked });
+    await fetchDebianPackage("nats-server", tools, { cacheDir, directory: unpacked, onStep });
   } catch (cause) {
     throw missing({ searchPath, ...installed, cause });
   }
@@ -45,14 +47,13 @@ export async function findNatsServer(options: FindNatsServerOptions): Promise<st
   throw missing({ searchPath, ...fetched });
 }
 
-/** Returns the version of a binary; undefined if it does not run. */
+/** Returns the version of a binary; undefined if it does not run, for example because it is for another processor. */
 export async function natsServerVersion(binary: string): Promise<string | undefined> {
   try {
     const options = { timeout: VERSION_TIMEOUT_MS, env: {} };
     const { stdout } = await promisify(execFile)(binary, ["--version"], options);
     return /v(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
   } catch {
-    // For example a binary for another processor.
     return undefined;
   }
 }
@@ -74,8 +75,9 @@ async function lookIn(
 
 function isNewEnough(version: string): boolean {
   const [major = 0, minor = 0] = version.split(".").map(Number);
-  if (major !== OLDEST_VERSION.major) return major > OLDEST_VERSION.major;
-  return minor >= OLDEST_VERSION.minor;
+  return major === OLDEST_VERSION.major
+    ? minor >= OLDEST_VERSION.minor
+    : major > OLDEST_VERSION.major;
 }
 
 function isExecutable(path: string): boolean {

@@ -1,16 +1,8 @@
 import { randomBytes } from "node:crypto";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-} from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
-import { hasCode, readIfPresent } from "./files.ts";
+import { hasCode, readIfPresent, renameUnlessPresent } from "./files.ts";
 import { StartError } from "./start-error.ts";
 import { type SystemUser, userCan } from "./system-user.ts";
 
@@ -84,10 +76,8 @@ function copyWhole(from: string, to: string): void {
         filter: (path) => !path.endsWith(".a"),
       });
     }
-    renameSync(unfinished, to);
-  } catch (error) {
+    renameUnlessPresent(unfinished, to);
+  } finally {
     rmSync(unfinished, { recursive: true, force: true });
-    // Another start has completed its own copy first.
-    if (!hasCode(error, "ENOTEMPTY", "EEXIST")) throw error;
   }
 }

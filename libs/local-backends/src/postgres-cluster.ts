@@ -31,25 +31,19 @@ export async function prepareCluster(preparation: Preparation): Promise<string> 
   const { home, binaries } = preparation;
   const files = unlessAbsent(() => readdirSync(home.clusterDir)) ?? [];
   if (files.length === 0) return createCluster(preparation);
-  const version = readIfPresent(join(home.clusterDir, "PG_VERSION"))?.trim();
-  const major = binaries.version.split(".")[0];
-  if (version === undefined) {
-    throw new StartError(
-      `${home.clusterDir} is not a PostgreSQL data directory, or it is damaged. ${restoreAdvice(home)}`,
+  const { clusterDir, passwordFile } = home;
+  const problem = (text: string) => new StartError(`${text} ${restoreAdvice(home)}`);
+  const version = readIfPresent(join(clusterDir, "PG_VERSION"))?.trim();
+  const [major] = binaries.version.split(".");
+  if (version === undefined)
+    throw problem(`${clusterDir} is not a PostgreSQL data directory, or it is damaged.`);
+  if (version !== major)
+    throw problem(
+      `${clusterDir} was created by PostgreSQL ${version}, but the installed version is ${major}.`,
     );
-  }
-  if (version !== major) {
-    throw new StartError(
-      `${home.clusterDir} was created by PostgreSQL ${version}, but the installed version is ${major}. ${restoreAdvice(home)}`,
-    );
-  }
-  const password = readIfPresent(home.passwordFile)?.trim();
-  if (password === undefined || password === "") {
-    throw new StartError(
-      `The password of ${home.clusterDir} is missing in ${home.passwordFile}. ${restoreAdvice(home)}`,
-    );
-  }
-  return password;
+  const password = readIfPresent(passwordFile)?.trim() ?? "";
+  if (password !== "") return password;
+  throw problem(`The password of ${clusterDir} is missing in ${passwordFile}.`);
 }
 
 /** Last sentence of error messages about damaged data. The user decides, so that no data is deleted automatically. */
@@ -72,10 +66,8 @@ async function createCluster({ home, binaries, durable }: Preparation): Promise<
     for (const path of [passwordFile, unfinished, workshop]) {
       if (home.user !== undefined) chownSync(path, home.user.uid, home.user.gid);
     }
-    await runInitdb({ home, binaries, durable }, [
-      `--pgdata=${unfinished}`,
-      `--pwfile=${passwordFile}`,
-    ]);
+    const paths = [`--pgdata=${unfinished}`, `--pwfile=${passwordFile}`];
+    await runInitdb({ home, binaries, durable }, paths);
     writeFileSync(home.passwordFile, `${password}\n`, { mode: 0o600 });
     chmodSync(home.passwordFile, 0o600);
     if (existsSync(home.clusterDir)) rmdirSync(home.clusterDir);
@@ -102,7 +94,8 @@ async function runInitdb({ home, binaries, durable }: Preparation, args: string[
     await promisify(execFile)(join(binaries.directory, "bin/initdb"), all, {
       cwd: "/",
       env: { LC_ALL: "C", PATH: "/usr/bin:/bin" },
-      ...(home.user === undefined ? {} : { uid: home.user.uid, gid: home.user.gid }),
+      uid: home.user?.uid,
+      gid: home.user?.gid,
     });
   } catch (cause) {
     throw new StartError(

@@ -22,6 +22,9 @@ export type PostgresHome = {
   user: SystemUser | undefined;
 };
 
+/** File with the path of the home that a data directory belongs to. A copy of a home is detected by it. */
+const HOME_FILE = "home";
+
 type HomeOptions = { dataDir: string; location: string; onStep: (text: string) => void };
 
 /**
@@ -35,7 +38,7 @@ export function settlePostgresHome(options: HomeOptions): PostgresHome {
   const { dataDir } = options;
   mkdirSync(dataDir, { recursive: true, mode: runsAsRoot() ? 0o711 : 0o700 });
   const user = runsAsRoot() ? userForRoot(options) : undefined;
-  const clusterDir = clusterOf(dataDir);
+  const clusterDir = linkedCluster(dataDir) ?? join(dataDir, "cluster");
   const owner = ownerOf(clusterDir);
   if (user === undefined && owner !== undefined && owner.uid !== process.getuid?.()) {
     throw new StartError(
@@ -49,10 +52,6 @@ export function settlePostgresHome(options: HomeOptions): PostgresHome {
     passwordFile: join(dataDir, "superuser-password"),
     user,
   };
-}
-
-function clusterOf(dataDir: string): string {
-  return linkedCluster(dataDir) ?? join(dataDir, "cluster");
 }
 
 function linkedCluster(dataDir: string): string | undefined {
@@ -72,8 +71,9 @@ function userForRoot(options: HomeOptions): SystemUser {
     rejectCopyOfHome(dataDir, linked);
     mkdirSync(dirname(linked), { recursive: true, mode: 0o711 });
   }
-  const owner = ownerOf(clusterOf(dataDir));
-  if (owner !== undefined) return checkedOwner(owner, clusterOf(dataDir));
+  const clusterDir = linked ?? join(dataDir, "cluster");
+  const owner = ownerOf(clusterDir);
+  if (owner !== undefined) return checkedOwner(owner, clusterDir);
   const user = findUnprivilegedUser();
   // Other users may pass through to the cluster, which has its own permissions, but may not list the directory.
   chmodSync(dataDir, 0o711);
@@ -100,23 +100,23 @@ function linkToOpenDirectory({ dataDir, location, onStep }: HomeOptions, user: S
   try {
     mkdirSync(location, { recursive: true, mode: 0o755 });
     mkdirSync(directory, { mode: 0o711 });
+    if (!userCan(user, "-x", directory)) throw new Error(`${directory} is closed to ${user.name}`);
   } catch (cause) {
-    throw unreachable({ dataDir, location, user, cause });
+    throw new StartError(
+      `PostgreSQL does not run as root, and its user ${user.name} can reach neither ` +
+        `${dataDir} nor ${location}. Start as an ordinary user, choose a directory that is ` +
+        "open to others in HALYARD_HOME, or set POSTGRES_URL to your own PostgreSQL server.",
+      { cause },
+    );
   }
-  if (!userCan(user, "-x", directory)) throw unreachable({ dataDir, location, user });
-  writeFileSync(homeFileIn(directory), realpathSync(dataDir), { mode: 0o600 });
+  writeFileSync(join(directory, HOME_FILE), realpathSync(dataDir), { mode: 0o600 });
   symlinkSync(join(directory, "cluster"), join(dataDir, "cluster"));
   onStep(`keeping the data in ${directory}, where the user ${user.name} can reach them`);
 }
 
-/** Returns the file with the path of the home that a data directory belongs to. A copy of a home is detected by it. */
-function homeFileIn(directory: string): string {
-  return join(directory, "home");
-}
-
 /** Throws for a copied home, which has the link of the original. Two homes must not write to the same data. */
 function rejectCopyOfHome(dataDir: string, clusterDir: string): void {
-  const homeFile = homeFileIn(dirname(clusterDir));
+  const homeFile = join(dirname(clusterDir), HOME_FILE);
   const recorded = readIfPresent(homeFile);
   const home = realpathSync(dataDir);
   if (recorded === home || !existsSync(dirname(clusterDir))) return;
@@ -128,20 +128,6 @@ function rejectCopyOfHome(dataDir: string, clusterDir: string): void {
   }
   // The home was renamed.
   writeFileSync(homeFile, home, { mode: 0o600 });
-}
-
-function unreachable(problem: {
-  dataDir: string;
-  location: string;
-  user: SystemUser;
-  cause?: unknown;
-}): StartError {
-  return new StartError(
-    `PostgreSQL does not run as root, and its user ${problem.user.name} can reach neither ` +
-      `${problem.dataDir} nor ${problem.location}. Start as an ordinary user, choose a directory that is ` +
-      "open to others in HALYARD_HOME, or set POSTGRES_URL to your own PostgreSQL server.",
-    { cause: problem.cause },
-  );
 }
 
 function ownerOf(path: string): SystemUser | undefined {

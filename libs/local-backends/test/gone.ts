@@ -1,5 +1,4 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { identifyProcess } from "../src/index.ts";
 
 const TIMEOUT_MS = 20_000;
 const POLL_INTERVAL_MS = 20;
@@ -11,8 +10,4 @@ export async function eventually(what: string, condition: () => boolean | Promis
     if (Date.now() > deadline) throw new Error(`not within ${TIMEOUT_MS} ms: ${what}`);
     await delay(POLL_INTERVAL_MS);
   }
-}
-
-export function isRunning(pid: number): boolean {
-  return identifyProcess(pid) !== undefined;
 }

@@ -2,23 +2,20 @@ import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { findNatsServer, type LocalNats, startLocalNats } from "../src/index.ts";
-import { isRunning } from "./gone.ts";
+import { isRunning } from "../src/running-processes.ts";
 import { throwawayDirectories } from "./throwaway.ts";
 
 const throwawayDirectory = throwawayDirectories();
 
 const parent = throwawayDirectory();
 const running: LocalNats[] = [];
-let binary: string;
 let count = 0;
 
-beforeAll(async () => {
-  binary = await findNatsServer({ cacheDir: join(parent, "cache") });
-});
+const binary = await findNatsServer({ cacheDir: join(parent, "cache") });
 
 afterEach(async () => {
   for (const server of running.splice(0)) await server.stop();

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
 import { awaitEarlierServer } from "../src/earlier-server.ts";
 import { type LocalPostgres, startLocalPostgres } from "../src/index.ts";
-import { findPostgresOn } from "../src/postgres-processes.ts";
-import { eventually, isRunning } from "./gone.ts";
+import { isRunning } from "../src/running-processes.ts";
+import { eventually } from "./gone.ts";
 import { throwawayDirectories } from "./throwaway.ts";
 
 const throwawayDirectory = throwawayDirectories();
@@ -26,9 +26,7 @@ function newDataDir(): string {
 /** A cluster of an earlier run, which tests copy, because creating a cluster takes most of a second. */
 const earlierRun = join(parent, "earlier-run");
 
-beforeAll(async () => {
-  await (await start({ dataDir: earlierRun })).stop();
-});
+await (await start({ dataDir: earlierRun })).stop();
 
 function usedDataDir(): string {
   const dataDir = newDataDir();
@@ -135,7 +133,6 @@ describe("given a data directory that another server uses", () => {
     const waiting = awaitEarlierServer({
       name: "PostgreSQL",
       dataDir: server.clusterDir,
-      find: () => findPostgresOn(server.clusterDir),
       stopCommand: "kill -INT",
       onStep: () => {},
       timeoutMs: 0,

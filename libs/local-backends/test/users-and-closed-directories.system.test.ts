@@ -12,8 +12,8 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
 import { startLocalPostgres } from "../src/index.ts";
+import { isRunning } from "../src/running-processes.ts";
 import { runsAsRoot } from "../src/system-user.ts";
-import { isRunning } from "./gone.ts";
 import {
   copyProject,
   endLaunchers,
@@ -68,24 +68,27 @@ describe("given an ordinary user", () => {
   });
 });
 
-if (runsAsRoot()) {
-  describe("given root", () => {
-    it("keeps the data in the directory if PostgreSQL's user can reach it", async () => {
-      const open = throwawayDirectory();
-      const server = await launch({
-        directory: open,
-        cacheDir: join(open, "cache"),
-        reachableDirectory: join(open, "reachable"),
-        project: thisProject,
-      });
+const describeAsRoot = runsAsRoot() ? describe : describe.skip;
 
-      expect(server.clusterDir).toBe(join(open, "postgres/cluster"));
-      expect(statSync(`/proc/${server.postgresPid}`).uid).not.toBe(0);
-      await server.stop();
+describeAsRoot("given root", () => {
+  it("keeps the data in the directory if PostgreSQL's user can reach it", async () => {
+    const open = throwawayDirectory();
+    const server = await launch({
+      directory: open,
+      cacheDir: join(open, "cache"),
+      reachableDirectory: join(open, "reachable"),
+      project: thisProject,
     });
-  });
 
-  describe("given root, and a project and data in a directory that is closed to other users", () => {
+    expect(server.clusterDir).toBe(join(open, "postgres/cluster"));
+    expect(statSync(`/proc/${server.postgresPid}`).uid).not.toBe(0);
+    await server.stop();
+  });
+});
+
+describeAsRoot(
+  "given root, and a project and data in a directory that is closed to other users",
+  () => {
     const closed = throwawayDirectory(0o700);
     const open = throwawayDirectory();
     const location = join(open, "reachable");
@@ -168,32 +171,32 @@ if (runsAsRoot()) {
       expect(readdirSync(location).filter((name) => name.startsWith("postgres-"))).toHaveLength(1);
       for (const server of both) await server.stop();
     });
+  },
+);
+
+describeAsRoot("given data from a start as root, and an ordinary user", () => {
+  it("reports that the data belong to another user", async () => {
+    const open = throwawayDirectory(0o777);
+    const options = {
+      directory: open,
+      cacheDir: join(open, "cache"),
+      reachableDirectory: join(open, "reachable"),
+      project: projectFor(ORDINARY_USER, throwawayDirectory()),
+    };
+    await (await launch(options)).stop();
+    chmodSync(join(open, "postgres"), 0o777);
+
+    await expect(launch({ ...options, user: ORDINARY_USER })).rejects.toThrow(
+      "belong to another user",
+    );
   });
+});
 
-  describe("given data from a start as root, and an ordinary user", () => {
-    it("reports that the data belong to another user", async () => {
-      const open = throwawayDirectory(0o777);
-      const options = {
-        directory: open,
-        cacheDir: join(open, "cache"),
-        reachableDirectory: join(open, "reachable"),
-        project: projectFor(ORDINARY_USER, throwawayDirectory()),
-      };
-      await (await launch(options)).stop();
-      chmodSync(join(open, "postgres"), 0o777);
+describeAsRoot("given data that belong to root", () => {
+  it("reports the command that changes the owner to PostgreSQL's user", async () => {
+    const dataDir = join(throwawayDirectory(), "postgres");
+    mkdirSync(join(dataDir, "cluster"), { recursive: true });
 
-      await expect(launch({ ...options, user: ORDINARY_USER })).rejects.toThrow(
-        "belong to another user",
-      );
-    });
+    await expect(startLocalPostgres({ dataDir })).rejects.toThrow(`'${dataDir}/cluster'`);
   });
-
-  describe("given data that belong to root", () => {
-    it("reports the command that changes the owner to PostgreSQL's user", async () => {
-      const dataDir = join(throwawayDirectory(), "postgres");
-      mkdirSync(join(dataDir, "cluster"), { recursive: true });
-
-      await expect(startLocalPostgres({ dataDir })).rejects.toThrow(`'${dataDir}/cluster'`);
-    });
-  });
-}
+});

@@ -14,7 +14,6 @@ import { run, type Transaction, transaction } from "./transaction.ts";
  * stored one exceeds 2^53.
  */
 export type Sql = Statements & {
-  /** Runs the work in a transaction. */
   begin<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>;
   /** Receives notifications until the signal is aborted. */
   listen(listening: Listening): Promise<void>;

@@ -85,7 +85,7 @@ export class PoolClosedError extends Error {
 }
 
 /** An error of the client library without a code. All such errors concern the connection. */
-export class ConnectionLostError extends Error {
+class ConnectionLostError extends Error {
   override name = "ConnectionLostError";
   readonly hasSafeMessage = true;
   readonly code = connectionLost;

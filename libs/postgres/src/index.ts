@@ -1,10 +1,8 @@
-export { type ConnectOptions, connectPostgres, type Sql } from "./connect.ts";
+export { connectPostgres, type Sql } from "./connect.ts";
 export { isOutage } from "./failures.ts";
-export type { Listening } from "./listen.ts";
-export * from "./migrate.ts";
-export * from "./open-database.ts";
-export * from "./provision.ts";
-export { rollBackOnProblem } from "./roll-back-on-problem.ts";
+export { migrate, runMigrations } from "./migrate.ts";
+export { type Database, identifyDatabase, openDatabase } from "./open-database.ts";
+export { type ProvisionedService, provisionService, urlFor } from "./provision.ts";
 export {
   createStatements,
   type Fragment,
@@ -12,7 +10,5 @@ export {
   json,
   type Rows,
   type Statement,
-  type Statements,
-  type Value,
 } from "./statements.ts";
 export type { Transaction } from "./transaction.ts";

@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { runner } from "node-pg-migrate";
 import { moveRightsOfFormerRole } from "./move-rights.ts";
 import { withClient } from "./with-client.ts";
@@ -30,4 +31,17 @@ export async function migrate(options: {
     });
   });
   return applied.map((migration) => migration.name);
+}
+
+/** The command `src/migrate.ts` of a service: migrates its schema to the current version. */
+export async function runMigrations(options: {
+  schema: string;
+  service: string;
+  /** URL of the command. */
+  at: string;
+  readOwnerUrl: () => string;
+}): Promise<void> {
+  const directory = fileURLToPath(new URL("../migrations", options.at));
+  const applied = await migrate({ ...options, ownerUrl: options.readOwnerUrl(), directory });
+  process.stdout.write(`${options.service}: ${applied.join(", ") || "nothing to do"}\n`);
 }

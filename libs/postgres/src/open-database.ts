@@ -1,6 +1,5 @@
 import { type ConnectOptions, connectPostgres, type Sql } from "./connect.ts";
 
-/** The database of a service. */
 export type Database = {
   sql: Sql;
   /** Returns the result of a health check that runs every second, independently of probes. */
@@ -51,4 +50,11 @@ function watchHealth(sql: Sql) {
     isUp: () => up,
     stop: () => clearInterval(timer),
   };
+}
+
+/** Returns a text that changes when PostgreSQL is restarted, or when the database or this schema is replaced. */
+export async function identifyDatabase(sql: Sql): Promise<string> {
+  const [row] = await sql<[{ id: string }]>`
+    select pg_postmaster_start_time() || ' ' || 'migrations'::regclass::oid as id`;
+  return row.id;
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import { ConfigurationError } from "@halyard/service";
+import { ConfigurationError } from "@halyard/configuration";
 
 /** TLS settings of a connection. `ca` is a certificate in PEM that replaces the system's authorities. */
-export type Tls = { mode: TlsMode; ca?: string };
-export type TlsMode = "off" | "unverified" | "verified";
+type Tls = { mode: TlsMode; ca?: string };
+type TlsMode = "off" | "unverified" | "verified";
 
 /**
  * Separates the parameters `sslmode`, `sslrootcert` and `options` of libpq from a PostgreSQL URL. The client library

@@ -1,10 +1,5 @@
-import {
-  createTestDatabase,
-  eventually,
-  startNatsProxy,
-  type TestDatabase,
-} from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createTestDatabase, eventually, startNatsProxy } from "@halyard/testing";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { connectPostgres, type Sql } from "../src/connect.ts";
 import { isOutage } from "../src/failures.ts";
@@ -12,10 +7,7 @@ import { isOutage } from "../src/failures.ts";
 /** Statements that fail after their first rows. */
 const logger = pino({ level: "silent" });
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
+const database = await createTestDatabase();
 afterAll(() => database.drop());
 
 /** Opens a pool with one connection, so that the next statement uses the connection of the failed one. */
@@ -29,13 +21,10 @@ const failure = (statement: PromiseLike<unknown>) =>
     (error: unknown) => error as Error & { code?: string },
   );
 
-describe("given a statement that fails after its first rows", () => {
-  let sql: Sql;
-  beforeAll(() => {
-    sql = connectOnce(database.runtimeUrls.management);
-  });
-  afterAll(() => sql.end());
+const sql = connectOnce(database.runtimeUrls.management);
+afterAll(() => sql.end());
 
+describe("given a statement that fails after its first rows", () => {
   const failing = () => sql`select 1 / (3 - n) from generate_series(1, 5) as n`;
   const fine = () => sql<{ n: number }[]>`select n from generate_series(1, 2) as n`;
   const rows = [{ n: 1 }, { n: 2 }];

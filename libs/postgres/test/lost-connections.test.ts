@@ -1,8 +1,8 @@
-import { createTestDatabase, eventually, type TestDatabase } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createTestDatabase, eventually } from "@halyard/testing";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
-import { connectPostgres, type Sql } from "../src/connect.ts";
+import { connectPostgres } from "../src/connect.ts";
 import { isOutage } from "../src/failures.ts";
 
 /** Connections that PostgreSQL closes while they are in use, as during a restart. */
@@ -10,26 +10,21 @@ const logger = pino({ level: "silent" });
 const maxConnections = 4;
 const callers = 12;
 
-describe("given connections that are terminated repeatedly", () => {
-  let database: TestDatabase;
-  let admin: postgres.Sql;
-  let sql: Sql;
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    admin = postgres(database.adminUrl, { max: 1, onnotice: () => undefined });
-    sql = connectPostgres({
-      url: database.runtimeUrls.management,
-      name: "lost",
-      maxConnections,
-      logger,
-    });
-  });
-  afterAll(async () => {
-    await sql.end();
-    await admin.end();
-    await database.drop();
-  });
+const database = await createTestDatabase();
+const admin = postgres(database.adminUrl, { max: 1, onnotice: () => undefined });
+const sql = connectPostgres({
+  url: database.runtimeUrls.management,
+  name: "lost",
+  maxConnections,
+  logger,
+});
+afterAll(async () => {
+  await sql.end();
+  await admin.end();
+  await database.drop();
+});
 
+describe("given connections that are terminated repeatedly", () => {
   const endAll = () => admin`
     select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'lost'`;
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { testBackends } from "@halyard/testing";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { afterAll, expect, it } from "@jest/globals";
 import postgres from "postgres";
 import { migrate, provisionService, urlFor } from "../src/index.ts";
 
@@ -12,19 +12,14 @@ const database = `halyard_${suffix}`;
 const former = `${service}_runtime`;
 const directory = fileURLToPath(new URL("./provision-migrations", import.meta.url));
 
-let admin: postgres.Sql;
-
-beforeAll(async () => {
-  admin = postgres(testBackends().postgresAdminUrl, { max: 1, onnotice: () => undefined });
-  await admin`create role ${admin(former)} login password 'former'`;
-});
-
+const admin = postgres(testBackends().postgresAdminUrl, { max: 1, onnotice: () => undefined });
 afterAll(async () => {
   await admin`drop database if exists ${admin(database)}`;
   for (const role of [former, `${service}_service`, `${service}_owner`])
     await admin`drop role if exists ${admin(role)}`;
   await admin.end();
 });
+await admin`create role ${admin(former)} login password 'former'`;
 
 it("a migration moves the rights on tables, columns and functions from the role of release 0.1", async () => {
   const { postgresAdminUrl: adminUrl } = testBackends();

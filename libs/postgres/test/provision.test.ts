@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { testBackends } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
 import { migrate, provisionService, urlFor } from "../src/index.ts";
 
@@ -12,13 +12,7 @@ const creator = `creator_${suffix}`;
 const database = `halyard_${suffix}`;
 const migrations = fileURLToPath(new URL("./provision-migrations", import.meta.url));
 
-let admin: postgres.Sql;
-
-beforeAll(async () => {
-  admin = postgres(testBackends().postgresAdminUrl, { max: 1, onnotice: () => undefined });
-  await admin`create role ${admin(creator)} login createrole createdb password 'creator'`;
-});
-
+const admin = postgres(testBackends().postgresAdminUrl, { max: 1, onnotice: () => undefined });
 afterAll(async () => {
   // Not with force, because the connection of the migrations may still be closing, and would report an error.
   // PostgreSQL waits until it is closed.
@@ -27,6 +21,7 @@ afterAll(async () => {
     await admin`drop role if exists ${admin(role)}`;
   await admin.end();
 });
+await admin`create role ${admin(creator)} login createrole createdb password 'creator'`;
 
 describe("given a role that may create roles and databases, but is not a superuser", () => {
   it("prepares a database that the owner can migrate, and can be repeated", async () => {

@@ -1,34 +1,24 @@
-import {
-  connectAsSuperuser,
-  createTestDatabase,
-  eventually,
-  type TestDatabase,
-} from "@halyard/testing";
+import { connectAsSuperuser, createTestDatabase, eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { connectPostgres, type Sql } from "../src/connect.ts";
+import { connectPostgres } from "../src/connect.ts";
 import { isOutage } from "../src/failures.ts";
 import type { Statements } from "../src/statements.ts";
 
 /** Failures after which a connection is reused or discarded. */
-let database: TestDatabase;
-let admin: ReturnType<typeof connectAsSuperuser>;
+const database = await createTestDatabase();
+const admin = connectAsSuperuser(database.adminUrl, "management");
 /** A pool with one connection, so that the next statement uses it if it is reused. */
-let sql: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  admin = connectAsSuperuser(database.adminUrl, "management");
-  sql = connectPostgres({
-    url: database.runtimeUrls.management,
-    name: "kept",
-    maxConnections: 1,
-    logger: pino({ level: "silent" }),
-  });
+const sql = connectPostgres({
+  url: database.runtimeUrls.management,
+  name: "kept",
+  maxConnections: 1,
+  logger: pino({ level: "silent" }),
 });
 afterAll(async () => {
-  await sql?.end();
-  await admin?.end();
-  await database?.drop();
+  await sql.end();
+  await admin.end();
+  await database.drop();
 });
 
 const backend = async () => (await sql`select pg_backend_pid() as pid`)[0]?.pid;

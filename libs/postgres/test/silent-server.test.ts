@@ -1,12 +1,6 @@
 import type { Socket } from "node:net";
-import {
-  createTestDatabase,
-  eventually,
-  type NatsProxy,
-  startNatsProxy,
-  type TestDatabase,
-} from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { createTestDatabase, eventually, startNatsProxy } from "@halyard/testing";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { connectPostgres, type Sql } from "../src/connect.ts";
 import { isOutage } from "../src/failures.ts";
@@ -15,41 +9,35 @@ import { isOutage } from "../src/failures.ts";
 const maxConnections = 2;
 const maxSilenceMs = 500;
 
-let database: TestDatabase;
-let sql: Sql;
 let isSilent = false;
 /** Text of a client after which the proxy is silent. */
 let silentFrom: string | undefined;
 /** Data that clients have sent while the proxy was silent. */
 let dropped = "";
-let proxy: NatsProxy;
-let url: string;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  const address = new URL(database.runtimeUrls.management);
-  const forward = (client: Socket, server: Socket) => {
-    client.on("data", (data) => {
-      if (silentFrom !== undefined && data.includes(silentFrom)) isSilent = true;
-      if (isSilent) dropped += data.toString("latin1");
-      else server.write(data);
-    });
-  };
-  proxy = await startNatsProxy(address.href, forward);
-  address.port = new URL(proxy.url).port;
-  url = address.href;
-  sql = connectPostgres({
-    url,
-    name: "silent",
-    maxConnections,
-    logger: pino({ level: "silent" }),
-    maxSilenceMs,
+const database = await createTestDatabase();
+const address = new URL(database.runtimeUrls.management);
+const forward = (client: Socket, server: Socket) => {
+  client.on("data", (data) => {
+    if (silentFrom !== undefined && data.includes(silentFrom)) isSilent = true;
+    if (isSilent) dropped += data.toString("latin1");
+    else server.write(data);
   });
+};
+const proxy = await startNatsProxy(address.href, forward);
+address.port = new URL(proxy.url).port;
+const url = address.href;
+const sql = connectPostgres({
+  url,
+  name: "silent",
+  maxConnections,
+  logger: pino({ level: "silent" }),
+  maxSilenceMs,
 });
 afterAll(async () => {
-  await proxy?.close();
-  await sql?.end();
-  await database?.drop();
+  await proxy.close();
+  await sql.end();
+  await database.drop();
 });
 
 const failure = (statement: Promise<unknown>) =>

@@ -1,23 +1,19 @@
-import { createTestDatabase, type TestDatabase } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createTestDatabase } from "@halyard/testing";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { connectPostgres, type Sql } from "../src/connect.ts";
+import { connectPostgres } from "../src/connect.ts";
 import { fragment, json } from "../src/statements.ts";
 
-let database: TestDatabase;
-let sql: Sql;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  sql = connectPostgres({
-    url: database.runtimeUrls.management,
-    name: "statements",
-    maxConnections: 1,
-    logger: pino({ level: "silent" }),
-  });
+const database = await createTestDatabase();
+const sql = connectPostgres({
+  url: database.runtimeUrls.management,
+  name: "statements",
+  maxConnections: 1,
+  logger: pino({ level: "silent" }),
 });
 afterAll(async () => {
-  await sql?.end();
-  await database?.drop();
+  await sql.end();
+  await database.drop();
 });
 
 describe("values", () => {

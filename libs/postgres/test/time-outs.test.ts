@@ -1,25 +1,21 @@
-import { createTestDatabase, type TestDatabase } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createTestDatabase } from "@halyard/testing";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { type Database, openDatabase } from "../src/index.ts";
+import { openDatabase } from "../src/index.ts";
 
 /** Time-outs of the connections of a service. */
-let store: TestDatabase;
-let database: Database;
 
-beforeAll(async () => {
-  store = await createTestDatabase();
-  const url = store.runtimeUrls.management;
-  database = openDatabase({
-    url,
-    name: "test",
-    maxConnections: 2,
-    logger: pino({ level: "silent" }),
-  });
+const store = await createTestDatabase();
+const url = store.runtimeUrls.management;
+const database = openDatabase({
+  url,
+  name: "test",
+  maxConnections: 2,
+  logger: pino({ level: "silent" }),
 });
 afterAll(async () => {
-  await database?.close();
-  await store?.drop();
+  await database.close();
+  await store.drop();
 });
 
 describe("a connection of a service", () => {

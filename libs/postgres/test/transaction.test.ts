@@ -1,53 +1,40 @@
 import { randomUUID } from "node:crypto";
 import { Socket } from "node:net";
-import {
-  connectAsSuperuser,
-  createTestDatabase,
-  type NatsProxy,
-  startNatsProxy,
-  type TestDatabase,
-} from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
+import { connectAsSuperuser, createTestDatabase, startNatsProxy } from "@halyard/testing";
+import { afterAll, describe, expect, it, jest } from "@jest/globals";
 import { pino } from "pino";
-import { connectPostgres, type Sql } from "../src/connect.ts";
+import { connectPostgres } from "../src/connect.ts";
 import { isOutage } from "../src/failures.ts";
 import type { Statements } from "../src/statements.ts";
 
 const logger = pino({ level: "silent" });
 
-let database: TestDatabase;
-let proxy: NatsProxy;
 /** Text of a client after which its connection is lost, before the server's response arrives. */
 let lostAfter: string | undefined;
 /** If true, the server receives a misspelt `begin`. */
 let isBeginMisspelt = false;
-let sql: Sql;
-let observer: ReturnType<typeof connectAsSuperuser>;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  observer = connectAsSuperuser(database.adminUrl, "management");
-  const address = new URL(database.runtimeUrls.management);
-  proxy = await startNatsProxy(address.href, (client, server) => {
-    client.on("data", (sent) => {
-      const misspelt = () =>
-        Buffer.from(sent.toString("latin1").replace("begin", "begim"), "latin1");
-      const data = isBeginMisspelt ? misspelt() : sent;
-      if (lostAfter !== undefined && data.includes(lostAfter)) {
-        server.unpipe(client);
-        server.once("data", () => client.destroy()).resume();
-      }
-      server.write(data);
-    });
+const database = await createTestDatabase();
+const observer = connectAsSuperuser(database.adminUrl, "management");
+const address = new URL(database.runtimeUrls.management);
+const proxy = await startNatsProxy(address.href, (client, server) => {
+  client.on("data", (sent) => {
+    const misspelt = () => Buffer.from(sent.toString("latin1").replace("begin", "begim"), "latin1");
+    const data = isBeginMisspelt ? misspelt() : sent;
+    if (lostAfter !== undefined && data.includes(lostAfter)) {
+      server.unpipe(client);
+      server.once("data", () => client.destroy()).resume();
+    }
+    server.write(data);
   });
-  address.port = new URL(proxy.url).port;
-  sql = connectPostgres({ url: address.href, name: "transaction", maxConnections: 1, logger });
 });
+address.port = new URL(proxy.url).port;
+const sql = connectPostgres({ url: address.href, name: "transaction", maxConnections: 1, logger });
 afterAll(async () => {
-  await sql?.end();
-  await proxy?.close();
-  await observer?.end();
-  await database?.drop();
+  await sql.end();
+  await proxy.close();
+  await observer.end();
+  await database.drop();
 });
 
 const insert = (tx: Statements, name: string) =>

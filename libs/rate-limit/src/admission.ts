@@ -1,9 +1,9 @@
-import { createProblem, type Problem } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/http";
 import type { RateLimit } from "./rate-limit.ts";
 import { retryAfter } from "./retry-after.ts";
 
 /** Returns the problem of a request beyond the rate limit; undefined for an admitted request. */
-export type Admission = (caller: { id: string }, nowMs: number) => Problem | undefined;
+type Admission = (caller: { id: string }, nowMs: number) => Problem | undefined;
 
 /**
  * Creates an admission check whose problems have the header fields for the time of the next request

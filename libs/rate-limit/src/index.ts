@@ -1,4 +1,4 @@
-export * from "./address-block.ts";
-export * from "./admission.ts";
-export * from "./rate-limit.ts";
-export * from "./retry-after.ts";
+export { addressBlock } from "./address-block.ts";
+export { createAdmission, type LimitMember, policyOf } from "./admission.ts";
+export { createRateLimit, describeRate, type Rate, type RateLimit } from "./rate-limit.ts";
+export { retryAfter } from "./retry-after.ts";

@@ -22,7 +22,7 @@ export type RateLimit = {
   readonly windowSeconds: number;
 };
 
-export type Taken = { admitted: true } | { admitted: false; retryAfterMs: number };
+type Taken = { admitted: true } | { admitted: false; retryAfterMs: number };
 
 export type Rate = {
   requestsPerSecond: number;

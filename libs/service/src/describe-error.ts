@@ -5,7 +5,7 @@
  * error without them: by type, code, names of database objects, and stack frames. They contain a message only if its
  * class sets `hasSafeMessage = true`, which declares that the message contains no values of callers.
  */
-export type DescribedError = {
+type DescribedError = {
   type: string;
   message?: string;
   stack?: string[];

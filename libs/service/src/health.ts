@@ -1,7 +1,7 @@
-import type { App } from "./app.ts";
+import type { App } from "@halyard/http";
 
 /** Readiness of the service, with details for operators. */
-export type Readiness = { ready: boolean; [detail: string]: unknown };
+type Readiness = { ready: boolean; [detail: string]: unknown };
 export type ReadReadiness = () => Readiness;
 
 /** Body of `/healthz`. The port of the API and the metrics port both serve `/healthz` and `/readyz`. */

@@ -1,6 +1,7 @@
+import type { LogLevel } from "@halyard/configuration";
+import { pathOf } from "@halyard/http";
 import { type DestinationStream, type LogFn, type Logger, pino, stdTimeFunctions } from "pino";
 import { describeError } from "./describe-error.ts";
-import type { LogLevel } from "./shared-variables.ts";
 
 export type { Logger } from "pino";
 
@@ -20,7 +21,7 @@ const errorSerializers = {
   error: (error: unknown) => describeError(error),
 };
 
-export type LoggerOptions = {
+type LoggerOptions = {
   service: string;
   level: LogLevel;
   /** Standard output by default. */
@@ -80,13 +81,4 @@ function withoutSecrets(headers: Record<string, unknown>): Record<string, unknow
 
 function describeRequest(request: { id?: unknown; method?: string; url?: string }) {
   return { id: request.id, method: request.method, path: pathOf(request.url ?? "") };
-}
-
-/** Maximum length of a logged path. A longer one may be an attack on the log. */
-const maxLoggedPathLength = 500;
-
-/** Returns the path of a request target without its query string, cut to the maximum length. */
-export function pathOf(url: string): string {
-  const end = url.indexOf("?");
-  return (end === -1 ? url : url.slice(0, end)).slice(0, maxLoggedPathLength);
 }

@@ -1,13 +1,11 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createProblem, noSuchRoute, pathOf, writeProblem } from "@halyard/http";
 import type { Registry } from "prom-client";
-import { createProblem } from "./answer.ts";
-import { noSuchRoute, writeProblem } from "./error-answers.ts";
 import { alive, type ReadReadiness, readinessAnswer } from "./health.ts";
 import { explainListenError, type ListenAddress, urlOfServer } from "./listen.ts";
-import { pathOf } from "./logger.ts";
 
-export type MetricsServer = { url: string; close: () => Promise<void> };
+type MetricsServer = { url: string; close: () => Promise<void> };
 
 type Parts = { registry: Registry; readiness: ReadReadiness };
 

@@ -1,12 +1,11 @@
+import { type ListenConfig, listenHost } from "@halyard/configuration";
+import { type App, appSettings } from "@halyard/http";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import type { App } from "./app.ts";
-import { appSettings } from "./app-settings.ts";
 import { type ReadReadiness, registerHealth } from "./health.ts";
 import { explainListenError, urlOfServer } from "./listen.ts";
 import { startMetricsServer } from "./metrics-server.ts";
 import { releaseAll } from "./release.ts";
-import { type ListenConfig, listenHost } from "./shared-variables.ts";
 import { faultEvents } from "./start-or-exit.ts";
 
 /**
@@ -31,7 +30,7 @@ export type ServiceOptions = {
   close: readonly (() => Promise<void>)[];
 };
 
-export type RunningService = { url: string; metricsUrl: string; stop: () => Promise<void> };
+type RunningService = { url: string; metricsUrl: string; stop: () => Promise<void> };
 
 /** Below the 20 s within which a service promises to exit, with time left to log the reason. */
 const maxStopMs = 18_000;

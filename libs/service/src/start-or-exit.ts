@@ -1,4 +1,4 @@
-import { ConfigurationError } from "./configuration-error.ts";
+import { ConfigurationError } from "@halyard/configuration";
 import { printError } from "./describe-error.ts";
 import { ListenError } from "./listen.ts";
 

@@ -1,5 +1,5 @@
+import { UnavailableError } from "@halyard/http";
 import { describe, expect, it } from "@jest/globals";
-import { UnavailableError } from "../src/index.ts";
 import { createLogger, type Logger } from "../src/logger.ts";
 
 /** A mark in all texts of an error, in place of a row, a URL or an input. */

@@ -1,11 +1,6 @@
-import {
-  ConfigurationError,
-  createApp,
-  createLogger,
-  createMetrics,
-  runService,
-  startOrExit,
-} from "../src/index.ts";
+import { ConfigurationError } from "@halyard/configuration";
+import { createApp } from "@halyard/http";
+import { createLogger, createMetrics, runService, startOrExit } from "../src/index.ts";
 
 /** A complete service, which tests run in its own process. Its argument selects the behavior. */
 const mark = "s3cret-mark";

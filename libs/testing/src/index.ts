@@ -1,21 +1,39 @@
-export * from "./backends.ts";
-export * from "./call.ts";
-export * from "./certificates.ts";
-export * from "./event-stream.ts";
-export * from "./eventually.ts";
-export * from "./nats-login.ts";
-export * from "./nats-proxy.ts";
-export * from "./once.ts";
-export * from "./read-complete.ts";
-export * from "./receiver.ts";
+export { testBackends } from "./backends.ts";
+export { type Called, type CallOptions, call } from "./call.ts";
+export { type Certificates, makeCertificates } from "./certificates.ts";
+export { type EventStream, openEventStream, type StreamEvent } from "./event-stream.ts";
+export { eventually } from "./eventually.ts";
+export { natsLogin } from "./nats-login.ts";
+export { type NatsProxy, startNatsProxy } from "./nats-proxy.ts";
+export { once } from "./once.ts";
+export { readComplete, readEpoch } from "./read-complete.ts";
+export { type ReceivedRequest, type Receiver, startReceiver } from "./receiver.ts";
 export { recordedStatements, scansOf } from "./recorded-statements.ts";
-export * from "./restartable-postgres.ts";
-export * from "./restore-messages.ts";
-export * from "./service-process.ts";
-export * from "./snapshot-bucket.ts";
-export * from "./step-clock.ts";
-export * from "./tenant-in-snapshot.ts";
-export * from "./test-database.ts";
-export * from "./test-nats.ts";
-export * from "./test-signing.ts";
-export * from "./thorough.ts";
+export { type RestartablePostgres, startRestartablePostgres } from "./restartable-postgres.ts";
+export { restoreMessagesAfter } from "./restore-messages.ts";
+export { type ServiceProcess, startServiceProcess } from "./service-process.ts";
+export { openSnapshotBucket, recreateSnapshot, type SnapshotBucket } from "./snapshot-bucket.ts";
+export { stepClock } from "./step-clock.ts";
+export {
+  deletedProjectInSnapshot,
+  flagInSnapshot,
+  keyInSnapshot,
+  type TenantIds,
+  tenantInSnapshot,
+} from "./tenant-in-snapshot.ts";
+export { connectAsSuperuser, createTestDatabase, type TestDatabase } from "./test-database.ts";
+export {
+  natsServerBinary,
+  type RestartableNats,
+  startRestartableNats,
+  startTestNats,
+  type TestNats,
+} from "./test-nats.ts";
+export {
+  payloadOf,
+  privateKeyOf,
+  signingSettings,
+  testSignatures,
+  testSigner,
+} from "./test-signing.ts";
+export { isThorough, someOf } from "./thorough.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { projectRoot } from "./project-root.ts";
 import { executablePath } from "./start-chromium.ts";
 
-/** A program that some system tests need and that npm does not install with the project. */
+/** A program, or a right, that some system tests need and that npm does not install with the project. */
 export type Program = {
   name: string;
   /** Command that installs it. */
@@ -38,6 +38,12 @@ export const programs = {
     name: "the walk in containers, which needs a Docker engine",
     advice: "TEST_BACKENDS=containers npm run test:system",
     isMissing: process.env.TEST_BACKENDS !== "containers",
+    isRequiredInCi: false,
+  },
+  root: {
+    name: "the rights of root, to start as several users",
+    advice: "sudo npm run test:system",
+    isMissing: process.getuid?.() !== 0,
     isRequiredInCi: false,
   },
 } satisfies Record<string, Program>;

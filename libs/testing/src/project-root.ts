@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Root directory of the project. */
 export const projectRoot = fileURLToPath(new URL("../../..", import.meta.url));
 /** Cache directory of the project, which contains a fetched NATS server. */
 export const cacheDir = join(projectRoot, ".cache");

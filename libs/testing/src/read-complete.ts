@@ -1,5 +1,5 @@
 import type { CompleteEntry } from "@halyard/contracts";
-import { findComplete } from "@halyard/jetstream";
+import { findComplete } from "@halyard/snapshot";
 import type { JetStreamManager } from "@nats-io/jetstream";
 
 /** Returns the epoch of the snapshot; undefined while it is missing or incomplete. */

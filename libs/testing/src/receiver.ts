@@ -18,7 +18,7 @@ export type Receiver = {
   requests: ReceivedRequest[];
   /** Sets the behavior on all paths or on one path. A function decides for each request. */
   answer(behavior: Behavior | Decide, path?: string): void;
-  /** Restores the response 200 on all paths, and removes all recorded requests. */
+  /** Restores the response 200 on all paths, removes all recorded requests, and ends those that hang. */
   reset(): void;
   /** Returns the number of requests without a response because of the behavior `hang`. */
   hanging(): number;
@@ -41,7 +41,6 @@ export type Behavior =
       status: number;
       headers?: Record<string, string>;
       body?: string;
-      /** Delay of the response. */
       delayMs?: number;
       /** The response is sent after this promise resolves. */
       after?: Promise<void>;
@@ -96,6 +95,7 @@ export async function startReceiver(): Promise<Receiver> {
     reset() {
       requests.length = 0;
       behaviors.clear();
+      for (const response of hanging) response.destroy();
     },
     hanging: () => hanging.size,
     async close() {

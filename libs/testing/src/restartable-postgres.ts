@@ -1,7 +1,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type LocalPostgres, startLocalPostgres, startReaper } from "@halyard/local-backends";
+import { type LocalPostgres, startLocalPostgres } from "@halyard/local-backends";
 import { removeTemporary } from "./releases.ts";
 import { prepareTemplate, type RuntimeUrls } from "./template-database.ts";
 
@@ -19,10 +19,8 @@ export type RestartablePostgres = {
 
 /** Starts a durable server, as in production, because committed data must survive a kill. */
 export async function startRestartablePostgres(): Promise<RestartablePostgres> {
-  const reaper = startReaper();
   const dataDir = mkdtempSync(join(tmpdir(), "halyard-test-postgres-"));
-  reaper.removeAfterwards(dataDir);
-  let server: LocalPostgres = await startLocalPostgres({ dataDir, reaper });
+  let server: LocalPostgres = await startLocalPostgres({ dataDir, throwaway: true });
   const { port, clusterDir, logFile } = server;
   const runtimeUrls = await prepareTemplate(server.adminUrl, "halyard");
   const adminUrl = new URL(server.adminUrl);
@@ -37,11 +35,10 @@ export async function startRestartablePostgres(): Promise<RestartablePostgres> {
       await server.exited;
     },
     async start() {
-      server = await startLocalPostgres({ dataDir, port, reaper });
+      server = await startLocalPostgres({ dataDir, port, throwaway: true });
     },
     async stop() {
       await server.stop();
-      await reaper.close();
       removeTemporary(dataDir);
     },
   };

@@ -23,7 +23,6 @@ export type SnapshotBucket = {
   rewrite(entries: readonly SnapshotEntry[]): Promise<void>;
   /** Creates the bucket again and writes these entries, but not the entry `complete`. */
   rewriteWithoutEnd(entries: readonly SnapshotEntry[]): Promise<void>;
-  /** Writes the entry `complete`. */
   complete(entry: CompleteEntry): Promise<void>;
   put(...entries: SnapshotEntry[]): Promise<void>;
   /** Writes this payload under the key of an entry, without a signature. */

@@ -1,13 +1,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  findNatsServer,
-  type LocalNats,
-  type Reaper,
-  startLocalNats,
-  startReaper,
-} from "@halyard/local-backends";
+import { findNatsServer, type LocalNats, startLocalNats } from "@halyard/local-backends";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { testBackends } from "./backends.ts";
@@ -60,14 +54,6 @@ async function emptyServer(url: string): Promise<TestNats> {
   };
 }
 
-let sharedReaper: Reaper | undefined;
-
-/** Returns the one reaper of this process. It stops the servers when the process ends. */
-function reaperOfProcess(): Reaper {
-  sharedReaper ??= startReaper();
-  return sharedReaper;
-}
-
 /** Returns the binary of the NATS server, for tests that start their own server with any backends. */
 export async function natsServerBinary(): Promise<string> {
   const { nats } = testBackends();
@@ -76,15 +62,9 @@ export async function natsServerBinary(): Promise<string> {
 
 /** Starts a server process for tests that kill it, with any backends. */
 export async function startRestartableNats(binary: string): Promise<RestartableNats> {
-  const reaper = reaperOfProcess();
   const storeDir = mkdtempSync(join(tmpdir(), "halyard-test-nats-"));
-  reaper.removeAfterwards(storeDir);
-  let server: LocalNats = await startLocalNats({
-    binary,
-    storeDir,
-    settings: natsTestUsers,
-    reaper,
-  });
+  const options = { binary, storeDir, settings: natsTestUsers, throwaway: true };
+  let server: LocalNats = await startLocalNats(options);
   const { url, port } = server;
   return {
     url,
@@ -97,7 +77,7 @@ export async function startRestartableNats(binary: string): Promise<RestartableN
       await server.stop();
     },
     async start() {
-      server = await startLocalNats({ binary, storeDir, settings: natsTestUsers, port, reaper });
+      server = await startLocalNats({ ...options, port });
     },
     signal: (name) => void process.kill(server.pid, name),
     async stop() {

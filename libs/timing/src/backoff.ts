@@ -1,7 +1,7 @@
 import { pause } from "./pause.ts";
 
 /** Delays between attempts: `firstMs` after the first failure, doubled after each further one. */
-export type Backoff = {
+type Backoff = {
   firstMs: number;
   maxMs: number;
   /** Random share of a delay, from 0 to 1; by default 0. It separates the retries of clients that failed together. */
@@ -17,7 +17,7 @@ export function backoffMs(
   return Math.min(firstMs * 2 ** (failures - 1), maxMs) * (1 - jitter * random);
 }
 
-export type RetryOptions = {
+type RetryOptions = {
   backoff: Backoff;
   /** Ends the pause between two attempts, but never an attempt. The first attempt is always made. */
   signal?: AbortSignal;

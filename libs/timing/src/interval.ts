@@ -6,15 +6,15 @@ export type Interval = {
   stop(): Promise<void>;
 };
 
-export type IntervalOptions = {
+type IntervalOptions = {
   /** Maximum pause between the end of one run and the start of the next, in milliseconds. */
   intervalMs: number;
   /** If true, the first run begins immediately; otherwise after a pause. */
   beginsAtOnce?: boolean;
   /** Returns whether the next run may succeed after this error, such as an outage. Other errors end the process. */
   isExpected: (error: unknown) => boolean;
-  /** Receives expected errors. */
-  onFailure: (error: unknown) => void;
+  /** Receives expected errors. `isRepeated` is true if the previous run failed too. */
+  onFailure: (error: unknown, isRepeated: boolean) => void;
   /** Returns a number from 0 to 1. */
   random?: () => number;
 };
@@ -35,12 +35,16 @@ export function startInterval(
   const { signal } = stopping;
   const nextTime = () => pause(intervalMs * (1 - jitter * random()), signal);
 
+  let isFailing = false;
+
   async function runOnce(): Promise<void> {
     try {
       await work(signal);
+      isFailing = false;
     } catch (error) {
       if (!isExpected(error)) throw error;
-      onFailure(error);
+      onFailure(error, isFailing);
+      isFailing = true;
     }
   }
 

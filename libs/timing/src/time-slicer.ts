@@ -2,7 +2,7 @@
  * Runs long work on the event loop in time slices. Between two slices, the event loop handles all other ready events,
  * so no request waits for more than one slice.
  */
-export type TimeSlicer = {
+type TimeSlicer = {
   /** Starts the work if it is not running. With `atOnce`, the first slice runs before the call returns. */
   start(options?: { atOnce: boolean }): void;
   /** Runs no further slice. Remaining work is dropped. */

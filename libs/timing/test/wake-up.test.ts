@@ -28,9 +28,9 @@ describe("given a wake-up", () => {
   it("ends a sleep after its time", async () => {
     const sleeping = createWakeUp().sleep(100);
     await jest.advanceTimersByTimeAsync(99);
-    expect(jest.getTimerCount()).toBe(1);
+    expect(await isOver(sleeping)).toBe(false);
     await jest.advanceTimersByTimeAsync(1);
-    await sleeping;
+    expect(await isOver(sleeping)).toBe(true);
   });
 
   it("ends only the next sleep when there was work meanwhile", async () => {

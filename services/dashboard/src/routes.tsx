@@ -1,8 +1,10 @@
 import {
+  type AnyRoute,
   createRootRoute,
   createRoute,
   createRouter,
   lazyRouteComponent,
+  type RouteComponent,
   redirect,
   retainSearchParams,
 } from "@tanstack/react-router";
@@ -22,141 +24,119 @@ type EnvironmentSearch = { env?: string | undefined };
 
 const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
 
-/** The pages of a server key. The first page is in the main bundle; the others are loaded when they are opened. */
+/** Loads the code of a page when the page is opened. */
+const page = lazyRouteComponent;
+
 const keyRoot = createRootRoute({
   component: KeyLayout,
   notFoundComponent: NotFound,
   validateSearch: (search): EnvironmentSearch => ({ env: text(search.env) }),
   search: { middlewares: [retainSearchParams<EnvironmentSearch>(["env"])] },
 });
-const under = () => keyRoot;
 
-/** Loads the code of a page when the page is opened. */
-const page = lazyRouteComponent;
+type Page = {
+  parent?: AnyRoute;
+  path: string;
+  component: RouteComponent;
+  /** Reads the filters of the page in the address. */
+  search?: (search: Record<string, unknown>) => object;
+};
 
-const flagRoute = createRoute({
-  getParentRoute: under,
+function route({ parent = keyRoot, path, component, search }: Page): AnyRoute {
+  const getParentRoute = () => parent;
+  return createRoute({
+    getParentRoute,
+    path,
+    component,
+    ...(search && { validateSearch: search }),
+  });
+}
+
+const flagRoute = route({
   path: "/flags/$flagKey",
   component: page(() => import("./flags/flag-page.tsx"), "FlagPage"),
 });
-const underFlag = () => flagRoute;
 const flagTabs = [
-  createRoute({
-    getParentRoute: underFlag,
-    path: "/",
-    component: page(() => import("./targeting/targeting-tab.tsx"), "TargetingTab"),
-  }),
-  createRoute({
-    getParentRoute: underFlag,
+  { path: "/", component: page(() => import("./targeting/targeting-tab.tsx"), "TargetingTab") },
+  {
     path: "/schedule",
     component: page(() => import("./schedules/schedule-tab.tsx"), "ScheduleTab"),
-  }),
-  createRoute({
-    getParentRoute: underFlag,
-    path: "/history",
-    component: page(() => import("./history/history-tab.tsx"), "HistoryTab"),
-  }),
-  createRoute({
-    getParentRoute: underFlag,
-    path: "/settings",
-    component: page(() => import("./flags/settings-tab.tsx"), "SettingsTab"),
-  }),
-] as const;
+  },
+  { path: "/history", component: page(() => import("./history/history-tab.tsx"), "HistoryTab") },
+  { path: "/settings", component: page(() => import("./flags/settings-tab.tsx"), "SettingsTab") },
+].map((tab) => route({ parent: flagRoute, ...tab }));
 
+/** The pages of a server key. The first page is in the main bundle; the others are loaded when they are opened. */
 const keyRoutes = [
   createRoute({
-    getParentRoute: under,
+    getParentRoute: () => keyRoot,
     path: "/",
     beforeLoad: () => {
       throw redirect({ to: "/flags" });
     },
   }),
-  createRoute({
-    getParentRoute: under,
-    path: "/flags",
-    validateSearch: readFlagSearch,
-    component: FlagsPage,
-  }),
-  flagRoute.addChildren([...flagTabs]),
-  createRoute({
-    getParentRoute: under,
+  route({ path: "/flags", search: readFlagSearch, component: FlagsPage }),
+  flagRoute.addChildren(flagTabs),
+  route({
     path: "/schedules",
     component: page(() => import("./schedules/schedules-page.tsx"), "SchedulesPage"),
   }),
-  createRoute({
-    getParentRoute: under,
+  route({
     path: "/compare",
-    validateSearch: readCompareSearch,
+    search: readCompareSearch,
     component: page(() => import("./compare/compare-page.tsx"), "ComparePage"),
   }),
-  createRoute({
-    getParentRoute: under,
+  route({
     path: "/history",
-    validateSearch: readHistorySearch,
+    search: readHistorySearch,
     component: page(() => import("./history/history-page.tsx"), "HistoryPage"),
   }),
-  createRoute({
-    getParentRoute: under,
+  route({
     path: "/webhooks",
     component: page(() => import("./webhooks/webhooks-page.tsx"), "WebhooksPage"),
   }),
-  createRoute({
-    getParentRoute: under,
+  route({
     path: "/webhooks/$webhookId",
-    validateSearch: readDeliverySearch,
+    search: readDeliverySearch,
     component: page(() => import("./webhooks/webhook-page.tsx"), "WebhookPage"),
   }),
-  createRoute({
-    getParentRoute: under,
+  route({
     path: "/usage",
-    validateSearch: readUsageSearch,
+    search: readUsageSearch,
     component: page(() => import("./usage/usage-page.tsx"), "UsagePage"),
   }),
-  createRoute({
-    getParentRoute: under,
-    path: "/keys",
-    component: page(() => import("./keys/keys-page.tsx"), "KeysPage"),
-  }),
-] as const;
+  route({ path: "/keys", component: page(() => import("./keys/keys-page.tsx"), "KeysPage") }),
+];
 
 export function createKeyRouter() {
   return createRouter({
-    routeTree: keyRoot.addChildren([...keyRoutes]),
+    routeTree: keyRoot.addChildren(keyRoutes),
     defaultPreload: "intent",
     defaultErrorComponent: PageError,
     scrollRestoration: true,
   });
 }
 
-/** The pages of the operator. */
 const operatorRoot = createRootRoute({ component: OperatorLayout, notFoundComponent: NotFound });
-const underOperator = () => operatorRoot;
 const operatorRoutes = [
-  createRoute({
-    getParentRoute: underOperator,
+  {
     path: "/",
     component: page(() => import("./operator/organizations-page.tsx"), "OrganizationsPage"),
-  }),
-  createRoute({
-    getParentRoute: underOperator,
+  },
+  {
     path: "/organizations/$organizationId",
     component: page(() => import("./operator/organization-page.tsx"), "OrganizationPage"),
-  }),
-  createRoute({
-    getParentRoute: underOperator,
+  },
+  {
     path: "/organizations/$organizationId/projects/$projectId",
     component: page(() => import("./operator/project-page.tsx"), "ProjectPage"),
-  }),
-  createRoute({
-    getParentRoute: underOperator,
-    path: "/status",
-    component: page(() => import("./operator/status-page.tsx"), "StatusPage"),
-  }),
-] as const;
+  },
+  { path: "/status", component: page(() => import("./operator/status-page.tsx"), "StatusPage") },
+].map((each) => route({ parent: operatorRoot, ...each }));
 
 export function createOperatorRouter() {
   return createRouter({
-    routeTree: operatorRoot.addChildren([...operatorRoutes]),
+    routeTree: operatorRoot.addChildren(operatorRoutes),
     defaultPreload: "intent",
     defaultErrorComponent: PageError,
   });

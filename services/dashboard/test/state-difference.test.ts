@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Condition, TargetingRule } from "../src/api/schema.d.ts";
-import { differenceText, stateDifferences } from "../src/state/difference.ts";
-import { type State, stateTexts } from "../src/state/words.ts";
+import type { Condition, State, TargetingRule } from "../src/api/schema.d.ts";
+import { differenceText } from "../src/state/difference.ts";
+import { stateDifferences, stateTexts } from "../src/state/state.ts";
 
 const base: State = { enabled: true, rollout_percentage: 100, targeting_rules: [] };
 const differences = (before: Partial<State>, after: Partial<State>) =>

@@ -16,7 +16,7 @@ import {
   dropped,
   isSame,
   moved,
-  settingsOf,
+  stateOf,
 } from "../src/targeting/draft.ts";
 import { fieldKey, fieldProblemOf, problemsIn, ruleProblemOf } from "../src/targeting/problems.ts";
 
@@ -51,7 +51,7 @@ const operators = new Map(
 
 describe("the draft of a state", () => {
   it("equals the stored state, including the types of values, until an edit", () => {
-    expect(settingsOf(draftOf(stored))).toStrictEqual(stored);
+    expect(stateOf(draftOf(stored))).toStrictEqual(stored);
     expect(isSame(draftOf(stored), stored)).toBe(true);
     expect(isSame({ ...draftOf(stored), enabled: false }, stored)).toBe(false);
   });
@@ -64,7 +64,7 @@ describe("the draft of a state", () => {
 
   it("keeps what is typed while a save runs", () => {
     const sent = { ...draftOf(stored), rollout_percentage: 60 };
-    const saved = settingsOf(sent);
+    const saved = stateOf(sent);
     expect(draftAfterSave(sent, sent, saved)).toBe(sent);
     const typed = { ...sent, rollout_percentage: 70 };
     expect(draftAfterSave(typed, sent, saved)).toBe(typed);
@@ -82,7 +82,7 @@ describe("the draft of a state", () => {
     const copy = copyOf(rule);
     expect(copy.uid).not.toBe(rule.uid);
     const { id: _, ...copied } = rules[0] ?? { conditions: [] };
-    expect(settingsOf({ ...draftOf(stored), rules: [copy] }).targeting_rules).toStrictEqual([
+    expect(stateOf({ ...draftOf(stored), rules: [copy] }).targeting_rules).toStrictEqual([
       { ...copied, name: "Adults (copy)" },
     ]);
   });

@@ -1,15 +1,14 @@
 import { randomBytes } from "node:crypto";
 import type { KeyLimits, LastUsed } from "@halyard/api-keys";
+import { type App, createApp } from "@halyard/http";
 import { isOutage, type Sql } from "@halyard/postgres";
-import { type App, createApp } from "@halyard/service";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { createAuthentication, type FindKey } from "./access/principal.ts";
 import { createRoutes } from "./access/routes.ts";
 import { registerAuditRoutes } from "./audit/audit-routes.ts";
-import { registerChangeStream } from "./change-streams/change-stream-route.ts";
-import type { ChangeStreams } from "./change-streams/change-streams.ts";
-import { registerEnvironmentRoutes } from "./environments/environment-routes.ts";
+import { registerChangeStream } from "./delivery/change-stream-route.ts";
+import type { ChangeStreams } from "./delivery/change-streams.ts";
 import {
   registerFlagExplanation,
   registerFlagRoutes,
@@ -17,15 +16,14 @@ import {
   registerOperatorCatalogue,
 } from "./flags/flag-routes.ts";
 import { registerHistoryRoutes } from "./history/history-routes.ts";
-import { registerIdentityRoute } from "./identity/identity-routes.ts";
+import { registerIdentityRoute } from "./keys/identity-routes.ts";
 import { registerKeyRoutes } from "./keys/key-routes.ts";
-import type { Plans } from "./organizations/organization.ts";
-import { registerOrganizationRoutes } from "./organizations/organization-routes.ts";
+import { registerUserRoutes } from "./keys/user-routes.ts";
 import type { Writer } from "./outbox/write.ts";
-import { registerProjectRoutes } from "./projects/project-routes.ts";
-import type { ReadStatus } from "./status/read-status.ts";
-import { registerStatusRoutes } from "./status/status-routes.ts";
-import { registerUserRoutes } from "./users/user-routes.ts";
+import { type ReadStatus, registerStatusRoutes } from "./status/read-status.ts";
+import { registerEnvironmentRoutes } from "./tenancy/environment-routes.ts";
+import { registerOrganizationRoutes } from "./tenancy/organization-routes.ts";
+import { registerProjectRoutes } from "./tenancy/project-routes.ts";
 
 /** Maximum size of a request body. The largest valid set of targeting rules is about half as large. */
 const bodyLimitBytes = 1024 * 1024;
@@ -40,7 +38,6 @@ export function createManagementApp(options: {
   operatorToken: string;
   keyLimits: KeyLimits;
   lastUsed: LastUsed;
-  plans: Plans;
   now: () => Date;
   newId: () => string;
   trustedProxies: readonly string[];
@@ -50,7 +47,7 @@ export function createManagementApp(options: {
   metrics: Registry;
   logger: Logger;
 }): App {
-  const { sql, writer, plans, allowDemoUser, now, newId } = options;
+  const { sql, writer, allowDemoUser, now, newId } = options;
   const app = createApp({ ...options, bodyLimitBytes, isOutage });
   const authenticationFor = createAuthentication({
     ...options,
@@ -65,9 +62,9 @@ export function createManagementApp(options: {
   registerHistoryRoutes(routes, { sql, writer, now, newId });
   registerAuditRoutes(routes, { sql });
   registerChangeStream(routes, { sql, streams: options.changeStreams });
-  registerOrganizationRoutes(routes, { sql, plans });
+  registerOrganizationRoutes(routes, { sql });
   registerUserRoutes(routes, { sql, allowDemoUser });
-  registerProjectRoutes(routes, { sql, plans });
+  registerProjectRoutes(routes, { sql });
   registerEnvironmentRoutes(routes, { sql });
   registerIdentityRoute(routes, { sql });
   registerKeyRoutes(routes, { sql, randomBytes, allowDemoUser });

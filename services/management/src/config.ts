@@ -13,9 +13,9 @@ import {
   signingPrivateKeyVariable,
   signingPublicKeysVariable,
   variable,
-} from "@halyard/service";
+} from "@halyard/configuration";
 import { z } from "zod";
-import { parsePlans, plansExpectation } from "./parse-plans.ts";
+import { parsePlans, plansExpectation } from "./tenancy/parse-plans.ts";
 
 /** Minimum length of the operator token: a 128-bit key in hex. */
 const minTokenLength = 32;
@@ -44,7 +44,7 @@ export const configSchema = z.object({
   }),
   PLANS: variable(Plans, {
     description:
-      'Additional plans, or other limits for `free`, `starter`, `pro` and `growth`. Null is unlimited. Example: `{"team":{"requests_per_month":5000000,"sse_connections":200,"projects":null}}`.',
+      'Additional plans, or other limits for `free`, `starter`, `pro` and `growth`. Null is unlimited. Every API key can read the names and limits of all plans. Example: `{"team":{"requests_per_month":5000000,"sse_connections":200,"projects":null}}`.',
     expects: plansExpectation,
     documentedDefault: "none",
   }),

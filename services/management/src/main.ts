@@ -6,28 +6,22 @@ import {
   createKeySignatures,
   createLastUsed,
 } from "@halyard/api-keys";
+import { keyRate, natsServers } from "@halyard/configuration";
 import { defaultPlans } from "@halyard/contracts";
 import { type Database, openDatabase } from "@halyard/postgres";
-import {
-  createLogger,
-  createMetrics,
-  keyRate,
-  natsServers,
-  runService,
-  startOrExit,
-} from "@halyard/service";
+import { createLogger, createMetrics, runService, startOrExit } from "@halyard/service";
 import type { Registry } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import { createManagementApp } from "./app.ts";
-import { createChangeStreams } from "./change-streams/change-streams.ts";
 import { type Config, readConfig } from "./config.ts";
-import { startRemoving } from "./deletion/remove-deleted.ts";
-import { requireRowSecurity } from "./deletion/require-row-security.ts";
+import { createChangeStreams } from "./delivery/change-streams.ts";
 import { startFilling } from "./flags/environment-fills.ts";
 import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./keys/demo-keys.ts";
 import { createKeyLookup } from "./keys/key-lookup.ts";
 import { createWriter, type Writer } from "./outbox/write.ts";
-import { startRetention } from "./retention/retention.ts";
+import { checkDatabase } from "./tenancy/check-database.ts";
+import { startRemoving } from "./tenancy/remove-deleted.ts";
+import { startRetention } from "./upkeep/retention.ts";
 import { startWorkers, type Workers } from "./workers.ts";
 
 /**
@@ -80,7 +74,9 @@ await startOrExit(async () => {
     logger,
   });
   const { sql } = database;
-  const rowSecurity = await requireRowSecurity({ sql, onBypassed: exitWith });
+  const plans = { ...defaultPlans, ...config.PLANS };
+  const planOptions = { plans, now: () => new Date(), newId: uuidv7, logger };
+  const databaseCheck = await checkDatabase(sql, planOptions, exitWith);
   const demoKeys =
     config.HALYARD_MODE === "production"
       ? await forbidDemoKeys({ sql, onFound: exitWith, logger })
@@ -88,10 +84,8 @@ await startOrExit(async () => {
   const { signer, signatures } = signing(config, { metrics, logger });
   const directory = createKeyDirectory(signatures);
   const lastUsed = createLastUsed();
-  const plans = { ...defaultPlans, ...config.PLANS };
-  const shared = { sql, lastUsed, plans, now: () => new Date(), newId: uuidv7, metrics, logger };
-  const monotonicMs = () => performance.now();
-  const changeStreams = createChangeStreams({ ...shared, monotonicMs });
+  const shared = { ...planOptions, sql, lastUsed, metrics };
+  const changeStreams = createChangeStreams({ ...shared, monotonicMs: () => performance.now() });
   const workers = startWorkers({
     onWritten: changeStreams.wake,
     nats: natsServers(config),
@@ -134,7 +128,7 @@ await startOrExit(async () => {
     drain: changeStreams.drain,
     close: [
       database.close,
-      ...[rowSecurity.stop, demoKeys.stop, workers.stop, changeStreams.stop],
+      ...[databaseCheck.stop, demoKeys.stop, workers.stop, changeStreams.stop],
       ...background,
     ],
   });

@@ -1,5 +1,7 @@
+import { ConfigurationError } from "@halyard/configuration";
+import { isProblem } from "@halyard/http";
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { ConfigurationError, createLogger, isProblem, runCommand } from "@halyard/service";
+import { createLogger, runCommand } from "@halyard/service";
 import { v7 as uuidv7 } from "uuid";
 import { readDatabaseUrl } from "./config.ts";
 import { revokeDemoKeys } from "./keys/demo-keys.ts";

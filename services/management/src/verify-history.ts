@@ -1,7 +1,8 @@
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { ConfigurationError } from "@halyard/configuration";
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { ConfigurationError, createLogger, runCommand } from "@halyard/service";
+import { createLogger, runCommand } from "@halyard/service";
 import { z } from "zod";
 import { readDatabaseUrl } from "./config.ts";
 import {

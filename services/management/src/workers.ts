@@ -12,30 +12,26 @@ import {
   connectNats,
   createDeadLetterReader,
   createQueueMetrics,
-  type FollowedReports,
-  type FollowedSnapshot,
   keepStreams,
   type NatsServers,
   trackProblem,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
+import { type FollowedReports, reportStatus } from "@halyard/reports";
 import { onceConnected } from "@halyard/service";
+import type { FollowedSnapshot } from "@halyard/snapshot";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v4 as uuidv4 } from "uuid";
 import { consumeAudit } from "./audit/consume-audit.ts";
-import { followEdges } from "./edges/follow-edges.ts";
-import { createLiveEdges } from "./edges/live-edges.ts";
-import type { Plans } from "./organizations/organization.ts";
+import { createLease } from "./delivery/lease.ts";
+import { createRelayMetrics, type Relay, startRelay } from "./delivery/relay.ts";
 import { createEffectMetrics, createEffects, type Effects } from "./outbox/effects.ts";
+import { createLiveEdges, followEdges } from "./outbox/live-edges.ts";
 import { createLeaderNotifier, listenForNotifications } from "./outbox/notifications.ts";
 import { createPublications } from "./outbox/publications.ts";
-import { createLease } from "./relay/lease.ts";
-import { createRelayMetrics, type Relay, startRelay } from "./relay/relay.ts";
-import { startCleanUp } from "./retention/clean-up.ts";
-import { consumeDueChanges } from "./schedule/due-consumer.ts";
 import {
   createKnownProcesses,
   followProcesses,
@@ -43,7 +39,10 @@ import {
 } from "./status/known-processes.ts";
 import { createPropagation } from "./status/propagation.ts";
 import { createReadStatus, type ReadStatus } from "./status/read-status.ts";
-import { consumeLastSeen } from "./usage/last-seen.ts";
+import type { Plans } from "./tenancy/plans.ts";
+import { startCleanUp } from "./upkeep/clean-up.ts";
+import { consumeDueChanges } from "./upkeep/due-consumer.ts";
+import { consumeLastSeen } from "./upkeep/last-seen.ts";
 
 /**
  * The background workers of this process, which all need NATS: the relay, the key directory, and the consumers of
@@ -54,7 +53,6 @@ export type Workers = {
   directoryIsCurrent: () => boolean;
   /** Makes writes wait until they are in effect. */
   effects: Effects;
-  /** Reads the status of the installation. */
   readStatus: ReadStatus;
   details: () => {
     nats: "connected" | "away";
@@ -101,6 +99,7 @@ export function startWorkers(options: WorkerOptions): Workers {
   const { problem, onProblem } = trackProblem();
   const connecting = connectNats({ ...options, name: "management", onProblem });
   const working = onceConnected(connecting, async (connection) => {
+    reportStatus(connection, "management");
     const given = { ...composed, processes, wakeRelay, connection };
     workers = await startConnectedWorkers({ ...options, ...given });
     return workers.stops;
@@ -181,7 +180,7 @@ async function startConnectedWorkers(
       options.onWritten();
       publications.confirm(rowIds, revision);
     },
-    signal: ending.signal,
+    ...{ signal: ending.signal, logger },
   });
   const stops = [
     async () => edges.stop(),

@@ -20,21 +20,22 @@ import {
 import { type Logger, pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { createManagementApp } from "../src/app.ts";
-import { createChangeStreams } from "../src/change-streams/change-streams.ts";
-import { startRemoving } from "../src/deletion/remove-deleted.ts";
-import { environmentEntry } from "../src/environments/environment.ts";
-import { insertEnvironments } from "../src/environments/environment-store.ts";
+import { createChangeStreams } from "../src/delivery/change-streams.ts";
 import { startFilling } from "../src/flags/environment-fills.ts";
 import { type Key, keyEntry } from "../src/keys/key.ts";
 import { createKeyLookup } from "../src/keys/key-lookup.ts";
 import { insertKey } from "../src/keys/key-store.ts";
-import { organizationEntry } from "../src/organizations/organization.ts";
-import { insertOrganization } from "../src/organizations/organization-store.ts";
+import { insertUser } from "../src/keys/user-store.ts";
 import { entryToPublish } from "../src/outbox/outbox-message.ts";
 import { createWriter } from "../src/outbox/write.ts";
-import { projectEntry } from "../src/projects/project.ts";
-import { insertProject } from "../src/projects/project-store.ts";
-import { insertUser } from "../src/users/user-store.ts";
+import { environmentEntry } from "../src/tenancy/environment.ts";
+import { insertEnvironments } from "../src/tenancy/environment-store.ts";
+import { organizationEntry } from "../src/tenancy/organization.ts";
+import { insertOrganization } from "../src/tenancy/organization-store.ts";
+import { preparePlans } from "../src/tenancy/plans.ts";
+import { projectEntry } from "../src/tenancy/project.ts";
+import { insertProject } from "../src/tenancy/project-store.ts";
+import { startRemoving } from "../src/tenancy/remove-deleted.ts";
 import { startWorkers } from "../src/workers.ts";
 
 export const operatorToken = "an operator token for the tests only";
@@ -50,6 +51,8 @@ export async function openManagement(
   options: {
     over?: Backends;
     plans?: Record<string, PlanLimits>;
+    /** False: organizations may have plans that are not configured. */
+    checksPlans?: boolean;
     keyRate?: { requestsPerSecond: number; burst: number };
     logger?: Logger;
     /** False: the test fills new environments itself, batch by batch. */
@@ -83,6 +86,8 @@ export async function openManagement(
     metrics,
     logger,
   });
+  if (options.checksPlans !== false)
+    await preparePlans(sql, { plans, now: () => clock.now(), newId: uuidv7, logger });
   const workers = startWorkers({
     onWritten: options.losesHints ? () => undefined : changeStreams.wake,
     nats: natsLogin("management", nats.url),
@@ -122,7 +127,6 @@ export async function openManagement(
     operatorToken,
     keyLimits: createKeyLimits(options.keyRate ?? manyRequests),
     lastUsed,
-    plans,
     now: () => clock.now(),
     newId: uuidv7,
     trustedProxies: [],
@@ -180,13 +184,11 @@ export async function seedProject({ writer, directory }: Management) {
   const { keyEntries, ...tenant } = tenantInSnapshot();
   const { organizationId, projectId, userId, environmentId, otherEnvironmentId } = tenant;
   const createdAt = new Date();
-  const limits = defaultPlans.pro ?? null;
   const version = 1;
   const organization = {
     id: organizationId,
     name: "Acme",
     plan: "pro",
-    limits,
     version,
     createdAt,
   };
@@ -206,7 +208,7 @@ export async function seedProject({ writer, directory }: Management) {
     for (const key of keys) await insertKey(tx, key);
     const counted = { ...organization, updatedAt: createdAt, projectCount: 1 };
     publish([
-      entryToPublish(organizationEntry(counted, defaultPlans)),
+      entryToPublish(organizationEntry(counted)),
       entryToPublish(projectEntry(project)),
       ...environments.map((added) =>
         entryToPublish(environmentEntry({ ...added, organizationId })),

@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
 import type { EntrySigner } from "@halyard/api-keys";
-import { defaultPlans, type FlagEntry, snapshotBucket } from "@halyard/contracts";
+import { type FlagEntry, snapshotBucket } from "@halyard/contracts";
 import { connectNats, readPage } from "@halyard/jetstream";
-import { connectPostgres, json, type Sql } from "@halyard/postgres";
+import { connectPostgres, type Sql } from "@halyard/postgres";
 import { createTestDatabase, startTestNats, testSigner } from "@halyard/testing";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
+import type { Broker } from "../src/delivery/broker.ts";
+import { createLease, type Lease } from "../src/delivery/lease.ts";
+import { synchronizeSnapshot } from "../src/delivery/snapshot.ts";
 import { flagEntry } from "../src/flags/flag-events.ts";
 import { appendMessages } from "../src/outbox/outbox-message.ts";
 import { createPublications, type Publications } from "../src/outbox/publications.ts";
-import type { Broker } from "../src/relay/broker.ts";
-import { createLease, type Lease } from "../src/relay/lease.ts";
-import { synchronizeSnapshot } from "../src/relay/snapshot.ts";
 
 type Given = {
   signer?: EntrySigner;
@@ -54,7 +54,6 @@ export async function openRebuilds() {
       const { sql: over = sql, lease: leading = lease, broker = direct } = given;
       try {
         return await synchronizeSnapshot(over, leading, broker, {
-          plans: defaultPlans,
           signer: given.signer ?? testSigner,
           newEpoch: randomUUID,
           publications: given.publications ?? createPublications(),
@@ -83,7 +82,7 @@ export async function seedFlags(sql: Sql, count: number): Promise<{ organization
   const ids = { organization: uuidv7(), project: uuidv7(), environment: uuidv7() };
   const now = new Date();
   await sql`insert into organizations
-    values (${ids.organization}, 'Acme', 'pro', 1, ${now}, ${now}, ${json(defaultPlans.pro ?? null)})`;
+    values (${ids.organization}, 'Acme', 'pro', 1, ${now}, ${now})`;
   await sql`insert into projects values (${ids.project}, ${ids.organization}, 'Web', ${now})`;
   await sql`insert into environments values (${ids.environment}, ${ids.project}, 'test', ${now})`;
   await sql`
@@ -96,7 +95,9 @@ export async function seedFlags(sql: Sql, count: number): Promise<{ organization
       returning id
     )
     insert into flag_states
-    select flag.id, ${ids.environment}, false, 0, '[]', 1, ${now} from flag`;
+    select flag.id, ${ids.environment}, jsonb_build_object('enabled', false, 'rollout_percentage', 0, 'targeting_rules', '[]'::jsonb), 1,
+      ${now}
+    from flag`;
   return { organizationId: ids.organization };
 }
 
@@ -105,13 +106,13 @@ export async function toggle(sql: Sql, flagId: string): Promise<void> {
   await sql.begin(async (tx) => {
     const [row] = await tx<Parameters<typeof flagEntry>[0] & Parameters<typeof flagEntry>[1][]>`
       update flag_states as state
-      set enabled = not enabled, version = state.version + 1
+      set content = state.content || jsonb_build_object('enabled', state.content -> 'enabled' = 'false'),
+        version = state.version + 1
       from flags as flag, projects as project
       where flag.id = ${flagId} and state.flag_id = flag.id and project.id = flag.project_id
       returning flag.id, project.organization_id as "organizationId",
         flag.project_id as "projectId", flag.key, state.environment_id as "environmentId",
-        state.enabled, state.rollout_percentage as "rolloutPercentage",
-        state.targeting_rules as "targetingRules", state.version, state.updated_at as "updatedAt"`;
+        state.content, state.version, state.updated_at as "updatedAt"`;
     const entry = flagEntry(row as never, row as never);
     await appendMessages(tx, [{ stream: "snapshot", ...entry }], uuidv7);
   });

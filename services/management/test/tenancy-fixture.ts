@@ -1,3 +1,4 @@
+import { json } from "@halyard/postgres";
 import { eventually } from "@halyard/testing";
 import { v7 as uuidv7 } from "uuid";
 import { type Management, operatorToken } from "./management-fixture.ts";
@@ -37,7 +38,7 @@ export function tenancyOf(management: Management) {
   ): Promise<{ id: string; key: string; [field: string]: unknown }> {
     const path = `/api/v1/projects/${environment.project_id}/environments/${environment.id}/keys`;
     const issued = await created(path, { kind: "server", name: "A key", ...body });
-    await eventually(() => management.directory.isLive(issued.id, Date.now()));
+    await eventually(() => management.directory.find(issued.id, Date.now()) !== undefined);
     return issued;
   }
 
@@ -64,6 +65,7 @@ export async function seedFlags(
   count: number,
 ): Promise<string[]> {
   const ids = Array.from({ length: count }, () => uuidv7());
+  const content = { enabled: true, rollout_percentage: 100, targeting_rules: [] };
   await sql`
     insert into flags (id, project_id, key, name, description, type, version, last_event_at,
       created_at, updated_at)
@@ -72,14 +74,12 @@ export async function seedFlags(
     from unnest(${ids}::uuid[]) with ordinality as flag (id, position),
       date_trunc('milliseconds', now()) as date`;
   await sql`
-    insert into flag_states (flag_id, environment_id, enabled, rollout_percentage,
-      targeting_rules, version, updated_at)
-    select id, ${scope.environmentId}, true, 100, '[]', 1, created_at
+    insert into flag_states (flag_id, environment_id, content, version, updated_at)
+    select id, ${scope.environmentId}, ${json(content)}, 1, created_at
     from flags where id = any(${ids}::uuid[])`;
   await sql`
-    insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
-      targeting_rules, change_type, changed_by, changed_at)
-    select gen_random_uuid(), id, ${scope.environmentId}, true, 100, '[]', 'manual',
+    insert into history (id, flag_id, environment_id, content, change_type, changed_by, changed_at)
+    select gen_random_uuid(), id, ${scope.environmentId}, ${json(content)}, 'manual',
       ${scope.userId}, created_at
     from flags where id = any(${ids}::uuid[])`;
   return ids;

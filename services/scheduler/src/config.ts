@@ -1,25 +1,9 @@
-import {
-  keyRateVariables,
-  operatorTokenDigestVariable,
-  portVariable,
-  postgresMaxConnectionsVariable,
-  postgresUrlVariable,
-  readEnvironment,
-  readPostgresOwnerUrl,
-  requireInProduction,
-  sharedVariables,
-  signingPublicKeysVariable,
-} from "@halyard/service";
+import { readEnvironment, readPostgresOwnerUrl, requireInProduction } from "@halyard/configuration";
+import { serviceVariables } from "@halyard/server-key-service";
 import { z } from "zod";
 
 export const configSchema = z.object({
-  ...sharedVariables,
-  PORT: portVariable(8083),
-  POSTGRES_URL: postgresUrlVariable("scheduler"),
-  POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
-  SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
-  ...keyRateVariables,
-  OPERATOR_TOKEN_DIGEST: operatorTokenDigestVariable,
+  ...serviceVariables({ port: 8083, schema: "scheduler" }),
 });
 
 export type Config = z.output<typeof configSchema>;

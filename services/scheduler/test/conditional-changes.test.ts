@@ -1,27 +1,16 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { startFakeManagement } from "./fake-management.ts";
-import {
-  makeTenant,
-  openScheduler,
-  type Replica,
-  type Scheduler,
-  type Tenant,
-} from "./scheduler-fixture.ts";
+import { makeTenant, openScheduler, type Replica, type Tenant } from "./scheduler-fixture.ts";
 
 /** Conditional changes of schedules, by several people at the same time. */
-let scheduler: Scheduler;
-let replicas: Replica[];
-let tenant: Tenant;
 
-beforeAll(async () => {
-  scheduler = await openScheduler();
-  tenant = makeTenant();
-  await scheduler.bucket.put(...tenant.entries);
-  replicas = [await scheduler.startReplica(), await scheduler.startReplica()];
-});
-afterAll(() => scheduler?.close());
+const scheduler = await openScheduler();
+afterAll(() => scheduler.close());
+const tenant = makeTenant();
+await scheduler.bucket.put(...tenant.entries);
+const replicas: Replica[] = [await scheduler.startReplica(), await scheduler.startReplica()];
 
 type Flag = ReturnType<Tenant["flag"]>;
 type Headers = Record<string, string>;

@@ -1,4 +1,4 @@
-import { isProblem } from "@halyard/service";
+import { isProblem } from "@halyard/http";
 import { describe, expect, it } from "@jest/globals";
 import { decideSchedule, type Schedule } from "../src/schedules/schedule.ts";
 

@@ -1,39 +1,27 @@
 import type { ScheduleDue } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { connect } from "@nats-io/transport-node";
-import { type Behavior, type FakeManagement, startFakeManagement } from "./fake-management.ts";
-import {
-  makeTenant,
-  openScheduler,
-  type Replica,
-  type Scheduler,
-  type Tenant,
-} from "./scheduler-fixture.ts";
+import { type Behavior, startFakeManagement } from "./fake-management.ts";
+import { makeTenant, openScheduler, type Replica } from "./scheduler-fixture.ts";
 
 /** Sending due changes and recording their outcomes. */
-let scheduler: Scheduler;
-let replica: Replica;
-let tenant: Tenant;
-let management: FakeManagement;
 /** The behavior of the fake management in the current test. */
 let behavior: Behavior = {};
 
-beforeAll(async () => {
-  scheduler = await openScheduler();
-  tenant = makeTenant();
-  await scheduler.bucket.rewrite(tenant.entries);
-  replica = await scheduler.startReplica();
-  await eventually(() => replica.hasKey(tenant.serverKey));
-  management = await startFakeManagement(scheduler.natsUrl, () => behavior);
+const scheduler = await openScheduler();
+const tenant = makeTenant();
+await scheduler.bucket.rewrite(tenant.entries);
+const replica = await scheduler.startReplica();
+await eventually(() => replica.hasKey(tenant.serverKey));
+const management = await startFakeManagement(scheduler.natsUrl, () => behavior);
+afterAll(async () => {
+  await management.stop();
+  await scheduler.close();
 });
 afterEach(async () => {
   behavior = {};
   await scheduler.stepClock(0);
-});
-afterAll(async () => {
-  await management.stop();
-  await scheduler?.close();
 });
 
 const hourMs = 3_600_000;
@@ -252,7 +240,7 @@ describe("a sent change without an outcome", () => {
     await schedule(flag, { enable: soonMs });
     await eventually(() => actionsFor(flag).length === 1);
     publishesOutcome = true;
-    await deleteStream("SCHEDULE");
+    await replaceStream("SCHEDULE");
     await scheduler.stepClock(firstPauseMs);
     await ended(flag);
     expect(actionsFor(flag)).toEqual(["enable"]);
@@ -280,9 +268,14 @@ describe("a sent change without an outcome", () => {
     expect(actionsFor(flag)).toEqual(["enable"]);
   });
 
-  async function deleteStream(name: string) {
+  /** Deletes a stream, and waits until it was created again. */
+  async function replaceStream(name: string) {
     const connection = await connect({ servers: scheduler.natsUrl });
     await connection.request(`$JS.API.STREAM.DELETE.${name}`);
+    await eventually(async () => {
+      const answer = await connection.request(`$JS.API.STREAM.INFO.${name}`);
+      return answer.json<{ error?: unknown }>().error === undefined;
+    });
     await connection.close();
   }
 });

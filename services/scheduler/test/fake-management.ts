@@ -14,7 +14,7 @@ import { pino } from "pino";
  * A fake management service. It consumes due changes from the queue, records them, and publishes the outcomes
  * that a test chooses. Like management, it makes each change once even if the message is repeated.
  */
-export type FakeManagement = {
+type FakeManagement = {
   /** All changes that were made, in order. */
   made: readonly (ScheduleDue & { madeAtMs: number })[];
   /** All received messages, including repetitions. */

@@ -1,36 +1,31 @@
 import { usageStream } from "@halyard/contracts";
 import { ensureUsage } from "@halyard/jetstream";
-import { call, eventually, type ServiceProcess, startServiceProcess } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { call, eventually, startServiceProcess } from "@halyard/testing";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { jetstreamManager } from "@nats-io/jetstream";
-import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { makeTenant, openScheduler, type Scheduler } from "./scheduler-fixture.ts";
+import { connect } from "@nats-io/transport-node";
+import { makeTenant, openScheduler } from "./scheduler-fixture.ts";
 
 /** Tests a scheduler process that limits the rate of keys and reports their last use. */
-let scheduler: Scheduler;
-let service: ServiceProcess;
-let connection: NatsConnection;
 const tenant = makeTenant();
 const flag = tenant.flag();
 
-beforeAll(async () => {
-  scheduler = await openScheduler();
-  await scheduler.bucket.put(...tenant.entries, flag.entry);
-  connection = await connect({ servers: scheduler.natsUrl });
-  service = await startServiceProcess("scheduler", {
-    POSTGRES_URL: scheduler.postgresUrl,
-    NATS_URL: scheduler.natsUrl,
-    // So slow that no request is granted again while the tests run.
-    KEY_REQUESTS_PER_SECOND: "0.001",
-    KEY_REQUESTS_BURST: "2",
-  });
-  await eventually(async () => (await call(`${service.url}/readyz`)).status === 200);
+const scheduler = await openScheduler();
+await scheduler.bucket.put(...tenant.entries, flag.entry);
+const connection = await connect({ servers: scheduler.natsUrl });
+const service = await startServiceProcess("scheduler", {
+  POSTGRES_URL: scheduler.postgresUrl,
+  NATS_URL: scheduler.natsUrl,
+  // So slow that no request is granted again while the tests run.
+  KEY_REQUESTS_PER_SECOND: "0.001",
+  KEY_REQUESTS_BURST: "2",
 });
 afterAll(async () => {
-  await service?.kill();
-  await connection?.close();
-  await scheduler?.close();
+  await service.kill();
+  await connection.close();
+  await scheduler.close();
 });
+await eventually(async () => (await call(`${service.url}/readyz`)).status === 200);
 
 const ask = (key: string) => call(service.url + flag.path, { key });
 

@@ -1,41 +1,29 @@
 import { eventually, isThorough } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type FakeManagement, startFakeManagement } from "./fake-management.ts";
-import {
-  makeTenant,
-  openScheduler,
-  type Replica,
-  type Scheduler,
-  type Tenant,
-} from "./scheduler-fixture.ts";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { startFakeManagement } from "./fake-management.ts";
+import { makeTenant, openScheduler, type Replica, type Tenant } from "./scheduler-fixture.ts";
 
 /**
  * Tests replacing and clearing a schedule at its due time. After the response, no change of the old schedule may
  * happen on either of the two replicas.
  */
-let scheduler: Scheduler;
-let replicas: Replica[];
-let tenant: Tenant;
-let management: FakeManagement;
 let takesMs = () => 0;
 /** Management makes no change until this resolves. */
 let held: Promise<void> | undefined;
 
-beforeAll(async () => {
-  scheduler = await openScheduler();
-  tenant = makeTenant();
-  await scheduler.bucket.rewrite(tenant.entries);
-  replicas = [await scheduler.startReplica(), await scheduler.startReplica()];
-  management = await startFakeManagement(scheduler.natsUrl, () => ({
-    async before() {
-      await held;
-      await new Promise((resolve) => setTimeout(resolve, takesMs()));
-    },
-  }));
-});
+const scheduler = await openScheduler();
+const tenant = makeTenant();
+await scheduler.bucket.rewrite(tenant.entries);
+const replicas: Replica[] = [await scheduler.startReplica(), await scheduler.startReplica()];
+const management = await startFakeManagement(scheduler.natsUrl, () => ({
+  async before() {
+    await held;
+    await new Promise((resolve) => setTimeout(resolve, takesMs()));
+  },
+}));
 afterAll(async () => {
-  await management?.stop();
-  await scheduler?.close();
+  await management.stop();
+  await scheduler.close();
 });
 
 const flagsAtOnce = 25;

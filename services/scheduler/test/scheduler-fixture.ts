@@ -7,6 +7,7 @@ import {
 import type { FlagEntry, SnapshotEntry } from "@halyard/contracts";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
+import { createDeletions } from "@halyard/snapshot";
 import {
   type CallOptions,
   call,
@@ -41,11 +42,16 @@ export async function openScheduler() {
   const admin = connectAsSuperuser(database.adminUrl, "scheduler");
   const bucket = await openSnapshotBucket(nats.url);
   const replicas: Awaited<ReturnType<typeof composeReplica>>[] = [];
+  let aheadMs = 0;
+  const nowMs = () => Date.now() + aheadMs;
   await bucket.rewrite([]);
 
   /** Starts a replica. `timeoutMs` is the maximum wait for a new flag. */
   async function startReplica(options: ReplicaOptions = {}) {
-    const replica = await composeReplica(database.runtimeUrls.scheduler, nats.url, options);
+    const replica = await composeReplica({
+      ...{ postgresUrl: database.runtimeUrls.scheduler, natsUrl: nats.url },
+      ...{ ...options, nowMs },
+    });
     replicas.push(replica);
     return replica;
   }
@@ -58,7 +64,10 @@ export async function openScheduler() {
     admin,
     startReplica,
     /** Sets the clock of all replicas to the real time plus `byMs`, which may be negative. */
-    stepClock: (byMs: number) => stepClock(admin, "scheduler", byMs),
+    async stepClock(byMs: number) {
+      await stepClock(admin, "scheduler", byMs);
+      aheadMs = byMs;
+    },
     async close() {
       await Promise.all(replicas.map((replica) => replica.stop()));
       await bucket.close();
@@ -73,12 +82,17 @@ export type Replica = Awaited<ReturnType<Scheduler["startReplica"]>>;
 
 type ReplicaOptions = { timeoutMs?: number };
 
-async function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOptions) {
+async function composeReplica({
+  postgresUrl,
+  natsUrl,
+  nowMs,
+  ...options
+}: ReplicaOptions & { postgresUrl: string; natsUrl: string; nowMs: () => number }) {
   const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections: 10, logger });
   const metrics = createMetrics({ service: "scheduler" });
   const keys = createKeyDirectory(testSignatures());
-  const flags = createFlagDirectory({ now: Date.now, ...options });
+  const flags = createFlagDirectory({ now: Date.now, hasEnded: keys.hasEnded, ...options });
   const lastUsed = createLastUsed();
   const workers = startWorkers({
     nats: natsLogin("scheduler", natsUrl),
@@ -86,7 +100,8 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
     keys,
     flags,
     lastUsed,
-    checkFlagsAfterMs: [0],
+    deletions: createDeletions(),
+    sweep: { nowMs, intervalMs: 50 },
     metrics,
     logger,
   });
@@ -99,6 +114,7 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
       onSet: workers.onSet,
     }),
     findFlag: flags.find,
+    hasEnded: keys.hasEnded,
     authenticate: createServerKeyAuthentication({
       verify: keys.verify,
       limits: createKeyLimits({ requestsPerSecond: 1_000_000, burst: 1_000_000 }),
@@ -111,7 +127,7 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
     logger,
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
-  await eventually(() => workers.flagsAreLoaded(), {
+  await eventually(workers.isLoaded, {
     because: "the scheduler follows the snapshot",
   });
   return {

@@ -1,41 +1,36 @@
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { createTestDatabase, type TestDatabase } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createTestDatabase } from "@halyard/testing";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { listSchedules } from "../src/schedules/schedule-store.ts";
 
 /** The cost of listing one environment in a project with many schedules in another environment. */
-let database: TestDatabase;
-let admin: postgres.Sql;
-let sql: Sql;
 const [projectId, crowded, other] = [uuidv7(), uuidv7(), uuidv7()];
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  const logger = pino({ level: "silent" });
-  const url = database.runtimeUrls.scheduler;
-  sql = connectPostgres({ url, name: "test", maxConnections: 1, logger });
-  admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "scheduler" } });
-  await admin`
-    insert into schedules (id, organization_id, project_id, environment_id, flag_id, status, latest,
-      created_at, created_by)
-    select gen_random_uuid(), ${projectId}, ${projectId},
-      case when number = 1 then ${other}::uuid else ${crowded}::uuid end, gen_random_uuid(),
-      'pending', true, now(), ${projectId}
-    from generate_series(1, 20000) as number`;
-  await admin`
-    insert into scheduled_changes (id, schedule_id, flag_id, environment_id, action, due_at, state)
-    select gen_random_uuid(), id, flag_id, environment_id, 'enable', now(), 'waiting'
-    from schedules where environment_id = ${other}`;
-  await admin`analyze schedules, scheduled_changes`;
-});
+const database = await createTestDatabase();
+const logger = pino({ level: "silent" });
+const url = database.runtimeUrls.scheduler;
+const sql = connectPostgres({ url, name: "test", maxConnections: 1, logger });
+const admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "scheduler" } });
 afterAll(async () => {
-  await sql?.end();
-  await admin?.end();
-  await database?.drop();
+  await sql.end();
+  await admin.end();
+  await database.drop();
 });
+await admin`
+  insert into schedules (id, organization_id, project_id, environment_id, flag_id, status, latest,
+    created_at, created_by)
+  select gen_random_uuid(), ${projectId}, ${projectId},
+    case when number = 1 then ${other}::uuid else ${crowded}::uuid end, gen_random_uuid(),
+    'pending', true, now(), ${projectId}
+  from generate_series(1, 20000) as number`;
+await admin`
+  insert into scheduled_changes (id, schedule_id, flag_id, environment_id, action, due_at, state)
+  select gen_random_uuid(), id, flag_id, environment_id, 'enable', now(), 'waiting'
+  from schedules where environment_id = ${other}`;
+await admin`analyze schedules, scheduled_changes`;
 
 /** Returns the number of rows read from the table by scans of any kind. */
 async function rowsRead(): Promise<number> {

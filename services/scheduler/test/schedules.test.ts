@@ -2,25 +2,14 @@ import { eventually } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v4 as uuidv4, v7 as uuidv7 } from "uuid";
 import { deleteOld } from "../src/clean-up.ts";
-import {
-  makeTenant,
-  openScheduler,
-  type Replica,
-  type Scheduler,
-  type Tenant,
-} from "./scheduler-fixture.ts";
+import { makeTenant, openScheduler, type Replica, type Tenant } from "./scheduler-fixture.ts";
 
 /** Setting, reading, clearing and listing schedules. All times are at least an hour ahead, so no change comes due. */
-let scheduler: Scheduler;
-let replica: Replica;
-let tenant: Tenant;
 
-beforeAll(async () => {
-  scheduler = await openScheduler();
-  replica = await scheduler.startReplica();
-  tenant = await newTenant();
-});
-afterAll(() => scheduler?.close());
+const scheduler = await openScheduler();
+afterAll(() => scheduler.close());
+const replica = await scheduler.startReplica();
+const tenant = await newTenant();
 
 async function newTenant(): Promise<Tenant> {
   const made = makeTenant();
@@ -174,6 +163,16 @@ describe("the validation of a schedule", () => {
 });
 
 describe("access to schedules", () => {
+  it("returns the same error for unknown ids and for invalid ids", async () => {
+    const flag = await newFlag();
+    for (const path of [
+      `/api/v1/flags/${uuidv4()}/environments/${flag.environmentId}/schedule`,
+      `/api/v1/flags/${flag.flagId}/environments/${uuidv4()}/schedule`,
+      `/api/v1/flags/nothing/environments/${flag.environmentId}/schedule`,
+    ])
+      expect((await post(path, { enable_at: inHours(1) })).body.error.code).toBe("NOT_FOUND_001");
+  });
+
   it("requires a server key", async () => {
     const flag = await newFlag();
     const body = { enable_at: inHours(1) };
@@ -213,16 +212,6 @@ describe("access to schedules", () => {
     expect(new Set(environments)).toEqual(new Set([tenant.environmentId]));
     const otherEnvironment = `/api/v1/schedules?environment_id=${tenant.otherEnvironmentId}`;
     expect((await get(otherEnvironment, key)).body.error.code).toBe("AUTH_002");
-  });
-
-  it("returns the same error for unknown ids and for invalid ids", async () => {
-    const flag = await newFlag();
-    for (const path of [
-      `/api/v1/flags/${uuidv4()}/environments/${flag.environmentId}/schedule`,
-      `/api/v1/flags/${flag.flagId}/environments/${uuidv4()}/schedule`,
-      `/api/v1/flags/nothing/environments/${flag.environmentId}/schedule`,
-    ])
-      expect((await post(path, { enable_at: inHours(1) })).body.error.code).toBe("NOT_FOUND_001");
   });
 });
 
@@ -285,18 +274,6 @@ describe("a flag that is deleted", () => {
       { cancelled_at: expect.any(String), cancelled_by: null },
     ]);
     expect((await get(flag.path)).status).toBe(404);
-  });
-
-  it("cancels its schedules even if the scheduler missed the deletion", async () => {
-    const flag = await newFlag();
-    await post(flag.path, { enable_at: inHours(1) });
-    const kept = await newFlag();
-    await post(kept.path, { enable_at: inHours(1) });
-    await scheduler.admin`update schedules set created_at = created_at - interval '2 minutes'`;
-    await scheduler.bucket.rewrite([...tenant.entries, kept.entry]);
-    const path = `/api/v1/schedules?flag_id=${flag.flagId}`;
-    await eventually(async () => (await get(path)).body.schedules?.[0]?.status === "cancelled");
-    expect((await get(kept.path)).body.status).toBe("pending");
   });
 });
 

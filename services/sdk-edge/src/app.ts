@@ -1,35 +1,35 @@
 import { createIsOperatorToken, type KeyDirectory } from "@halyard/api-keys";
+import { type App, createApp } from "@halyard/http";
 import type { Rate } from "@halyard/rate-limit";
-import { type App, createApp, type Logger, type ReadReadiness } from "@halyard/service";
+import type { Logger, ReadReadiness } from "@halyard/service";
 import type { Registry } from "prom-client";
+import { createCostlyEvaluations } from "./admission/costly-evaluations.ts";
+import { createLimits } from "./admission/limits.ts";
+import type { StreamSlots } from "./admission/stream-slots.ts";
+import { createConfigurationTags } from "./answers/configuration-tags.ts";
+import { createEnvironmentViews } from "./answers/environment-view.ts";
+import { createRulesets } from "./answers/rulesets.ts";
+import { createWaitingRequests } from "./answers/waiting-requests.ts";
 import { applyUpdates } from "./apply-updates.ts";
-import { createConfigurationTags } from "./environment/configuration-tags.ts";
-import { createEnvironmentViews } from "./environment/environment-views.ts";
-import { createWaitingRequests } from "./environment/waiting-requests.ts";
 import { createAnswerCounts } from "./http/answer-counts.ts";
 import { createAuthentication } from "./http/authentication.ts";
+import type { EdgeParts } from "./http/edge-parts.ts";
+import { type EdgeRoute, escapeMalformedPath, registerEdgeRoute } from "./http/edge-route.ts";
+import { createEvaluation } from "./http/evaluation.ts";
+import { bodyLimitBytes } from "./http/hot-path.ts";
+import { bulkRoute } from "./http/ofrep/bulk.ts";
+import { singleRoute } from "./http/ofrep/single.ts";
+import { refetchStreamRoute } from "./http/ofrep/stream.ts";
+import { createStreamTokens } from "./http/ofrep/stream-tokens.ts";
 import { answerPreflights } from "./http/preflight.ts";
-import {
-  bodyLimitBytes,
-  type EdgeRoute,
-  escapeMalformedPath,
-  registerEdgeRoute,
-} from "./http/routes.ts";
-import { createLimits } from "./limits/limits.ts";
+import { evaluateRoutes } from "./http/sdk/evaluate.ts";
+import { flagsRoutes } from "./http/sdk/flags.ts";
+import { reportUsageRoute } from "./http/sdk/report-usage.ts";
+import { rulesetRoute, rulesetStreamRoute } from "./http/sdk/rulesets.ts";
+import { streamRoute } from "./http/sdk/stream.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
-import { createOfrep } from "./ofrep/ofrep.ts";
-import { createRulesetEndpoints } from "./ruleset/ruleset-endpoints.ts";
-import { createCostlyEvaluations } from "./sdk/costly-evaluations.ts";
-import { evaluateRoutes } from "./sdk/evaluate.ts";
-import { createEvaluation } from "./sdk/evaluation.ts";
-import { flagsRoutes } from "./sdk/flags.ts";
-import { reportUsageRoute } from "./sdk/report-usage.ts";
-import type { SdkParts } from "./sdk/sdk-parts.ts";
-import { streamRoute } from "./sdk/stream.ts";
-import type { StreamSlots } from "./slots/stream-slots.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
-import type { Pace } from "./snapshot/pace.ts";
-import type { SnapshotHolder } from "./snapshot/snapshot-holder.ts";
+import type { Pace, SnapshotHolder } from "./snapshot/snapshot-holder.ts";
 import { createStreams } from "./streams/streams.ts";
 import type { PublishReport } from "./usage/publish-report.ts";
 import type { Usage } from "./usage/usage.ts";
@@ -74,76 +74,72 @@ export type EdgeOptions = {
 };
 
 export function createEdge(options: EdgeOptions): Edge {
-  const { holder, directory, usage, now, random } = options;
+  const { holder, directory, usage, now } = options;
   const isKeyLive = (keyId: string, nowMs: number) => directory.find(keyId, nowMs) !== undefined;
   const views = createEnvironmentViews();
-  const streams = createStreams({ views, isKeyLive, now, random, monotonicMs });
-  const { hub, upkeep } = streams;
-  const counts = createAnswerCounts();
+  const configurationTags = createConfigurationTags();
+  const answering = { views, tagOf: configurationTags.of, monotonicMs };
+  const streams = createStreams({ ...options, ...answering, isKeyLive });
+  const rulesets = createRulesets(answering);
   const costlyEvaluations = createCostlyEvaluations({ monotonicMs });
   let draining = false;
 
-  const metrics = registerEdgeMetrics({
-    ...options,
-    streams,
-    answerCounts: counts,
-    costlyEvaluations,
-  });
-
-  const app = createEdgeApp(options);
-  const parts = {
+  const parts: EdgeParts = {
     holder,
     directory,
-    views,
-    configurationTags: createConfigurationTags(),
-    waiting: createWaitingRequests(),
-    hub,
-    counts,
     isKeyLive,
-    evaluation: createEvaluation({ costlyEvaluations, isKeyLive, now }),
-    isDraining: () => draining,
-    limits: createLimits({ ...options, usage }),
+    views,
+    configurationTags,
+    waiting: createWaitingRequests(),
+    rulesets,
+    streams,
     ...createAuthentication(directory, createIsOperatorToken(options.operatorTokenDigest)),
+    limits: createLimits({ ...options, usage }),
     usage,
     slots: options.slots,
+    evaluation: createEvaluation({ costlyEvaluations, isKeyLive, now }),
+    counts: createAnswerCounts(),
     publishReport: options.publishReport,
+    isDraining: () => draining,
     logger: options.logger,
     now,
   };
-  const ofrep = createOfrep(parts, {
-    streamTokenSecret: options.streamTokenSecret,
-    streams,
-    random,
-    monotonicMs,
+  const metrics = registerEdgeMetrics({
+    ...options,
+    openStreams: streams.open,
+    answerCounts: parts.counts,
+    costlyEvaluations,
   });
-  const rulesets = createRulesetEndpoints(parts, { streams, random, monotonicMs });
-  applyUpdates({ ...options, ...parts, upkeep, rulesets, ofrep, metrics, monotonicMs });
+  applyUpdates(parts, { ...options, metrics, monotonicMs });
+  const app = createEdgeApp(options);
   answerPreflights(app);
-  const routes = [...sdkRoutes(parts), ...rulesets.routes, ...ofrep.routes];
-  for (const route of routes) registerEdgeRoute(app, route, parts);
+  for (const route of routesOf(parts, options)) registerEdgeRoute(app, route, parts);
 
   return {
     app,
     readiness: readinessOf(options),
     async drain() {
       draining = true;
-      await upkeep.drain();
+      await streams.upkeep.drain();
     },
     async close() {
-      streams.stop();
-      rulesets.stop();
-      costlyEvaluations.stop();
-      ofrep.stop();
+      for (const part of [streams, rulesets, costlyEvaluations]) part.stop();
     },
   };
 }
 
-function sdkRoutes(parts: SdkParts): EdgeRoute[] {
+function routesOf(parts: EdgeParts, { streamTokenSecret: secret }: EdgeOptions): EdgeRoute[] {
+  const tokens = secret === undefined ? undefined : createStreamTokens(secret);
   return [
     ...flagsRoutes(parts),
     ...evaluateRoutes(parts),
     streamRoute(parts),
     reportUsageRoute(parts),
+    rulesetRoute(parts),
+    rulesetStreamRoute(parts),
+    bulkRoute(parts, tokens),
+    singleRoute(parts),
+    refetchStreamRoute(parts, tokens),
   ];
 }
 

@@ -7,7 +7,7 @@ import {
   sharedVariables,
   signingPublicKeysVariable,
   variable,
-} from "@halyard/service";
+} from "@halyard/configuration";
 import { z } from "zod";
 
 /** Every environment variable of an edge. */

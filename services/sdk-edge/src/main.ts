@@ -1,23 +1,22 @@
 import { randomUUID } from "node:crypto";
 import { createKeyDirectory, createKeySignatures } from "@halyard/api-keys";
+import { natsServers } from "@halyard/configuration";
 import {
   createLogger,
   createMetrics,
   type Logger,
-  natsServers,
   runService,
   startOrExit,
 } from "@halyard/service";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Registry } from "prom-client";
+import { openSlots } from "./admission/open-slots.ts";
 import { createEdge } from "./app.ts";
 import { type Config, readConfig } from "./config.ts";
 import { openNatsConnection } from "./nats-connection.ts";
-import { openSlots } from "./slots/open-slots.ts";
 import { createDiskCache } from "./snapshot/disk-cache.ts";
 import { followNats } from "./snapshot/follow-nats.ts";
-import { createPace } from "./snapshot/pace.ts";
-import { createSnapshotHolder } from "./snapshot/snapshot-holder.ts";
+import { createPace, createSnapshotHolder } from "./snapshot/snapshot-holder.ts";
 import { createPublishReport } from "./usage/publish-report.ts";
 import { startUsage } from "./usage/start-usage.ts";
 

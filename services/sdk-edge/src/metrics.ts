@@ -1,9 +1,9 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { CostlyEvaluations } from "./admission/costly-evaluations.ts";
 import type { AnswerCounts } from "./http/answer-counts.ts";
-import type { CostlyEvaluations } from "./sdk/costly-evaluations.ts";
 import { countEntries } from "./snapshot/snapshot.ts";
 import { type SnapshotHolder, snapshotSources } from "./snapshot/snapshot-holder.ts";
-import type { Streams } from "./streams/streams.ts";
+import type { StreamRegistry } from "./streams/stream-registry.ts";
 
 /**
  * The metrics of an edge. All values except the histogram's are read when the metrics are collected, so a request or an
@@ -25,7 +25,7 @@ const propagationBucketsSeconds = [
 export function registerEdgeMetrics(options: {
   registry: Registry;
   holder: SnapshotHolder;
-  streams: Pick<Streams, "openStreams" | "counts">;
+  openStreams: StreamRegistry;
   answerCounts: AnswerCounts;
   costlyEvaluations: Pick<CostlyEvaluations, "waiting" | "rejected">;
   rejectedEntries: () => number;
@@ -90,12 +90,14 @@ function registerSnapshotMetrics(options: {
   });
 }
 
-function registerStreamMetrics(options: {
+function registerStreamMetrics({
+  registry,
+  openStreams,
+}: {
   registry: Registry;
-  streams: Pick<Streams, "openStreams" | "counts">;
+  openStreams: StreamRegistry;
 }): void {
-  const { openStreams, counts } = options.streams;
-  const registers = [options.registry];
+  const registers = [registry];
   new Gauge({
     name: "halyard_streams_open",
     help: "Open streams.",
@@ -111,10 +113,8 @@ function registerStreamMetrics(options: {
     registers,
     collect() {
       this.reset();
-      this.inc({ event: "flags" }, counts.flags);
-      this.inc({ event: "ruleset" }, counts.ruleset);
-      this.inc({ event: "refetch" }, counts.refetch);
-      this.inc({ event: "heartbeat" }, counts.heartbeat);
+      const { closed: _, ...events } = openStreams.counts;
+      for (const [event, count] of Object.entries(events)) this.inc({ event }, count);
     },
   });
   new Counter({
@@ -124,7 +124,8 @@ function registerStreamMetrics(options: {
     registers,
     collect() {
       this.reset();
-      for (const [cause, count] of Object.entries(counts.closed)) this.inc({ cause }, count);
+      for (const [cause, count] of Object.entries(openStreams.counts.closed))
+        this.inc({ cause }, count);
     },
   });
 }

@@ -1,4 +1,5 @@
 import { connectNats, type NatsServers, trackProblem } from "@halyard/jetstream";
+import { reportStatus } from "@halyard/reports";
 import type { Logger } from "@halyard/service";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Registry } from "prom-client";
@@ -25,6 +26,7 @@ export function openNatsConnection(options: {
   let connection: NatsConnection | undefined;
   void ready.then((established) => {
     connection = established;
+    reportStatus(established, "sdk-edge");
   });
   return {
     ready,

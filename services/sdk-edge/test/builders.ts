@@ -6,6 +6,8 @@ import {
   type FlagEntry,
   type KeyEntry,
   type OrganizationEntry,
+  type PlanLimits,
+  type PlansEntry,
   type SnapshotEntry,
   type Tombstone,
 } from "@halyard/contracts";
@@ -67,16 +69,29 @@ export function tombstone(version: number, committedAt = at(version)): Tombstone
   return { deleted: true, version, committed_at: committedAt };
 }
 
-export function organizationEntry(
-  version = 1,
-  limits: Partial<OrganizationEntry["limits"]> = {},
-): SnapshotEntry {
+/** The default plans, with these limits of `pro`. */
+export function plansEntry(version = 1, limits: Partial<PlanLimits> = {}): SnapshotEntry {
+  const pro = { ...(defaultPlans.pro as PlanLimits), ...limits };
+  const value: PlansEntry = {
+    kind: "plans",
+    limits: { ...defaultPlans, pro },
+    version,
+    committed_at: at(version),
+  };
+  return { address: { kind: "plans" }, value };
+}
+
+/** The entries of an organization on `pro` with these limits. */
+export function organizationWith(limits: Partial<PlanLimits> = {}): SnapshotEntry[] {
+  return [plansEntry(1, limits), organizationEntry()];
+}
+
+export function organizationEntry(version = 1, plan = "pro"): SnapshotEntry {
   const value: OrganizationEntry = {
     kind: "organization",
     organization_id: id("org"),
     name: `Ropes, version ${version}`,
-    plan: "pro",
-    limits: { ...(defaultPlans.pro as OrganizationEntry["limits"]), ...limits },
+    plan,
     project_count: 1,
     version,
     committed_at: at(version),

@@ -4,8 +4,11 @@ import type { SnapshotEntry } from "@halyard/contracts";
 import { createMetrics } from "@halyard/service";
 import { pino } from "pino";
 import { createEdge, type Edge, type EdgeOptions } from "../src/app.ts";
-import type { Pace } from "../src/snapshot/pace.ts";
-import { createSnapshotHolder, type SnapshotHolder } from "../src/snapshot/snapshot-holder.ts";
+import {
+  createSnapshotHolder,
+  type Pace,
+  type SnapshotHolder,
+} from "../src/snapshot/snapshot-holder.ts";
 import { type Counting, createCounting } from "../src/usage/counting.ts";
 import { id } from "./builders.ts";
 

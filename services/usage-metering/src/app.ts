@@ -1,7 +1,5 @@
 import { type AuthenticateServerKey, checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
-import type { OpenStreams } from "@halyard/jetstream";
-import { isOutage, type Sql } from "@halyard/postgres";
 import {
   type App,
   answer,
@@ -9,7 +7,9 @@ import {
   createProblem,
   registerRoute,
   UnavailableError,
-} from "@halyard/service";
+} from "@halyard/http";
+import { isOutage, type Sql } from "@halyard/postgres";
+import type { OpenStreams } from "@halyard/reports";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { Directory } from "./directory/directory.ts";
@@ -42,16 +42,16 @@ export function createUsageApp(
   return app;
 }
 
-/** Registers the usage of the organization. */
 function registerUsage(app: App, { sql, directory, openStreams, authenticate }: Sources): void {
   registerRoute(app, contract.getUsage, {
     authenticate,
     handle: async (_input, { organizationId }) => {
       const organization = directory.organization(organizationId);
       // The key's entry can arrive shortly before that of the organization.
-      if (organization === undefined)
+      const limits = directory.limitsOf(organizationId);
+      if (organization === undefined || limits === undefined)
         throw new UnavailableError("Usage metering has not loaded the organization yet.");
-      const { plan, limits, project_count } = organization;
+      const { plan, project_count } = organization;
       const { start, end, used } = await readMonth(sql, organizationId);
       return answer.ok({
         plan,

@@ -1,14 +1,11 @@
 import { isOutage, type Sql } from "@halyard/postgres";
-import { startInterval } from "@halyard/timing";
+import { type Interval, startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import type { UsageMetrics } from "./counting/usage-metrics.ts";
 import { addBaselines } from "./retention/flag-baselines.ts";
 import { oldRows, rollUpHours } from "./retention/old-rows.ts";
-import { type Existing, removeOrphans } from "./retention/remove-orphans.ts";
 
 const cleanUpIntervalMs = 10 * 60 * 1_000;
-/** Long, because each run reads whole tables and nothing in them is urgent. */
-const removeIntervalMs = 60 * 60 * 1_000;
 /** Maximum number of rows in a batch, which holds its locks for milliseconds. */
 const atMost = 1_000;
 
@@ -20,33 +17,12 @@ type CleanUpOptions = {
 };
 
 /** Starts to roll up old hours, to add the baselines of each day, and to delete rows that are no longer needed. */
-export function startCleanUp(options: CleanUpOptions & { existing: Existing; logger: Logger }): {
-  stop(): Promise<void>;
-} {
-  const { sql, existing, logger } = options;
-  const every = (
-    intervalMs: number,
-    failure: string,
-    work: (mayContinue: () => boolean) => Promise<void>,
-  ) =>
-    startInterval((signal) => work(() => !signal.aborted), {
-      intervalMs,
-      isExpected: isOutage,
-      onFailure: (err) => logger.warn({ err }, failure),
-    });
-  const cleaning = every(cleanUpIntervalMs, "could not sum up or delete old rows", (mayContinue) =>
-    cleanUp(options, mayContinue),
-  );
-  const removing = every(
-    removeIntervalMs,
-    "could not remove rows of deleted flags and keys",
-    (mayContinue) => removeOrphans(sql, { existing, mayContinue }),
-  );
-  return {
-    async stop() {
-      await Promise.all([cleaning.stop(), removing.stop()]);
-    },
-  };
+export function startCleanUp(options: CleanUpOptions & { logger: Logger }): Interval {
+  return startInterval((signal) => cleanUp(options, () => !signal.aborted), {
+    intervalMs: cleanUpIntervalMs,
+    isExpected: isOutage,
+    onFailure: (err) => options.logger.warn({ err }, "could not sum up or delete old rows"),
+  });
 }
 
 export async function cleanUp(

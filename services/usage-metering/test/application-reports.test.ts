@@ -6,29 +6,18 @@ import {
   usageStream,
 } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { cleanUp } from "../src/clean-up.ts";
 import { countReports } from "../src/counting/count-reports.ts";
-import {
-  hourAgo,
-  type Metering,
-  makeEdge,
-  makeTenant,
-  openMetering,
-  type Replica,
-} from "./usage-fixture.ts";
+import { hourAgo, makeEdge, makeTenant, openMetering, type Replica } from "./usage-fixture.ts";
 
 /** The counting of evaluations that applications report, with two replicas. */
-let metering: Metering;
-let replicas: [Replica, Replica];
 
-beforeAll(async () => {
-  metering = await openMetering();
-  replicas = await Promise.all([metering.startReplica(), metering.startReplica()]);
-});
+const metering = await openMetering();
+afterAll(() => metering.close());
+const replicas = await Promise.all([metering.startReplica(), metering.startReplica()]);
 afterEach(() => metering.stepClock(0));
-afterAll(() => metering?.close());
 
 const tenant = makeTenant();
 

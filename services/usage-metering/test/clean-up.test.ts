@@ -1,10 +1,11 @@
-import { randomUUID } from "node:crypto";
-import { eventually } from "@halyard/testing";
+import type { SnapshotEntry } from "@halyard/contracts";
+import type { Deletions } from "@halyard/snapshot";
+import { deletedProjectInSnapshot, eventually, flagInSnapshot } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { cleanUp } from "../src/clean-up.ts";
-import { type Existing, removeOrphans } from "../src/retention/remove-orphans.ts";
-import { type Metering, makeTenant, openMetering, type Replica } from "./usage-fixture.ts";
+import { createRemove } from "../src/retention/remove-deleted.ts";
+import { hourMs, type Metering, makeTenant, openMetering, type Replica } from "./usage-fixture.ts";
 
 /** Roll-up of old hours and deletion of old rows. */
 let metering: Metering;
@@ -29,9 +30,6 @@ async function cleanUpTwice(requestRetentionDays?: number): Promise<number> {
   );
   return hours;
 }
-
-const removeTwice = (existing: Existing) =>
-  Promise.all(replicas.map(({ sql }) => removeOrphans(sql, { existing, mayContinue: () => true })));
 
 describe("old hours", () => {
   it("are rolled up into days in UTC, with the same sums by month and endpoint", async () => {
@@ -160,116 +158,74 @@ describe("rows that are no longer needed", () => {
 });
 
 describe("the last use of flags and keys", () => {
-  const insert = async (fresh: string, old: string) => {
-    const environmentId = uuidv7();
-    for (const [index, name] of [fresh, old].entries()) {
-      const age = index === 0 ? "1 day" : "32 days";
-      await metering.admin`
-        insert into flags_last_seen
-        values (${name}, ${environmentId}, now() - ${age}::interval, 'none')`;
-      await metering.admin`
-        insert into keys_last_seen values (${name}, now() - ${age}::interval, 'none')`;
-    }
-    return environmentId;
-  };
-  const left = async (ids: string[]) => {
+  const written = async (ids: readonly string[]) => {
     const rows = await metering.admin`
-      select key_id as id from keys_last_seen where key_id = any(${ids})
-      intersect select flag_id::text from flags_last_seen where flag_id = any(${ids}::uuid[])`;
+      select key_id as id from keys_last_seen where key_id = any(${[...ids]})
+      union all select flag_id::text from flags_last_seen where flag_id::text = any(${[...ids]})`;
     return rows.map(({ id }) => id);
   };
-
-  it("is removed after 31 days if the flag or key was deleted", async () => {
-    const [fresh, old, existing] = [uuidv7(), uuidv7(), uuidv7()];
-    await insert(fresh, old);
-    await insert(uuidv7(), existing);
-    await removeTwice({
-      isSettled: async () => true,
-      flagExists: ({ flagId }) => flagId === existing,
-      keyExists: (keyId) => keyId === existing,
-    });
-    expect((await left([fresh, old, existing])).toSorted()).toEqual([fresh, existing].toSorted());
+  const insertFlags = (entries: readonly SnapshotEntry[]) =>
+    Promise.all(
+      entries.map(({ address }) => {
+        if (address.kind !== "flag") throw new Error("not a flag");
+        return metering.admin`
+          insert into flags_last_seen
+          values (${address.flagId}, ${address.environmentId}, now(), 'none')`;
+      }),
+    );
+  const deletionOf = ({ address }: SnapshotEntry): SnapshotEntry => ({
+    address,
+    value: { deleted: true, version: 2, committed_at: new Date().toISOString() },
   });
 
-  const nothingExists: Existing = {
-    isSettled: async () => true,
-    flagExists: () => false,
-    keyExists: () => false,
-  };
+  it("is removed by a sweep if the flag, the environment or the key was deleted", async () => {
+    const { bucket, admin } = metering;
+    const tenant = makeTenant();
+    const gone = tenant.flag();
+    const [inDeleted, kept] = tenant.flag().entries as [SnapshotEntry, SnapshotEntry];
+    const missing = flagInSnapshot(tenant, { environment_id: tenant.otherEnvironmentId });
+    await insertFlags([...gone.entries, inDeleted, kept, missing]);
+    const keyIds = [tenant.serverKeyId, tenant.clientKeyId];
+    await admin`insert into keys_last_seen select unnest(${keyIds}::text[]), now(), 'none'`;
+    const key = tenant.entries.find(
+      ({ address }) => address.kind === "key" && address.keyId === tenant.serverKeyId,
+    );
+    const [, environment] = deletedProjectInSnapshot(tenant);
+    await bucket.put(
+      ...[...gone.entries, key as SnapshotEntry].map(deletionOf),
+      ...[environment, inDeleted, kept],
+    );
+    await metering.stepClock(2 * hourMs);
+    const { flagId: keptId } = kept.address as { flagId: string };
+    const { flagId: missingId } = missing.address;
+    const ids = [gone.flagId, keptId, missingId, ...keyIds];
+    await eventually(async () => (await written(ids)).length === 3);
+    expect((await written(ids)).toSorted()).toEqual(
+      [keptId, missingId, tenant.clientKeyId].toSorted(),
+    );
+  });
 
-  it("is removed, even beyond one page", async () => {
+  it("is removed beyond one batch, but not, and without waiting, while it is written", async () => {
+    const { organizationId, environmentId } = makeTenant();
+    const writtenId = uuidv7();
     await metering.admin`
       insert into flags_last_seen
-      select gen_random_uuid(), gen_random_uuid(), now() - interval '40 days', 'none'
-      from generate_series(1, 2500)`;
-    await removeTwice(nothingExists);
-    const [old] = await metering.admin`
-      select count(*)::int as rows from flags_last_seen where evaluated_at < now() - interval '31 days'`;
-    expect(old?.rows).toBe(0);
-  });
-
-  it("is kept, without waiting, while another transaction updates it", async () => {
-    const [writtenId, goneId] = [uuidv7(), uuidv7()];
-    await insert(uuidv7(), writtenId);
-    await insert(uuidv7(), goneId);
+      select gen_random_uuid(), ${environmentId}::uuid, now(), 'none' from generate_series(1, 2500)
+      union all select ${writtenId}::uuid, ${environmentId}::uuid, now(), 'none'`;
+    const address = { kind: "environment", organizationId, environmentId };
+    const remove = createRemove(replicas[0].sql, {
+      before: ((kind) => (kind === "environment" ? [address] : [])) as Deletions["before"],
+    });
+    const left = async () =>
+      (
+        await metering.admin<{ id: string }[]>`
+          select flag_id as id from flags_last_seen where environment_id = ${environmentId}`
+      ).map(({ id }) => id);
     await metering.admin.begin(async (tx) => {
       await tx`update flags_last_seen set evaluated_at = now() where flag_id = ${writtenId}`;
-      await tx`update keys_last_seen set used_at = now() where key_id = ${writtenId}`;
-      await removeTwice(nothingExists);
+      await remove(Date.now(), async () => true);
     });
-    expect(await left([writtenId, goneId])).toEqual([writtenId]);
-  });
-
-  it("is kept while another replica holds the lock", async () => {
-    const goneId = uuidv7();
-    await insert(uuidv7(), goneId);
-    await metering.admin.begin(async (tx) => {
-      await tx`select pg_advisory_xact_lock(hashtextextended('usage.forget_gone', 0))`;
-      await removeTwice(nothingExists);
-    });
-    expect(await left([goneId])).toEqual([goneId]);
-    await removeTwice(nothingExists);
-    expect(await left([goneId])).toEqual([]);
-  });
-
-  it("is not examined further by a replica that finds the lock taken", async () => {
-    let pages = 0;
-    await metering.admin.begin(async (tx) => {
-      await tx`select pg_advisory_xact_lock(hashtextextended('usage.forget_gone', 0))`;
-      await removeOrphans(replicas[0].sql, {
-        existing: nothingExists,
-        mayContinue: () => {
-          pages += 1;
-          return true;
-        },
-      });
-    });
-    expect(pages).toBe(1);
-  });
-
-  it("is kept while the snapshot is being rebuilt, and removed after that", async () => {
-    const { bucket } = metering;
-    const epoch = randomUUID();
-    await bucket.rewriteWithoutEnd([]);
-    await bucket.complete({ epoch, from: 1 });
-    const [{ workers }] = replicas;
-    const isSettled = () => workers.isSettled();
-    await eventually(isSettled);
-    const goneId = uuidv7();
-    await insert(uuidv7(), goneId);
-    await bucket.complete({ epoch, from: 1, rebuilding: true });
-    await removeTwice({ ...nothingExists, isSettled });
-    expect(await left([goneId])).toEqual([goneId]);
-    // The replica looks for a new epoch every second, and can find one before the question, but not each of three.
-    const answers: boolean[] = [];
-    for (let times = 0; times < 3; times += 1) {
-      await bucket.complete({ epoch: randomUUID(), from: 1 });
-      answers.push(await workers.isSettled());
-    }
-    expect(answers).toContain(false);
-    await eventually(isSettled);
-    await removeTwice({ ...nothingExists, isSettled });
-    expect(await left([goneId])).toEqual([]);
+    expect(await left()).toEqual([writtenId]);
   });
 });
 

@@ -1,27 +1,16 @@
 import { usageStream } from "@halyard/contracts";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { countMessages } from "../src/counting/count-messages.ts";
-import {
-  hourAgo,
-  type Metering,
-  makeEdge,
-  makeTenant,
-  openMetering,
-  type Replica,
-} from "./usage-fixture.ts";
+import { hourAgo, makeEdge, makeTenant, openMetering } from "./usage-fixture.ts";
 
 /** The counting of messages, exact with three replicas. */
-let metering: Metering;
-let replicas: [Replica, Replica, Replica];
 
-beforeAll(async () => {
-  metering = await openMetering();
-  const { startReplica } = metering;
-  replicas = await Promise.all([startReplica(), startReplica(), startReplica()]);
-});
+const metering = await openMetering();
+afterAll(() => metering.close());
+const { startReplica } = metering;
+const replicas = await Promise.all([startReplica(), startReplica(), startReplica()]);
 afterEach(() => metering.stepClock(0));
-afterAll(() => metering?.close());
 
 /** Returns the items in an order that depends only on the seed. */
 function shuffled<T>(items: readonly T[], seed: number): T[] {

@@ -1,30 +1,19 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { addBaselines } from "../src/retention/flag-baselines.ts";
-import {
-  type Metering,
-  makeEdge,
-  makeTenant,
-  openMetering,
-  type Replica,
-  type Tenant,
-} from "./usage-fixture.ts";
+import { makeEdge, makeTenant, openMetering, type Tenant } from "./usage-fixture.ts";
 
 /** The flags of a project by evaluations. */
-let metering: Metering;
-let replica: Replica;
 const edge = makeEdge();
 
-beforeAll(async () => {
-  metering = await openMetering();
-  replica = await metering.startReplica();
-});
+const metering = await openMetering();
+afterAll(() => metering.close());
+const replica = await metering.startReplica();
 afterEach(async () => {
   await metering.stepClock(0);
   await metering.admin`truncate flag_baselines`;
 });
-afterAll(() => metering?.close());
 
 const setClock = (instant: string) => metering.stepClock(Date.parse(instant) - Date.now());
 
@@ -36,7 +25,7 @@ async function newTenant(...createdAt: string[]): Promise<{ tenant: Tenant; flag
   const keys = [tenant.serverKey, tenant.environmentOnlyKey, tenant.clientKey];
   await eventually(
     () =>
-      keys.every((key) => replica.directory.keys.verify(key, Date.now()) !== undefined) &&
+      keys.every((key) => replica.keys.verify(key, Date.now()) !== undefined) &&
       replica.directory.flagIdsOf(tenant.otherEnvironmentId).length === flags.length,
   );
   return { tenant, flagIds: flags.map(({ flagId }) => flagId) };

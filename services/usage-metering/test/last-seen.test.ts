@@ -1,48 +1,36 @@
 import { checkUsageLastSeen, type UsageLastSeen, usageStream } from "@halyard/contracts";
 import { parseJson } from "@halyard/jetstream";
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { AckPolicy, type ConsumerMessages } from "@nats-io/jetstream";
+import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { AckPolicy } from "@nats-io/jetstream";
 import { v7 as uuidv7 } from "uuid";
-import {
-  type Metering,
-  makeEdge,
-  makeTenant,
-  openMetering,
-  type Replica,
-  type Tenant,
-} from "./usage-fixture.ts";
+import { makeEdge, makeTenant, openMetering, type Replica, type Tenant } from "./usage-fixture.ts";
 
 /**
  * The messages to management about the last use of keys and flags, with two replicas. The test reads them in place of
  * management.
  */
-let metering: Metering;
-let replica: Replica;
-let management: ConsumerMessages;
 const sent: UsageLastSeen[] = [];
 
-beforeAll(async () => {
-  metering = await openMetering();
-  [replica] = (await Promise.all([1, 2].map(() => metering.startReplica()))) as [Replica];
-  await metering.manager.consumers.add(usageStream.name, {
-    durable_name: usageStream.lastSeen.consumer,
-    filter_subject: usageStream.lastSeen.subject,
-    ack_policy: AckPolicy.Explicit,
-  });
-  const consumer = await metering.client.consumers.get(
-    usageStream.name,
-    usageStream.lastSeen.consumer,
-  );
-  management = await consumer.consume();
-  void listen();
+const metering = await openMetering();
+const [replica] = (await Promise.all([1, 2].map(() => metering.startReplica()))) as [Replica];
+await metering.manager.consumers.add(usageStream.name, {
+  durable_name: usageStream.lastSeen.consumer,
+  filter_subject: usageStream.lastSeen.subject,
+  ack_policy: AckPolicy.Explicit,
 });
+const consumer = await metering.client.consumers.get(
+  usageStream.name,
+  usageStream.lastSeen.consumer,
+);
+const management = await consumer.consume();
+afterAll(async () => {
+  await management.close();
+  await metering.close();
+});
+void listen();
 beforeEach(() => {
   sent.length = 0;
-});
-afterAll(async () => {
-  await management?.close();
-  await metering?.close();
 });
 
 async function listen(): Promise<void> {

@@ -1,6 +1,6 @@
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { createTestDatabase, recordedStatements, type TestDatabase } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createTestDatabase, recordedStatements } from "@halyard/testing";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
@@ -13,9 +13,6 @@ import { makeEdge, makeTenant } from "./usage-fixture.ts";
  * The cost of counting a message after years of use is the same as on the first day. The test counts the blocks that a
  * statement touches, because they do not depend on the load of the machine.
  */
-let database: TestDatabase;
-let sql: Sql;
-let admin: postgres.Sql;
 
 const tenant = makeTenant();
 const edge = makeEdge();
@@ -38,20 +35,18 @@ const message = () =>
     [{ key_id: tenant.clientKeyId, used_at: at }],
   );
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  const logger = pino({ level: "silent" });
-  sql = connectPostgres({
-    url: database.runtimeUrls.usage,
-    name: "test",
-    maxConnections: 2,
-    logger,
-  });
-  admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "usage" } });
+const database = await createTestDatabase();
+const logger = pino({ level: "silent" });
+const sql = connectPostgres({
+  url: database.runtimeUrls.usage,
+  name: "test",
+  maxConnections: 2,
+  logger,
 });
+const admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "usage" } });
 afterAll(async () => {
-  await Promise.all([sql?.end(), admin?.end()]);
-  await database?.drop();
+  await Promise.all([sql.end(), admin.end()]);
+  await database.drop();
 });
 
 type Plan = {

@@ -3,31 +3,26 @@ import type { UsageRecorded } from "@halyard/contracts";
 import { ensureUsage } from "@halyard/jetstream";
 import {
   eventually,
-  type RestartablePostgres,
   type ServiceProcess,
   startRestartablePostgres,
   startServiceProcess,
 } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Metering, makeEdge, makeTenant, openMetering, type Tenant } from "./usage-fixture.ts";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { makeEdge, makeTenant, openMetering, type Tenant } from "./usage-fixture.ts";
 
 /**
  * The counts are exact even if processes and PostgreSQL are killed. Edges send every unacknowledged message again,
  * unchanged.
  */
-let postgres: RestartablePostgres;
-let metering: Metering;
 const processes: ServiceProcess[] = [];
 
-beforeAll(async () => {
-  postgres = await startRestartablePostgres();
-  metering = await openMetering({ database: { ...postgres, drop: () => postgres.stop() } });
-  await ensureUsage(metering.manager, 1);
-});
+const postgres = await startRestartablePostgres();
+const metering = await openMetering({ database: { ...postgres, drop: () => postgres.stop() } });
 afterAll(async () => {
   await Promise.all(processes.map((one) => one.kill()));
-  await metering?.close();
+  await metering.close();
 });
+await ensureUsage(metering.manager, 1);
 
 async function startProcess(): Promise<ServiceProcess> {
   const started = await startServiceProcess("usage-metering", {

@@ -1,26 +1,15 @@
 import { type QuotaEntry, quotaBucket } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { isUpdate } from "../src/quota/quota-publisher.ts";
-import {
-  type Metering,
-  makeEdge,
-  makeTenant,
-  openMetering,
-  type Replica,
-  type Tenant,
-} from "./usage-fixture.ts";
+import { makeEdge, makeTenant, openMetering, type Tenant } from "./usage-fixture.ts";
 
 /** The quotas of the current month that edges receive. */
-let metering: Metering;
-let replicas: Replica[];
 
-beforeAll(async () => {
-  metering = await openMetering();
-  replicas = await Promise.all([1, 2].map(() => metering.startReplica()));
-});
+const metering = await openMetering();
+afterAll(() => metering.close());
+const replicas = await Promise.all([1, 2].map(() => metering.startReplica()));
 afterEach(() => metering.stepClock(0));
-afterAll(() => metering?.close());
 
 const setClock = (instant: string) => metering.stepClock(Date.parse(instant) - Date.now());
 

@@ -1,29 +1,17 @@
-import { type EdgeStreams, edgeStreams } from "@halyard/contracts";
+import { type EdgeStreams, edgeStreams, type OrganizationEntry } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { rollUpHours } from "../src/retention/old-rows.ts";
-import {
-  type Metering,
-  makeEdge,
-  makeTenant,
-  openMetering,
-  type Replica,
-  type Tenant,
-} from "./usage-fixture.ts";
+import { makeEdge, makeTenant, openMetering, plansEntry, type Tenant } from "./usage-fixture.ts";
 
 /** The usage reports of the API. */
-let metering: Metering;
-let replica: Replica;
-let tenant: Tenant;
 
-beforeAll(async () => {
-  metering = await openMetering();
-  replica = await metering.startReplica();
-  tenant = await newTenant();
-});
+const metering = await openMetering();
+afterAll(() => metering.close());
+const replica = await metering.startReplica();
+const tenant = await newTenant();
 afterEach(() => metering.stepClock(0));
-afterAll(() => metering?.close());
 
 const setClock = (instant: string) => metering.stepClock(Date.parse(instant) - Date.now());
 
@@ -32,9 +20,9 @@ async function newTenant(...given: Parameters<typeof makeTenant>): Promise<Tenan
   await metering.bucket.put(...made.entries);
   await eventually(
     () =>
-      replica.directory.keys.verify(made.environmentOnlyKey, Date.now()) !== undefined &&
-      replica.directory.keys.verify(made.serverKey, Date.now()) !== undefined &&
-      replica.directory.keys.verify(made.clientKey, Date.now()) !== undefined &&
+      replica.keys.verify(made.environmentOnlyKey, Date.now()) !== undefined &&
+      replica.keys.verify(made.serverKey, Date.now()) !== undefined &&
+      replica.keys.verify(made.clientKey, Date.now()) !== undefined &&
       replica.directory.organization(made.organizationId) !== undefined,
   );
   return made;
@@ -79,24 +67,36 @@ describe("the usage of an organization", () => {
     });
   });
 
-  it("has null for limits that do not apply, and changes with the plan", async () => {
-    const limits = { requests_per_month: null, sse_connections: null, projects: null };
-    const unlimited = await newTenant({ plan: "enterprise", limits });
+  it("has null for limits that do not apply, changes with the plan, and keeps the limits while a plan is unknown", async () => {
+    const enterprise = { requests_per_month: null, sse_connections: null, projects: null };
+    await metering.bucket.put(plansEntry({ enterprise }, 2));
+    const unlimited = await newTenant({ plan: "enterprise" });
+    const { address, value } = unlimited.organization;
     const read = async () => (await get("/api/v1/usage", unlimited.serverKey)).body;
+    const become = async (version: number, plan: string) => {
+      const changed = { ...value, plan, version, project_count: 3 } as OrganizationEntry;
+      await metering.bucket.put({ address, value: changed });
+      await eventually(async () => (await read()).plan === plan);
+    };
     expect(await read()).toMatchObject({
       plan: "enterprise",
       requests: { used: 0, limit: null },
       sse_connections: { used: 0, limit: null },
       projects: { used: 2, limit: null },
     });
-    const { organization } = makeTenant({ plan: "free", version: 2, project_count: 3 });
-    const { organizationId } = unlimited;
-    await metering.bucket.put({
-      address: { kind: "organization", organizationId },
-      value: { ...organization.value, organization_id: organizationId },
-    });
-    await eventually(async () => (await read()).plan === "free");
-    expect((await read()).projects).toEqual({ used: 3, limit: 5 });
+    await become(2, "free");
+    expect((await read()).projects).toEqual({ used: 3, limit: 3 });
+    await become(3, "not known yet");
+    expect((await read()).projects).toEqual({ used: 3, limit: 3 });
+  });
+
+  it("ignores plans without a valid signature", async () => {
+    const none = { requests_per_month: 0, sse_connections: 0, projects: 0 };
+    const { address, value } = plansEntry({ starter: none }, 9);
+    await metering.bucket.putPayload({ address }, JSON.stringify(value));
+    const genuine = { ...none, projects: 8 };
+    await metering.bucket.put(plansEntry({ starter: genuine }, 3));
+    await eventually(async () => (await get("/api/v1/usage")).body.projects.limit === 8);
   });
 
   it("has the open streams that the edges report", async () => {

@@ -1,18 +1,26 @@
 import { randomUUID } from "node:crypto";
-import { createKeyLimits, createLastUsed, createServerKeyAuthentication } from "@halyard/api-keys";
 import {
+  createKeyDirectory,
+  createKeyLimits,
+  createLastUsed,
+  createServerKeyAuthentication,
+} from "@halyard/api-keys";
+import {
+  defaultPlans,
   type EntryOf,
   type EnvironmentUsage,
   type OrganizationEntry,
+  type PlanLimits,
   type QuotaEntry,
   quotaBucket,
   type SnapshotEntry,
   type UsageRecorded,
   usageStream,
 } from "@halyard/contracts";
-import { createOpenStreams } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
+import { createOpenStreams } from "@halyard/reports";
 import { createMetrics } from "@halyard/service";
+import { createDeletions } from "@halyard/snapshot";
 import {
   type CallOptions,
   call,
@@ -52,12 +60,14 @@ export async function openMetering(backends: { database?: Database } = {}) {
   const connection = await connect({ servers: nats.url });
   const client = jetstream(connection);
   const manager = await jetstreamManager(connection);
+  let aheadMs = 0;
+  const nowMs = () => Date.now() + aheadMs;
   const replicas: Awaited<ReturnType<typeof composeReplica>>[] = [];
   await bucket.rewrite([]);
 
   async function startReplica(behavior: Behavior = {}) {
     const urls = { postgresUrl: database.runtimeUrls.usage, natsUrl: nats.url };
-    const replica = await composeReplica(urls, behavior);
+    const replica = await composeReplica({ ...urls, nowMs }, behavior);
     replicas.push(replica);
     return replica;
   }
@@ -99,7 +109,10 @@ export async function openMetering(backends: { database?: Database } = {}) {
       return message === null ? undefined : message.json<QuotaEntry>();
     },
     /** Sets the clock of all replicas, forwards or backwards from the real time. */
-    stepClock: (byMs: number) => stepClock(admin, "usage", byMs),
+    async stepClock(byMs: number) {
+      await stepClock(admin, "usage", byMs);
+      aheadMs = byMs;
+    },
     /** Returns the requests of an organization in hours and days. */
     async countedFor(organizationId: string): Promise<number> {
       const [row] = await admin<[{ requests: string }]>`
@@ -124,20 +137,24 @@ export type Replica = Awaited<ReturnType<Metering["startReplica"]>>;
 type Behavior = { maxConnections?: number; compareIntervalMs?: number };
 
 async function composeReplica(
-  { postgresUrl, natsUrl }: { postgresUrl: string; natsUrl: string },
+  { postgresUrl, natsUrl, nowMs }: { postgresUrl: string; natsUrl: string; nowMs: () => number },
   { maxConnections = 10, compareIntervalMs }: Behavior,
 ) {
   const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections, logger });
   const metrics = createMetrics({ service: "usage-metering" });
-  const directory = createDirectory(testSignatures());
+  const keys = createKeyDirectory(testSignatures());
+  const directory = createDirectory();
   const openStreams = createOpenStreams();
   const lastUsed = createLastUsed();
   const workers = startWorkers({
     nats: natsLogin("usage-metering", natsUrl),
     sql,
+    keys,
     directory,
     openStreams,
+    deletions: createDeletions(),
+    sweep: { nowMs, intervalMs: 50 },
     lastUsed,
     usageMetrics: createUsageMetrics(metrics),
     compareIntervalMs,
@@ -149,7 +166,7 @@ async function composeReplica(
     directory,
     openStreams,
     authenticate: createServerKeyAuthentication({
-      verify: directory.keys.verify,
+      verify: keys.verify,
       limits: createKeyLimits({ requestsPerSecond: 1_000, burst: 1_000 }),
       lastUsed,
       nowMs: Date.now,
@@ -160,13 +177,14 @@ async function composeReplica(
     logger,
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
-  await eventually(() => workers.details().messages === "counted" && workers.snapshotIsLoaded(), {
+  await eventually(() => workers.details().messages === "counted" && workers.isLoaded(), {
     because: "usage metering is ready",
   });
   return {
     url,
     sql,
     metrics,
+    keys,
     directory,
     workers,
     openStreams,
@@ -184,6 +202,13 @@ export const hourMs = 3_600_000;
 /** Returns the beginning of the hour that is a number of hours before the current one. */
 export function hourAgo(hours: number, nowMs = Date.now()): string {
   return new Date(nowMs - (nowMs % hourMs) - hours * hourMs).toISOString();
+}
+
+/** The default plans and more. */
+export function plansEntry(more: Record<string, PlanLimits> = {}, version = 1): EntryOf<"plans"> {
+  const limits = { ...defaultPlans, ...more };
+  const stamp = { version, committed_at: new Date().toISOString() };
+  return { address: { kind: "plans" }, value: { kind: "plans", limits, ...stamp } };
 }
 
 /** Creates an organization with a project, with its entries in the snapshot and its usage. */
@@ -209,7 +234,6 @@ export function makeTenant(fields: Partial<OrganizationEntry> = {}) {
       organization_id: organizationId,
       name: "Organization",
       plan: "starter",
-      limits: { requests_per_month: 1_000_000, sse_connections: 25, projects: 5 },
       project_count: 2,
       ...stamp,
       ...fields,
@@ -219,6 +243,7 @@ export function makeTenant(fields: Partial<OrganizationEntry> = {}) {
     ...tenant,
     organization,
     entries: [
+      plansEntry(),
       organization,
       environment(environmentId, "production"),
       environment(otherEnvironmentId, "staging"),

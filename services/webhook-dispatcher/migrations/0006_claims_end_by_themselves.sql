@@ -14,7 +14,7 @@ from (
 ) as claims
 where claims.webhook_id = lanes.webhook_id;
 update deliveries set next_attempt_at = claimed_until where status = 'delivering';
--- Claims of deleted webhooks have no lane in which they could be found.
+-- A deleted webhook has no lane, so no dispatcher would find these claims.
 update deliveries
 set status = 'cancelled', next_attempt_at = null, finished_at = now()
 where status = 'delivering' and not exists (select from webhooks where id = deliveries.webhook_id);

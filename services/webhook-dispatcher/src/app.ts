@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { AuthenticateServerKey } from "@halyard/api-keys";
+import { type App, createApp } from "@halyard/http";
 import { createAnswerOnce } from "@halyard/idempotency";
 import { isOutage, type Sql } from "@halyard/postgres";
-import { type App, createApp } from "@halyard/service";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { registerDeliveryRoutes } from "./deliveries/delivery-routes.ts";

@@ -1,18 +1,12 @@
 import {
   commaSeparated,
-  keyRateVariables,
   limitVariable,
-  operatorTokenDigestVariable,
-  portVariable,
-  postgresMaxConnectionsVariable,
-  postgresUrlVariable,
   readEnvironment,
   readPostgresOwnerUrl,
   requireInProduction,
-  sharedVariables,
-  signingPublicKeysVariable,
   variable,
-} from "@halyard/service";
+} from "@halyard/configuration";
+import { serviceVariables } from "@halyard/server-key-service";
 import { z } from "zod";
 import { readSecretKeys } from "./secrets/secret-box.ts";
 
@@ -33,13 +27,7 @@ function millisecondsOf(text: string): number {
 }
 
 export const configSchema = z.object({
-  ...sharedVariables,
-  PORT: portVariable(8084),
-  POSTGRES_URL: postgresUrlVariable("webhooks"),
-  POSTGRES_MAX_CONNECTIONS: postgresMaxConnectionsVariable(10),
-  SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
-  ...keyRateVariables,
-  OPERATOR_TOKEN_DIGEST: operatorTokenDigestVariable,
+  ...serviceVariables({ port: 8084, schema: "webhooks" }),
   WEBHOOK_SECRET_KEYS: variable(secretKeys, {
     description:
       "Keys that encrypt the webhook secrets in the database. The first key encrypts; all keys decrypt. Must be the same on all dispatchers. See [rotation](runbooks.md#rotate-the-keys-of-webhook-secrets).",

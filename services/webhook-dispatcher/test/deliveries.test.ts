@@ -1,29 +1,21 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { v4 as uuidv4, v7 as uuidv7 } from "uuid";
 import { cancelLeftovers } from "../src/webhooks/cancel-deliveries.ts";
 import {
   type DeliveryRow,
-  type Dispatcher,
   makeDelivery,
   openDispatcher,
-  type Replica,
-  type Tenant,
   waitsForLock,
 } from "./dispatcher-fixture.ts";
 
 /** The API of deliveries. The tests insert deliveries into the database, and no dispatcher sends them. */
-let dispatcher: Dispatcher;
-let replica: Replica;
-let tenant: Tenant;
 let webhook: { id: string; path: string };
 
-beforeAll(async () => {
-  dispatcher = await openDispatcher();
-  replica = await dispatcher.startReplica();
-  tenant = await dispatcher.newTenant(replica);
-});
-afterAll(() => dispatcher?.close());
+const dispatcher = await openDispatcher();
+afterAll(() => dispatcher.close());
+const replica = await dispatcher.startReplica();
+const tenant = await dispatcher.newTenant(replica);
 
 beforeEach(async () => {
   webhook = await newWebhook();
@@ -338,13 +330,15 @@ describe("deleting a project", () => {
     await dispatcher.admin`insert into deliveries ${dispatcher.admin(delivery)}`;
     const other = await given("pending");
     await dispatcher.deleteProject(deleted);
+    await eventually(() => !replica.hasKeysOf(deleted));
+    expect((await replica.call(deleted.path, { key: deleted.serverKey })).status).toBe(401);
+    dispatcher.advanceSweep(2 * 3_600_000);
     await eventually(async () => (await rowOf(delivery))?.status === "cancelled");
     await eventually(async () => {
       const left = await dispatcher.admin`
         select from webhooks where project_id = ${deleted.projectId}`;
       return left.length === 0;
     });
-    expect((await replica.call(deleted.path, { key: deleted.serverKey })).status).toBe(401);
     expect(await rowOf(other)).toMatchObject({ status: "pending" });
     expect((await get(webhook.path)).status).toBe(200);
   });

@@ -9,6 +9,7 @@ import {
 import type { EventName } from "@halyard/contracts";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
+import { createDeletions } from "@halyard/snapshot";
 import {
   type CallOptions,
   call,
@@ -60,10 +61,14 @@ export async function openDispatcher() {
   const admin = connectAsSuperuser(database.adminUrl, "webhooks");
   const bucket = await openSnapshotBucket(nats.url);
   const replicas: Replica[] = [];
+  let sweepNowMs = Date.now();
   await bucket.rewrite([]);
 
   async function startReplica(options: ReplicaOptions = {}) {
-    const replica = await composeReplica(database.runtimeUrls.webhooks, nats.url, options);
+    const replica = await composeReplica({
+      ...{ ...options, postgresUrl: database.runtimeUrls.webhooks, natsUrl: nats.url },
+      sweepNowMs: () => sweepNowMs,
+    });
     replicas.push(replica);
     return replica;
   }
@@ -84,6 +89,10 @@ export async function openDispatcher() {
     },
     /** Deletes the project of a tenant in the snapshot. */
     deleteProject: (tenant: Tenant) => bucket.put(...deletedProjectInSnapshot(tenant)),
+    /** Advances the clock of the sweep. */
+    advanceSweep(byMs: number) {
+      sweepNowMs += byMs;
+    },
     async close() {
       // Closing the receiver ends all requests that wait for it.
       await receiver.close();
@@ -98,7 +107,12 @@ export async function openDispatcher() {
 export type Dispatcher = Awaited<ReturnType<typeof openDispatcher>>;
 export type Replica = Awaited<ReturnType<typeof composeReplica>>;
 
-async function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOptions) {
+async function composeReplica({
+  postgresUrl,
+  natsUrl,
+  sweepNowMs,
+  ...options
+}: ReplicaOptions & { postgresUrl: string; natsUrl: string; sweepNowMs: () => number }) {
   const { rules = privateTargets } = options;
   const log = createLog();
   const { logger } = log;
@@ -114,6 +128,8 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
     ...shared,
     nats: natsLogin("webhook-dispatcher", natsUrl),
     keys,
+    deletions: createDeletions(),
+    sweep: { nowMs: sweepNowMs, intervalMs: 50 },
     lastUsed,
     onDeliveries: () => undefined,
   });
@@ -137,7 +153,7 @@ async function composeReplica(postgresUrl: string, natsUrl: string, options: Rep
     checkAnswers: true,
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
-  await eventually(() => workers.keysAreLoaded(), {
+  await eventually(workers.isLoaded, {
     because: "the dispatcher follows the snapshot",
   });
   return {

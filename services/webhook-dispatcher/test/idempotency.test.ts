@@ -1,23 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { cleanUp } from "../src/clean-up.ts";
-import {
-  type Dispatcher,
-  openDispatcher,
-  type Replica,
-  type Tenant,
-} from "./dispatcher-fixture.ts";
+import { openDispatcher } from "./dispatcher-fixture.ts";
 
 /** Creation of webhooks with an `Idempotency-Key`, for clients that may have missed the response. */
-let dispatcher: Dispatcher;
-let replica: Replica;
-let tenant: Tenant;
 
-beforeAll(async () => {
-  dispatcher = await openDispatcher();
-  replica = await dispatcher.startReplica();
-  tenant = await dispatcher.newTenant(replica);
-});
-afterAll(() => dispatcher?.close());
+const dispatcher = await openDispatcher();
+afterAll(() => dispatcher.close());
+const replica = await dispatcher.startReplica();
+const tenant = await dispatcher.newTenant(replica);
 afterEach(async () => {
   await dispatcher.admin`delete from webhooks`;
   await dispatcher.admin`delete from idempotency_keys`;

@@ -1,7 +1,7 @@
 import type { FlagEvent } from "@halyard/contracts";
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { createTestDatabase, scansOf, type TestDatabase } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createTestDatabase, scansOf } from "@halyard/testing";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
@@ -14,51 +14,47 @@ import { recordEvent } from "../src/events/consume-events.ts";
  * The query plans with 50,000 waiting deliveries of 10,000 webhooks. With few rows, PostgreSQL rightly reads whole tables.
  * `dispatch/claim-cost.test.ts` has the plans of claims.
  */
-let database: TestDatabase;
-let sql: Sql;
 const webhookId = uuidv7();
 const projectId = uuidv7();
 const deliveryId = uuidv7();
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  const logger = pino({ level: "silent" });
-  const url = database.runtimeUrls.webhooks;
-  sql = connectPostgres({ url, name: "test", maxConnections: 1, logger });
-  const admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "webhooks" } });
-  await admin`
-    insert into webhooks (id, organization_id, project_id, name, url, events, enabled, created_at,
-      updated_at)
-    select case number when 0 then ${webhookId} else gen_random_uuid() end, ${projectId},
-      case number when 0 then ${projectId} else gen_random_uuid() end, 'Webhook', 'http://localhost/',
-      array['flag.toggled'], true, now(), now()
-    from generate_series(0, 9999) as number`;
-  await admin`insert into lanes (webhook_id, organization_id) select id, ${projectId} from webhooks`;
-  await admin`
-    insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
-      status, created_at, next_attempt_at)
-    select case id when ${webhookId} then ${deliveryId} else gen_random_uuid() end, id, ${projectId},
-      project_id, gen_random_uuid(), 'flag.toggled', '{}', 'pending', now(), now()
-    from webhooks`;
-  await admin`
-    insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
-      status, created_at, next_attempt_at)
-    select gen_random_uuid(), id, ${projectId}, project_id, gen_random_uuid(), 'flag.toggled', '{}',
-      'pending', now(), now()
-    from webhooks, generate_series(1, 4)`;
-  await admin`
-    insert into attempts (id, delivery_id, attempted_at, status_code, duration_ms, response_body)
-    select gen_random_uuid(), id, now(), 500, 12, '' from deliveries`;
-  await admin`
-    insert into inbox (event_id, received_at)
-    select gen_random_uuid(), now() - random() * interval '7 days' from deliveries`;
-  await admin`vacuum analyze webhooks, lanes, deliveries, attempts, inbox`;
-  await admin.end();
-});
+const database = await createTestDatabase();
+const logger = pino({ level: "silent" });
+const url = database.runtimeUrls.webhooks;
+const sql = connectPostgres({ url, name: "test", maxConnections: 1, logger });
 afterAll(async () => {
-  await sql?.end();
-  await database?.drop();
+  await sql.end();
+  await database.drop();
 });
+const admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "webhooks" } });
+await admin`
+  insert into webhooks (id, organization_id, project_id, name, url, events, enabled, created_at,
+    updated_at)
+  select case number when 0 then ${webhookId} else gen_random_uuid() end, ${projectId},
+    case number when 0 then ${projectId} else gen_random_uuid() end, 'Webhook', 'http://localhost/',
+    array['flag.toggled'], true, now(), now()
+  from generate_series(0, 9999) as number`;
+await admin`insert into lanes (webhook_id, organization_id) select id, ${projectId} from webhooks`;
+await admin`
+  insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
+    status, created_at, next_attempt_at)
+  select case id when ${webhookId} then ${deliveryId} else gen_random_uuid() end, id, ${projectId},
+    project_id, gen_random_uuid(), 'flag.toggled', '{}', 'pending', now(), now()
+  from webhooks`;
+await admin`
+  insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
+    status, created_at, next_attempt_at)
+  select gen_random_uuid(), id, ${projectId}, project_id, gen_random_uuid(), 'flag.toggled', '{}',
+    'pending', now(), now()
+  from webhooks, generate_series(1, 4)`;
+await admin`
+  insert into attempts (id, delivery_id, attempted_at, status_code, duration_ms, response_body)
+  select gen_random_uuid(), id, now(), 500, 12, '' from deliveries`;
+await admin`
+  insert into inbox (event_id, received_at)
+  select gen_random_uuid(), now() - random() * interval '7 days' from deliveries`;
+await admin`vacuum analyze webhooks, lanes, deliveries, attempts, inbox`;
+await admin.end();
 
 /** An attempt without a claim. Its outcome is recorded by the same statements. */
 function attemptOf(next: MadeAttempt["next"], statusCode: number): MadeAttempt {

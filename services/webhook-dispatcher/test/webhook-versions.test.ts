@@ -1,25 +1,14 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { disableWebhook } from "../src/webhooks/webhook-store.ts";
-import {
-  type Dispatcher,
-  makeDelivery,
-  openDispatcher,
-  type Replica,
-  type Tenant,
-} from "./dispatcher-fixture.ts";
+import { makeDelivery, openDispatcher } from "./dispatcher-fixture.ts";
 
 /** Versions of webhooks, and changes that are conditional on them. */
-let dispatcher: Dispatcher;
-let replica: Replica;
-let tenant: Tenant;
 
-beforeAll(async () => {
-  dispatcher = await openDispatcher();
-  replica = await dispatcher.startReplica();
-  tenant = await dispatcher.newTenant(replica);
-});
-afterAll(() => dispatcher?.close());
+const dispatcher = await openDispatcher();
+afterAll(() => dispatcher.close());
+const replica = await dispatcher.startReplica();
+const tenant = await dispatcher.newTenant(replica);
 
 const send = (method: string, path: string, body?: object, ifMatch?: string) =>
   replica.call(path, {

@@ -1,11 +1,6 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { afterAll, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import {
-  type Dispatcher,
-  openDispatcher,
-  type Replica,
-  type Tenant,
-} from "./dispatcher-fixture.ts";
+import { openDispatcher } from "./dispatcher-fixture.ts";
 
 /**
  * Valid and invalid requests send secrets that contain this mark, in every field that accepts one. The tests search for
@@ -13,18 +8,7 @@ import {
  */
 const mark = "MARKEDSECRET";
 
-let dispatcher: Dispatcher;
-let replica: Replica;
-let tenant: Tenant;
 const answers: string[] = [];
-
-beforeAll(async () => {
-  dispatcher = await openDispatcher();
-  replica = await dispatcher.startReplica();
-  tenant = await dispatcher.newTenant(replica);
-  await useSecretsInEveryWay();
-});
-afterAll(() => dispatcher?.close());
 
 async function ask(path: string, method: string, body?: unknown) {
   const answer = await replica.call(path, { method, key: tenant.serverKey, body });
@@ -75,6 +59,12 @@ async function useSecretsInEveryWay(): Promise<void> {
 }
 
 const otherKey = `other:${Buffer.alloc(32, 9).toString("base64")}`;
+
+const dispatcher = await openDispatcher();
+afterAll(() => dispatcher.close());
+const replica = await dispatcher.startReplica();
+const tenant = await dispatcher.newTenant(replica);
+await useSecretsInEveryWay();
 
 it("is in no response", () => {
   expect(answers.length).toBeGreaterThan(20);

@@ -1,22 +1,18 @@
 import { type AuditRecorded, auditStream, type FlagEvent, usageStream } from "@halyard/contracts";
 import { ensureAudit, ensureFlagEvents, ensureUsage } from "@halyard/jetstream";
 import { call, eventually, type ServiceProcess, startServiceProcess } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { v7 as uuidv7 } from "uuid";
-import { type Dispatcher, openDispatcher, secretKey, type Tenant } from "./dispatcher-fixture.ts";
+import { openDispatcher, secretKey } from "./dispatcher-fixture.ts";
 
 /** The dispatcher as a separate process, configured by its environment. */
-let dispatcher: Dispatcher;
-let tenant: Tenant;
 let service: ServiceProcess | undefined;
 
-beforeAll(async () => {
-  dispatcher = await openDispatcher();
-  tenant = await dispatcher.newTenant();
-});
-afterAll(() => dispatcher?.close());
+const dispatcher = await openDispatcher();
+afterAll(() => dispatcher.close());
+const tenant = await dispatcher.newTenant();
 afterEach(async () => {
   await service?.kill();
   service = undefined;

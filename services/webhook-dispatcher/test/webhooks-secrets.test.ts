@@ -1,34 +1,20 @@
 import { createHmac } from "node:crypto";
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { maintainSecrets } from "../src/webhooks/webhook-secrets.ts";
-import {
-  type Dispatcher,
-  openDispatcher,
-  type Replica,
-  secretKey,
-  type Tenant,
-} from "./dispatcher-fixture.ts";
+import { openDispatcher, type Replica, secretKey } from "./dispatcher-fixture.ts";
 
 /** Secrets during a rotation of the keys that encrypt them. */
 const [oldKey, newKey] = [secretKey("old", 1), secretKey("new", 2)];
 
-let dispatcher: Dispatcher;
+const dispatcher = await openDispatcher();
+afterAll(() => dispatcher.close());
 /** Replicas with the configuration before, during and after the rotation. */
-let before: Replica;
-let during: Replica;
-let after: Replica;
-let tenant: Tenant;
-
-beforeAll(async () => {
-  dispatcher = await openDispatcher();
-  before = await dispatcher.startReplica({ secretKeys: oldKey });
-  during = await dispatcher.startReplica({ secretKeys: `${newKey},${oldKey}` });
-  after = await dispatcher.startReplica({ secretKeys: newKey });
-  tenant = await dispatcher.newTenant(before, during, after);
-});
-afterAll(() => dispatcher?.close());
+const before = await dispatcher.startReplica({ secretKeys: oldKey });
+const during = await dispatcher.startReplica({ secretKeys: `${newKey},${oldKey}` });
+const after = await dispatcher.startReplica({ secretKeys: newKey });
+const tenant = await dispatcher.newTenant(before, during, after);
 afterEach(async () => {
   dispatcher.receiver.reset();
   await dispatcher.admin`delete from webhooks`;

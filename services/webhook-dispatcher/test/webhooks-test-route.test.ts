@@ -1,28 +1,17 @@
 import { createHmac } from "node:crypto";
 import { compileCheck, WebhookPayload } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { v7 as uuidv7 } from "uuid";
-import {
-  type Dispatcher,
-  openDispatcher,
-  type Replica,
-  type Tenant,
-  testsPerOrganization,
-} from "./dispatcher-fixture.ts";
+import { openDispatcher, testsPerOrganization } from "./dispatcher-fixture.ts";
 
 /** Test payloads, sent to a real receiver with various responses. */
-let dispatcher: Dispatcher;
-let replica: Replica;
-let tenant: Tenant;
 
-beforeAll(async () => {
-  dispatcher = await openDispatcher();
-  replica = await dispatcher.startReplica();
-  tenant = await dispatcher.newTenant(replica);
-});
-afterAll(() => dispatcher?.close());
+const dispatcher = await openDispatcher();
+afterAll(() => dispatcher.close());
+const replica = await dispatcher.startReplica();
+const tenant = await dispatcher.newTenant(replica);
 afterEach(() => dispatcher.receiver.reset());
 
 async function newWebhook(fields: object = {}, owner = tenant) {

@@ -22,12 +22,12 @@ export type FakeEdge = {
 
 export type Flags = Record<string, boolean>;
 export type Route = "flags" | "stream";
-export type FakeRequest = {
+type FakeRequest = {
   route: Route;
   context: Record<string, unknown>;
   headers: IncomingMessage["headers"];
 };
-export type FakeStream = {
+type FakeStream = {
   context: Record<string, unknown>;
   /** Writes text as it is. */
   write(text: string): void;
@@ -38,10 +38,7 @@ export type FakeStream = {
 };
 
 /** A response that replaces the usual one. A function makes the response wait before the usual one. */
-export type Fault =
-  | { status: number; headers?: Record<string, string> }
-  | "hang"
-  | (() => Promise<void>);
+type Fault = { status: number; headers?: Record<string, string> } | "hang" | (() => Promise<void>);
 
 type Evaluate = (context: Record<string, unknown>) => Flags;
 

@@ -6,7 +6,7 @@ import { createManualClock, type ManualClock } from "./manual-clock.ts";
 export const clientKey = `hc_abcdefghijklmnop_${"s".repeat(43)}`;
 
 /** A client with a manual clock, and everything that it logged and emitted. */
-export type StartedClient = {
+type StartedClient = {
   client: Client;
   clock: ManualClock;
   page: FakePage;
@@ -15,7 +15,7 @@ export type StartedClient = {
   events: string[];
 };
 
-export type FakePage = Page & { show(state: "visible" | "hidden"): void };
+type FakePage = Page & { show(state: "visible" | "hidden"): void };
 
 const opened: Client[] = [];
 

@@ -116,7 +116,6 @@ class PlannedConnection {
     );
   }
 
-  /** Applies an event of the stream. */
   #take(event: EventSourceMessage): Receipt {
     const applied = applyEvent(this.#options.ruleSet, event);
     if (applied === "ignored" || "problem" in applied) return applied;

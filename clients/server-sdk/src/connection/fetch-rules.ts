@@ -11,7 +11,7 @@ export type PollResult =
   | { kind: "invalid_data"; problem: string }
   | { kind: "ended_by_client" };
 
-export type PollRequest = {
+type PollRequest = {
   url: string;
   headers: Record<string, string>;
   /** The tag of the flags in memory. */

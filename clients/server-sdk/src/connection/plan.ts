@@ -68,7 +68,7 @@ export function afterResume(plan: Plan, nowMs: number): Plan {
 }
 
 /** The end of a stream; `openMs` is the time since it confirmed the flags, 0 if it never did. */
-export type EndedStream = { end: StreamEnd; openMs: number; retryMs: number | undefined };
+type EndedStream = { end: StreamEnd; openMs: number; retryMs: number | undefined };
 
 export function afterStream(
   plan: Plan,

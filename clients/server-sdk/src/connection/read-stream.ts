@@ -2,7 +2,6 @@ import { createParser, type EventSourceMessage } from "eventsource-parser";
 import type { Platform } from "../platform.ts";
 import { type Rejection, rejectionOf } from "./rejection.ts";
 
-/** The reason why a stream ended. */
 export type StreamEnd =
   | Rejection
   /** The service or the network closed an open stream. */
@@ -21,7 +20,7 @@ export type StreamEnd =
 /** Result of an event. `confirmed`: the flags in memory are now those of the service. */
 export type Receipt = "confirmed" | "ignored" | { problem: string };
 
-export type StreamRequest = {
+type StreamRequest = {
   url: string;
   headers: Record<string, string>;
   platform: Platform;

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type CompiledFlag, compile } from "@halyard/evaluation";
-import type { FlagRules } from "./parse-rules.ts";
+import { type FlagRules, memberChecks } from "./parse-rules.ts";
 
 /**
  * A flag in memory. It is compiled at its first evaluation, because an application with thousands of flags uses few of
@@ -25,7 +25,8 @@ export class Flag {
 
 /** Returns whether two states of a flag evaluate alike. The version also rises with changes of names, for example. */
 export function haveSameSettings(a: FlagRules, b: FlagRules): boolean {
-  if (a.enabled !== b.enabled || a.rollout_percentage !== b.rollout_percentage) return false;
-  if (a.targeting_rules.length === 0 && b.targeting_rules.length === 0) return true;
-  return isDeepStrictEqual(a.targeting_rules, b.targeting_rules);
+  return settings.every((name) => a[name] === b[name] || isDeepStrictEqual(a[name], b[name]));
 }
+
+const { version: _, ...settingChecks } = memberChecks;
+const settings = Object.keys(settingChecks) as (keyof typeof settingChecks)[];

@@ -3,6 +3,17 @@ import type { FlagState } from "@halyard/evaluation";
 /** The settings of a flag in one environment, under the names of the API. */
 export type FlagRules = FlagState & { readonly version: number };
 
+/** Checks of the members of `FlagRules`. A new member of the evaluator's type does not compile until it is here. */
+export const memberChecks: {
+  readonly [Member in keyof Required<Omit<FlagRules, "key">>]: (value: unknown) => boolean;
+} = {
+  enabled: (value) => typeof value === "boolean",
+  rollout_percentage: (value) => typeof value === "number",
+  targeting_rules: Array.isArray,
+  version: (value) => typeof value === "number",
+};
+const members = Object.entries(memberChecks);
+
 /** All flags of an environment. */
 export type Rules = {
   readonly environmentId: string;
@@ -12,7 +23,7 @@ export type Rules = {
 /** An event of the stream: all flags if `full`, otherwise the changed ones and the keys of removed ones. */
 export type RulesEvent = Rules & { readonly full: boolean; readonly removed: readonly string[] };
 
-export type Parsed<T> = { ok: true; value: T } | { ok: false; problem: string };
+type Parsed<T> = { ok: true; value: T } | { ok: false; problem: string };
 
 /**
  * Parses the body of a rule set. A body with an incomplete flag is rejected as a whole, so that a damaged
@@ -23,7 +34,6 @@ export function parseRules(text: string): Parsed<Rules> {
   return parsed.ok ? readRules(parsed.value) : parsed;
 }
 
-/** Parses the data of a `ruleset` event. */
 export function parseRulesEvent(text: string): Parsed<RulesEvent> {
   const parsed = parseJson(text);
   if (!parsed.ok) return parsed;
@@ -36,8 +46,8 @@ export function parseRulesEvent(text: string): Parsed<RulesEvent> {
   return { ok: true, value: { ...rules.value, full: full === true, removed } };
 }
 
-/** Reads a rule set that is already parsed, such as the bootstrap object. */
-export function readRules(value: unknown): Parsed<Rules> {
+/** Reads the members that rule sets and events share. */
+function readRules(value: unknown): Parsed<Rules> {
   if (!isRecord(value)) return problem("it is not an object");
   const { environment_id: environmentId, flags } = value;
   if (typeof environmentId !== "string" || environmentId === "")
@@ -55,10 +65,12 @@ export function readRules(value: unknown): Parsed<Rules> {
 
 function readFlag(key: string, value: unknown): FlagRules | undefined {
   if (!isRecord(value)) return undefined;
-  const { enabled, rollout_percentage, targeting_rules, version } = value;
-  if (typeof enabled !== "boolean" || typeof rollout_percentage !== "number") return undefined;
-  if (!Array.isArray(targeting_rules) || typeof version !== "number") return undefined;
-  return { key, enabled, rollout_percentage, targeting_rules, version };
+  const rules: Record<string, unknown> = { key };
+  for (const [name, isValid] of members) {
+    if (!isValid(value[name])) return undefined;
+    if (name in value) rules[name] = value[name];
+  }
+  return rules as FlagRules;
 }
 
 function parseJson(text: string): Parsed<unknown> {

@@ -1,7 +1,7 @@
 import type { FakeEdge, Reply } from "./fake-edge.ts";
 
 /** A network without sockets, so that a simulated day takes seconds. `fetch` reaches the edge unless the network is down. */
-export type InProcessNetwork = {
+type InProcessNetwork = {
   fetch: typeof globalThis.fetch;
   isDown: boolean;
   /** Responses whose bodies are open. */

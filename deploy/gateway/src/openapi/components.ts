@@ -10,9 +10,7 @@ export type JsonObject = Record<string, unknown>;
 const prefix = "#/components/schemas/";
 
 export type Components = {
-  /** Returns a reference to the schema. */
   refer: (schema: z.ZodType) => JsonObject;
-  /** Returns the definition of the schema. */
   define: (schema: z.ZodType) => JsonObject;
   /** Returns all definitions that a part of the document refers to, directly or indirectly. */
   referredTo: (part: unknown) => JsonObject;

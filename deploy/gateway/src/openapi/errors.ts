@@ -7,7 +7,7 @@ import {
   type RouteContract,
   reportsRemaining,
 } from "@halyard/contracts";
-import { answerableErrors } from "@halyard/service";
+import { answerableErrors } from "@halyard/http";
 import type { Components, JsonObject } from "./components.ts";
 import { commonHeaders, headerRef, limitHeaders, optionalCacheHeaders } from "./headers.ts";
 

@@ -23,11 +23,11 @@ const securityOf: Readonly<Record<Access, JsonObject[]>> = {
   operator_or_server_key: [{ operatorToken: [] }, { serverKey: [] }],
   server_key: [{ serverKey: [] }],
   any_key: [{ clientKey: [] }, { serverKey: [] }],
+  operator_or_any_key: [{ operatorToken: [] }, { clientKey: [] }, { serverKey: [] }],
   any_key_in_either_header: [{ clientKey: [] }, { serverKey: [] }, { keyInOwnHeader: [] }],
   stream_token: [{ streamToken: [] }],
 };
 
-/** Describes one route as an OpenAPI operation. */
 export function describeOperation(contract: RouteContract, components: Components): JsonObject {
   const { operationId, tag, summary, description, access } = contract;
   return {

@@ -1,4 +1,4 @@
-import { documentVariables, readEnvironment, urlOf, variable } from "@halyard/service";
+import { documentVariables, readEnvironment, urlOf, variable } from "@halyard/configuration";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 import { environmentOf, type Variable } from "../environment.ts";

@@ -104,6 +104,8 @@ export async function useManagement(
     `${ofKeys}/${ids.keyId}`,
   ])
     await operator("read as the operator", "GET", path);
+  await operator("list the plans", "GET", "/plans");
+  await ask("list the plans with a client key", { as: "client", path: "/api/v1/plans" });
   await operator("change the plan", "PATCH", ofOrganization, { plan: "growth" });
   await operator("an unknown plan", "PATCH", ofOrganization, { plan: "gold" });
 

@@ -24,7 +24,7 @@ export async function rejectEverywhere({ group }: Transcript, ids: Ids): Promise
   }));
   await everywhere("with a revoked key", ({ right }) => ({ ...right, as: "revoked" }));
   await everywhere("with a client key", ({ route, right }) =>
-    route.access === "server_key" || route.access.startsWith("operator")
+    ["server_key", "operator_or_server_key", "operator"].includes(route.access)
       ? { ...right, as: "client" }
       : undefined,
   );

@@ -28,7 +28,7 @@ export type ReleaseFixture = {
   };
 };
 
-export type FixtureWebhook = { path: string; secret: string };
+type FixtureWebhook = { path: string; secret: string };
 
 export type Exchange = {
   /** The name of the key. */

@@ -8,7 +8,7 @@ export const userHeaders = [
   "X-User-Attributes",
 ] as const;
 
-export type CacheHeaders = { "Cache-Control"?: string; Vary?: string };
+type CacheHeaders = { "Cache-Control"?: string; Vary?: string };
 
 /**
  * Returns the cache headers of the successful responses of a route. With `cacheControl`, caches may store these

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { RolloutPercentage, TargetingRules } from "../rules.ts";
-import { furtherRuleLimits, TargetingRulesInput } from "../rules-input.ts";
+import { RolloutPercentage } from "../rules.ts";
+import { furtherRuleLimits } from "../rules-input.ts";
+import { State, StateSummary, stateInput } from "../state.ts";
 import { Description, Id, IdParam, InstantOut, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 import { EvaluationResult, RuleTrace } from "./sdk.ts";
@@ -29,9 +30,7 @@ export const Flag = z.strictObject({
   name: z.string(),
   description: z.string(),
   type: FlagType,
-  enabled: z.boolean(),
-  rollout_percentage: RolloutPercentage,
-  targeting_rules: TargetingRules,
+  ...State.shape,
   environment_id: Id,
   version: z.int(),
   created_at: InstantOut,
@@ -43,9 +42,7 @@ export type Flag = z.infer<typeof Flag>;
 export const FlagState = z.strictObject({
   flag_id: Id,
   environment_id: Id,
-  enabled: z.boolean(),
-  rollout_percentage: RolloutPercentage,
-  targeting_rules: TargetingRules,
+  ...State.shape,
   version: z.int(),
   updated_at: InstantOut,
 });
@@ -54,8 +51,7 @@ export type FlagState = z.infer<typeof FlagState>;
 /** The state of a flag in one environment without its rules, for lists. */
 export const FlagStateSummary = z.strictObject({
   environment_id: Id,
-  enabled: z.boolean(),
-  rollout_percentage: RolloutPercentage,
+  ...StateSummary.shape,
   rule_count: z.int(),
   version: z.int(),
   updated_at: InstantOut,
@@ -72,34 +68,26 @@ export const ListedFlag = Flag.extend({
 });
 export type ListedFlag = z.infer<typeof ListedFlag>;
 
-const stateSettings = {
-  enabled: z.boolean().optional(),
-  rollout_percentage: RolloutPercentage.optional().describe(
-    "Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised",
-  ),
-  targeting_rules: TargetingRulesInput.optional().describe(
-    "Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON",
-  ),
+/** The settings of a flag, which its environments share. */
+const settingsInput = {
+  name: Name.optional(),
+  description: Description.optional(),
+  type: FlagType.optional(),
 };
 
 export const CreateFlag = z.strictObject({
   key: FlagKey,
+  ...settingsInput,
   name: Name,
-  description: Description.optional(),
-  type: FlagType.optional(),
-  ...stateSettings,
+  ...stateInput,
 });
 export type CreateFlag = z.infer<typeof CreateFlag>;
 
-export const UpdateFlag = z.strictObject({
-  name: Name.optional(),
-  description: Description.optional(),
-  type: FlagType.optional(),
-  ...stateSettings,
-});
+export const UpdateFlag = z.strictObject({ ...settingsInput, ...stateInput });
 export type UpdateFlag = z.infer<typeof UpdateFlag>;
+export type FlagSettings = Omit<UpdateFlag, keyof State>;
 
-export const UpdateFlagState = z.strictObject(stateSettings);
+export const UpdateFlagState = z.strictObject(stateInput);
 export type UpdateFlagState = z.infer<typeof UpdateFlagState>;
 
 const rulesExample = [

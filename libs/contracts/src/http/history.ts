@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { RolloutPercentage, TargetingRules } from "../rules.ts";
+import { RolloutPercentage } from "../rules.ts";
+import { State } from "../state.ts";
 import { Id, IdParam, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
@@ -8,9 +9,7 @@ export const ChangeType = z.enum(["manual", "scheduled", "rollback"]);
 
 export const HistoryEntry = z.strictObject({
   id: Id,
-  enabled: z.boolean(),
-  rollout_percentage: RolloutPercentage,
-  targeting_rules: TargetingRules,
+  ...State.shape,
   changed_at: InstantOut,
   changed_by: Id.describe("The user who made the change; the nil UUID for the operator"),
   change_type: ChangeType,

@@ -7,6 +7,7 @@ export type Access =
   | "operator_or_server_key"
   | "server_key"
   | "any_key"
+  | "operator_or_any_key"
   /** Any key, in `Authorization` or in `X-API-Key`. */
   | "any_key_in_either_header"
   /** A token in the URL, because browsers send no headers of the caller with an `EventSource`. */
@@ -40,7 +41,6 @@ export type RouteContract<
   body?: B;
   /** A valid body, for the OpenAPI document. */
   example?: unknown;
-  /** The body is optional. */
   bodyOptional?: boolean;
   /** The user's context is read from the `X-User-…` headers. */
   readsUser?: boolean;
@@ -75,7 +75,7 @@ export type RouteContract<
   ownErrors?: Readonly<Record<number, OwnError>>;
 };
 
-export type OwnError = { description: string; body: z.ZodType; example: unknown };
+type OwnError = { description: string; body: z.ZodType; example: unknown };
 
 /** Returns whether a route responds with a stream of server-sent events. */
 export function isEventStream({ success }: Pick<RouteContract, "success">): boolean {

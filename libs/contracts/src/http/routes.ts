@@ -68,6 +68,7 @@ export const routes: readonly RouteContract[] = [
   keys.rotateKey,
   keys.revokeKey,
   status.getStatus,
+  tenancy.listPlans,
   tenancy.createOrganization,
   tenancy.listOrganizations,
   tenancy.getOrganization,

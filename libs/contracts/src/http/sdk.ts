@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { RolloutPercentage, TargetingRules } from "../rules.ts";
+import { RolloutPercentage } from "../rules.ts";
+import { State } from "../state.ts";
 import { InstantIn } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 import { UserContext } from "./user-context.ts";
@@ -56,15 +57,7 @@ export type EvaluationResult = z.infer<typeof EvaluationResult>;
 export const Ruleset = z.strictObject({
   environment_id: z.uuid(),
   flags: z
-    .record(
-      z.string(),
-      z.strictObject({
-        enabled: z.boolean(),
-        rollout_percentage: RolloutPercentage,
-        targeting_rules: TargetingRules,
-        version: z.int().min(1),
-      }),
-    )
+    .record(z.string(), z.strictObject({ ...State.shape, version: z.int().min(1) }))
     .describe("By key of the flag"),
 });
 export type Ruleset = z.infer<typeof Ruleset>;
@@ -78,7 +71,7 @@ const shared = {
 const flagsPath = "/api/v1/sdk/flags";
 const evaluatePath = "/api/v1/sdk/evaluate";
 const UserQuery = z.looseObject({ user_id: z.string().optional() });
-export const EvaluateQuery = z.looseObject({
+const EvaluateQuery = z.looseObject({
   key: z.string().describe("Key of the flag"),
   user_id: z.string().optional(),
   explain: z.boolean().optional(),

@@ -6,6 +6,9 @@ import { defineRoute } from "./route.ts";
 /** Organizations, users, projects and environments. */
 const PlanName = z.string().min(1).max(50);
 
+export const Plan = z.strictObject({ name: z.string(), limits: PlanLimits });
+export type Plan = z.infer<typeof Plan>;
+
 export const Organization = z.strictObject({
   id: Id,
   name: z.string(),
@@ -75,6 +78,20 @@ const Confirmation = z.strictObject({
   confirm: IdParam.describe("must be the id of the resource to delete"),
 });
 const deleted = (description: string) => ({ status: 204, description }) as const;
+
+export const listPlans = defineRoute({
+  ...operator,
+  access: "operator_or_any_key",
+  operationId: "listPlans",
+  method: "GET",
+  path: "/api/v1/plans",
+  summary: "List the plans of this installation and their limits",
+  success: {
+    status: 200,
+    description: "All plans, in ascending order of requests per month",
+    body: z.strictObject({ plans: z.array(Plan) }),
+  },
+});
 
 export const createOrganization = defineRoute({
   ...operator,

@@ -35,7 +35,7 @@ export const UsageDays = z.strictObject({
 export type UsageDays = z.infer<typeof UsageDays>;
 
 /** Retention of hourly counts, in hours. */
-export const maxUsageHours = 30 * 24;
+const maxUsageHours = 30 * 24;
 export const defaultUsageHours = 24;
 
 export const FlagUsage = z.strictObject({

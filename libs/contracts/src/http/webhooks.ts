@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { EventName, FlagEvent, StateInEvent } from "../events.ts";
+import { EventName, FlagEvent } from "../events.ts";
+import { State } from "../state.ts";
 import { Id, IdParam, InstantOut, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
@@ -136,7 +137,7 @@ export const WebhookPayload = z.object({
   environment: z.object({ id: Id, name: z.string() }),
   triggered_by: z.object({ id: Id, email: z.string() }),
   /** `flag_state.updated` only. */
-  state: StateInEvent.optional(),
+  state: State.optional(),
   /** `flag.updated` only. */
   changes: FlagEvent.shape.changes,
 });

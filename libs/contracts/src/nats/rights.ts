@@ -33,7 +33,7 @@ export const natsUsers = [
 ] as const;
 export type NatsUser = (typeof natsUsers)[number];
 
-export type NatsRights = { publish: readonly string[]; subscribe: readonly string[] };
+type NatsRights = { publish: readonly string[]; subscribe: readonly string[] };
 
 /** Prefix of the reply subjects of a user. Only this user may subscribe to them. */
 export const inboxPrefixOf = (user: string) => `_INBOX.${user}`;

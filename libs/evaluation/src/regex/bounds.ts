@@ -20,7 +20,7 @@ export const maxTextLength = 4_096;
  * Maximum product of characters and weighted instructions of one search. The largest programs search texts of up to 150
  * characters. Programs of ordinary size (up to 36) search texts of up to `maxTextLength`.
  */
-export const maxSteps = 150_000;
+const maxSteps = 150_000;
 
 /**
  * Maximum size of the DFA states that one expression caches, as the engine counts it. Ordinary expressions need up to

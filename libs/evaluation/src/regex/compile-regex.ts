@@ -11,7 +11,7 @@ import {
 import { estimateClassWork, estimateSize } from "./estimate.ts";
 import { type Program, shortestMatch } from "./shortest-match.ts";
 
-export type CompiledRegex =
+type CompiledRegex =
   | {
       ok: true;
       test: (text: string) => boolean;

@@ -32,7 +32,7 @@ export function estimateSize(pattern: string): number {
 }
 
 /** Matches quoted literals, escapes (with their braces), classes, counted repetitions, and single characters. */
-export const tokens =
+const tokens =
   /\\Q[\s\S]*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|\[:[^\]]*:\]|[^\]\\])*\]?|\{\d+(?:,\d*)?\}|[\s\S]/g;
 
 const repetition = /^\{\d/;

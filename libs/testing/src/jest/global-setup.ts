@@ -1,7 +1,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findNatsServer, startLocalPostgres, startReaper } from "@halyard/local-backends";
+import { findNatsServer, startLocalPostgres } from "@halyard/local-backends";
 import type { Config } from "jest";
 import { GenericContainer, Wait } from "testcontainers";
 import { publishBackends, type TestBackends } from "../backends.ts";
@@ -36,13 +36,11 @@ async function startPostgres(): Promise<string> {
   const external = process.env.TEST_POSTGRES_URL;
   if (external !== undefined) return external;
   if (process.env.TEST_BACKENDS === "containers") return startPostgresContainer();
-  const reaper = startReaper();
   const dataDir = mkdtempSync(join(tmpdir(), "halyard-test-"));
-  reaper.removeAfterwards(dataDir);
-  const server = await startLocalPostgres({ dataDir, durable: false, maxConnections, reaper });
+  const options = { dataDir, durable: false, maxConnections, throwaway: true };
+  const server = await startLocalPostgres(options);
   keepForTeardown(async () => {
     await server.stop();
-    await reaper.close();
     removeTemporary(dataDir);
   });
   return server.adminUrl;

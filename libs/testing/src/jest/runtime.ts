@@ -1,5 +1,5 @@
-import type { EventEmitter } from "node:events";
 import { createRequire, registerHooks } from "node:module";
+import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { isThorough } from "../thorough.ts";
@@ -7,8 +7,8 @@ import { useGlobals } from "./globals.ts";
 
 /**
  * Runs test files as plain modules of Node.js, which strips the types as in production. All files of a worker share the
- * modules, as the parts of a service do, except the helpers of tests. By default, Jest evaluates every module again for each test file, in a separate
- * context, and a worker grows to 2.5 GB.
+ * modules, as the parts of a service do, except the helpers of tests. By default, Jest evaluates every module again for
+ * each test file, in a separate context, and a worker grows to 2.5 GB.
  *
  * Jest has no option for this, but loads the class that imports test files from the path in the option `runtime`.
  */
@@ -48,20 +48,26 @@ fc.configureGlobal({
   seed: Number(process.env.TEST_SEED ?? (isThorough ? randomSeed() : fixedSeed)),
 });
 
-/** Symbols under which jest-circus keeps the state of a file in the global object. */
-const statesOfFiles = ["EVENT_HANDLERS", "JEST_STATE_SYMBOL"];
+/** Bounds the set-up at the top of a file, which no limit of a hook bounds. */
+const importTimeoutMs = 180_000;
 
-const failures = ["uncaughtException", "unhandledRejection"];
-const runner: EventEmitter = process;
-const ownListeners = failures.map((event) => ({ event, listeners: runner.rawListeners(event) }));
-
-/** jest-circus leaves its listeners behind if a test file cannot be imported. */
-function removeListenersOfFiles(): void {
-  for (const { event, listeners } of ownListeners) {
-    runner.removeAllListeners(event);
-    for (const listener of listeners) runner.on(event, listener as () => void);
+async function importFile(path: string): Promise<void> {
+  const imported = new AbortController();
+  const { signal } = imported;
+  try {
+    await Promise.race([
+      import(pathToFileURL(path).href),
+      delay(importTimeoutMs, undefined, { signal }).then(() => {
+        throw new Error(`the set-up of the file took more than ${importTimeoutMs} ms`);
+      }),
+    ]);
+  } finally {
+    imported.abort();
   }
 }
+
+/** Symbols under which jest-circus keeps the state of a file in the global object. */
+const statesOfFiles = ["EVENT_HANDLERS", "JEST_STATE_SYMBOL"];
 
 // biome-ignore lint/style/noDefaultExport: Jest takes its runtime as a default export.
 export default class NativeRuntime extends Runtime {
@@ -70,7 +76,6 @@ export default class NativeRuntime extends Runtime {
     for (const symbol of Object.getOwnPropertySymbols(globalThis))
       if (statesOfFiles.includes(symbol.description ?? ""))
         Reflect.deleteProperty(globalThis, symbol);
-    removeListenersOfFiles();
     delete require.cache[path];
     return require(path);
   }
@@ -81,7 +86,15 @@ export default class NativeRuntime extends Runtime {
 
   override async unstable_importModule(path: string): Promise<void> {
     files += 1;
-    useGlobals(this.requireModuleOrMock(path, "@jest/globals"));
-    await import(pathToFileURL(path).href);
+    const globals = this.requireModuleOrMock<typeof import("@jest/globals")>(path, "@jest/globals");
+    useGlobals(globals);
+    try {
+      await importFile(path);
+    } catch (error) {
+      // As a test, because only then do the hooks run that close what the file has opened.
+      globals.it("is set up", () => {
+        throw error;
+      });
+    }
   }
 }

@@ -12,7 +12,7 @@ type Sort = InstanceType<typeof TestSequencer>["sort"];
  * files by their previous duration, which a fresh clone does not have, and then by size, which says little about a
  * short file that starts a dozen processes.
  */
-const longest = [
+export const longest = [
   "e2e/test/dashboard.system.test.ts",
   "e2e/test/dashboard-people.system.test.ts",
   "e2e/test/clients.test.ts",
@@ -26,14 +26,14 @@ const longest = [
   "deploy/local/test/supervision.system.test.ts",
   "e2e/test/packages/packages.system.test.ts",
   "services/scheduler/test/dispatch.test.ts",
-  "services/management/test/change-streams.test.ts",
-  "services/management/test/restored-database.test.ts",
-  "services/management/test/verify-history.test.ts",
-  "services/management/test/relay.test.ts",
+  "services/management/test/delivery/change-streams.test.ts",
+  "services/management/test/delivery/restored-database.test.ts",
+  "services/management/test/history/verify-history.test.ts",
+  "services/management/test/delivery/relay.test.ts",
   "libs/jetstream/test/consume-after-crash.test.ts",
-  "services/webhook-dispatcher/test/sending/send-in-time.test.ts",
-  "services/sdk-edge/test/follow-nats.test.ts",
-  "services/management/test/history.test.ts",
+  "services/webhook-dispatcher/test/sending/send-in-time.system.test.ts",
+  "services/sdk-edge/test/snapshot/follow-nats.test.ts",
+  "services/management/test/history/history.test.ts",
 ];
 
 /** `TEST_ORDER_SEED=7 npm test` runs the files in a random order, always the same one for a seed. */

@@ -1,6 +1,5 @@
 import type { ErrorBody } from "./schema.d.ts";
 
-/** An error response of the API. */
 export class ApiProblem extends Error {
   readonly status: number;
   /** The code of the API's error table, such as `CONFLICT_003`. */
@@ -72,6 +71,15 @@ export function isUnconfirmed(error: unknown): boolean {
   return error instanceof ConnectionLost || (error instanceof ApiProblem && error.status >= 500);
 }
 
+const adviceByStatus: Readonly<Record<number, string>> = {
+  401: "Sign in with another key.",
+  403: "This key has no permission for it. Ask for a key with more rights.",
+  404: "It may have been deleted. Go back to the list.",
+  409: "Choose another name, or change what exists.",
+  412: "Someone else changed it first. Compare both versions, then save again.",
+  429: "A limit of the plan is reached. The usage page shows it.",
+};
+
 /** Says what a person can do about an error. */
 export function adviceFor(error: unknown): string {
   if (error instanceof ConnectionLost) return "Check your connection, then try again.";
@@ -79,22 +87,7 @@ export function adviceFor(error: unknown): string {
   if (error.retryAfter !== null) return `Try again in ${error.retryAfter} s.`;
   if (error.code === "CONFLICT_002")
     return "The flag has no earlier state any more. Reload the page to see its history.";
-  switch (error.status) {
-    case 401:
-      return "Sign in with another key.";
-    case 403:
-      return "This key has no permission for it. Ask for a key with more rights.";
-    case 404:
-      return "It may have been deleted. Go back to the list.";
-    case 409:
-      return "Choose another name, or change what exists.";
-    case 412:
-      return "Someone else changed it first. Compare both versions, then save again.";
-    case 429:
-      return "A limit of the plan is reached. The usage page shows it.";
-    default:
-      return error.status >= 500
-        ? `Try again. If it happens again, report the request id ${error.requestId ?? "of the response"}.`
-        : "Correct the input, then try again.";
-  }
+  if (error.status >= 500)
+    return `Try again. If it happens again, report the request id ${error.requestId ?? "of the response"}.`;
+  return adviceByStatus[error.status] ?? "Correct the input, then try again.";
 }

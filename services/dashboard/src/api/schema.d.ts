@@ -785,6 +785,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/plans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the plans of this installation and their limits */
+        get: operations["listPlans"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organizations": {
         parameters: {
             query?: never;
@@ -1316,6 +1333,9 @@ export interface components {
         ListOrganizationsAnswer: {
             organizations: components["schemas"]["Organization"][];
         };
+        ListPlansAnswer: {
+            plans: components["schemas"]["Plan"][];
+        };
         ListProjectsAnswer: {
             projects: components["schemas"]["Project"][];
         };
@@ -1434,6 +1454,10 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             updated_at: string;
+        };
+        Plan: {
+            name: string;
+            limits: components["schemas"]["PlanLimits"];
         };
         PlanLimits: {
             requests_per_month: number | null;
@@ -1567,7 +1591,7 @@ export interface components {
              */
             disable_at?: string | null;
         };
-        StateInEvent: {
+        State: {
             enabled: boolean;
             rollout_percentage: components["schemas"]["RolloutPercentage"];
             targeting_rules: components["schemas"]["TargetingRules"];
@@ -1872,7 +1896,7 @@ export interface components {
                 id: string;
                 email: string;
             };
-            state?: components["schemas"]["StateInEvent"];
+            state?: components["schemas"]["State"];
             changes?: {
                 [key: string]: {
                     from: string;
@@ -2254,6 +2278,7 @@ export type ListFlagsAnswer = components['schemas']['ListFlagsAnswer'];
 export type ListKeysAnswer = components['schemas']['ListKeysAnswer'];
 export type ListOperatorsAnswer = components['schemas']['ListOperatorsAnswer'];
 export type ListOrganizationsAnswer = components['schemas']['ListOrganizationsAnswer'];
+export type ListPlansAnswer = components['schemas']['ListPlansAnswer'];
 export type ListProjectsAnswer = components['schemas']['ListProjectsAnswer'];
 export type ListSchedulesAnswer = components['schemas']['ListSchedulesAnswer'];
 export type ListUsersAnswer = components['schemas']['ListUsersAnswer'];
@@ -2268,6 +2293,7 @@ export type OfrepRequest = components['schemas']['OfrepRequest'];
 export type Operator = components['schemas']['Operator'];
 export type OperatorIdentity = components['schemas']['OperatorIdentity'];
 export type Organization = components['schemas']['Organization'];
+export type Plan = components['schemas']['Plan'];
 export type PlanLimits = components['schemas']['PlanLimits'];
 export type Project = components['schemas']['Project'];
 export type Rollback = components['schemas']['Rollback'];
@@ -2282,7 +2308,7 @@ export type ScheduledChange = components['schemas']['ScheduledChange'];
 export type SdkReportUsageAnswer = components['schemas']['SdkReportUsageAnswer'];
 export type ServerKeyIdentity = components['schemas']['ServerKeyIdentity'];
 export type SetSchedule = components['schemas']['SetSchedule'];
-export type StateInEvent = components['schemas']['StateInEvent'];
+export type State = components['schemas']['State'];
 export type SystemStatus = components['schemas']['SystemStatus'];
 export type TargetingRule = components['schemas']['TargetingRule'];
 export type TargetingRuleInput = components['schemas']['TargetingRuleInput'];
@@ -5810,6 +5836,42 @@ export interface operations {
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    listPlans: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All plans, in ascending order of requests per month */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListPlansAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
             404: components["responses"]["NOT_FOUND_001"];
             413: components["responses"]["VALIDATION_002"];
             429: components["responses"]["RATE_001"];

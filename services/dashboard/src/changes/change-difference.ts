@@ -1,16 +1,15 @@
 import type { AuditedChange } from "../api/schema.d.ts";
-import { changed, type Difference, stateDifferences } from "../state/difference.ts";
-import { stateFrom, stateTexts } from "../state/words.ts";
+import { settingLabels } from "../flags/flag-settings.ts";
+import { changed, type Difference } from "../state/difference.ts";
+import { memberNames, stateDifferences, stateFrom, stateTexts } from "../state/state.ts";
 import type { FormatTime } from "./describe-change.ts";
 
 type Values = Record<string, unknown>;
 
 /** Names of the fields of entries. An entry of a newer release can have others. */
 const labels: Readonly<Record<string, string>> = {
-  name: "Name",
+  ...settingLabels,
   email: "E-mail",
-  description: "Description",
-  type: "Type",
   kind: "Kind",
   url: "URL",
   events: "Events",
@@ -25,8 +24,7 @@ const labels: Readonly<Record<string, string>> = {
   disable_at: "Turns off",
 };
 
-/** Fields of a state, described by `stateDifferences`, and fields that are not shown. */
-const stateFields: readonly string[] = ["enabled", "rollout_percentage", "targeting_rules"];
+/** Fields that are not shown. */
 const silentFields: readonly string[] = ["schedule_id", "changed_fields"];
 
 /** Returns the differences that a change made, in words. For a created or deleted resource, these are all its values. */
@@ -34,7 +32,7 @@ export function changeDifferences(change: AuditedChange, formatTime: FormatTime)
   const before = stateFrom(change.before);
   const after = stateFrom(change.after);
   const hasState = before !== undefined || after !== undefined;
-  const fields = fieldDifferences(change, { formatTime, omitted: hasState ? stateFields : [] });
+  const fields = fieldDifferences(change, { formatTime, omitted: hasState ? memberNames : [] });
   if (before !== undefined && after !== undefined)
     return [...fields, ...stateDifferences(before, after)];
   const added =

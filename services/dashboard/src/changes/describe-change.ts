@@ -1,6 +1,8 @@
 import type { AuditedChange } from "../api/schema.d.ts";
-import { type Difference, stateDifferences } from "../state/difference.ts";
-import { joined, stateFrom } from "../state/words.ts";
+import { settingLabels } from "../flags/flag-settings.ts";
+import type { Difference } from "../state/difference.ts";
+import { stateDifferences, stateFrom } from "../state/state.ts";
+import { joined } from "../state/words.ts";
 import { localTime } from "../ui/dates.ts";
 
 /** A sentence about a change, without the person: "turned", "new-checkout", "on in production". */
@@ -64,16 +66,8 @@ const words: Readonly<Record<AuditedChange["action"], WordsOf>> = {
   created: ({ flag }) => ["created", flag, ""],
   settings: ({ change, flag }) => settingsWords(change, flag),
   deleted: ({ flag, where }) => ["deleted", flag, where],
-  schedule_set: ({ change, flag, where, formatTime }) => [
-    "scheduled",
-    flag,
-    `to turn ${timesText(change, formatTime)}${where}`,
-  ],
-  schedule_replaced: ({ change, flag, where, formatTime }) => [
-    "rescheduled",
-    flag,
-    `to turn ${timesText(change, formatTime)}${where}`,
-  ],
+  schedule_set: (context) => scheduleWords("scheduled", context),
+  schedule_replaced: (context) => scheduleWords("rescheduled", context),
   schedule_cleared: ({ flag, where }) => ["cleared the schedule of", flag, where],
   webhook_created: ({ change, name }) => ["created the webhook", name, hostText(change.after)],
   webhook_changed: ({ change, name }) => webhookWords(change, name),
@@ -82,23 +76,25 @@ const words: Readonly<Record<AuditedChange["action"], WordsOf>> = {
   key_rotated: ({ name, where }) => ["rotated the API key", name, where],
   key_revoked: ({ name, where }) => ["revoked the API key", name, where],
   environment_created: ({ name }) => ["created the environment", name, ""],
-  environment_renamed: ({ change, name }) => [
-    `renamed the environment ${nameIn(change.before)} to`,
-    name,
-    "",
-  ],
+  environment_renamed: (context) => renameWords("environment", context),
   environment_deleted: ({ name }) => ["deleted the environment", name, ""],
   project_created: ({ name }) => ["created the project", name, ""],
-  project_renamed: ({ change, name }) => [
-    `renamed the project ${nameIn(change.before)} to`,
-    name,
-    "",
-  ],
+  project_renamed: (context) => renameWords("project", context),
   project_deleted: ({ name }) => ["deleted the project", name, ""],
   user_created: ({ name }) => ["added the user", name, ""],
   user_changed: ({ name }) => ["changed the user", name, ""],
   user_deleted: ({ name }) => ["deleted the user", name, ""],
 };
+
+const scheduleWords = (verb: string, { change, flag, where, formatTime }: Context): Words => [
+  verb,
+  flag,
+  `to turn ${timesText(change, formatTime)}${where}`,
+];
+
+function renameWords(kind: string, { change, name }: Context): Words {
+  return [`renamed the ${kind} ${nameIn(change.before)} to`, name, ""];
+}
 
 type Values = AuditedChange["after"];
 
@@ -140,9 +136,7 @@ function rulesWords(differences: readonly Difference[], flag: string, where: str
 }
 
 function settingsWords({ before, after }: AuditedChange, flag: string): Words {
-  const fields = ["name", "description", "type"].filter(
-    (field) => before?.[field] !== after?.[field],
-  );
+  const fields = Object.keys(settingLabels).filter((field) => before?.[field] !== after?.[field]);
   const what = fields.length === 0 ? "settings" : joined(fields, "and");
   return [`changed the ${what} of`, flag, ""];
 }

@@ -7,15 +7,14 @@ import {
   stateIn,
 } from "../flags/flag-search.ts";
 import { haveEqualRules } from "../state/difference.ts";
-
-export type Subject = "State" | "Percentage" | "Rules";
+import { differingMembers, labelOf, type MemberName, memberNames } from "../state/state.ts";
 
 /** `unknown`: whether the rules differ is not known before they are read. */
 export type Comparison = {
   flag: ListedFlag;
   from: ListedState;
   to: ListedState;
-  differing: readonly Subject[];
+  differing: readonly string[];
   isUnknown: boolean;
 };
 
@@ -24,6 +23,9 @@ export type RulesOf = (
   flag: ListedFlag,
   state: ListedState,
 ) => readonly TargetingRule[] | undefined;
+
+/** The members that the list of flags has. */
+const listedMembers = memberNames.filter((name) => name !== "targeting_rules");
 
 /** Compares one flag in two environments. The list of flags has the number of rules only, so equal numbers need the rules. */
 export function compareFlag(
@@ -35,12 +37,10 @@ export function compareFlag(
   const from = stateIn(flag, fromId);
   const to = stateIn(flag, toId);
   if (from === undefined || to === undefined) return undefined;
-  const differing: Subject[] = [];
-  if (from.enabled !== to.enabled) differing.push("State");
-  if (from.rollout_percentage !== to.rollout_percentage) differing.push("Percentage");
   const rules = compareRules(flag, from, to, rulesOf);
-  if (rules === "different") differing.push("Rules");
-  return { flag, from, to, differing, isUnknown: rules === "unknown" };
+  const differing: MemberName[] = differingMembers(from, to, listedMembers);
+  if (rules === "different") differing.push("targeting_rules");
+  return { flag, from, to, differing: differing.map(labelOf), isUnknown: rules === "unknown" };
 }
 
 function compareRules(

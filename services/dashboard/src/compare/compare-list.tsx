@@ -123,15 +123,9 @@ function Cells({
   );
 }
 
-function StateCell({
-  environment,
-  state,
-  className,
-}: {
-  environment: string;
-  state: ListedState;
-  className: string | undefined;
-}) {
+type StateCellProps = { environment: string; state: ListedState; className: string | undefined };
+
+function StateCell({ environment, state, className }: StateCellProps) {
   return (
     <div role="cell" className={className}>
       <span className={styles.environment}>{environment}</span>

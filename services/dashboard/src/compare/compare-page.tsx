@@ -1,4 +1,4 @@
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { ArrowLeftRight, CircleCheck, Flag, GitCompareArrows, SearchX } from "lucide-react";
 import { useCallback, useMemo, useState } from "react";
 import { useFlags } from "../flags/flag-queries.ts";
@@ -6,7 +6,9 @@ import type { ListedFlag } from "../flags/flag-search.ts";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
 import { Button, ButtonLink, IconButton } from "../ui/button.tsx";
+import { useChangeSearch } from "../ui/change-search.ts";
 import { CodeBlock } from "../ui/code-block.tsx";
+import { curl } from "../ui/curl.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Checkbox, SearchField, Select } from "../ui/fields.tsx";
 import { Filters, Page } from "../ui/page.tsx";
@@ -68,16 +70,7 @@ export function ComparePage() {
 
 function PairFilters({ pair: { from, to }, search }: { pair: Pair; search: CompareSearch }) {
   const { me } = useKeySession();
-  const navigate = useNavigate();
-  const change = useCallback(
-    (changed: CompareSearch) =>
-      void navigate({
-        to: ".",
-        replace: true,
-        search: (before: object) => ({ ...before, ...changed }),
-      } as never),
-    [navigate],
-  );
+  const change = useChangeSearch<CompareSearch>();
   const write = useCallback((q: string) => change({ q: q === "" ? undefined : q }), [change]);
   const [text, setText] = useSearchText(search.q ?? "", write);
   const optionsWithout = (other: string) =>
@@ -94,11 +87,10 @@ function PairFilters({ pair: { from, to }, search }: { pair: Pair; search: Compa
           options={optionsWithout(to.name)}
         />
         <IconButton
+          icon={ArrowLeftRight}
           label="Swap the environments"
           onPress={() => change({ from: to.name, to: from.name })}
-        >
-          <ArrowLeftRight size={16} aria-hidden />
-        </IconButton>
+        />
         <Select
           label="To"
           value={to.name}
@@ -185,16 +177,10 @@ function Comparisons({ flags, pair, search }: ComparisonsProps) {
   );
 }
 
+type SummaryProps = { comparisons: readonly Comparison[]; pair: Pair; reading: RulesReading };
+
 /** Says how many flags differ, and whether that is final. */
-function Summary({
-  comparisons,
-  pair,
-  reading,
-}: {
-  comparisons: readonly Comparison[];
-  pair: Pair;
-  reading: RulesReading;
-}) {
+function Summary({ comparisons, pair, reading }: SummaryProps) {
   const { left, beyond, error, readMore, retry } = reading;
   const differing = comparisons.filter(differs).length;
   const unknown = comparisons.filter(({ isUnknown }) => isUnknown).length;
@@ -225,19 +211,15 @@ function Summary({
   );
 }
 
-function Selection({
-  shown,
-  copies,
-  target,
-  onChoose,
-  onCopy,
-}: {
+type SelectionProps = {
   shown: readonly Comparison[];
   copies: readonly Comparison[];
   target: string;
   onChoose: (ids: ReadonlySet<string>) => void;
   onCopy: () => void;
-}) {
+};
+
+function Selection({ shown, copies, target, onChoose, onCopy }: SelectionProps) {
   const offered = shown.filter(differs).slice(0, maxChosen);
   const isTooMany = copies.length > maxChosen;
   return (
@@ -292,10 +274,7 @@ function NoFlags() {
 
 function OneEnvironment() {
   const { me } = useKeySession();
-  const code = `curl ${window.location.origin}/api/v1/projects/${me.project.id}/environments \\
-  -H "Authorization: Bearer $HALYARD_SERVER_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{"name":"staging"}'`;
+  const code = curl(`/api/v1/projects/${me.project.id}/environments`, '{"name":"staging"}');
   if (me.key.environment_only)
     return (
       <EmptyState icon={GitCompareArrows} title="Your key reaches one environment">

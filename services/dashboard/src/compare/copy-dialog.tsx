@@ -26,7 +26,7 @@ export function CopyDialog(props: CopyProps) {
   const close = () => props.onClose(false);
   if (query.data !== undefined) return <Preview {...props} plans={query.data} />;
   return (
-    <Dialog title={titleOf(props)} isOpen onClose={close} wide>
+    <Dialog title={titleOf(props)} onClose={close} wide>
       {query.error ? (
         <ErrorPanel error={query.error} onRetry={() => void query.refetch()} />
       ) : (
@@ -55,7 +55,7 @@ function Preview(props: CopyProps & { plans: readonly PlannedCopy[] }) {
     if (!isRunning) onClose(outcomes !== undefined);
   };
   return (
-    <Dialog title={titleOf(props)} isOpen onClose={close} wide>
+    <Dialog title={titleOf(props)} onClose={close} wide>
       {!isReadOnly && outcomes === undefined && (
         <p>
           These changes take effect in {pair.to.name} immediately. Names, descriptions and schedules
@@ -94,15 +94,9 @@ function Preview(props: CopyProps & { plans: readonly PlannedCopy[] }) {
   );
 }
 
-function Result({
-  outcomes,
-  isRunning,
-  pair,
-}: {
-  outcomes: readonly CopyOutcome[];
-  isRunning: boolean;
-  pair: Pair;
-}) {
+type ResultProps = { outcomes: readonly CopyOutcome[]; isRunning: boolean; pair: Pair };
+
+function Result({ outcomes, isRunning, pair }: ResultProps) {
   if (isRunning) {
     const done = outcomes.filter(({ kind }) => kind !== "waiting" && kind !== "running").length;
     return <Progress label={`Copying to ${pair.to.name}`} value={done} of={outcomes.length} />;
@@ -133,18 +127,15 @@ const tones: Readonly<Record<CopyOutcome["kind"], Tone>> = {
   failed: "danger",
 };
 
-function Plan({
-  plan: { flag, changes },
-  pair,
-  outcome,
-  isComparison,
-}: {
+type PlanProps = {
   plan: PlannedCopy;
   pair: Pair;
   outcome: CopyOutcome | undefined;
   /** Names the environments instead of the flag, which is in the title. */
   isComparison: boolean;
-}) {
+};
+
+function Plan({ plan: { flag, changes }, pair, outcome, isComparison }: PlanProps) {
   return (
     <li className={styles.plan}>
       {!isComparison && <PlanHead flagKey={flag.key} pair={pair} outcome={outcome} />}
@@ -165,15 +156,9 @@ function Plan({
   );
 }
 
-function PlanHead({
-  flagKey,
-  pair,
-  outcome,
-}: {
-  flagKey: string;
-  pair: Pair;
-  outcome: CopyOutcome | undefined;
-}) {
+type PlanHeadProps = { flagKey: string; pair: Pair; outcome: CopyOutcome | undefined };
+
+function PlanHead({ flagKey, pair, outcome }: PlanHeadProps) {
   return (
     <div className={styles.planHead}>
       <code className={styles.key}>{flagKey}</code>

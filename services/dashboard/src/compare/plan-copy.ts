@@ -1,5 +1,6 @@
 import type { FlagState, UpdateFlagState } from "../api/schema.d.ts";
-import { type Difference, haveEqualRules, stateDifferences } from "../state/difference.ts";
+import type { Difference } from "../state/difference.ts";
+import { differingMembers, memberNames, requestFor, stateDifferences } from "../state/state.ts";
 
 /** The changes that copying one flag makes, decided from its states. */
 export type PlannedCopy = {
@@ -16,16 +17,11 @@ export function planCopy(
   source: FlagState,
   target: FlagState,
 ): PlannedCopy {
-  const { enabled, rollout_percentage, targeting_rules } = source;
   return {
     flag: { id: flag.id, key: flag.key },
     version: target.version,
     changes: stateDifferences(target, source),
-    body: {
-      ...(enabled !== target.enabled && { enabled }),
-      ...(rollout_percentage !== target.rollout_percentage && { rollout_percentage }),
-      ...(!haveEqualRules(target.targeting_rules, targeting_rules) && { targeting_rules }),
-    },
+    body: requestFor(source, differingMembers(target, source, memberNames)),
   };
 }
 

@@ -5,6 +5,7 @@ import { adviceFor, ConnectionLost, isEditConflict, isTemporary } from "../api/p
 import type { Environment } from "../api/schema.d.ts";
 import { invalidateList } from "../flags/flag-queries.ts";
 import type { ListedFlag } from "../flags/flag-search.ts";
+import { ifVersion, statePathOf, stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
 import { type CopyOutcome, type PlannedCopy, planCopy } from "./plan-copy.ts";
 import { patiently, runPool } from "./run-pool.ts";
@@ -12,14 +13,7 @@ import { patiently, runPool } from "./run-pool.ts";
 export type Pair = { from: Environment; to: Environment };
 
 const readState = (api: Api, flagId: string, envId: string, signal: AbortSignal) =>
-  patiently(() =>
-    unwrap(
-      api.GET("/api/v1/flags/{flagId}/environments/{envId}", {
-        params: { path: { flagId, envId } },
-        signal,
-      }),
-    ),
-  );
+  patiently(() => unwrap(api.GET(stateRoute, { params: { path: { flagId, envId } }, signal })));
 
 /** Reads both states of the chosen flags and plans the copies, in the order of the flags. */
 export function usePlan(flags: readonly ListedFlag[], { from, to }: Pair) {
@@ -60,15 +54,9 @@ export function useCopy(plans: readonly PlannedCopy[], to: Environment) {
 
   async function copy({ flag, version, body }: PlannedCopy): Promise<CopyOutcome> {
     try {
-      await unwrap(
-        api.PATCH("/api/v1/flags/{flagId}/environments/{envId}", {
-          params: {
-            path: { flagId: flag.id, envId: to.id },
-            header: { "If-Match": `"${version}"` },
-          },
-          body,
-        }),
-      );
+      const path = statePathOf({ flag, environment: to });
+      const params = { path, header: ifVersion(version) };
+      await unwrap(api.PATCH(stateRoute, { params, body }));
       return { kind: "copied" };
     } catch (error) {
       if (isEditConflict(error)) return { kind: "conflict" };

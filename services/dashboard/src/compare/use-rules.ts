@@ -3,6 +3,7 @@ import { useCallback, useEffect, useState } from "react";
 import { type Api, unwrap } from "../api/client.ts";
 import type { TargetingRule } from "../api/schema.d.ts";
 import type { ListedFlag, ListedState } from "../flags/flag-search.ts";
+import { stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
 import type { RulesOf } from "./compare-flags.ts";
 import { patiently, runPool } from "./run-pool.ts";
@@ -110,9 +111,8 @@ async function readAll(
   const timer = setInterval(flush, showMs);
   const task = async ({ flag, state }: Wanted) => {
     const path = { flagId: flag.id, envId: state.environment_id };
-    const found = await patiently(() =>
-      unwrap(api.GET("/api/v1/flags/{flagId}/environments/{envId}", { params: { path }, signal })),
-    );
+    const request = () => unwrap(api.GET(stateRoute, { params: { path }, signal }));
+    const found = await patiently(request);
     read.set(keyOf(flag, state), found.targeting_rules);
   };
   try {

@@ -6,20 +6,10 @@ import { useSendOnce } from "../api/idempotency.ts";
 import { ApiProblem } from "../api/problem.ts";
 import type { FlagType } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
-import { Dialog } from "../ui/dialog.tsx";
 import { Select, TextField } from "../ui/fields.tsx";
-import { DialogForm } from "../ui/form-dialog.tsx";
+import { FormDialog } from "../ui/form-dialog.tsx";
 import { putIntoList, readFlag } from "./flag-queries.ts";
 import { flagTypes, suggestKey } from "./flag-search.ts";
-
-/** Creates a flag, which is off in every environment, and opens its page. */
-export function CreateFlagDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  return (
-    <Dialog title="Create a flag" isOpen={isOpen} onClose={onClose}>
-      <CreateFlagForm onClose={onClose} />
-    </Dialog>
-  );
-}
 
 function useCreateFlag(onClose: () => void) {
   const { api } = useKeySession();
@@ -40,7 +30,8 @@ function useCreateFlag(onClose: () => void) {
   });
 }
 
-function CreateFlagForm({ onClose }: { onClose: () => void }) {
+/** Creates a flag, which is off in every environment, and opens its page. */
+export function CreateFlagDialog({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [ownKey, setOwnKey] = useState<string>();
   const [description, setDescription] = useState("");
@@ -48,14 +39,12 @@ function CreateFlagForm({ onClose }: { onClose: () => void }) {
   const { mutate, isPending, error } = useCreateFlag(onClose);
   const key = ownKey ?? suggestKey(name);
   const isTaken = error instanceof ApiProblem && error.code === "CONFLICT_001";
-  const submit = () => {
-    mutate({ key, name: name.trim(), description, type });
-  };
   return (
-    <DialogForm
+    <FormDialog
+      title="Create a flag"
       action="Create flag"
       onClose={onClose}
-      onSubmit={submit}
+      onSubmit={() => mutate({ key, name: name.trim(), description, type })}
       isPending={isPending}
       isComplete={name.trim() !== "" && key !== ""}
       error={isTaken ? null : error}
@@ -72,6 +61,6 @@ function CreateFlagForm({ onClose }: { onClose: () => void }) {
       />
       <TextField label="Description" value={description} onChange={setDescription} rows={2} />
       <Select label="Type" value={type} onChange={setType} options={flagTypes} />
-    </DialogForm>
+    </FormDialog>
   );
 }

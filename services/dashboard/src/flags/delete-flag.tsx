@@ -12,6 +12,7 @@ import { notify } from "../ui/toasts.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
 import { putIntoList, readFlag } from "./flag-queries.ts";
 import styles from "./settings-tab.module.css";
+import { ifVersion } from "./state-route.ts";
 
 /** Deletes the flag in every environment, and returns to the list. */
 export function DeleteFlag() {
@@ -25,7 +26,7 @@ export function DeleteFlag() {
     mutationFn: () =>
       unwrap(
         api.DELETE("/api/v1/flags/{id}", {
-          params: { path: { id: flag.id }, header: { "If-Match": `"${seen}"` } },
+          params: { path: { id: flag.id }, header: ifVersion(seen) },
         }),
       ),
     onError: async (failure) => {
@@ -54,27 +55,28 @@ export function DeleteFlag() {
           <Trash2 size={16} aria-hidden /> Delete flag
         </Button>
       </div>
-      <ConfirmDialog
-        title={`Delete ${flag.key}?`}
-        action="Delete flag"
-        isOpen={seen !== undefined}
-        onClose={close}
-        typed={{ label: "Type the key of the flag to delete it", text: flag.key }}
-        onConfirm={() => mutate()}
-        isPending={isPending}
-        error={hasChanged ? undefined : error}
-      >
-        {hasChanged && (
-          <Warning>
-            Someone changed the flag while this dialog was open, so it is not deleted. Its history
-            shows the change. Delete it if you still want to.
-          </Warning>
-        )}
-        <p>
-          It is deleted in every environment at once, with its rules and schedules. Its history
-          stays in the audit log.
-        </p>
-      </ConfirmDialog>
+      {seen !== undefined && (
+        <ConfirmDialog
+          title={`Delete ${flag.key}?`}
+          action="Delete flag"
+          onClose={close}
+          typed={{ label: "Type the key of the flag to delete it", text: flag.key }}
+          onConfirm={() => mutate()}
+          isPending={isPending}
+          error={hasChanged ? undefined : error}
+        >
+          {hasChanged && (
+            <Warning>
+              Someone changed the flag while this dialog was open, so it is not deleted. Its history
+              shows the change. Delete it if you still want to.
+            </Warning>
+          )}
+          <p>
+            It is deleted in every environment at once, with its rules and schedules. Its history
+            stays in the audit log.
+          </p>
+        </ConfirmDialog>
+      )}
     </Card>
   );
 }

@@ -2,16 +2,14 @@ import { Flag } from "lucide-react";
 import { useKeySession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
+import { curl } from "../ui/curl.ts";
 import { EmptyState } from "../ui/panels.tsx";
 
 /** Describes the first steps in a project without flags. The commands contain the address of this server, and no key. */
 export function FirstFlag({ onCreate }: { onCreate: () => void }) {
   const { me } = useKeySession();
   const { origin } = window.location;
-  const curl = `curl ${origin}/api/v1/flags \\
-  -H "Authorization: Bearer $HALYARD_SERVER_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{"key":"new-checkout","name":"New checkout"}'`;
+  const command = curl("/api/v1/flags", '{"key":"new-checkout","name":"New checkout"}');
   const sdk = `import { createClient } from "@halyard/server-sdk";
 
 const halyard = createClient({
@@ -32,7 +30,7 @@ if (halyard.isEnabled("new-checkout", { id: user.id }, false)) showNewCheckout()
       }
       examples={
         <>
-          <CodeBlock title="Or create it over the API" code={curl} />
+          <CodeBlock title="Or create it over the API" code={command} />
           <CodeBlock title="Then ask for it in your application" code={sdk} />
         </>
       }

@@ -18,16 +18,10 @@ const overscan = 12;
 /** Environments whose state a row shows. A project can have 50. */
 const maxStates = 4;
 
+type FlagListProps = { flags: readonly ListedFlag[]; environment: Environment; total: number };
+
 /** The list renders only the rows near the window, so that thousands of flags scroll smoothly. */
-export function FlagList({
-  flags,
-  environment,
-  total,
-}: {
-  flags: readonly ListedFlag[];
-  environment: Environment;
-  total: number;
-}) {
+export function FlagList({ flags, environment, total }: FlagListProps) {
   const frame = useRef<HTMLDivElement>(null);
   const [scrollMargin, setScrollMargin] = useState(0);
   useLayoutEffect(() => setScrollMargin(frame.current?.offsetTop ?? 0), []);

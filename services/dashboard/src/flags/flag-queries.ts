@@ -1,6 +1,7 @@
-import { type QueryClient, useQuery } from "@tanstack/react-query";
+import type { QueryClient } from "@tanstack/react-query";
 import { type Api, unwrap } from "../api/client.ts";
-import { useKeySession } from "../session/session.tsx";
+import type { KeySession } from "../session/session.tsx";
+import { useKeyQuery } from "../session/use-key-query.ts";
 import type { ListedFlag } from "./flag-search.ts";
 
 /** Days without an evaluation after which a flag counts as stale. */
@@ -10,30 +11,22 @@ const listKey = ["flags"];
 
 /** Reads all flags of the project with their states in every environment. */
 export function useFlags(isWanted = true) {
-  const { api } = useKeySession();
-  return useQuery({
-    queryKey: listKey,
-    enabled: isWanted,
-    queryFn: async ({ signal }) => {
-      const query = { include: "environments" as const };
-      const { flags } = await unwrap(api.GET("/api/v1/flags", { params: { query }, signal }));
-      return flags as readonly ListedFlag[];
-    },
-  });
+  const read = async ({ api }: KeySession, signal: AbortSignal) => {
+    const query = { include: "environments" as const };
+    const { flags } = await unwrap(api.GET("/api/v1/flags", { params: { query }, signal }));
+    return flags as readonly ListedFlag[];
+  };
+  return useKeyQuery(listKey, read, { enabled: isWanted });
 }
 
 /** Reads the ids of the flags without evaluations in the last `staleDays` days. */
 export function useStaleIds(isWanted: boolean) {
-  const { api } = useKeySession();
-  return useQuery({
-    queryKey: ["stale-flags"],
-    enabled: isWanted,
-    queryFn: async ({ signal }) => {
-      const query = { stale_days: staleDays };
-      const { flags } = await unwrap(api.GET("/api/v1/flags", { params: { query }, signal }));
-      return new Set(flags.map(({ id }) => id)) as ReadonlySet<string>;
-    },
-  });
+  const read = async ({ api }: KeySession, signal: AbortSignal) => {
+    const query = { stale_days: staleDays };
+    const { flags } = await unwrap(api.GET("/api/v1/flags", { params: { query }, signal }));
+    return new Set(flags.map(({ id }) => id)) as ReadonlySet<string>;
+  };
+  return useKeyQuery(["stale-flags"], read, { enabled: isWanted });
 }
 
 /** Reads one flag with its states, or undefined if no flag has this key. */
@@ -44,13 +37,8 @@ export async function readFlag(api: Api, key: string): Promise<ListedFlag | unde
 }
 
 /** Reads one flag, or null if no flag has this key. */
-export function useFlag(key: string) {
-  const { api } = useKeySession();
-  return useQuery({
-    queryKey: ["flag", key, "settings"],
-    queryFn: async () => (await readFlag(api, key)) ?? null,
-  });
-}
+export const useFlag = (key: string) =>
+  useKeyQuery(["flag", key, "settings"], async ({ api }) => (await readFlag(api, key)) ?? null);
 
 /** Changes one flag in the cached list. */
 export function updateInList(
@@ -77,6 +65,12 @@ export function putIntoList(client: QueryClient, key: string, flag: ListedFlag |
     const at = others.findIndex((other) => other.key > key);
     return at === -1 ? [...others, flag] : others.toSpliced(at, 0, flag);
   });
+}
+
+/** Reads a flag again after a change, for the list and for its own page. */
+export async function refreshFlag(client: QueryClient, api: Api, key: string): Promise<void> {
+  putIntoList(client, key, await readFlag(api, key));
+  await client.invalidateQueries({ queryKey: ["flag", key] });
 }
 
 /** Cancels reads of the list that are under way, and returns whether there were any. */

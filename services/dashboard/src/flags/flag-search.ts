@@ -1,4 +1,4 @@
-import type { Flag, FlagType } from "../api/schema.d.ts";
+import type { Flag, FlagStateSummary, FlagType } from "../api/schema.d.ts";
 
 export const flagTypes: readonly { value: FlagType; label: string; note: string }[] = [
   { value: "release", label: "Release", note: "a feature on its way to everybody" },
@@ -30,13 +30,7 @@ export function readFlagSearch(search: Record<string, unknown>): FlagSearch {
 }
 
 /** A flag's state in one environment, as the list shows it. */
-export type ListedState = {
-  readonly environment_id: string;
-  readonly enabled: boolean;
-  readonly rollout_percentage: number;
-  readonly rule_count: number;
-  readonly version: number;
-};
+export type ListedState = Readonly<Omit<FlagStateSummary, "updated_at">>;
 
 export type ListedFlag = Flag & { readonly environments: readonly ListedState[] };
 

@@ -1,13 +1,18 @@
-import type { Flag } from "../api/schema.d.ts";
+import type { Flag, State, UpdateFlag } from "../api/schema.d.ts";
 
 /** The settings that all environments of a flag share. */
-export type FlagSettings = Pick<Flag, "name" | "description" | "type">;
+export type FlagSettings = Pick<Flag, Exclude<keyof UpdateFlag, keyof State>>;
 
-export const settingsOfFlag = ({ name, description, type }: FlagSettings): FlagSettings => ({
-  name,
-  description,
-  type,
-});
+/** Names of the settings. A setting that the API adds does not compile until it is here. */
+export const settingLabels: Readonly<Record<keyof FlagSettings, string>> = {
+  name: "Name",
+  description: "Description",
+  type: "Type",
+};
+const settingNames = Object.keys(settingLabels) as (keyof FlagSettings)[];
+
+export const settingsOfFlag = (flag: FlagSettings): FlagSettings =>
+  Object.fromEntries(settingNames.map((name) => [name, flag[name]])) as FlagSettings;
 
 /** Edited settings, and the stored settings they were made from. */
 export type SettingsDraft = { readonly draft: FlagSettings; readonly base: FlagSettings };
@@ -21,4 +26,4 @@ export const settingsAfterSave = (
   before === undefined || before.draft === sent ? undefined : { draft: before.draft, base: saved };
 
 export const hasSameSettings = (one: FlagSettings, other: FlagSettings): boolean =>
-  one.name === other.name && one.description === other.description && one.type === other.type;
+  settingNames.every((name) => one[name] === other[name]);

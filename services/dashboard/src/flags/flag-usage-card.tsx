@@ -1,7 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
 import { unwrap } from "../api/client.ts";
 import type { FlagUsage } from "../api/schema.d.ts";
-import { useKeySession } from "../session/session.tsx";
+import { useKeyQuery } from "../session/use-key-query.ts";
 import { count } from "../ui/numbers.ts";
 import { Card } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
@@ -31,18 +30,11 @@ const columns: readonly Column<Row>[] = [
 
 /** Says where the flag is evaluated, so that a person knows whether it can be deleted. */
 export function FlagUsageCard() {
-  const { api } = useKeySession();
   const { flag } = useFlagInPage();
-  const usage = useQuery({
-    queryKey: ["flag", flag.key, "usage"],
-    queryFn: ({ signal }) =>
-      unwrap(
-        api.GET("/api/v1/flags/{id}/usage", {
-          params: { path: { id: flag.id }, query: { hours: usageDays * 24 } },
-          signal,
-        }),
-      ),
-  });
+  const params = { path: { id: flag.id }, query: { hours: usageDays * 24 } };
+  const usage = useKeyQuery(["flag", flag.key, "usage"], ({ api }, signal) =>
+    unwrap(api.GET("/api/v1/flags/{id}/usage", { params, signal })),
+  );
   return (
     <Card title="Where it is evaluated">
       <div className={styles.stack}>
@@ -61,8 +53,7 @@ export function FlagUsageCard() {
             <Table
               label="Evaluations by environment"
               columns={columns}
-              rows={environments}
-              rowId={({ environment_id: id }) => id}
+              rows={environments.map((each) => ({ ...each, id: each.environment_id }))}
             />
           )}
         </QueryView>

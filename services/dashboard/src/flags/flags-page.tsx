@@ -1,8 +1,9 @@
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { Plus, SearchX } from "lucide-react";
 import { memo, useCallback, useDeferredValue, useMemo, useState } from "react";
 import { useEnvironment } from "../session/environment.tsx";
 import { Button } from "../ui/button.tsx";
+import { useChangeSearch } from "../ui/change-search.ts";
 import { Checkbox, SearchField, Select } from "../ui/fields.tsx";
 import { Filters, Page } from "../ui/page.tsx";
 import { EmptyState } from "../ui/panels.tsx";
@@ -35,14 +36,14 @@ export function FlagsPage() {
           all.length === 0 ? <FirstFlag onCreate={create} /> : <FilteredFlags all={all} />
         }
       </QueryView>
-      <CreateFlagDialog isOpen={isCreating} onClose={() => setCreating(false)} />
+      {isCreating && <CreateFlagDialog onClose={() => setCreating(false)} />}
     </Page>
   );
 }
 
 function FilteredFlags({ all }: { all: readonly ListedFlag[] }) {
   const inAddress = useSearch({ strict: false }) as FlagSearch;
-  const filter = useFilter();
+  const filter = useChangeSearch<FlagSearch>();
   const write = useCallback((q: string) => filter({ q: q === "" ? undefined : q }), [filter]);
   const [text, setText] = useSearchText(inAddress.q ?? "", write);
   // Typing stays responsive: the field updates first, and the list follows.
@@ -75,18 +76,15 @@ function FilteredFlags({ all }: { all: readonly ListedFlag[] }) {
   );
 }
 
-const FoundFlags = memo(function FoundFlags({
-  all,
-  search,
-  staleIds,
-  onClear,
-}: {
+type FoundFlagsProps = {
   all: readonly ListedFlag[];
   search: FlagSearch;
   /** Ids of the flags that are not evaluated, if the search is for them. */
   staleIds: ReadonlySet<string> | undefined;
   onClear: () => void;
-}) {
+};
+
+const FoundFlags = memo(function FoundFlags({ all, search, staleIds, onClear }: FoundFlagsProps) {
   const { environment } = useEnvironment();
   const shown = filterFlags(all, search, { environmentId: environment.id, staleIds });
   return (
@@ -111,22 +109,8 @@ const FoundFlags = memo(function FoundFlags({
   );
 });
 
-/** Returns a function that changes filters in the address. */
-function useFilter(): (changed: Partial<FlagSearch>) => void {
-  const navigate = useNavigate();
-  return useCallback(
-    (changed) =>
-      void navigate({
-        to: ".",
-        replace: true,
-        search: (before: object) => ({ ...before, ...changed }),
-      } as never),
-    [navigate],
-  );
-}
-
 const FlagFilters = memo(function FlagFilters({ search }: { search: FlagSearch }) {
-  const filter = useFilter();
+  const filter = useChangeSearch<FlagSearch>();
   const { environment } = useEnvironment();
   return (
     <>

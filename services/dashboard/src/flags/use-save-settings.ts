@@ -4,8 +4,9 @@ import { isEditConflict } from "../api/problem.ts";
 import { useKeySession } from "../session/session.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
-import { putIntoList, readFlag } from "./flag-queries.ts";
+import { readFlag, refreshFlag } from "./flag-queries.ts";
 import { type FlagSettings, hasSameSettings, settingsOfFlag } from "./flag-settings.ts";
+import { ifVersion } from "./state-route.ts";
 
 /** `base`: the settings that the person saw. The change is rejected if they are no longer the stored ones. */
 type Save = { draft: FlagSettings; base: FlagSettings };
@@ -21,14 +22,11 @@ export function useSaveSettings(onSaved: (saved: FlagSettings, sent: FlagSetting
   const patch = (body: FlagSettings, version: number) =>
     unwrap(
       api.PATCH("/api/v1/flags/{id}", {
-        params: { path: { id: flag.id }, header: { "If-Match": `"${version}"` } },
+        params: { path: { id: flag.id }, header: ifVersion(version) },
         body,
       }),
     );
-  async function refresh(): Promise<void> {
-    putIntoList(client, flag.key, await readFlag(api, flag.key));
-    await client.invalidateQueries({ queryKey: ["flag", flag.key] });
-  }
+  const refresh = () => refreshFlag(client, api, flag.key);
   return useMutation({
     mutationFn: async ({ draft, base }: Save) => {
       const settings = { ...draft, name: draft.name.trim() };

@@ -5,14 +5,9 @@ import { adviceFor, isEditConflict, isUnconfirmed } from "../api/problem.ts";
 import type { Environment } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
 import { notify } from "../ui/toasts.tsx";
-import {
-  cancelListReads,
-  invalidateList,
-  putIntoList,
-  readFlag,
-  updateInList,
-} from "./flag-queries.ts";
+import { cancelListReads, invalidateList, refreshFlag, updateInList } from "./flag-queries.ts";
 import { type ListedFlag, type ListedState, stateIn } from "./flag-search.ts";
+import { ifVersion, statePathOf, stateRoute } from "./state-route.ts";
 
 type Toggle = { flag: ListedFlag; environment: Environment; enabled: boolean };
 
@@ -27,30 +22,21 @@ export function useToggle(): (toggle: Toggle) => void {
 
   const show = (toggle: Toggle, state: Partial<ListedState>) => showInList(client, toggle, state);
 
-  async function refresh({ flag }: Toggle): Promise<void> {
-    putIntoList(client, flag.key, await readFlag(api, flag.key));
-    await client.invalidateQueries({ queryKey: ["flag", flag.key] });
-  }
-
   async function undo(toggle: Toggle, version: number): Promise<void> {
     const { flag, environment } = toggle;
     try {
-      await unwrap(
-        api.POST("/api/v1/flags/{flagId}/environments/{envId}/rollback", {
-          params: stateAt(toggle, version),
-        }),
-      );
+      await unwrap(api.POST(`${stateRoute}/rollback`, { params: stateAt(toggle, version) }));
       notify({ text: `${flag.key} is back to its state before, in ${environment.name}.` });
     } catch (error) {
       fail(error, flag.key);
     }
-    await refresh(toggle);
+    await refreshFlag(client, api, flag.key);
   }
 
   const { mutate } = useMutation({
     mutationFn: (toggle: Toggle) =>
       unwrap(
-        api.PATCH("/api/v1/flags/{flagId}/environments/{envId}", {
+        api.PATCH(stateRoute, {
           params: stateAt(toggle, stateIn(toggle.flag, toggle.environment.id)?.version),
           body: { enabled: toggle.enabled },
         }),
@@ -72,7 +58,7 @@ export function useToggle(): (toggle: Toggle) => void {
     onError: async (error, toggle) => {
       fail(error, toggle.flag.key);
       show(toggle, { enabled: !toggle.enabled });
-      await refresh(toggle).catch(() => invalidateList(client));
+      await refreshFlag(client, api, toggle.flag.key).catch(() => invalidateList(client));
     },
     onSettled: (_state, _error, toggle, context) => {
       pending.current.delete(idOf(toggle));
@@ -92,9 +78,9 @@ export function useToggle(): (toggle: Toggle) => void {
 }
 
 /** Returns the parameters of a change that applies only to this version of the state. */
-const stateAt = ({ flag, environment }: Toggle, version: number | undefined) => ({
-  path: { flagId: flag.id, envId: environment.id },
-  header: { "If-Match": `"${version}"` },
+const stateAt = (toggle: Toggle, version: number | undefined) => ({
+  path: statePathOf(toggle),
+  header: ifVersion(version),
 });
 
 function showInList(

@@ -68,16 +68,14 @@ function linkOf(change: AuditedChange, existing: Existing): Target {
   return change.key_id === null ? undefined : { to: "/keys", search };
 }
 
-function Subject({
-  sentence: { subject },
-  link,
-  isCode,
-}: {
+type SubjectProps = {
   sentence: Sentence;
   link: Target;
   /** True for the key of a flag, which is shown in the font of code. */
   isCode: boolean;
-}) {
+};
+
+function Subject({ sentence: { subject }, link, isCode }: SubjectProps) {
   const text = isCode ? <code>{subject}</code> : subject;
   if (link === undefined) return <span className={styles.subject}>{text}</span>;
   return (

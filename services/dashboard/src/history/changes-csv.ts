@@ -3,26 +3,12 @@ import { changeDifferences } from "../changes/change-difference.ts";
 import { sentenceOf, sentenceText } from "../changes/describe-change.ts";
 import { differenceText } from "../state/difference.ts";
 
-const header = [
-  "time",
-  "person",
-  "change",
-  "difference",
-  "action",
-  "how",
-  "environment",
-  "flag_key",
-  "api_key_id",
-  "before",
-  "after",
-  "id",
-];
-
 /** A record of RFC 4180 ends with a carriage return and a line feed. */
 const recordEnd = "\r\n";
 
 /** Returns the names of the columns as a record. */
-export const csvHeader = (): string => record(header);
+export const csvHeader = (): string =>
+  `time,person,change,difference,action,how,environment,flag_key,api_key_id,before,after,id${recordEnd}`;
 
 /**
  * Returns changes as records of a CSV file. Times are in UTC, because readers of the file are in several zones.

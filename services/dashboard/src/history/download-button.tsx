@@ -15,12 +15,14 @@ export function DownloadButton({ filters }: { filters: ChangesQuery }) {
       <Button onPress={() => void start()}>
         <DownloadIcon size={14} aria-hidden /> Download as CSV
       </Button>
-      <Dialog title="Download as CSV" isOpen={download.kind !== "idle"} onClose={cancel}>
-        <Progress download={download} onRetry={() => void start()} />
-        <DialogActions>
-          <Button onPress={cancel}>{download.kind === "reading" ? "Cancel" : "Close"}</Button>
-        </DialogActions>
-      </Dialog>
+      {download.kind !== "idle" && (
+        <Dialog title="Download as CSV" onClose={cancel}>
+          <Progress download={download} onRetry={() => void start()} />
+          <DialogActions>
+            <Button onPress={cancel}>{download.kind === "reading" ? "Cancel" : "Close"}</Button>
+          </DialogActions>
+        </Dialog>
+      )}
     </>
   );
 }

@@ -18,16 +18,14 @@ import styles from "./history.module.css";
 /** Maximum number of suggested flags. A project can have thousands; typing narrows the list. */
 const maxOffered = 50;
 
-/** Chooses one flag by its key. `chosenKey` is the key of a chosen flag that may be deleted. */
-export function FlagPicker({
-  chosen,
-  chosenKey,
-  onChoose,
-}: {
+type FlagPickerProps = {
   chosen: string | undefined;
   chosenKey: string | undefined;
   onChoose: (id: string | undefined) => void;
-}) {
+};
+
+/** Chooses one flag by its key. `chosenKey` is the key of a chosen flag that may be deleted. */
+export function FlagPicker({ chosen, chosenKey, onChoose }: FlagPickerProps) {
   const { data: flags = [] } = useFlags();
   const [typed, setTyped] = useState<string>();
   const label = flags.find(({ id }) => id === chosen)?.key ?? chosenKey ?? "a deleted flag";

@@ -14,18 +14,15 @@ const actions = Object.entries(actionLabels).map(([value, label]) => ({
   label,
 }));
 
-/** The filters of the history. `changes` are the entries on the page, whose people and flags they know. */
-export function HistoryFilters({
-  search,
-  changes,
-  onFilter,
-  onClear,
-}: {
+type HistoryFiltersProps = {
   search: HistorySearch;
   changes: readonly AuditedChange[];
   onFilter: (changed: HistorySearch) => void;
   onClear: () => void;
-}) {
+};
+
+/** The filters of the history. `changes` are the entries on the page, whose people and flags they know. */
+export function HistoryFilters({ search, changes, onFilter, onClear }: HistoryFiltersProps) {
   const flagKey = changes.find(({ flag_id }) => flag_id === search.flag)?.flag_key;
   return (
     <Filters>
@@ -53,15 +50,13 @@ export function HistoryFilters({
   );
 }
 
-function PersonSelect({
-  person,
-  changes,
-  onFilter,
-}: {
+type PersonSelectProps = {
   person: string | undefined;
   changes: readonly AuditedChange[];
   onFilter: (changed: HistorySearch) => void;
-}) {
+};
+
+function PersonSelect({ person, changes, onFilter }: PersonSelectProps) {
   const { me } = useKeySession();
   const { data: recent = [] } = useRecentPeople();
   const name = usePersonName(person ?? me.user.id);

@@ -1,4 +1,4 @@
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { History as HistoryIcon } from "lucide-react";
 import { useMemo } from "react";
 import type { AuditedChange } from "../api/schema.d.ts";
@@ -6,6 +6,7 @@ import { useFlags } from "../flags/flag-queries.ts";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
+import { useChangeSearch } from "../ui/change-search.ts";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { Page } from "../ui/page.tsx";
 import { EmptyState, Warning } from "../ui/panels.tsx";
@@ -29,7 +30,7 @@ const noFilters: HistorySearch = {
 /** The audit log of the project: who changed what, and when. */
 export function HistoryPage() {
   const search = useSearch({ strict: false }) as HistorySearch;
-  const navigate = useNavigate();
+  const filter = useChangeSearch<HistorySearch>();
   const { me } = useKeySession();
   const filters = queryOf(search);
   const query = useChanges(filters);
@@ -37,12 +38,6 @@ export function HistoryPage() {
     () => query.data?.pages.flatMap((page) => page.changes) ?? [],
     [query.data],
   );
-  const filter = (changed: HistorySearch) =>
-    void navigate({
-      to: ".",
-      replace: true,
-      search: (before: object) => ({ ...before, ...changed }),
-    } as never);
   const clear = () => filter(noFilters);
   return (
     <Page

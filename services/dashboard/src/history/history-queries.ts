@@ -1,8 +1,13 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { type Api, unwrap } from "../api/client.ts";
 import type { AuditedChange, Environment, HistoryEntry } from "../api/schema.d.ts";
+import { personQuery } from "../changes/people.ts";
+import { readChanges } from "../changes/read-changes.ts";
 import type { ListedFlag } from "../flags/flag-search.ts";
-import { useKeySession } from "../session/session.tsx";
+import { statePathOf, stateRoute } from "../flags/state-route.ts";
+import { type KeySession, useKeySession } from "../session/session.tsx";
+import { useKeyQuery } from "../session/use-key-query.ts";
+import { readWebhooks } from "../webhooks/webhook-queries.ts";
 import type { ChangesQuery } from "./history-search.ts";
 
 /** States that the tab shows. */
@@ -20,28 +25,17 @@ export type History = {
 
 export type Place = { flag: ListedFlag; environment: Environment };
 
-async function readHistory(
-  api: Api,
-  { flag, environment }: Place,
-  limit: number,
-): Promise<History> {
-  const path = { flagId: flag.id, envId: environment.id };
-  const { history, next_before } = await unwrap(
-    api.GET("/api/v1/flags/{flagId}/environments/{envId}/history", {
-      params: { path, query: { limit } },
-    }),
-  );
+async function readHistory(api: Api, place: Place, limit: number): Promise<History> {
+  const params = { path: statePathOf(place), query: { limit } };
+  const { history, next_before } = await unwrap(api.GET(`${stateRoute}/history`, { params }));
   return { entries: history, isComplete: next_before === null };
 }
 
 /** Reads the last states of a flag in an environment. */
-export function useHistory(place: Place) {
-  const { api } = useKeySession();
-  return useQuery({
-    queryKey: ["flag", place.flag.key, "history", place.environment.id],
-    queryFn: () => readHistory(api, place, shownStates + 1),
-  });
-}
+export const useHistory = (place: Place) =>
+  useKeyQuery(["flag", place.flag.key, "history", place.environment.id], ({ api }) =>
+    readHistory(api, place, shownStates + 1),
+  );
 
 /** The effect of a rollback. `version` is that of the state which it undoes. */
 export type Preview = { version: number; entries: readonly HistoryEntry[] };
@@ -51,33 +45,18 @@ export type Preview = { version: number; entries: readonly HistoryEntry[] };
  * rejects the rollback with this version. So a rollback never differs from its preview.
  */
 export async function readPreview(api: Api, place: Place): Promise<Preview> {
-  const path = { flagId: place.flag.id, envId: place.environment.id };
-  const { version } = await unwrap(
-    api.GET("/api/v1/flags/{flagId}/environments/{envId}", { params: { path } }),
-  );
+  const params = { path: statePathOf(place) };
+  const { version } = await unwrap(api.GET(stateRoute, { params }));
   const { entries } = await readHistory(api, place, 2);
   return { version, entries };
 }
 
-/**
- * Returns the e-mail of the person with this id. The API has no list of users for server keys, but everybody who changed
- * something is in the audit log.
- */
+/** Returns the e-mail of the person with this id, who has changed something. */
 export function usePersonName(id: string): string | undefined {
-  const { api, me } = useKeySession();
+  const session = useKeySession();
+  const { me } = session;
   const isKnown = id === me.user.id || id === nilId;
-  const { data } = useQuery({
-    queryKey: ["person", id],
-    enabled: !isKnown,
-    staleTime: Number.POSITIVE_INFINITY,
-    queryFn: async ({ signal }) => {
-      const params = { path: { projectId: me.project.id }, query: { actor_id: id, limit: 1 } };
-      const { changes } = await unwrap(
-        api.GET("/api/v1/projects/{projectId}/changes", { params, signal }),
-      );
-      return changes[0]?.actor.email ?? null;
-    },
-  });
+  const { data } = useQuery({ ...personQuery(session, id), enabled: !isKnown });
   if (id === nilId) return "operator";
   return id === me.user.id ? me.user.email : (data ?? undefined);
 }
@@ -87,14 +66,13 @@ const pageSize = 50;
 
 /** Reads the audit log of the project, the newest changes first. */
 export function useChanges(filters: ChangesQuery) {
-  const { api, me } = useKeySession();
+  const session = useKeySession();
   return useInfiniteQuery({
     queryKey: ["changes", filters],
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) => {
       const query = { ...filters, limit: pageSize, ...(pageParam && { cursor: pageParam }) };
-      const params = { path: { projectId: me.project.id }, query };
-      return unwrap(api.GET("/api/v1/projects/{projectId}/changes", { params, signal }));
+      return readChanges(session, query, signal);
     },
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
   });
@@ -104,19 +82,10 @@ export function useChanges(filters: ChangesQuery) {
 const entriesWithPeople = 200;
 
 /** Reads the authors of recent changes. */
-export function useRecentPeople() {
-  const { api, me } = useKeySession();
-  return useQuery({
-    queryKey: ["people"],
-    queryFn: async ({ signal }) => {
-      const params = { path: { projectId: me.project.id }, query: { limit: entriesWithPeople } };
-      const { changes } = await unwrap(
-        api.GET("/api/v1/projects/{projectId}/changes", { params, signal }),
-      );
-      return peopleIn(changes);
-    },
-  });
-}
+export const useRecentPeople = () =>
+  useKeyQuery(["people"], async (session, signal) =>
+    peopleIn((await readChanges(session, { limit: entriesWithPeople }, signal)).changes),
+  );
 
 export type Person = { readonly id: string; readonly email: string };
 
@@ -133,17 +102,7 @@ export function peopleIn(changes: readonly AuditedChange[]): Person[] {
 
 /** Reads the ids of the webhooks that exist, so that entries of deleted ones have no links. */
 export function useWebhookIds(isWanted: boolean): ReadonlySet<string> | undefined {
-  const { api, me } = useKeySession();
-  const { data } = useQuery({
-    queryKey: ["webhooks", "ids"],
-    enabled: isWanted,
-    queryFn: async ({ signal }) => {
-      const params = { path: { projectId: me.project.id } };
-      const { webhooks } = await unwrap(
-        api.GET("/api/v1/projects/{projectId}/webhooks", { params, signal }),
-      );
-      return new Set(webhooks.map(({ id }) => id)) as ReadonlySet<string>;
-    },
-  });
-  return data;
+  const read = async (session: KeySession, signal: AbortSignal) =>
+    new Set((await readWebhooks(session, signal)).map(({ id }) => id)) as ReadonlySet<string>;
+  return useKeyQuery(["webhooks", "ids"], read, { enabled: isWanted }).data;
 }

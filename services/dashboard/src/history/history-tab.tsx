@@ -5,9 +5,8 @@ import type { HistoryEntry } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
-import { stateDifferences } from "../state/difference.ts";
 import { Differences } from "../state/differences.tsx";
-import { stateTexts } from "../state/words.ts";
+import { stateDifferences, stateIn, stateTexts } from "../state/state.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
@@ -67,18 +66,14 @@ function States({ history }: { history: History }) {
         </Link>{" "}
         are in the history of the project, also those of its settings and in other environments.
       </p>
-      <RollbackDialog isOpen={isRollingBack} onClose={() => setRollingBack(false)} />
+      {isRollingBack && <RollbackDialog onClose={() => setRollingBack(false)} />}
     </>
   );
 }
 
-function whyNoRollback({
-  mayChange,
-  isFirst,
-}: {
-  mayChange: boolean;
-  isFirst: boolean;
-}): string | undefined {
+type Circumstances = { mayChange: boolean; isFirst: boolean };
+
+function whyNoRollback({ mayChange, isFirst }: Circumstances): string | undefined {
   if (!mayChange) return "Your key cannot roll back in this environment.";
   return isFirst ? "There is no earlier state to roll back to yet." : undefined;
 }
@@ -128,8 +123,7 @@ function StateEntry({ entry, previous, isCurrent, isFirst }: StateEntryProps) {
 }
 
 function FullState({ entry }: { entry: HistoryEntry }) {
-  const { enabled, rollout_percentage, targeting_rules } = entry;
-  const state = { enabled, rollout_percentage, targeting_rules };
+  const state = stateIn(entry);
   return (
     <div className={styles.full}>
       <ul className={styles.facts}>

@@ -5,10 +5,10 @@ import { isEditConflict } from "../api/problem.ts";
 import type { HistoryEntry } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { putIntoList, readFlag } from "../flags/flag-queries.ts";
+import { ifVersion, statePathOf, stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
-import { stateDifferences } from "../state/difference.ts";
 import { Differences } from "../state/differences.tsx";
-import { stateTexts } from "../state/words.ts";
+import { stateDifferences, stateTexts } from "../state/state.ts";
 import { Button } from "../ui/button.tsx";
 import { localTime } from "../ui/dates.ts";
 import { Dialog, DialogActions, KeepOpen } from "../ui/dialog.tsx";
@@ -19,18 +19,13 @@ import { notify } from "../ui/toasts.tsx";
 import styles from "./history.module.css";
 import { type Preview, readPreview } from "./history-queries.ts";
 
-type DialogProps = { isOpen: boolean; onClose: () => void };
+type DialogProps = { onClose: () => void };
 
 /** Shows what a rollback does before it is made. */
-export function RollbackDialog({ isOpen, onClose }: DialogProps) {
+export function RollbackDialog({ onClose }: DialogProps) {
   const { flag, environment } = useFlagInPage();
   return (
-    <Dialog
-      title={`Roll back ${flag.key} in ${environment.name}`}
-      isOpen={isOpen}
-      onClose={onClose}
-      wide
-    >
+    <Dialog title={`Roll back ${flag.key} in ${environment.name}`} onClose={onClose} wide>
       <RollbackPreview onClose={onClose} />
     </Dialog>
   );
@@ -40,7 +35,7 @@ export function RollbackDialog({ isOpen, onClose }: DialogProps) {
  * Reads the preview when the dialog opens, and again only on request: what a person is about to confirm must not change
  * under the pointer. Its query key is therefore none that live changes invalidate.
  */
-function RollbackPreview({ onClose }: Pick<DialogProps, "onClose">) {
+function RollbackPreview({ onClose }: DialogProps) {
   const place = useFlagInPage();
   const { api } = useKeySession();
   const [reviewed, setReviewed] = useState<HistoryEntry>();
@@ -166,21 +161,18 @@ function Side({ title, entry }: { title: string; entry: HistoryEntry }) {
  * lost response returns the first result instead of a conflict with oneself.
  */
 function useRollback({ version }: Preview, onDone: () => void) {
-  const { flag, environment } = useFlagInPage();
+  const place = useFlagInPage();
+  const { flag, environment } = place;
   const { api } = useKeySession();
   const client = useQueryClient();
   return useMutation({
     mutationFn: () => {
       const header = {
-        "If-Match": `"${version}"`,
+        ...ifVersion(version),
         "Idempotency-Key": `rollback-${flag.id}-${environment.id}-${version}`,
       };
-      const path = { flagId: flag.id, envId: environment.id };
-      return unwrap(
-        api.POST("/api/v1/flags/{flagId}/environments/{envId}/rollback", {
-          params: { path, header },
-        }),
-      );
+      const params = { path: statePathOf(place), header };
+      return unwrap(api.POST(`${stateRoute}/rollback`, { params }));
     },
     onSuccess: async ({ rolled_back_to }) => {
       const time = localTime(new Date(rolled_back_to));

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
-import { type Api, unwrap } from "../api/client.ts";
 import type { AuditedChange } from "../api/schema.d.ts";
-import { useKeySession } from "../session/session.tsx";
+import { readChanges } from "../changes/read-changes.ts";
+import { type KeySession, useKeySession } from "../session/session.tsx";
 import { csvFileName, csvHeader, csvRecords } from "./changes-csv.ts";
 import type { ChangesQuery } from "./history-search.ts";
 
@@ -18,7 +18,8 @@ const byteOrderMark = "\uFEFF";
 
 /** Saves all changes that match the filters as a CSV file. */
 export function useDownload(filters: ChangesQuery) {
-  const { api, me } = useKeySession();
+  const session = useKeySession();
+  const { me } = session;
   const [download, setDownload] = useState<Download>({ kind: "idle" });
   const running = useRef<AbortController>(undefined);
   const cancel = () => {
@@ -36,7 +37,7 @@ export function useDownload(filters: ChangesQuery) {
     const parts = [byteOrderMark, csvHeader()];
     let count = 0;
     try {
-      for await (const changes of readPages(api, { projectId: me.project.id, filters, signal })) {
+      for await (const changes of readPages(session, filters, signal)) {
         parts.push(csvRecords(changes, environments));
         count += changes.length;
         if (signal.aborted) return;
@@ -52,21 +53,15 @@ export function useDownload(filters: ChangesQuery) {
   return { download, start, cancel };
 }
 
-type Reading = { projectId: string; filters: ChangesQuery; signal: AbortSignal };
-
 async function* readPages(
-  api: Api,
-  { projectId, filters, signal }: Reading,
+  session: KeySession,
+  filters: ChangesQuery,
+  signal: AbortSignal,
 ): AsyncGenerator<readonly AuditedChange[]> {
   let cursor: string | null = null;
   do {
     const query = { ...filters, limit: pageSize, ...(cursor !== null && { cursor }) };
-    const page: { changes: AuditedChange[]; next_cursor: string | null } = await unwrap(
-      api.GET("/api/v1/projects/{projectId}/changes", {
-        params: { path: { projectId }, query },
-        signal,
-      }),
-    );
+    const page: Awaited<ReturnType<typeof readChanges>> = await readChanges(session, query, signal);
     yield page.changes;
     cursor = page.next_cursor;
   } while (cursor !== null);

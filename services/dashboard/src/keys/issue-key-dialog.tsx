@@ -10,19 +10,15 @@ import { localTime } from "../ui/dates.ts";
 import { Checkbox, Select, TextField } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
 import { useAskedClose, useUnsaved } from "../ui/leave-guard.tsx";
-import { type KeyPlace, pathOf, useRefreshKeys } from "./key-queries.ts";
+import { type KeyPlace, keysRoute, pathOf, useRefreshKeys } from "./key-queries.ts";
 import { type Expiry, expiriesWithin, expiryInstant, outlives } from "./key-state.ts";
 import styles from "./keys.module.css";
 import { NewKeyDialog } from "./new-key.tsx";
 
+type IssueKeyButtonProps = { place: KeyPlace; variant?: "primary" | "secondary" };
+
 /** Issues a key, then shows it once. */
-export function IssueKeyButton({
-  place,
-  variant = "secondary",
-}: {
-  place: KeyPlace;
-  variant?: "primary" | "secondary";
-}) {
+export function IssueKeyButton({ place, variant = "secondary" }: IssueKeyButtonProps) {
   const [isOpen, setOpen] = useState(false);
   const [issued, setIssued] = useState<IssuedApiKey>();
   const close = () => {
@@ -52,12 +48,7 @@ function useIssueKey(place: KeyPlace, onIssued: (key: IssuedApiKey) => void) {
     mutationFn: async (body: IssueKey): Promise<void> =>
       onIssued(
         await sendOnce([path, body], (header) =>
-          unwrap(
-            place.api.POST("/api/v1/projects/{projectId}/environments/{environmentId}/keys", {
-              params: { path, header },
-              body,
-            }),
-          ),
+          unwrap(place.api.POST(keysRoute, { params: { path, header }, body })),
         ),
       ),
     onSuccess: refresh,
@@ -69,11 +60,7 @@ const kinds = [
   { value: "client", label: "Client key", note: "for web and mobile apps; reads values" },
 ] as const;
 
-type DialogProps = {
-  place: KeyPlace;
-  onIssued: (key: IssuedApiKey) => void;
-  onClose: () => void;
-};
+type DialogProps = { place: KeyPlace; onIssued: (key: IssuedApiKey) => void; onClose: () => void };
 
 function IssueKeyDialog({ place, onIssued, onClose }: DialogProps) {
   const { environment, users, own } = place;
@@ -141,16 +128,10 @@ function IssueKeyDialog({ place, onIssued, onClose }: DialogProps) {
   );
 }
 
+type UserFieldProps = { place: KeyPlace; userId: string; onChange: (id: string) => void };
+
 /** The user of the new key. Only the operator can choose one. */
-function UserField({
-  place: { own, users },
-  userId,
-  onChange,
-}: {
-  place: KeyPlace;
-  userId: string;
-  onChange: (id: string) => void;
-}) {
+function UserField({ place: { own, users }, userId, onChange }: UserFieldProps) {
   if (own !== null)
     return (
       <p className={styles.note}>
@@ -175,17 +156,15 @@ function UserField({
   );
 }
 
-/** The restriction of the new key. A key with the restriction cannot issue one without. */
-function EnvironmentOnly({
-  name,
-  isForced,
-  ...props
-}: {
+type EnvironmentOnlyProps = {
   name: string;
   isForced: boolean;
   isSelected: boolean;
   onChange: (isSelected: boolean) => void;
-}) {
+};
+
+/** The restriction of the new key. A key with the restriction cannot issue one without. */
+function EnvironmentOnly({ name, isForced, ...props }: EnvironmentOnlyProps) {
   const help = useId();
   return (
     <div>
@@ -210,15 +189,7 @@ const expiryLabels: Record<Expiry, string> = {
   date: "At a time that you choose",
 };
 
-function ExpiryFields({
-  parentEnd,
-  expiry,
-  setExpiry,
-  date,
-  setDate,
-  now,
-  error,
-}: {
+type ExpiryFieldsProps = {
   parentEnd: string | null;
   expiry: Expiry;
   setExpiry: (expiry: Expiry) => void;
@@ -226,7 +197,10 @@ function ExpiryFields({
   setDate: (date: string) => void;
   now: number;
   error: string | undefined;
-}) {
+};
+
+function ExpiryFields(props: ExpiryFieldsProps) {
+  const { parentEnd, expiry, setExpiry, date, setDate, now, error } = props;
   return (
     <>
       <Select

@@ -2,6 +2,7 @@ import { KeyRound } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { ApiKey } from "../api/schema.d.ts";
 import { CodeBlock } from "../ui/code-block.tsx";
+import { curl } from "../ui/curl.ts";
 import { Checkbox } from "../ui/fields.tsx";
 import { Filters } from "../ui/page.tsx";
 import { EmptyState } from "../ui/panels.tsx";
@@ -65,16 +66,13 @@ export function KeyList({ place, emailOf, filters }: KeyListProps) {
 
 function NoKeys({ place: { projectId, environment, own, users } }: { place: KeyPlace }) {
   const path = `/api/v1/projects/${projectId}/environments/${environment.id}/keys`;
-  const token = own === null ? "$OPERATOR_TOKEN" : "$HALYARD_SERVER_KEY";
-  const curl = `curl ${window.location.origin}${path} \\
-  -H "Authorization: Bearer ${token}" \\
-  -H 'Content-Type: application/json' \\
-  -d '{"kind":"client","name":"Web app","user_id":"${users[0]?.id ?? "…"}"}'`;
+  const body = `{"kind":"client","name":"Web app","user_id":"${users[0]?.id ?? "…"}"}`;
+  const command = curl(path, body, own === null ? "OPERATOR_TOKEN" : undefined);
   return (
     <EmptyState
       icon={KeyRound}
       title={`No key works in ${environment.name}`}
-      examples={<CodeBlock title="Issue a key over the API" code={curl} />}
+      examples={<CodeBlock title="Issue a key over the API" code={command} />}
     >
       Applications and people need a key of this environment to ask for its flags. Choose "Issue
       key" to create one.

@@ -1,7 +1,8 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type Api, unwrap } from "../api/client.ts";
 import type { ApiKey, Environment, User } from "../api/schema.d.ts";
-import { useKeySession } from "../session/session.tsx";
+import { readChanges } from "../changes/read-changes.ts";
+import { useKeyQuery } from "../session/use-key-query.ts";
 
 /** The keys of an environment, and what the signed-in person may do with them. */
 export type KeyPlace = {
@@ -13,6 +14,10 @@ export type KeyPlace = {
   /** The key in use. Null for the operator, who may handle every key. */
   own: ApiKey | null;
 };
+
+/** The route of the keys of an environment, and that of one key. */
+export const keysRoute = "/api/v1/projects/{projectId}/environments/{environmentId}/keys";
+export const keyRoute = `${keysRoute}/{keyId}` as const;
 
 export const pathOf = ({ projectId, environment }: KeyPlace) => ({
   projectId,
@@ -26,15 +31,8 @@ export function useKeys(place: KeyPlace) {
     queryKey: ["keys", environment.id],
     // The use of a key is not announced, nor is any change to the operator.
     staleTime: 0,
-    queryFn: async ({ signal }) => {
-      const { keys } = await unwrap(
-        api.GET("/api/v1/projects/{projectId}/environments/{environmentId}/keys", {
-          params: { path: pathOf(place) },
-          signal,
-        }),
-      );
-      return keys;
-    },
+    queryFn: async ({ signal }) =>
+      (await unwrap(api.GET(keysRoute, { params: { path: pathOf(place) }, signal }))).keys,
   });
 }
 
@@ -55,18 +53,8 @@ const maxChanges = 100;
  * Reads the emails of the authors of recent changes, by their ids. A server key cannot list the users of its
  * organization, so the history is the only source of their names.
  */
-export function useEmails() {
-  const { api, me } = useKeySession();
-  return useQuery({
-    queryKey: ["changes", "emails"],
-    queryFn: async ({ signal }) => {
-      const { changes } = await unwrap(
-        api.GET("/api/v1/projects/{projectId}/changes", {
-          params: { path: { projectId: me.project.id }, query: { limit: maxChanges } },
-          signal,
-        }),
-      );
-      return new Map(changes.map(({ actor }) => [actor.id, actor.email] as const));
-    },
+export const useEmails = () =>
+  useKeyQuery(["changes", "emails"], async (session, signal) => {
+    const { changes } = await readChanges(session, { limit: maxChanges }, signal);
+    return new Map(changes.map(({ actor }) => [actor.id, actor.email] as const));
   });
-}

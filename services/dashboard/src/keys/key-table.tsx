@@ -39,11 +39,7 @@ export function KeyTable({ place, all, shown, emailOf, ...actions }: KeyTablePro
       header: "Expires",
       cell: ({ expires_at: at }) => <OptionalTime at={at} or="Never" />,
     },
-    {
-      id: "created",
-      header: "Created",
-      cell: (key) => <Created subject={key} nameOf={nameOf} />,
-    },
+    { id: "created", header: "Created", cell: (key) => <Created subject={key} nameOf={nameOf} /> },
     {
       id: "actions",
       header: "Actions",
@@ -52,7 +48,7 @@ export function KeyTable({ place, all, shown, emailOf, ...actions }: KeyTablePro
       cell: (key) => mayHandle(place, key) && <KeyActions subject={key} {...actions} />,
     },
   ];
-  return <Table label="API keys" columns={columns} rows={shown} rowId={({ id }) => id} />;
+  return <Table label="API keys" columns={columns} rows={shown} />;
 }
 
 const badges: Record<KeyState, ReactNode> = {
@@ -95,13 +91,9 @@ function describeKind(kind: ApiKey["kind"], isLimited: boolean): string {
 const OptionalTime = ({ at, or }: { at: string | null; or: string }) =>
   at === null ? <span className={styles.note}>{or}</span> : <Time at={at} />;
 
-function Created({
-  subject: { created_at: at, issued_by: issuer },
-  nameOf,
-}: {
-  subject: ApiKey;
-  nameOf: (id: string) => string | undefined;
-}) {
+type CreatedProps = { subject: ApiKey; nameOf: (id: string) => string | undefined };
+
+function Created({ subject: { created_at: at, issued_by: issuer }, nameOf }: CreatedProps) {
   return (
     <div className={styles.kind}>
       <Time at={at} />

@@ -4,19 +4,17 @@ import { CodeBlock } from "../ui/code-block.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 
-/** Shows a new key once. */
-export function NewKeyDialog({
-  issued,
-  note,
-  ...dialog
-}: {
+type NewKeyDialogProps = {
   issued: IssuedApiKey;
   /** The next event, such as the end of the old key. */
   note?: ReactNode;
   onClose: () => void;
   /** An additional action at the end, such as using the new key. */
   action?: (isCopied: boolean) => ReactNode;
-}) {
+};
+
+/** Shows a new key once. */
+export function NewKeyDialog({ issued, note, ...dialog }: NewKeyDialogProps) {
   return (
     <SecretDialog title={`The new key ${issued.name}`} kind="key" {...dialog}>
       <Warning>

@@ -7,7 +7,7 @@ import { ConfirmDialog } from "../ui/dialog.tsx";
 import { Checkbox } from "../ui/fields.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { notify } from "../ui/toasts.tsx";
-import { type KeyPlace, pathOf, useRefreshKeys } from "./key-queries.ts";
+import { type KeyPlace, keyRoute, pathOf, useRefreshKeys } from "./key-queries.ts";
 
 type Props = { place: KeyPlace; subject: ApiKey; onClose: () => void };
 
@@ -21,7 +21,7 @@ export function RevokeKeyDialog({ place, subject, onClose }: Props) {
   const { mutate, isPending, error } = useMutation({
     mutationFn: () =>
       unwrap(
-        place.api.DELETE("/api/v1/projects/{projectId}/environments/{environmentId}/keys/{keyId}", {
+        place.api.DELETE(keyRoute, {
           params: { path, ...(withIssued && { query: { issued: true } }) },
         }),
       ),
@@ -35,7 +35,6 @@ export function RevokeKeyDialog({ place, subject, onClose }: Props) {
   return (
     <ConfirmDialog
       title={`Revoke ${subject.name}?`}
-      isOpen
       onClose={onClose}
       action={isInUse ? "Revoke key and sign out" : "Revoke key"}
       typed={{ label: "Type the name of the key", text: subject.name }}

@@ -12,7 +12,7 @@ import { Select } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
 import { useAskedClose, useUnsaved } from "../ui/leave-guard.tsx";
 import { notify } from "../ui/toasts.tsx";
-import { type KeyPlace, pathOf, useRefreshKeys } from "./key-queries.ts";
+import { type KeyPlace, keyRoute, pathOf, useRefreshKeys } from "./key-queries.ts";
 import { overlapsFor } from "./key-state.ts";
 import { NewKeyDialog } from "./new-key.tsx";
 
@@ -48,12 +48,7 @@ function useRotateKey(place: KeyPlace, subject: ApiKey, onRotated: (rotated: Rot
     mutationFn: async (seconds: number): Promise<void> => {
       const body = { overlap_seconds: seconds };
       const issued = await sendOnce([path, body], (header) =>
-        unwrap(
-          place.api.POST(
-            "/api/v1/projects/{projectId}/environments/{environmentId}/keys/{keyId}/rotate",
-            { params: { path, header }, body },
-          ),
-        ),
+        unwrap(place.api.POST(`${keyRoute}/rotate`, { params: { path, header }, body })),
       );
       const end = Date.parse(issued.created_at) + seconds * 1000;
       const ownEnd = subject.expires_at === null ? end : Date.parse(subject.expires_at);
@@ -115,19 +110,13 @@ function RotateForm({
 function ContinueWithNewKey({ issued, oldEnds, onClose }: Rotated & { onClose: () => void }) {
   const { token } = useKeySession();
   const { signIn, signOut } = useSessions();
-  const [error, setError] = useState<unknown>();
-  const [isPending, setPending] = useState(false);
-  const change = async () => {
-    setPending(true);
-    try {
-      if (!(await signIn(issued.key))) return setPending(false);
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: async () => {
+      if (!(await signIn(issued.key))) return;
       await signOut(token);
       notify({ text: `You are signed in with the new key ${issued.name}.` });
-    } catch (failure) {
-      setError(failure);
-      setPending(false);
-    }
-  };
+    },
+  });
   return (
     <NewKeyDialog
       issued={issued}
@@ -135,7 +124,7 @@ function ContinueWithNewKey({ issued, oldEnds, onClose }: Rotated & { onClose: (
       note={
         <>
           {endOf(oldEnds)} Continue with the new key here, or you are signed out then.
-          {error !== undefined && <ErrorPanel error={error} />}
+          {error !== null && <ErrorPanel error={error} />}
         </>
       }
       action={(isCopied) => (
@@ -143,7 +132,7 @@ function ContinueWithNewKey({ issued, oldEnds, onClose }: Rotated & { onClose: (
           variant="primary"
           isDisabled={!isCopied}
           isPending={isPending}
-          onPress={() => void change()}
+          onPress={() => mutate()}
         >
           Continue with the new key
         </Button>

@@ -29,7 +29,7 @@ export function createAnnouncer(me: ServerKeyIdentity) {
 }
 
 /** Returns the texts that announce changes. The deletion of a flag has an entry for each environment, and one text. */
-export function noticesOf(
+function noticesOf(
   changes: readonly AuditedChange[],
   environments: ServerKeyIdentity["environments"],
 ): readonly string[] {

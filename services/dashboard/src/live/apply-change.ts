@@ -4,17 +4,11 @@ import type { AuditedChange } from "../api/schema.d.ts";
 /** Time over which changes are collected. A tab that was hidden receives up to 1,000 at once. */
 const collectMs = 300;
 
-/** Query keys that depend on a change, beside the flag itself and the audit log. */
-const subjects: Readonly<Partial<Record<AuditedChange["action"], string>>> = {
-  key_issued: "keys",
-  key_rotated: "keys",
-  key_revoked: "keys",
-  webhook_created: "webhooks",
-  webhook_changed: "webhooks",
-  webhook_deleted: "webhooks",
-  schedule_set: "schedules",
-  schedule_replaced: "schedules",
-  schedule_cleared: "schedules",
+/** Query keys of lists, by the beginning of the actions that change them. */
+const lists: Readonly<Record<string, string>> = {
+  key: "keys",
+  webhook: "webhooks",
+  schedule: "schedules",
 };
 
 /**
@@ -51,10 +45,10 @@ export function createInvalidator(client: QueryClient, refreshNames: () => void)
 
 /** Returns the query keys that depend on a change. */
 function staleAfter({ action, change_type, flag_key }: AuditedChange): readonly QueryKey[] {
-  const subject = subjects[action];
+  const list = lists[action.split("_")[0] ?? ""];
   return [
     ["changes"],
-    ...(subject === undefined ? [] : [[subject]]),
+    ...(list === undefined ? [] : [[list]]),
     ...(flag_key === null ? [] : [["flag", flag_key]]),
     // Flags have a state in every environment.
     ...(action.startsWith("environment_") ? [["flags"], ["flag"]] : []),

@@ -8,21 +8,19 @@ import { useOperatorSession } from "../session/session.tsx";
 import { TextField } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
 import { Warning } from "../ui/panels.tsx";
-import { useWrite } from "./operator-queries.ts";
+import { projectsRoute, useWrite } from "./operator-queries.ts";
 
 const usualEnvironments = "development\nstaging\nproduction";
 
-/** Creates a project with its environments, and opens its page. */
-export function CreateProjectDialog({
-  organization,
-  count,
-  onClose,
-}: {
+type CreateProjectDialogProps = {
   organization: Organization;
   /** Number of projects that the organization has. */
   count: number;
   onClose: () => void;
-}) {
+};
+
+/** Creates a project with its environments, and opens its page. */
+export function CreateProjectDialog({ organization, count, onClose }: CreateProjectDialogProps) {
   const [name, setName] = useState("");
   const [environments, setEnvironments] = useState(usualEnvironments);
   const { mutate, isPending, error } = useCreateProject(organization.id, onClose);
@@ -81,12 +79,7 @@ function useCreateProject(organizationId: string, onClose: () => void) {
   return useWrite(
     (body: CreateProject) =>
       sendOnce(body, (header) =>
-        unwrap(
-          api.POST("/api/v1/organizations/{organizationId}/projects", {
-            params: { path: { organizationId }, header },
-            body,
-          }),
-        ),
+        unwrap(api.POST(projectsRoute, { params: { path: { organizationId }, header }, body })),
       ),
     ({ id }) => {
       onClose();

@@ -7,7 +7,7 @@ import { Section } from "./section.tsx";
 import { type DeadLetter, effectOf } from "./status-facts.ts";
 import styles from "./status-page.module.css";
 
-type Row = DeadLetter & { index: number };
+type Row = DeadLetter & { id: string };
 
 const columns: readonly Column<Row>[] = [
   {
@@ -46,15 +46,10 @@ export function DeadLetters({ letters }: { letters: SystemStatus["dead_letters"]
 }
 
 function LetterTable({ count, newest }: NonNullable<SystemStatus["dead_letters"]>) {
-  const rows = newest.map((letter, index) => ({ ...letter, index }));
+  const rows = newest.map((letter, index) => ({ ...letter, id: String(index) }));
   return (
     <>
-      <Table
-        label="Newest dead letters"
-        columns={columns}
-        rows={rows}
-        rowId={({ at, subject, index }) => `${at} ${subject} ${index}`}
-      />
+      <Table label="Newest dead letters" columns={columns} rows={rows} />
       {count > rows.length && (
         <p className={styles.note}>
           The newest {rows.length} of {wholeNumber(count)}.

@@ -40,7 +40,6 @@ export function DeletionDialog({
       title={`Delete ${name}?`}
       action={`Delete ${kind}`}
       typed={{ label: typed, text: name }}
-      isOpen
       onClose={onClose}
       onConfirm={() => mutate(undefined)}
       isPending={isPending}

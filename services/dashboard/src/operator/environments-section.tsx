@@ -5,16 +5,15 @@ import { useSendOnce } from "../api/idempotency.ts";
 import type { Environment, Project } from "../api/schema.d.ts";
 import { useOperatorSession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
-import { TextField } from "../ui/fields.tsx";
-import { FormDialog } from "../ui/form-dialog.tsx";
 import { RowMenu } from "../ui/menu.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
 import { DeletionDialog } from "./deletion-dialog.tsx";
+import { NameDialog, RenameDialog } from "./name-dialog.tsx";
 import styles from "./operator.module.css";
-import { useWrite } from "./operator-queries.ts";
-import { RenameDialog } from "./rename-dialog.tsx";
 import { Section } from "./section.tsx";
+
+const environmentsRoute = "/api/v1/projects/{projectId}/environments";
 
 type OpenDialog = { kind: "create" } | { kind: "rename" | "delete"; environment: Environment };
 
@@ -30,12 +29,7 @@ export function EnvironmentsSection({ project }: { project: Project }) {
         </Button>
       }
     >
-      <Table
-        label="Environments"
-        columns={columnsWith(setDialog)}
-        rows={project.environments}
-        rowId={({ id }) => id}
-      />
+      <Table label="Environments" columns={columnsWith(setDialog)} rows={project.environments} />
       <EnvironmentDialog
         projectId={project.id}
         dialog={dialog}
@@ -46,11 +40,7 @@ export function EnvironmentsSection({ project }: { project: Project }) {
 }
 
 const columnsWith = (open: (dialog: OpenDialog) => void): readonly Column<Environment>[] => [
-  {
-    id: "name",
-    header: "Name",
-    cell: ({ name }) => <span className={styles.long}>{name}</span>,
-  },
+  { id: "name", header: "Name", cell: ({ name }) => <span className={styles.long}>{name}</span> },
   { id: "created", header: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
   {
     id: "actions",
@@ -61,11 +51,7 @@ const columnsWith = (open: (dialog: OpenDialog) => void): readonly Column<Enviro
       <RowMenu
         name={environment.name}
         entries={[
-          {
-            id: "rename",
-            label: "Rename",
-            onAction: () => open({ kind: "rename", environment }),
-          },
+          { id: "rename", label: "Rename", onAction: () => open({ kind: "rename", environment }) },
           {
             id: "delete",
             label: "Delete",
@@ -78,22 +64,20 @@ const columnsWith = (open: (dialog: OpenDialog) => void): readonly Column<Enviro
   },
 ];
 
-function EnvironmentDialog({
-  projectId,
-  dialog,
-  onClose,
-}: {
+type EnvironmentDialogProps = {
   projectId: string;
   dialog: OpenDialog | undefined;
   onClose: () => void;
-}) {
+};
+
+function EnvironmentDialog({ projectId, dialog, onClose }: EnvironmentDialogProps) {
   const { api } = useOperatorSession();
   if (dialog === undefined) return null;
   if (dialog.kind === "create")
     return <CreateEnvironmentDialog projectId={projectId} onClose={onClose} />;
   const { id, name } = dialog.environment;
   const path = { projectId, environmentId: id };
-  const route = "/api/v1/projects/{projectId}/environments/{environmentId}";
+  const route = `${environmentsRoute}/{environmentId}` as const;
   if (dialog.kind === "rename")
     return (
       <RenameDialog
@@ -118,46 +102,23 @@ function EnvironmentDialog({
   );
 }
 
-function CreateEnvironmentDialog({
-  projectId,
-  onClose,
-}: {
-  projectId: string;
-  onClose: () => void;
-}) {
+type CreateEnvironmentDialogProps = { projectId: string; onClose: () => void };
+
+function CreateEnvironmentDialog({ projectId, onClose }: CreateEnvironmentDialogProps) {
   const { api } = useOperatorSession();
-  const [name, setName] = useState("");
   const sendOnce = useSendOnce();
-  const { mutate, isPending, error } = useWrite(
-    (body: { name: string }) =>
-      sendOnce(body, (header) =>
-        unwrap(
-          api.POST("/api/v1/projects/{projectId}/environments", {
-            params: { path: { projectId }, header },
-            body,
-          }),
-        ),
-      ),
-    onClose,
-  );
+  const path = { projectId };
+  const create = (name: string) =>
+    sendOnce({ name }, (header) =>
+      unwrap(api.POST(environmentsRoute, { params: { path, header }, body: { name } })),
+    );
   return (
-    <FormDialog
+    <NameDialog
       title="Create an environment"
       action="Create environment"
+      description="Every flag starts off in it. A project has at most 50 environments."
+      send={create}
       onClose={onClose}
-      onSubmit={() => mutate({ name: name.trim() })}
-      isPending={isPending}
-      isComplete={name.trim() !== ""}
-      error={error}
-    >
-      <TextField
-        label="Name"
-        value={name}
-        onChange={setName}
-        autoFocus
-        isRequired
-        description="Every flag starts off in it. A project has at most 50 environments."
-      />
-    </FormDialog>
+    />
   );
 }

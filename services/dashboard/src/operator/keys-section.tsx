@@ -39,17 +39,14 @@ export function KeysSection({ project }: { project: Project }) {
   );
 }
 
-function EnvironmentKeys({
-  project,
-  environment,
-  users,
-  onChoose,
-}: {
+type EnvironmentKeysProps = {
   project: Project;
   environment: Environment;
   users: readonly User[];
   onChoose: (environmentId: string) => void;
-}) {
+};
+
+function EnvironmentKeys({ project, environment, users, onChoose }: EnvironmentKeysProps) {
   const { api } = useOperatorSession();
   const place = { api, projectId: project.id, environment, users, own: null };
   return (

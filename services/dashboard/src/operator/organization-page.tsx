@@ -9,13 +9,14 @@ import { CopyButton } from "../ui/code-block.tsx";
 import { Page } from "../ui/page.tsx";
 import { Card } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
+import { DeletionCard } from "./deletion-card.tsx";
 import { DeletionDialog } from "./deletion-dialog.tsx";
+import { RenameDialog } from "./name-dialog.tsx";
 import styles from "./operator.module.css";
-import { useOrganization } from "./operator-queries.ts";
+import { organizationRoute, useOrganization } from "./operator-queries.ts";
 import { PlanDialog } from "./plan-dialog.tsx";
-import { limitLabels, limitText } from "./plans.ts";
+import { limitLabels, limitNames, limitText } from "./plans.ts";
 import { ProjectsSection } from "./projects-section.tsx";
-import { RenameDialog } from "./rename-dialog.tsx";
 import { UsersSection } from "./users-section.tsx";
 
 /** An organization: its plan, projects and users. */
@@ -57,9 +58,9 @@ function LoadedOrganization({ organization }: { organization: Organization }) {
     >
       <Card title={`Limits of the ${plan} plan`}>
         <dl className={styles.facts}>
-          {limitLabels.map(({ key, label }) => (
+          {limitNames.map((key) => (
             <div key={key}>
-              <dt>{label}</dt>
+              <dt>{limitLabels[key]}</dt>
               <dd>{limitText(limits[key])}</dd>
             </div>
           ))}
@@ -67,16 +68,7 @@ function LoadedOrganization({ organization }: { organization: Organization }) {
       </Card>
       <ProjectsSection organization={organization} />
       <UsersSection organizationId={id} />
-      <Card title="Delete the organization">
-        <div className={styles.danger}>
-          <p>
-            Ends everything that belongs to {name}: its API keys, flags, schedules and webhooks.
-          </p>
-          <Button variant="danger" onPress={() => setDialog("delete")}>
-            Delete organization
-          </Button>
-        </div>
-      </Card>
+      <DeletionCard kind="organization" name={name} onDelete={() => setDialog("delete")} />
       <OrganizationDialog
         organization={organization}
         dialog={dialog}
@@ -86,26 +78,25 @@ function LoadedOrganization({ organization }: { organization: Organization }) {
   );
 }
 
-function OrganizationDialog({
-  organization,
-  dialog,
-  onClose,
-}: {
+type OrganizationDialogProps = {
   organization: Organization;
   dialog: "rename" | "plan" | "delete" | undefined;
   onClose: () => void;
-}) {
+};
+
+function OrganizationDialog({ organization, dialog, onClose }: OrganizationDialogProps) {
   const { api } = useOperatorSession();
   const navigate = useNavigate();
   const path = { organizationId: organization.id };
-  const route = "/api/v1/organizations/{organizationId}";
   if (dialog === "plan") return <PlanDialog organization={organization} onClose={onClose} />;
   if (dialog === "rename")
     return (
       <RenameDialog
         title="Rename the organization"
         name={organization.name}
-        rename={(name) => unwrap(api.PATCH(route, { params: { path }, body: { name } }))}
+        rename={(name) =>
+          unwrap(api.PATCH(organizationRoute, { params: { path }, body: { name } }))
+        }
         onClose={onClose}
       />
     );
@@ -121,7 +112,11 @@ function OrganizationDialog({
           "Its users are deleted. The audit log of its projects stays until its retention ends.",
         ]}
         send={() =>
-          unwrap(api.DELETE(route, { params: { path, query: { confirm: organization.id } } }))
+          unwrap(
+            api.DELETE(organizationRoute, {
+              params: { path, query: { confirm: organization.id } },
+            }),
+          )
         }
         leave={() => navigate({ to: "/" })}
         onClose={onClose}

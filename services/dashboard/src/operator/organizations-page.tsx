@@ -5,6 +5,7 @@ import type { Organization } from "../api/schema.d.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
+import { curl } from "../ui/curl.ts";
 import { SearchField } from "../ui/fields.tsx";
 import { Filters, Page } from "../ui/page.tsx";
 import { EmptyState } from "../ui/panels.tsx";
@@ -43,12 +44,7 @@ export function OrganizationsPage() {
           )
         }
       </QueryView>
-      {isCreating && (
-        <CreateOrganizationDialog
-          organizations={organizations.data ?? []}
-          onClose={() => setCreating(false)}
-        />
-      )}
+      {isCreating && <CreateOrganizationDialog onClose={() => setCreating(false)} />}
     </Page>
   );
 }
@@ -82,11 +78,7 @@ const columns: readonly Column<Organization>[] = [
     align: "end",
     cell: ({ limits }) => limitText(limits.projects),
   },
-  {
-    id: "created",
-    header: "Created",
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
+  { id: "created", header: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 
 function OrganizationList({ all }: { all: readonly Organization[] }) {
@@ -116,12 +108,7 @@ function OrganizationList({ all }: { all: readonly Organization[] }) {
           Change the search.
         </EmptyState>
       ) : (
-        <Table
-          label="Organizations"
-          columns={columns}
-          rows={found.slice(0, maxRows)}
-          rowId={({ id }) => id}
-        />
+        <Table label="Organizations" columns={columns} rows={found.slice(0, maxRows)} />
       )}
     </>
   );
@@ -130,10 +117,8 @@ function OrganizationList({ all }: { all: readonly Organization[] }) {
 const countOf = (count: number) => (count === 1 ? "1 organization" : `${count} organizations`);
 
 function FirstOrganization({ onCreate }: { onCreate: () => void }) {
-  const curl = `curl ${window.location.origin}/api/v1/organizations \\
-  -H "Authorization: Bearer $OPERATOR_TOKEN" \\
-  -H 'Content-Type: application/json' \\
-  -d '{"name":"Example Ltd","plan":"pro"}'`;
+  const body = '{"name":"Example Ltd","plan":"pro"}';
+  const command = curl("/api/v1/organizations", body, "OPERATOR_TOKEN");
   return (
     <EmptyState
       icon={Building2}
@@ -143,7 +128,7 @@ function FirstOrganization({ onCreate }: { onCreate: () => void }) {
           Create the first organization
         </Button>
       }
-      examples={<CodeBlock title="Or create it over the API" code={curl} />}
+      examples={<CodeBlock title="Or create it over the API" code={command} />}
     >
       Create an organization, add a user and a project, then issue a server key for the user. With
       this key, the user signs in here and manages flags.

@@ -5,26 +5,19 @@ import { useOperatorSession } from "../session/session.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
 import { notify } from "../ui/toasts.tsx";
 import styles from "./operator.module.css";
-import { useOrganizations, useWrite } from "./operator-queries.ts";
-import { PlanComparison, PlanFields } from "./plan-fields.tsx";
-import { knownPlans } from "./plans.ts";
+import { organizationRoute, useWrite } from "./operator-queries.ts";
+import { PlanFields } from "./plan-fields.tsx";
+
+type PlanDialogProps = { organization: Organization; onClose: () => void };
 
 /** Moves an organization to another plan, and shows the limits of both before. */
-export function PlanDialog({
-  organization,
-  onClose,
-}: {
-  organization: Organization;
-  onClose: () => void;
-}) {
+export function PlanDialog({ organization, onClose }: PlanDialogProps) {
   const { api } = useOperatorSession();
-  const organizations = useOrganizations();
-  const plans = knownPlans([...(organizations.data ?? []), organization]);
   const [plan, setPlan] = useState(organization.plan);
   const { mutate, isPending, error } = useWrite(
     (next: string) =>
       unwrap(
-        api.PATCH("/api/v1/organizations/{organizationId}", {
+        api.PATCH(organizationRoute, {
           params: { path: { organizationId: organization.id } },
           body: { plan: next },
         }),
@@ -39,17 +32,15 @@ export function PlanDialog({
       title={`Change the plan of ${organization.name}`}
       action="Change plan"
       onClose={onClose}
-      onSubmit={() => mutate(plan.trim())}
+      onSubmit={() => mutate(plan)}
       isPending={isPending}
-      isComplete={plan.trim() !== "" && plan.trim() !== organization.plan}
+      isComplete={plan !== organization.plan}
       error={error}
     >
-      <PlanFields plans={plans} plan={plan} onChange={setPlan} />
-      <PlanComparison
-        {...(plan !== organization.plan && {
-          present: { name: organization.plan, limits: organization.limits },
-        })}
-        next={{ name: plan, plan: plans.find(({ name }) => name === plan) }}
+      <PlanFields
+        plan={plan}
+        present={{ name: organization.plan, limits: organization.limits }}
+        onChange={setPlan}
       />
       <p className={styles.note}>
         The limits apply on all edges within a second. Existing projects and open streams beyond a

@@ -44,12 +44,7 @@ export function ProcessTable({ processes }: { processes: readonly Process[] }) {
       title="Processes"
       lead="A process is listed until five seconds after its last report. The gateway does not report."
     >
-      <Table
-        label="Processes"
-        columns={columns}
-        rows={processRows(processes)}
-        rowId={({ service, process }) => process?.id ?? service}
-      />
+      <Table label="Processes" columns={columns} rows={processRows(processes)} />
     </Section>
   );
 }

@@ -6,15 +6,14 @@ import { useOperatorSession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
 import { Page } from "../ui/page.tsx";
-import { Card } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { ChangesSection } from "./changes-section.tsx";
+import { DeletionCard } from "./deletion-card.tsx";
 import { DeletionDialog } from "./deletion-dialog.tsx";
 import { EnvironmentsSection } from "./environments-section.tsx";
 import { KeysSection } from "./keys-section.tsx";
-import styles from "./operator.module.css";
-import { type ProjectPath, useOrganization, useProject } from "./operator-queries.ts";
-import { RenameDialog } from "./rename-dialog.tsx";
+import { RenameDialog } from "./name-dialog.tsx";
+import { type ProjectPath, projectRoute, useOrganization, useProject } from "./operator-queries.ts";
 
 /** A project: its environments, API keys and newest changes. */
 export function ProjectPage() {
@@ -54,41 +53,28 @@ function LoadedProject({ project, back }: { project: Project; back: BackLink }) 
       <EnvironmentsSection project={project} />
       <KeysSection project={project} />
       <ChangesSection project={project} />
-      <Card title="Delete the project">
-        <div className={styles.danger}>
-          <p>
-            Ends everything that belongs to {project.name}: its API keys, flags, schedules and
-            webhooks.
-          </p>
-          <Button variant="danger" onPress={() => setDialog("delete")}>
-            Delete project
-          </Button>
-        </div>
-      </Card>
+      <DeletionCard kind="project" name={project.name} onDelete={() => setDialog("delete")} />
       <ProjectDialog project={project} dialog={dialog} onClose={() => setDialog(undefined)} />
     </Page>
   );
 }
 
-function ProjectDialog({
-  project,
-  dialog,
-  onClose,
-}: {
+type ProjectDialogProps = {
   project: Project;
   dialog: "rename" | "delete" | undefined;
   onClose: () => void;
-}) {
+};
+
+function ProjectDialog({ project, dialog, onClose }: ProjectDialogProps) {
   const { api } = useOperatorSession();
   const navigate = useNavigate();
   const path = { organizationId: project.organization_id, projectId: project.id };
-  const route = "/api/v1/organizations/{organizationId}/projects/{projectId}";
   if (dialog === "rename")
     return (
       <RenameDialog
         title="Rename the project"
         name={project.name}
-        rename={(name) => unwrap(api.PATCH(route, { params: { path }, body: { name } }))}
+        rename={(name) => unwrap(api.PATCH(projectRoute, { params: { path }, body: { name } }))}
         onClose={onClose}
       />
     );
@@ -103,7 +89,9 @@ function ProjectDialog({
           "Its schedules are cancelled. Its webhooks are deleted, without an event.",
           "The audit log stays until its retention ends.",
         ]}
-        send={() => unwrap(api.DELETE(route, { params: { path, query: { confirm: project.id } } }))}
+        send={() =>
+          unwrap(api.DELETE(projectRoute, { params: { path, query: { confirm: project.id } } }))
+        }
         leave={() => navigate({ to: `/organizations/${project.organization_id}` as "/" })}
         onClose={onClose}
       />

@@ -5,6 +5,7 @@ import type { Organization, Project } from "../api/schema.d.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
+import { curl } from "../ui/curl.ts";
 import { EmptyState } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { type Column, Table } from "../ui/table.tsx";
@@ -42,11 +43,7 @@ const columns: readonly Column<Project>[] = [
       </span>
     ),
   },
-  {
-    id: "created",
-    header: "Created",
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
+  { id: "created", header: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 
 export function ProjectsSection({ organization }: { organization: Organization }) {
@@ -74,7 +71,7 @@ export function ProjectsSection({ organization }: { organization: Organization }
           all.length === 0 ? (
             <FirstProject organization={organization} />
           ) : (
-            <Table label="Projects" columns={columns} rows={all} rowId={({ id }) => id} />
+            <Table label="Projects" columns={columns} rows={all} />
           )
         }
       </QueryView>
@@ -90,15 +87,13 @@ export function ProjectsSection({ organization }: { organization: Organization }
 }
 
 function FirstProject({ organization }: { organization: Organization }) {
-  const curl = `curl ${window.location.origin}/api/v1/organizations/${organization.id}/projects \\
-  -H "Authorization: Bearer $OPERATOR_TOKEN" \\
-  -H 'Content-Type: application/json' \\
-  -d '{"name":"Web shop"}'`;
+  const path = `/api/v1/organizations/${organization.id}/projects`;
+  const command = curl(path, '{"name":"Web shop"}', "OPERATOR_TOKEN");
   return (
     <EmptyState
       icon={FolderKanban}
       title="There are no projects yet"
-      examples={<CodeBlock title="Create a project over the API" code={curl} />}
+      examples={<CodeBlock title="Create a project over the API" code={command} />}
     >
       Create a project with its environments. API keys belong to one of its environments.
     </EmptyState>

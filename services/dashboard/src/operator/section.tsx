@@ -1,18 +1,10 @@
 import { type ReactNode, useId } from "react";
 import styles from "./operator.module.css";
 
+type SectionProps = { title: string; lead?: ReactNode; actions?: ReactNode; children: ReactNode };
+
 /** A part of a page: its heading, a sentence about it, its actions, and a table or cards. */
-export function Section({
-  title,
-  lead,
-  actions,
-  children,
-}: {
-  title: string;
-  lead?: ReactNode;
-  actions?: ReactNode;
-  children: ReactNode;
-}) {
+export function Section({ title, lead, actions, children }: SectionProps) {
   const id = useId();
   return (
     <section className={styles.section} aria-labelledby={id}>

@@ -18,6 +18,7 @@ const services = Object.keys(tasks) as Service[];
 
 /** A process, or a service without a reporting process. */
 export type ProcessRow = {
+  id: string;
   service: Service;
   process: Process | undefined;
   isOtherVersion: boolean;
@@ -27,8 +28,10 @@ export function processRows(processes: readonly Process[]): readonly ProcessRow[
   const usual = versionsOf(processes)[0]?.version;
   return services.flatMap((service): ProcessRow[] => {
     const own = processes.filter((process) => process.service === service);
-    if (own.length === 0) return [{ service, process: undefined, isOtherVersion: false }];
+    if (own.length === 0)
+      return [{ id: service, service, process: undefined, isOtherVersion: false }];
     return own.map((process) => ({
+      id: process.id,
       service,
       process,
       isOtherVersion: process.version !== usual,

@@ -8,18 +8,12 @@ import { Checkbox, TextField } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
 import { DeletionDialog } from "./deletion-dialog.tsx";
 import styles from "./operator.module.css";
-import { useWrite } from "./operator-queries.ts";
+import { usersRoute, useWrite } from "./operator-queries.ts";
+
+type UserDialogProps = { organizationId: string; user?: User; onClose: () => void };
 
 /** Creates a user, or changes the given one. */
-export function UserDialog({
-  organizationId,
-  user,
-  onClose,
-}: {
-  organizationId: string;
-  user?: User;
-  onClose: () => void;
-}) {
+export function UserDialog({ organizationId, user, onClose }: UserDialogProps) {
   const [email, setEmail] = useState(user?.email ?? "");
   const [name, setName] = useState(user?.name ?? "");
   const { mutate, isPending, error } = useSaveUser(organizationId, user, onClose);
@@ -60,14 +54,14 @@ function useSaveUser(organizationId: string, user: User | undefined, onClose: ()
     if (user === undefined)
       return sendOnce({ email, name }, (header) =>
         unwrap(
-          api.POST("/api/v1/organizations/{organizationId}/users", {
+          api.POST(usersRoute, {
             params: { path: { organizationId }, header },
             body: { email, ...named },
           }),
         ),
       );
     return unwrap(
-      api.PATCH("/api/v1/organizations/{organizationId}/users/{userId}", {
+      api.PATCH(`${usersRoute}/{userId}`, {
         params: { path: { organizationId, userId: user.id } },
         body: { ...(email !== user.email && { email }), ...named },
       }),
@@ -91,7 +85,7 @@ export function DeleteUserDialog({ user, onClose }: { user: User; onClose: () =>
       ]}
       send={() =>
         unwrap(
-          api.DELETE("/api/v1/organizations/{organizationId}/users/{userId}", {
+          api.DELETE(`${usersRoute}/{userId}`, {
             params: { path, query: { confirm: user.id, ...(erase && { erase }) } },
           }),
         )

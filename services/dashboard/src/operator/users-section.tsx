@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { User } from "../api/schema.d.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
+import { curl } from "../ui/curl.ts";
 import { RowMenu } from "../ui/menu.tsx";
 import { EmptyState } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
@@ -34,12 +35,7 @@ export function UsersSection({ organizationId }: { organizationId: string }) {
           all.length === 0 ? (
             <FirstUser organizationId={organizationId} />
           ) : (
-            <Table
-              label="Users"
-              columns={columnsWith(setDialog)}
-              rows={all}
-              rowId={({ id }) => id}
-            />
+            <Table label="Users" columns={columnsWith(setDialog)} rows={all} />
           )
         }
       </QueryView>
@@ -58,16 +54,8 @@ const columnsWith = (open: (dialog: OpenDialog) => void): readonly Column<User>[
     header: "E-mail",
     cell: ({ email }) => <span className={styles.long}>{email}</span>,
   },
-  {
-    id: "name",
-    header: "Name",
-    cell: ({ name }) => <span className={styles.long}>{name}</span>,
-  },
-  {
-    id: "created",
-    header: "Created",
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
+  { id: "name", header: "Name", cell: ({ name }) => <span className={styles.long}>{name}</span> },
+  { id: "created", header: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
   {
     id: "actions",
     header: "Actions",
@@ -91,15 +79,13 @@ const columnsWith = (open: (dialog: OpenDialog) => void): readonly Column<User>[
 ];
 
 function FirstUser({ organizationId }: { organizationId: string }) {
-  const curl = `curl ${window.location.origin}/api/v1/organizations/${organizationId}/users \\
-  -H "Authorization: Bearer $OPERATOR_TOKEN" \\
-  -H 'Content-Type: application/json' \\
-  -d '{"email":"ada@example.com","name":"Ada"}'`;
+  const body = '{"email":"ada@example.com","name":"Ada"}';
+  const command = curl(`/api/v1/organizations/${organizationId}/users`, body, "OPERATOR_TOKEN");
   return (
     <EmptyState
       icon={UserRound}
       title="There are no users yet"
-      examples={<CodeBlock title="Create a user over the API" code={curl} />}
+      examples={<CodeBlock title="Create a user over the API" code={command} />}
     >
       Create a user for each person, and for each program that changes flags.
     </EmptyState>

@@ -9,19 +9,13 @@ import { notify } from "../ui/toasts.tsx";
 import { describeTimes, remainingTimes } from "./schedule-text.ts";
 import { ScheduleChanged, type ScheduledFlag, useClearSchedule } from "./use-schedule-changes.ts";
 
+type ClearScheduleDialogProps = { place: ScheduledFlag; schedule: Schedule; onClose: () => void };
+
 /**
  * Confirms the clearing of the schedule that was pending when the dialog opened. If another schedule has replaced it, the
  * dialog shows the new one and needs a second confirmation.
  */
-export function ClearScheduleDialog({
-  place,
-  schedule,
-  onClose,
-}: {
-  place: ScheduledFlag;
-  schedule: Schedule;
-  onClose: () => void;
-}) {
+export function ClearScheduleDialog({ place, schedule, onClose }: ClearScheduleDialogProps) {
   const { flag, environment } = place;
   const reader = { zone: getLocalTimeZone(), now: useNow() };
   const [first, setFirst] = useState(schedule);
@@ -45,7 +39,6 @@ export function ClearScheduleDialog({
     <ConfirmDialog
       title={`Clear the schedule of ${flag.key}?`}
       action="Clear schedule"
-      isOpen
       onClose={onClose}
       onConfirm={clear}
       isPending={isPending}

@@ -18,19 +18,16 @@ import styles from "./schedules.module.css";
 import { ScheduleChanged } from "./use-schedule-changes.ts";
 import type { Entered, ScheduleForm as Form } from "./use-schedule-form.ts";
 
-/** Sets the schedule of the flag, or replaces the pending one. */
-export function ScheduleForm({
-  form,
-  pending,
-  onFocus,
-  onCancel,
-}: {
+type ScheduleFormProps = {
   form: Form;
   pending: Schedule | undefined;
   onFocus: () => void;
   /** Closes the form. Without it, the form stays. */
   onCancel?: () => void;
-}) {
+};
+
+/** Sets the schedule of the flag, or replaces the pending one. */
+export function ScheduleForm({ form, pending, onFocus, onCancel }: ScheduleFormProps) {
   const { enable, disable, reader, isEmpty, isDirty, hasProblem, isPending, error, save } = form;
   const isChanged = isEditConflict(error) || error instanceof ScheduleChanged;
   useUnsaved(isDirty);

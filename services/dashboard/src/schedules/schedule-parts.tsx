@@ -8,16 +8,10 @@ export function ActionBadge({ action }: Pick<ScheduledChange, "action">) {
   return <Badge tone={action === "enable" ? "on" : "neutral"}>{actionText(action)}</Badge>;
 }
 
+type LocalAndUtcProps = { at: string; reader: Reader; isTimeOnly?: boolean };
+
 /** A time on the reader's clock, with UTC beside it. `isTimeOnly`: the day is above it already. */
-export function LocalAndUtc({
-  at,
-  reader,
-  isTimeOnly = false,
-}: {
-  at: string;
-  reader: Reader;
-  isTimeOnly?: boolean;
-}) {
+export function LocalAndUtc({ at, reader, isTimeOnly = false }: LocalAndUtcProps) {
   const instant = new Date(at);
   const local = isTimeOnly ? timeText(instant, reader) : instantText(instant, reader);
   const utc = utcBeside(instant, reader);

@@ -2,7 +2,8 @@ import { type QueryClient, useInfiniteQuery, useQuery } from "@tanstack/react-qu
 import { type Api, unwrap } from "../api/client.ts";
 import type { Schedule } from "../api/schema.d.ts";
 import type { FlagInPage } from "../flags/flag-page.tsx";
-import { useKeySession } from "../session/session.tsx";
+import { type KeySession, useKeySession } from "../session/session.tsx";
+import { useKeyQuery } from "../session/use-key-query.ts";
 
 /** Past schedules that the tab of a flag shows. */
 const maxPast = 20;
@@ -24,11 +25,9 @@ function untilDue(schedules: readonly Schedule[] | undefined): number | false {
 
 /** Reads the schedules of a flag in an environment, newest first. At most one is pending. */
 export function useFlagSchedules({ flag, environment }: FlagInPage) {
-  const { api } = useKeySession();
-  return useQuery({
-    queryKey: ["flag", flag.key, "schedule", environment.id],
+  const read = ({ api }: KeySession) => readFlagSchedules(api, { flag, environment });
+  return useKeyQuery(["flag", flag.key, "schedule", environment.id], read, {
     refetchInterval: ({ state }) => untilDue(state.data),
-    queryFn: () => readFlagSchedules(api, { flag, environment }),
   });
 }
 

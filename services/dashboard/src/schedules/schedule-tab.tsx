@@ -8,6 +8,7 @@ import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
+import { curl } from "../ui/curl.ts";
 import { useKeptFocus } from "../ui/kept-focus.ts";
 import { Card, EmptyState } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
@@ -78,14 +79,10 @@ function Schedules({ schedules }: { schedules: readonly Schedule[] }) {
   );
 }
 
+type PendingProps = { schedule: Schedule; onReplace: (() => void) | undefined };
+
 /** The pending schedule: what it will do, and who made it. `onReplace` and clearing need permission. */
-function Pending({
-  schedule,
-  onReplace,
-}: {
-  schedule: Schedule;
-  onReplace: (() => void) | undefined;
-}) {
+function Pending({ schedule, onReplace }: PendingProps) {
   const place = useFlagInPage();
   const [isClearing, setClearing] = useState(false);
   const reader = { zone: getLocalTimeZone(), now: useNow() };
@@ -133,10 +130,7 @@ function Pending({
 function Example() {
   const { flag, environment } = useFlagInPage();
   const path = `/api/v1/flags/${flag.id}/environments/${environment.id}/schedule`;
-  const code = `curl ${window.location.origin}${path} \\
-  -H "Authorization: Bearer $HALYARD_SERVER_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{"enable_at":"${exampleTime()}"}'`;
+  const code = curl(path, `{"enable_at":"${exampleTime()}"}`);
   return <CodeBlock title="Or schedule it over the API" code={code} />;
 }
 

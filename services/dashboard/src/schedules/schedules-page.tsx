@@ -8,6 +8,7 @@ import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
 import { Button, ButtonLink } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
+import { curl } from "../ui/curl.ts";
 import { SearchField, Select } from "../ui/fields.tsx";
 import { useKeptFocus } from "../ui/kept-focus.ts";
 import { Filters, Page } from "../ui/page.tsx";
@@ -90,13 +91,9 @@ function Timelines({ coming, recent, onOlder }: TimelinesProps) {
   );
 }
 
-function ScheduleFilters({
-  filter,
-  onChange,
-}: {
-  filter: TimelineFilter;
-  onChange: (filter: TimelineFilter) => void;
-}) {
+type ScheduleFiltersProps = { filter: TimelineFilter; onChange: (filter: TimelineFilter) => void };
+
+function ScheduleFilters({ filter, onChange }: ScheduleFiltersProps) {
   const { me } = useKeySession();
   return (
     <Filters>
@@ -194,10 +191,10 @@ function Done({ entries, names, onOlder }: SectionProps & { onOlder: (() => void
 }
 
 function NoSchedules() {
-  const code = `curl ${window.location.origin}/api/v1/flags/$FLAG_ID/environments/$ENVIRONMENT_ID/schedule \\
-  -H "Authorization: Bearer $HALYARD_SERVER_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{"enable_at":"2099-01-31T09:00:00Z","disable_at":"2099-01-31T18:00:00Z"}'`;
+  const code = curl(
+    "/api/v1/flags/$FLAG_ID/environments/$ENVIRONMENT_ID/schedule",
+    '{"enable_at":"2099-01-31T09:00:00Z","disable_at":"2099-01-31T18:00:00Z"}',
+  );
   return (
     <EmptyState
       icon={CalendarClock}

@@ -15,15 +15,7 @@ export type TimelineNames = {
   person: (id: string) => string;
 };
 
-/** Changes on a line, grouped by day. */
-export function TimelineList({
-  label,
-  entries,
-  reader,
-  names,
-  isComing = false,
-  onClear,
-}: {
+type Props = {
   label: string;
   entries: readonly TimelineEntry[];
   reader: Reader;
@@ -32,7 +24,10 @@ export function TimelineList({
   isComing?: boolean;
   /** Returns the action that clears the schedule of an entry, if it is permitted. */
   onClear?: (entry: TimelineEntry) => (() => void) | undefined;
-}) {
+};
+
+/** Changes on a line, grouped by day. */
+export function TimelineList({ label, entries, reader, names, isComing = false, onClear }: Props) {
   return (
     <section aria-label={label}>
       {isComing && (
@@ -60,17 +55,14 @@ export function TimelineList({
   );
 }
 
-function Entry({
-  entry,
-  reader,
-  names,
-  onClear,
-}: {
+type EntryProps = {
   entry: TimelineEntry;
   reader: Reader;
   names: TimelineNames;
   onClear: (() => void) | undefined;
-}) {
+};
+
+function Entry({ entry, reader, names, onClear }: EntryProps) {
   const { schedule, change, at } = entry;
   const key = names.flagKey(schedule.flag_id);
   const environment = names.environment(schedule.environment_id);
@@ -103,13 +95,9 @@ function Entry({
   );
 }
 
-function FlagLink({
-  flagKey,
-  environment,
-}: {
-  flagKey: string | undefined;
-  environment: string | undefined;
-}) {
+type FlagLinkProps = { flagKey: string | undefined; environment: string | undefined };
+
+function FlagLink({ flagKey, environment }: FlagLinkProps) {
   if (flagKey === undefined) return <span>a deleted flag</span>;
   return (
     <Link
@@ -133,16 +121,10 @@ function Outcome({ entry: { change } }: { entry: TimelineEntry }) {
   );
 }
 
+type DetailsProps = { entry: TimelineEntry; reader: Reader; person: (id: string) => string };
+
 /** Shows the author of the schedule, the time until the change, and its other change. */
-function Details({
-  entry: { schedule, change, at },
-  reader,
-  person,
-}: {
-  entry: TimelineEntry;
-  reader: Reader;
-  person: (id: string) => string;
-}): ReactNode {
+function Details({ entry: { schedule, change, at }, reader, person }: DetailsProps): ReactNode {
   const parts = [`set by ${person(schedule.created_by)}`];
   const other = schedule.changes.find(({ action }) => action !== change.action);
   if (change.state === "pending") {

@@ -3,11 +3,11 @@ import { unwrap } from "../api/client.ts";
 import { useSendOnce } from "../api/idempotency.ts";
 import { isEditConflict } from "../api/problem.ts";
 import type { Environment, Schedule } from "../api/schema.d.ts";
+import { statePathOf, stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
 import { invalidateSchedules, readFlagSchedules } from "./schedule-queries.ts";
 import type { Times } from "./schedule-text.ts";
 
-/** The flag and environment of a schedule. */
 export type ScheduledFlag = { flag: { id: string; key: string }; environment: Environment };
 
 /** Another schedule than the one that the person saw or set is pending, or none. */
@@ -21,10 +21,7 @@ export class ScheduleChanged extends Error {
   }
 }
 
-const pathOf = ({ flag, environment }: ScheduledFlag) => ({
-  flagId: flag.id,
-  envId: environment.id,
-});
+const route = `${stateRoute}/schedule` as const;
 
 const pendingIn = (schedules: readonly Schedule[]) =>
   schedules.find(({ status }) => status === "pending");
@@ -37,7 +34,7 @@ export function useSetSchedule(place: ScheduledFlag, onSaved: () => void) {
   const { api } = useKeySession();
   const client = useQueryClient();
   const sendOnce = useSendOnce();
-  const path = pathOf(place);
+  const path = statePathOf(place);
   return useMutation({
     mutationFn: async ({ times, seen }: { times: Times; seen: string | null }) => {
       const condition = seen === null ? { "If-None-Match": "*" } : { "If-Match": `"${seen}"` };
@@ -47,12 +44,8 @@ export function useSetSchedule(place: ScheduledFlag, onSaved: () => void) {
       };
       // The condition is no part of the content: after a lost response, the person sees their own schedule as pending.
       const { id, schedules } = await sendOnce([path, body], async (header) => {
-        const created = await unwrap(
-          api.POST("/api/v1/flags/{flagId}/environments/{envId}/schedule", {
-            params: { path, header: { ...header, ...condition } },
-            body,
-          }),
-        );
+        const params = { path, header: { ...header, ...condition } };
+        const created = await unwrap(api.POST(route, { params, body }));
         return { id: created.id, schedules: await readFlagSchedules(api, place) };
       });
       // The response may be that of an earlier attempt, whose schedule was cleared or replaced since.
@@ -77,11 +70,9 @@ export function useClearSchedule(
   const client = useQueryClient();
   return useMutation({
     mutationFn: async ({ id }: Pick<Schedule, "id">) => {
-      const params = { path: pathOf(place), header: { "If-Match": `"${id}"` } };
+      const params = { path: statePathOf(place), header: { "If-Match": `"${id}"` } };
       try {
-        await unwrap(
-          api.DELETE("/api/v1/flags/{flagId}/environments/{envId}/schedule", { params }),
-        );
+        await unwrap(api.DELETE(route, { params }));
       } catch (error) {
         if (!isEditConflict(error)) throw error;
         throw new ScheduleChanged(pendingIn(await readFlagSchedules(api, place)));

@@ -1,13 +1,5 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import {
-  createContext,
-  type ReactNode,
-  use,
-  useCallback,
-  useEffect,
-  useMemo,
-  useState,
-} from "react";
+import { createContext, type ReactNode, use, useCallback, useEffect, useState } from "react";
 import { type Api, createApi, unwrap } from "../api/client.ts";
 import { isTemporary, isUnconfirmed } from "../api/problem.ts";
 import type { ServerKeyIdentity } from "../api/schema.d.ts";
@@ -156,65 +148,37 @@ export function SessionsProvider({ children }: { children: ReactNode }) {
   const { mayLeave } = useLeaveGuard();
   const isReady = useRestoredKeys(tab);
 
-  const signIn = useCallback(
-    async (token: string) => {
-      const session = await open(token);
-      if (token !== current?.token && !(await mayLeave())) return false;
-      setEnded(undefined);
-      if (session.kind === "operator") {
-        setOperator(session);
-        return true;
-      }
+  async function signIn(token: string): Promise<boolean> {
+    const session = await open(token);
+    if (token !== current?.token && !(await mayLeave())) return false;
+    setEnded(undefined);
+    setOperator(session.kind === "operator" ? session : undefined);
+    if (session.kind === "operator") return true;
+    setKeys((others) => [...others.filter((other) => other.token !== token), session]);
+    setStored((before) => addKey(before, token));
+    return true;
+  }
+  const value: Sessions = {
+    current,
+    keys,
+    isReady,
+    ended,
+    isRejected,
+    signIn,
+    async switchTo(token) {
+      if (token === current?.token || !(await mayLeave())) return;
       setOperator(undefined);
-      setKeys((others) => [...others.filter((other) => other.token !== token), session]);
       setStored((before) => addKey(before, token));
-      return true;
     },
-    [open, current, mayLeave, setEnded, setKeys, setOperator, setStored],
-  );
-
-  const refresh = useCallback(
-    async (token: string) => {
+    async signOut(token) {
+      if (await mayLeave()) forget(token);
+    },
+    async refresh(token) {
       const session = await open(token);
       if (session.kind === "server_key") setKeys((all) => replaceMe(all, session));
     },
-    [open, setKeys],
-  );
-
-  const value = useMemo<Sessions>(
-    () => ({
-      current,
-      keys,
-      isReady,
-      ended,
-      isRejected,
-      signIn,
-      async switchTo(token) {
-        if (token === current?.token || !(await mayLeave())) return;
-        setOperator(undefined);
-        setStored((before) => addKey(before, token));
-      },
-      async signOut(token) {
-        if (await mayLeave()) forget(token);
-      },
-      refresh,
-      reject,
-    }),
-    [
-      current,
-      keys,
-      isReady,
-      ended,
-      isRejected,
-      mayLeave,
-      signIn,
-      forget,
-      refresh,
-      reject,
-      setOperator,
-      setStored,
-    ],
-  );
+    reject,
+  };
   return <SessionsContext value={value}>{children}</SessionsContext>;
 }
 

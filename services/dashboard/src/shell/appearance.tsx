@@ -14,14 +14,9 @@ const labels: Record<Theme, string> = {
 /** Cycles through the colors of the system, light and dark. */
 export function AppearanceButton() {
   const [theme, setTheme] = useState(readTheme);
-  const Icon = icons[theme];
   const choose = () => {
     applyTheme(next[theme]);
     setTheme(next[theme]);
   };
-  return (
-    <IconButton label={labels[theme]} onPress={choose}>
-      <Icon size={17} aria-hidden />
-    </IconButton>
-  );
+  return <IconButton icon={icons[theme]} iconSize={17} label={labels[theme]} onPress={choose} />;
 }

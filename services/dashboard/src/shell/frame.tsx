@@ -9,24 +9,20 @@ import { Warning } from "../ui/panels.tsx";
 import { Navigation, type NavigationEntry } from "./navigation.tsx";
 import styles from "./shell.module.css";
 
-/**
- * The frame of all pages: navigation at the side, or behind a button on narrow screens, and the page. `top` and
- * `bottom` are above and below the navigation. No navigation, reload or closed window loses unsaved content of a page
- * without a question.
- */
-export function Frame({
-  entries,
-  top,
-  bottom,
-  banner,
-  children,
-}: {
+type FrameProps = {
   entries: readonly NavigationEntry[];
   top?: ReactNode;
   bottom: ReactNode;
   banner?: ReactNode;
   children: ReactNode;
-}) {
+};
+
+/**
+ * The frame of all pages: navigation at the side, or behind a button on narrow screens, and the page. `top` and
+ * `bottom` are above and below the navigation. No navigation, reload or closed window loses unsaved content of a page
+ * without a question.
+ */
+export function Frame({ entries, top, bottom, banner, children }: FrameProps) {
   const [isOpen, setOpen] = useState(false);
   const { unsaved, mayLeave } = useLeaveGuard();
   useBlocker({
@@ -43,11 +39,11 @@ export function Frame({
           <Logo />
           <span className={styles.toggle}>
             <IconButton
+              icon={isOpen ? X : MenuIcon}
+              iconSize={20}
               label={isOpen ? "Close the menu" : "Open the menu"}
               onPress={() => setOpen(!isOpen)}
-            >
-              {isOpen ? <X size={20} aria-hidden /> : <MenuIcon size={20} aria-hidden />}
-            </IconButton>
+            />
           </span>
         </div>
         <div className={styles.drawer}>

@@ -62,9 +62,11 @@ export function KeyLayout() {
         >
           <PageInEnvironment />
         </Frame>
-        <Dialog title="Use another key" isOpen={isAddingKey} onClose={() => setAddingKey(false)}>
-          <SignInForm onDone={() => setAddingKey(false)} />
-        </Dialog>
+        {isAddingKey && (
+          <Dialog title="Use another key" onClose={() => setAddingKey(false)}>
+            <SignInForm onDone={() => setAddingKey(false)} />
+          </Dialog>
+        )}
       </LiveChanges>
     </EnvironmentProvider>
   );

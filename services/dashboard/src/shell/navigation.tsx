@@ -4,14 +4,10 @@ import styles from "./shell.module.css";
 
 export type NavigationEntry = { to: string; label: string; icon: LucideIcon };
 
+type NavigationProps = { entries: readonly NavigationEntry[]; onFollow?: () => void };
+
 /** The links to the pages. `onFollow` closes the menu of narrow screens. */
-export function Navigation({
-  entries,
-  onFollow,
-}: {
-  entries: readonly NavigationEntry[];
-  onFollow?: () => void;
-}) {
+export function Navigation({ entries, onFollow }: NavigationProps) {
   return (
     <nav aria-label="Pages" className={styles.navigation}>
       {entries.map(({ to, label, icon: Icon }) => (

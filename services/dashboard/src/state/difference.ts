@@ -7,7 +7,6 @@ import {
   outcomeText,
   ruleName,
   ruleText,
-  type State,
 } from "./words.ts";
 
 /** One difference between two versions of something, in words. */
@@ -22,15 +21,6 @@ export type Difference = {
   readonly parts?: readonly Difference[];
 };
 
-/** Returns the differences between two states of a flag, the most important first. */
-export function stateDifferences(before: State, after: State): Difference[] {
-  return [
-    ...changed("State", before.enabled ? "on" : "off", after.enabled ? "on" : "off"),
-    ...changed("Percentage", `${before.rollout_percentage} %`, `${after.rollout_percentage} %`),
-    ...ruleDifferences(before.targeting_rules, after.targeting_rules),
-  ];
-}
-
 /** Returns a difference unless both texts are the same. */
 export const changed = (label: string, before: string, after: string): Difference[] =>
   before === after ? [] : [{ label, before, after }];
@@ -38,7 +28,8 @@ export const changed = (label: string, before: string, after: string): Differenc
 type Placed = { rule: TargetingRule; index: number; content: string };
 type Pair = { before: Placed; after: Placed };
 
-function ruleDifferences(
+/** Returns the differences between two lists of rules. */
+export function ruleDifferences(
   before: readonly TargetingRule[],
   after: readonly TargetingRule[],
 ): Difference[] {

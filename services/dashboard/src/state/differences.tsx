@@ -41,15 +41,9 @@ function DifferenceLine({ item: { label, before, after, parts } }: { item: Diffe
   );
 }
 
-function Mark({
-  icon: Icon,
-  text,
-  tone,
-}: {
-  icon: typeof Plus;
-  text: string;
-  tone: string | undefined;
-}) {
+type MarkProps = { icon: typeof Plus; text: string; tone: string | undefined };
+
+function Mark({ icon: Icon, text, tone }: MarkProps) {
   return (
     <>
       <span className={`${styles.mark} ${tone}`}>

@@ -1,5 +1,5 @@
-import type { Condition, TargetingRule } from "../api/schema.d.ts";
-import { type State, whoText } from "./words.ts";
+import type { Condition, State, TargetingRule } from "../api/schema.d.ts";
+import { whoText } from "./words.ts";
 
 /** Rules that a summary names. The others are counted. */
 const namedRules = 5;

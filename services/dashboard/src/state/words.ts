@@ -1,12 +1,5 @@
 import type { Condition, TargetingRule } from "../api/schema.d.ts";
 
-/** The settings of a flag in one environment. */
-export type State = {
-  readonly enabled: boolean;
-  readonly rollout_percentage: number;
-  readonly targeting_rules: readonly TargetingRule[];
-};
-
 type Value = Condition["value"];
 
 /** The operators as verbs that follow the name of an attribute. */
@@ -115,27 +108,13 @@ export const outcomeText = (rule: Outcome): string =>
 export const ruleText = (rule: TargetingRule): string =>
   `${whoText({ conditions: rule.conditions })}: ${outcomeText(rule)}`;
 
-/** Describes a whole state, one line for each fact. */
-export function stateTexts({
-  enabled,
-  rollout_percentage: percentage,
-  targeting_rules: rules,
-}: State): string[] {
-  const whole = [enabled ? "On" : "Off", `Percentage of the flag: ${percentage} %`];
-  if (rules.length === 0) return [...whole, "No rules: the percentage applies to all users"];
+/** Describes the rules of a state, one line for each fact. */
+export function rulesTexts(rules: readonly TargetingRule[]): string[] {
+  if (rules.length === 0) return ["No rules: the percentage applies to all users"];
   return [
-    ...whole,
     ...rules.map((rule, index) => `${capitalized(ruleName(rule, index))}: ${ruleText(rule)}`),
     ...(rules.some(({ conditions }) => conditions.length === 0) ? [] : ["All other users: off"]),
   ];
 }
 
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
-/** Returns the state in an entry of the audit log, or undefined if the entry has none. */
-export function stateFrom(values: Record<string, unknown> | null): State | undefined {
-  if (values === null || typeof values.enabled !== "boolean") return undefined;
-  const { enabled, rollout_percentage: percentage, targeting_rules: rules } = values;
-  if (typeof percentage !== "number" || !Array.isArray(rules)) return undefined;
-  return { enabled, rollout_percentage: percentage, targeting_rules: rules as TargetingRule[] };
-}

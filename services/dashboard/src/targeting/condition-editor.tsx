@@ -17,15 +17,7 @@ const categoryLabels: Readonly<Record<Category, string>> = {
   semver: "version",
 };
 
-/** One condition: an attribute, an operator and a value whose field suits the operator. */
-export function ConditionEditor({
-  rule,
-  condition,
-  label,
-  isAdded,
-  onChange,
-  onRemove,
-}: {
+type Props = {
   rule: string;
   condition: DraftCondition;
   label: string;
@@ -33,7 +25,11 @@ export function ConditionEditor({
   isAdded: boolean;
   onChange: (condition: DraftCondition) => void;
   onRemove: () => void;
-}) {
+};
+
+/** One condition: an attribute, an operator and a value whose field suits the operator. */
+export function ConditionEditor(props: Props) {
+  const { rule, condition, label, isAdded, onChange, onRemove } = props;
   const { operators, problems } = useEditor();
   const { uid, attribute, operator, value } = condition;
   const described = operators?.get(operator);
@@ -71,9 +67,12 @@ export function ConditionEditor({
         error={problems.get(fieldKey(rule, "value", uid))}
         onChange={(next) => onChange({ ...condition, value: next })}
       />
-      <IconButton label={`Remove ${label.toLowerCase()}`} size="small" onPress={onRemove}>
-        <X size={16} aria-hidden />
-      </IconButton>
+      <IconButton
+        icon={X}
+        label={`Remove ${label.toLowerCase()}`}
+        size="small"
+        onPress={onRemove}
+      />
       {described !== undefined && (
         <p className={styles.help}>
           {described.description} Example: <code>{described.example}</code>

@@ -1,29 +1,25 @@
 import { Users } from "lucide-react";
+import type { State } from "../api/schema.d.ts";
 import { describeChange } from "../changes/describe-change.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { summarize } from "../state/summary.ts";
 import { Button } from "../ui/button.tsx";
 import { Time } from "../ui/time.tsx";
-import type { Settings } from "./draft.ts";
 import { useEditor } from "./editor-context.ts";
 import { problemsText } from "./problems.ts";
 import styles from "./targeting.module.css";
 import { useLastChange } from "./targeting-queries.ts";
 
-/** Shows the state that another person saved, and lets the person choose a version. Until then, both are kept. */
-export function ConflictPanel({
-  theirs,
-  mine,
-  isPending,
-  onKeep,
-  onTake,
-}: {
-  theirs: Settings;
-  mine: Settings;
+type ConflictPanelProps = {
+  theirs: State;
+  mine: State;
   isPending: boolean;
   onKeep: () => void;
   onTake: () => void;
-}) {
+};
+
+/** Shows the state that another person saved, and lets the person choose a version. Until then, both are kept. */
+export function ConflictPanel({ theirs, mine, isPending, onKeep, onTake }: ConflictPanelProps) {
   const { environment } = useFlagInPage();
   const { data: change } = useLastChange();
   const { problems } = useEditor();
@@ -41,11 +37,11 @@ export function ConflictPanel({
       <dl className={styles.versions}>
         <dt>Saved now</dt>
         <dd>
-          <Version settings={theirs} />
+          <Version state={theirs} />
         </dd>
         <dt>Your draft</dt>
         <dd>
-          <Version settings={mine} />
+          <Version state={mine} />
         </dd>
       </dl>
       {problems.size > 0 && <p role="status">{problemsText(problems.size)}</p>}
@@ -62,11 +58,11 @@ export function ConflictPanel({
 }
 
 /** Summary of a version. Two versions that are off can still differ in their rules. */
-function Version({ settings }: { settings: Settings }) {
+function Version({ state }: { state: State }) {
   return (
     <>
-      {summarize(settings)}
-      {!settings.enabled && ` When turned on: ${summarize({ ...settings, enabled: true })}`}
+      {summarize(state)}
+      {!state.enabled && ` When turned on: ${summarize({ ...state, enabled: true })}`}
     </>
   );
 }

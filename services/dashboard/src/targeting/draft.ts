@@ -1,14 +1,13 @@
-import type { Condition, FlagState, TargetingRule } from "../api/schema.d.ts";
-
-/** The editable state of a flag in one environment, without its version. */
-export type Settings = Pick<FlagState, "enabled" | "rollout_percentage" | "targeting_rules">;
+import type { Condition, State, TargetingRule } from "../api/schema.d.ts";
+import { stateIn } from "../state/state.ts";
 
 /** A condition with an identity, which stays the same when conditions are added or removed. */
 export type DraftCondition = Readonly<Condition & { uid: string }>;
 export type DraftRule = Readonly<
   Omit<TargetingRule, "conditions"> & { uid: string; conditions: readonly DraftCondition[] }
 >;
-export type Draft = Readonly<Omit<Settings, "targeting_rules"> & { rules: readonly DraftRule[] }>;
+/** A state that is edited in a form. */
+export type Draft = Readonly<Omit<State, "targeting_rules"> & { rules: readonly DraftRule[] }>;
 
 /** Limits of the API. */
 export const maxRules = 100;
@@ -20,12 +19,12 @@ function nextUid(): string {
   return `new-${lastUid}`;
 }
 
-/** Makes a draft of stored settings. The identities are the positions, so a repeated read changes none. */
-export function draftOf({ enabled, rollout_percentage, targeting_rules }: Settings): Draft {
+/** Makes a draft of a stored state. The identities are the positions, so a repeated read changes none. */
+export function draftOf(stored: State): Draft {
+  const { targeting_rules: rules, ...others } = stateIn(stored);
   return {
-    enabled,
-    rollout_percentage,
-    rules: targeting_rules.map((rule, at) => ({
+    ...others,
+    rules: rules.map((rule, at) => ({
       ...rule,
       uid: `rule-${at}`,
       conditions: rule.conditions.map((condition, index) => ({
@@ -36,9 +35,9 @@ export function draftOf({ enabled, rollout_percentage, targeting_rules }: Settin
   };
 }
 
-/** Returns the settings of a draft, as the API takes them. Members that only say the default are left out. */
-export function settingsOf({ enabled, rollout_percentage, rules }: Draft): Settings {
-  return { enabled, rollout_percentage, targeting_rules: rules.map(ruleOf) };
+/** Returns the state that a draft describes. Members of rules that only say the default are left out. */
+export function stateOf({ rules, ...others }: Draft): State {
+  return stateIn({ ...others, targeting_rules: rules.map(ruleOf) });
 }
 
 function ruleOf({ id, name, conditions, value, rollout_percentage }: DraftRule): TargetingRule {
@@ -55,9 +54,9 @@ function ruleOf({ id, name, conditions, value, rollout_percentage }: DraftRule):
   };
 }
 
-/** Returns whether a draft equals the stored settings, so that it needs no save. */
-export function isSame(draft: Draft, stored: Settings): boolean {
-  return JSON.stringify(settingsOf(draft)) === JSON.stringify(settingsOf(draftOf(stored)));
+/** Returns whether a draft equals the stored state, so that it needs no save. */
+export function isSame(draft: Draft, stored: State): boolean {
+  return JSON.stringify(stateOf(draft)) === JSON.stringify(stateOf(draftOf(stored)));
 }
 
 /**
@@ -65,7 +64,7 @@ export function isSame(draft: Draft, stored: Settings): boolean {
  * kept, so that the response does not replace what was typed. A draft that means the same as the saved state is kept
  * too: its rules keep their identities, so that open rules stay open and the focus stays where it is.
  */
-export function draftAfterSave(draft: Draft, sent: Draft, saved: Settings): Draft {
+export function draftAfterSave(draft: Draft, sent: Draft, saved: State): Draft {
   return draft !== sent || isSame(draft, saved) ? draft : draftOf(saved);
 }
 

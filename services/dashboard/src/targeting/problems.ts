@@ -1,5 +1,6 @@
 import { fieldMessageOf } from "../api/problem.ts";
 import type { Operator } from "../api/schema.d.ts";
+import { capitalized } from "../state/words.ts";
 import { valueProblem } from "./conditions.ts";
 import { type Draft, type DraftRule, maxConditions, maxRules } from "./draft.ts";
 
@@ -10,14 +11,8 @@ export type Problems = ReadonlyMap<string, string>;
 export const fieldKey = (rule: string, field: string, condition = ""): string =>
   `${rule}/${condition}/${field}`;
 
-const firstCapital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
 /** A message of the API about one field of a draft. It is out of date as soon as the rule changes. */
-type FieldProblem = {
-  readonly key: string;
-  readonly text: string;
-  readonly rule: DraftRule;
-};
+type FieldProblem = { readonly key: string; readonly text: string; readonly rule: DraftRule };
 
 /** Returns the rule, the condition and the field that an error of the API names. Positions begin at 0. */
 function placeOf(error: unknown) {
@@ -42,7 +37,7 @@ export function fieldProblemOf(error: unknown, draft: Draft): FieldProblem | und
   if (rule === undefined) return undefined;
   const condition =
     place.condition === undefined ? undefined : rule.conditions[place.condition]?.uid;
-  return { key: fieldKey(rule.uid, place.field, condition), text: firstCapital(place.text), rule };
+  return { key: fieldKey(rule.uid, place.field, condition), text: capitalized(place.text), rule };
 }
 
 /** Says which rule an error of the API is about, where no field can show it. Returns undefined for other errors. */

@@ -4,8 +4,8 @@ import { capitalized, effectText, whoText } from "../state/words.ts";
 import { Badge } from "../ui/badge.tsx";
 import { RowMenu } from "../ui/menu.tsx";
 import type { DraftRule } from "./draft.ts";
+import type { RuleActions } from "./rule-actions.ts";
 import { RuleEditor } from "./rule-editor.tsx";
-import type { RuleActions } from "./rules-card.tsx";
 import styles from "./targeting.module.css";
 
 type RuleRowProps = {

@@ -4,10 +4,10 @@ import { GridList, useDragAndDrop } from "react-aria-components";
 import { ruleHint } from "../state/summary.ts";
 import { Button } from "../ui/button.tsx";
 import { Card } from "../ui/panels.tsx";
-import { notify } from "../ui/toasts.tsx";
-import { copyOf, type Draft, type DraftRule, dropped, maxRules, moved, newRule } from "./draft.ts";
+import { type Draft, type DraftRule, dropped, maxRules, newRule } from "./draft.ts";
 import { useEditor } from "./editor-context.ts";
 import { hasProblem } from "./problems.ts";
+import { useRuleActions } from "./rule-actions.ts";
 import { RuleRow } from "./rule-row.tsx";
 import styles from "./targeting.module.css";
 
@@ -95,34 +95,3 @@ const introduction = (count: number): string =>
   count === 0
     ? "Without rules, the percentage applies to everyone. Add a rule to choose users by their attributes."
     : "Rules are tried from top to bottom, and the first one that matches decides. Later rules are not tried, also if the user is outside the percentage of the rule.";
-
-export type RuleActions = ReturnType<typeof useRuleActions>;
-
-function useRuleActions(open: (uid: string) => void, focusAdd: () => void) {
-  const { edit } = useEditor();
-  const change = (changed: (rules: readonly DraftRule[]) => readonly DraftRule[]) =>
-    edit((draft) => ({ ...draft, rules: changed(draft.rules) }));
-  return {
-    change,
-    add(rule: DraftRule): void {
-      change((rules) => [...rules, rule]);
-      open(rule.uid);
-    },
-    update: (rule: DraftRule) =>
-      change((rules) => rules.map((other) => (other.uid === rule.uid ? rule : other))),
-    move: (from: number, to: number) => change((rules) => moved(rules, from, to)),
-    duplicate: (rule: DraftRule, index: number) =>
-      change((rules) => rules.toSpliced(index + 1, 0, copyOf(rule))),
-    remove(rule: DraftRule, index: number): void {
-      change((rules) => rules.filter(({ uid }) => uid !== rule.uid));
-      focusAdd();
-      notify({
-        text: `Rule ${index + 1} is removed from the draft.`,
-        action: {
-          label: "Undo",
-          onPress: () => change((rules) => rules.toSpliced(index, 0, rule)),
-        },
-      });
-    },
-  };
-}

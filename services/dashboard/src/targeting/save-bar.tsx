@@ -3,16 +3,10 @@ import { useEditor } from "./editor-context.ts";
 import { problemsText } from "./problems.ts";
 import styles from "./targeting.module.css";
 
+type SaveBarProps = { isPending: boolean; onSave: () => void; onDiscard: () => void };
+
 /** Says that there are unsaved changes, and saves or discards them. It stays at the bottom of the window. */
-export function SaveBar({
-  isPending,
-  onSave,
-  onDiscard,
-}: {
-  isPending: boolean;
-  onSave: () => void;
-  onDiscard: () => void;
-}) {
+export function SaveBar({ isPending, onSave, onDiscard }: SaveBarProps) {
   const { problems } = useEditor();
   return (
     <section className={styles.saveBar} aria-label="Unsaved changes">

@@ -3,7 +3,7 @@ import { summarize } from "../state/summary.ts";
 import { Switch } from "../ui/fields.tsx";
 import { Card } from "../ui/panels.tsx";
 import { PercentageSlider } from "../ui/slider.tsx";
-import { type Draft, settingsOf } from "./draft.ts";
+import { type Draft, stateOf } from "./draft.ts";
 import { useEditor } from "./editor-context.ts";
 import styles from "./targeting.module.css";
 
@@ -12,7 +12,7 @@ export function StateCard({ draft }: { draft: Draft }) {
   const { environment } = useFlagInPage();
   const { edit } = useEditor();
   const { enabled, rollout_percentage: percentage, rules } = draft;
-  const settings = settingsOf(draft);
+  const state = stateOf(draft);
   return (
     <Card
       title={`In ${environment.name}`}
@@ -27,11 +27,11 @@ export function StateCard({ draft }: { draft: Draft }) {
     >
       <div className={styles.stack}>
         <p className={styles.summary} aria-live="polite">
-          {summarize(settings)}
+          {summarize(state)}
         </p>
         {!enabled && (
           <p className={styles.note}>
-            When you turn it on: {summarize({ ...settings, enabled: true })}
+            When you turn it on: {summarize({ ...state, enabled: true })}
           </p>
         )}
         <PercentageSlider

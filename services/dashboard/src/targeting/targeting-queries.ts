@@ -1,9 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { unwrap } from "../api/client.ts";
+import { readChanges } from "../changes/read-changes.ts";
 import { type FlagInPage, useFlagInPage } from "../flags/flag-page.tsx";
 import { useFlags } from "../flags/flag-queries.ts";
-import { useKeySession } from "../session/session.tsx";
+import { statePathOf, stateRoute } from "../flags/state-route.ts";
+import { type KeySession, useKeySession } from "../session/session.tsx";
+import { useKeyQuery } from "../session/use-key-query.ts";
 import { attributeNames } from "./conditions.ts";
 
 export const stateKey = ({ flag, environment }: FlagInPage) => [
@@ -15,27 +18,20 @@ export const stateKey = ({ flag, environment }: FlagInPage) => [
 
 /** Reads the flag's state in the environment of the page. */
 export function useFlagState() {
-  const { api } = useKeySession();
   const inPage = useFlagInPage();
-  const path = { flagId: inPage.flag.id, envId: inPage.environment.id };
-  return useQuery({
-    queryKey: stateKey(inPage),
-    queryFn: ({ signal }) =>
-      unwrap(api.GET("/api/v1/flags/{flagId}/environments/{envId}", { params: { path }, signal })),
-  });
+  const params = { path: statePathOf(inPage) };
+  return useKeyQuery(stateKey(inPage), ({ api }, signal) =>
+    unwrap(api.GET(stateRoute, { params, signal })),
+  );
 }
 
 /** Reads the operators. They change only with releases. */
 export function useOperators() {
-  const { api } = useKeySession();
-  return useQuery({
-    queryKey: ["operators"],
-    staleTime: Number.POSITIVE_INFINITY,
-    queryFn: async ({ signal }) => {
-      const { operators } = await unwrap(api.GET("/api/v1/operators", { signal }));
-      return new Map(operators.map((operator) => [operator.name as string, operator]));
-    },
-  });
+  const read = async ({ api }: KeySession, signal: AbortSignal) => {
+    const { operators } = await unwrap(api.GET("/api/v1/operators", { signal }));
+    return new Map(operators.map((operator) => [operator.name as string, operator]));
+  };
+  return useKeyQuery(["operators"], read, { staleTime: Number.POSITIVE_INFINITY });
 }
 
 /** Returns names of attributes to suggest, from the rules of the project. Until `isWanted`, they are not read. */
@@ -52,18 +48,12 @@ const lastChanges = 20;
 
 /** Reads the last change of the flag in this environment, to say who made it. */
 export function useLastChange() {
-  const { api, me } = useKeySession();
+  const session = useKeySession();
   const { flag, environment } = useFlagInPage();
   const query = { flag_id: flag.id, action: "state" as const, limit: lastChanges };
   return useQuery({
     queryKey: ["changes", query],
-    queryFn: async ({ signal }) => {
-      const params = { path: { projectId: me.project.id }, query };
-      const { changes } = await unwrap(
-        api.GET("/api/v1/projects/{projectId}/changes", { params, signal }),
-      );
-      return changes;
-    },
+    queryFn: async ({ signal }) => (await readChanges(session, query, signal)).changes,
     select: (changes) => changes.find((change) => change.environment_id === environment.id) ?? null,
   });
 }

@@ -7,7 +7,7 @@ import { useUnsaved } from "../ui/leave-guard.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { ConflictPanel } from "./conflict-panel.tsx";
-import { type Draft, settingsOf } from "./draft.ts";
+import { type Draft, stateOf } from "./draft.ts";
 import { EditorContext } from "./editor-context.ts";
 import { fieldProblemOf, problemsIn } from "./problems.ts";
 import { RulesCard } from "./rules-card.tsx";
@@ -45,7 +45,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
           {saving.isConflict && (
             <ConflictPanel
               theirs={stored}
-              mine={settingsOf(draft)}
+              mine={stateOf(draft)}
               isPending={saving.isPending}
               onKeep={() => saving.save(stored.version)}
               onTake={saving.discard}
@@ -62,7 +62,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
             />
           )}
         </div>
-        <TryPanel settings={settingsOf(draft)} isDraft={isDirty} />
+        <TryPanel state={stateOf(draft)} isDraft={isDirty} />
       </div>
     </EditorContext>
   );

@@ -2,13 +2,13 @@ import { Check, Minus, X } from "lucide-react";
 import type { ConditionTrace, FlagExplanation, RuleTrace, TargetingRule } from "../api/schema.d.ts";
 import { conditionText } from "../state/words.ts";
 import { Badge } from "../ui/badge.tsx";
-import type { Settings } from "./draft.ts";
 import styles from "./targeting.module.css";
 import { obstacleText, reasonText } from "./try-user.ts";
 
-/** The value of a flag for a user and how it came about. `settings` are those that were tried. */
-export function TraceView({ result, settings }: { result: FlagExplanation; settings: Settings }) {
-  const rules = settings.targeting_rules;
+type TraceProps = { result: FlagExplanation; rules: readonly TargetingRule[] };
+
+/** The value of a flag for a user and how it came about. `rules` are those that were tried. */
+export function TraceView({ result, rules }: TraceProps) {
   const nameOf = (index: number) => {
     const name = rules[index]?.name;
     return name === undefined ? `Rule ${index + 1}` : `Rule ${index + 1} (${name})`;

@@ -2,35 +2,32 @@ import { useMutation } from "@tanstack/react-query";
 import { Plus, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { unwrap } from "../api/client.ts";
-import type { ContextUser } from "../api/schema.d.ts";
+import type { ContextUser, State } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
+import { statePathOf, stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
+import { requestFor } from "../state/state.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select, TextField } from "../ui/fields.tsx";
 import { Card } from "../ui/panels.tsx";
 import { AttributeField } from "./attribute-field.tsx";
-import type { Settings } from "./draft.ts";
 import { ruleProblemOf } from "./problems.ts";
 import styles from "./targeting.module.css";
 import { TraceView } from "./trace-view.tsx";
 import { jsonOf, type UserFields, userFromJson, userOf } from "./try-user.ts";
 
-type Tried = { user: ContextUser; settings: Settings };
+type Tried = { user: ContextUser; state: State };
 
 /** Reads the value of the flag for a user, also with the unsaved draft. */
 function useTry(isDraft: boolean) {
   const { api } = useKeySession();
-  const { flag, environment } = useFlagInPage();
-  const path = { flagId: flag.id, envId: environment.id };
+  const params = { path: statePathOf(useFlagInPage()) };
   return useMutation({
-    mutationFn: ({ user, settings }: Tried) =>
-      unwrap(
-        api.POST("/api/v1/flags/{flagId}/environments/{envId}/explain", {
-          params: { path },
-          body: { user, ...(isDraft && { state: settings }) },
-        }),
-      ),
+    mutationFn: ({ user, state }: Tried) => {
+      const body = { user, ...(isDraft && { state: requestFor(state) }) };
+      return unwrap(api.POST(`${stateRoute}/explain`, { params, body }));
+    },
   });
 }
 
@@ -38,11 +35,11 @@ function useTry(isDraft: boolean) {
  * Shows which value a user gets and why. The user exists only in this component, because contexts of users are personal
  * data: neither the address nor a storage of the browser contains them.
  */
-export function TryPanel({ settings, isDraft }: { settings: Settings; isDraft: boolean }) {
+export function TryPanel({ state, isDraft }: { state: State; isDraft: boolean }) {
   const trying = useTry(isDraft);
   const { data, error, isPending, variables, mutate } = trying;
   const isOutdated =
-    variables !== undefined && JSON.stringify(variables.settings) !== JSON.stringify(settings);
+    variables !== undefined && JSON.stringify(variables.state) !== JSON.stringify(state);
   return (
     <aside className={styles.try} aria-label="Try it">
       <Card title="Try it">
@@ -51,14 +48,14 @@ export function TryPanel({ settings, isDraft }: { settings: Settings; isDraft: b
             Enter a user to see what they get{isDraft ? " with your unsaved changes" : ""}, and why.
             It costs no request of the month, and the user is not kept anywhere.
           </p>
-          <UserForm isPending={isPending} onTry={(user) => mutate({ user, settings })} />
+          <UserForm isPending={isPending} onTry={(user) => mutate({ user, state })} />
           {error !== null && <TryError error={error} />}
           {data !== undefined && variables !== undefined && (
             <section aria-live="polite" aria-label="Result" className={styles.stack}>
               {isOutdated && (
                 <p className={styles.hint}>The settings have changed since. Try again.</p>
               )}
-              <TraceView result={data} settings={variables.settings} />
+              <TraceView result={data} rules={variables.state.targeting_rules} />
             </section>
           )}
         </div>
@@ -117,13 +114,9 @@ function UserForm({ isPending, onTry }: UserFormProps) {
   );
 }
 
-function Fields({
-  fields: { id, attributes },
-  onChange,
-}: {
-  fields: UserFields;
-  onChange: (fields: UserFields) => void;
-}) {
+type FieldsProps = { fields: UserFields; onChange: (fields: UserFields) => void };
+
+function Fields({ fields: { id, attributes }, onChange }: FieldsProps) {
   const set = (index: number, changed: Partial<UserFields["attributes"][number]>) =>
     onChange({
       id,
@@ -156,12 +149,11 @@ function Fields({
             isCode
           />
           <IconButton
+            icon={X}
             label={`Remove attribute ${index + 1}`}
             size="small"
             onPress={() => onChange({ id, attributes: attributes.toSpliced(index, 1) })}
-          >
-            <X size={16} aria-hidden />
-          </IconButton>
+          />
         </div>
       ))}
       <div>

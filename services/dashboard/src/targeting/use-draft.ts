@@ -15,7 +15,6 @@ export type DraftState = {
   discard: () => void;
   /** Continues from the saved state. Edits made after `sent` was sent remain unsaved changes. */
   restart: (state: FlagState, sent: Draft) => void;
-  /** Restores a discarded draft. */
   restore: (draft: Draft) => void;
 };
 

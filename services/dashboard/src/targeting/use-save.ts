@@ -4,9 +4,11 @@ import { isEditConflict } from "../api/problem.ts";
 import type { FlagState } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { putIntoList, readFlag } from "../flags/flag-queries.ts";
+import { ifVersion, statePathOf, stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
+import { requestFor } from "../state/state.ts";
 import { notify } from "../ui/toasts.tsx";
-import { type Draft, settingsOf } from "./draft.ts";
+import { type Draft, stateOf } from "./draft.ts";
 import { stateKey } from "./targeting-queries.ts";
 
 export type Save = { draft: Draft; version: number };
@@ -17,18 +19,13 @@ export function useSave(onSaved: (state: FlagState, sent: Draft) => void) {
   const inPage = useFlagInPage();
   const client = useQueryClient();
   const { flag, environment } = inPage;
-  const path = { flagId: flag.id, envId: environment.id };
   const queryKey = stateKey(inPage);
   return useMutation({
     mutationFn: async ({ draft, version }: Save) => {
       // A read that began before the change must not replace its result.
       await client.cancelQueries({ queryKey });
-      return unwrap(
-        api.PATCH("/api/v1/flags/{flagId}/environments/{envId}", {
-          params: { path, header: { "If-Match": `"${version}"` } },
-          body: settingsOf(draft),
-        }),
-      );
+      const params = { path: statePathOf(inPage), header: ifVersion(version) };
+      return unwrap(api.PATCH(stateRoute, { params, body: requestFor(stateOf(draft)) }));
     },
     onSuccess: async (state, { draft }) => {
       client.setQueryData<FlagState>(queryKey, state);

@@ -22,9 +22,13 @@ export function CopyButton({ text, label }: { text: string; label?: string }) {
   if (label !== undefined)
     return (
       <>
-        <IconButton label={label} size="small" onPress={() => void copy()}>
-          <Icon size={14} aria-hidden />
-        </IconButton>
+        <IconButton
+          icon={Icon}
+          iconSize={14}
+          label={label}
+          size="small"
+          onPress={() => void copy()}
+        />
         <span aria-live="polite" className="visually-hidden">
           {isCopied && "Copied"}
         </span>
@@ -38,16 +42,10 @@ export function CopyButton({ text, label }: { text: string; label?: string }) {
   );
 }
 
+type CodeBlockProps = { title: string; code: string; wraps?: boolean };
+
 /** A command or a piece of code to copy. `wraps` shows long lines whole, such as that of a key. */
-export function CodeBlock({
-  title,
-  code,
-  wraps = false,
-}: {
-  title: string;
-  code: string;
-  wraps?: boolean;
-}) {
+export function CodeBlock({ title, code, wraps = false }: CodeBlockProps) {
   return (
     <figure className={styles.block}>
       <figcaption className={styles.head}>

@@ -3,16 +3,14 @@ import { DateField as AriaDateField, DateInput, DateSegment, Label } from "react
 import styles from "./date-field.module.css";
 import fields from "./fields.module.css";
 
-/** A field for a day, as "2027-01-31". Undefined while no day is entered. */
-export function DateField({
-  label,
-  value,
-  onChange,
-}: {
+type DateFieldProps = {
   label: string;
   value: string | undefined;
   onChange: (value: string | undefined) => void;
-}) {
+};
+
+/** A field for a day, as "2027-01-31". Undefined while no day is entered. */
+export function DateField({ label, value, onChange }: DateFieldProps) {
   return (
     <AriaDateField
       className={styles.field ?? ""}

@@ -91,9 +91,7 @@ export function DateTimeField(props: DateTimeFieldProps) {
           </AriaButton>
         </Group>
         {(value !== null || isPartial) && (
-          <IconButton label={`Remove: ${label}`} onPress={remove} slot={null}>
-            <X size={16} aria-hidden />
-          </IconButton>
+          <IconButton icon={X} label={`Remove: ${label}`} onPress={remove} slot={null} />
         )}
       </div>
       {description !== undefined && (

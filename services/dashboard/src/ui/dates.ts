@@ -23,7 +23,6 @@ const clockOf = (instant: Date) => (instant.getUTCSeconds() === 0 ? "short" : "m
 export const clockText = (instant: Date, place?: Place): string =>
   formatted(instant, { timeStyle: "short" }, place);
 
-/** Returns the time of day. */
 export const timeText = (instant: Date, place?: Place): string =>
   formatted(instant, { timeStyle: clockOf(instant) }, place);
 

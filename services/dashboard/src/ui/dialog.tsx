@@ -9,7 +9,6 @@ import styles from "./overlay.module.css";
 
 export type DialogProps = {
   title: string;
-  isOpen: boolean;
   onClose: () => void;
   wide?: boolean;
   children: ReactNode;
@@ -30,14 +29,17 @@ export function KeepOpen({ isPending }: { isPending: boolean }) {
   return null;
 }
 
-/** A modal dialog. Escape, the cross and a click outside close it, except while a `KeepOpen` in it says otherwise. */
-export function Dialog({ title, isOpen, onClose, wide = false, children }: DialogProps) {
+/**
+ * A modal dialog, open while it is rendered. Escape, the cross and a click outside close it, except while a `KeepOpen` in
+ * it says otherwise.
+ */
+export function Dialog({ title, onClose, wide = false, children }: DialogProps) {
   const [isKeptOpen, setKeptOpen] = useState(false);
-  useEffect(() => (isOpen ? keepFocus : undefined), [isOpen]);
+  useEffect(() => keepFocus, []);
   return (
     <ModalOverlay
       className={styles.backdrop ?? ""}
-      isOpen={isOpen}
+      isOpen
       onOpenChange={(open) => open || onClose()}
       isDismissable={!isKeptOpen}
       isKeyboardDismissDisabled={isKeptOpen}
@@ -48,9 +50,13 @@ export function Dialog({ title, isOpen, onClose, wide = false, children }: Dialo
             <Heading slot="title" level={2}>
               {title}
             </Heading>
-            <IconButton label="Close" size="small" onPress={onClose} isDisabled={isKeptOpen}>
-              <X size={16} aria-hidden />
-            </IconButton>
+            <IconButton
+              icon={X}
+              label="Close"
+              size="small"
+              onPress={onClose}
+              isDisabled={isKeptOpen}
+            />
           </div>
           <KeepOpenContext value={setKeptOpen}>{children}</KeepOpenContext>
         </AriaDialog>
@@ -85,12 +91,8 @@ export function ConfirmDialog({
   ...dialog
 }: ConfirmProps) {
   const [input, setInput] = useState("");
-  const close = () => {
-    setInput("");
-    dialog.onClose();
-  };
   return (
-    <Dialog {...dialog} onClose={close}>
+    <Dialog {...dialog}>
       <KeepOpen isPending={isPending} />
       {children}
       {typed !== undefined && (
@@ -105,7 +107,7 @@ export function ConfirmDialog({
       )}
       {error != null && <ErrorPanel error={error} />}
       <DialogActions>
-        <Button onPress={close} isDisabled={isPending}>
+        <Button onPress={dialog.onClose} isDisabled={isPending}>
           Cancel
         </Button>
         <Button

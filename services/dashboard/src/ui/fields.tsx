@@ -33,13 +33,10 @@ type FieldProps = {
 type TextFieldProps = FieldProps & {
   value: string;
   onChange: (value: string) => void;
-  name?: string;
   placeholder?: string;
   type?: "text" | "email" | "url" | "password" | "number" | "date" | "time" | "datetime-local";
   rows?: number;
   isRequired?: boolean;
-  isDisabled?: boolean;
-  isReadOnly?: boolean;
   autoFocus?: boolean;
   autoComplete?: string;
   /** Shows dots instead of the text. */
@@ -119,19 +116,17 @@ type SelectProps<Value extends string> = FieldProps & {
   options: readonly Option<Value>[];
   value: Value;
   onChange: (value: Value) => void;
-  isDisabled?: boolean;
 };
 
 /** A choice of one of a few options. */
 export function Select<Value extends string>(props: SelectProps<Value>) {
-  const { label, isLabelHidden, description, error, options, value, onChange, isDisabled } = props;
+  const { label, isLabelHidden, description, error, options, value, onChange } = props;
   return (
     <AriaSelect
       className={styles.field ?? ""}
       selectedKey={value}
       onSelectionChange={(key) => key !== null && onChange(key as Value)}
       isInvalid={error !== undefined}
-      isDisabled={isDisabled ?? false}
     >
       <Label className={isLabelHidden ? "visually-hidden" : (styles.label ?? "")}>{label}</Label>
       <Button className={`${styles.input} ${styles.select}`}>

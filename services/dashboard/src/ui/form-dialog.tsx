@@ -39,10 +39,10 @@ export function DialogForm(props: DialogFormProps) {
   );
 }
 
-/** A dialog with a few fields, open while it is rendered. */
+/** A dialog with a few fields. */
 export function FormDialog({ title, ...form }: DialogFormProps & { title: string }) {
   return (
-    <Dialog title={title} isOpen onClose={form.onClose}>
+    <Dialog title={title} onClose={form.onClose}>
       <DialogForm {...form} />
     </Dialog>
   );

@@ -74,7 +74,7 @@ export function LeaveGuardProvider({ children }: { children: ReactNode }) {
   return (
     <LeaveGuardContext value={guard}>
       {children}
-      <LeaveDialog what={asked?.what} onAnswer={answer} />
+      {asked !== undefined && <LeaveDialog what={asked.what} onAnswer={answer} />}
     </LeaveGuardContext>
   );
 }
@@ -96,16 +96,12 @@ const texts: Readonly<
   },
 };
 
-function LeaveDialog({
-  what,
-  onAnswer,
-}: {
-  what: Unsaved | undefined;
-  onAnswer: (leaves: boolean) => void;
-}) {
-  const { title, text, leave, stay } = texts[what ?? "changes"];
+type LeaveDialogProps = { what: Unsaved; onAnswer: (leaves: boolean) => void };
+
+function LeaveDialog({ what, onAnswer }: LeaveDialogProps) {
+  const { title, text, leave, stay } = texts[what];
   return (
-    <Dialog title={title} isOpen={what !== undefined} onClose={() => onAnswer(false)}>
+    <Dialog title={title} onClose={() => onAnswer(false)}>
       <p>{text}</p>
       <DialogActions>
         <Button variant="danger" onPress={() => onAnswer(true)}>

@@ -19,16 +19,10 @@ type MenuEntry = {
   onAction: () => void;
 };
 
+type MenuProps = { trigger: ReactElement; label: string; entries: readonly MenuEntry[] };
+
 /** A button that opens a menu of actions. */
-export function Menu({
-  trigger,
-  label,
-  entries,
-}: {
-  trigger: ReactElement;
-  label: string;
-  entries: readonly MenuEntry[];
-}) {
+export function Menu({ trigger, label, entries }: MenuProps) {
   return (
     <MenuTrigger>
       {trigger}
@@ -60,11 +54,7 @@ export function RowMenu({ name, entries }: { name: string; entries: readonly Men
     <Menu
       label={label}
       entries={entries}
-      trigger={
-        <IconButton label={label} size="small">
-          <Ellipsis size={16} aria-hidden />
-        </IconButton>
-      }
+      trigger={<IconButton icon={Ellipsis} label={label} size="small" />}
     />
   );
 }

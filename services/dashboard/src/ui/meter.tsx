@@ -10,19 +10,16 @@ const toneOf = (used: number, limit: number) => {
   return used >= limit * warningShare ? "warning" : "normal";
 };
 
-/** A used amount against its limit. Without a limit it shows the amount only. */
-export function LimitMeter({
-  label,
-  used,
-  limit,
-  isAlarming = true,
-}: {
+type LimitMeterProps = {
   label: string;
   used: number;
   limit: number | null;
   /** False if nothing breaks at the limit. */
   isAlarming?: boolean;
-}) {
+};
+
+/** A used amount against its limit. Without a limit it shows the amount only. */
+export function LimitMeter({ label, used, limit, isAlarming = true }: LimitMeterProps) {
   if (limit === null)
     return (
       <div className={styles.meter}>

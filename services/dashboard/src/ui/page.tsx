@@ -3,18 +3,7 @@ import { ChevronLeft } from "lucide-react";
 import { type ReactNode, useEffect } from "react";
 import styles from "./page.module.css";
 
-/**
- * The frame of a page: its title, also of the window, a sentence about it, and its actions. A page about one thing has a
- * link back to the list, and short facts below its title.
- */
-export function Page({
-  title,
-  back,
-  lead,
-  facts,
-  actions,
-  children,
-}: {
+type PageProps = {
   title: string;
   back?: { to: string; label: string };
   lead?: ReactNode;
@@ -22,7 +11,13 @@ export function Page({
   facts?: ReactNode;
   actions?: ReactNode;
   children: ReactNode;
-}) {
+};
+
+/**
+ * The frame of a page: its title, also of the window, a sentence about it, and its actions. A page about one thing has a
+ * link back to the list, and short facts below its title.
+ */
+export function Page({ title, back, lead, facts, actions, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Halyard`;
   }, [title]);

@@ -3,43 +3,31 @@ import { type ReactNode, useEffect, useState } from "react";
 import { ProgressBar } from "react-aria-components";
 import styles from "./panels.module.css";
 
-/** A framed section of a page, with an optional heading and actions. */
-export function Card({
-  title,
-  actions,
-  children,
-}: {
-  title?: ReactNode;
-  actions?: ReactNode;
-  children: ReactNode;
-}) {
+type CardProps = { title: ReactNode; actions?: ReactNode; children: ReactNode };
+
+/** A framed section of a page, with a heading and actions. */
+export function Card({ title, actions, children }: CardProps) {
   return (
     <section className={styles.card}>
-      {(title !== undefined || actions !== undefined) && (
-        <div className={styles.cardHead}>
-          {title !== undefined && <h2>{title}</h2>}
-          {actions}
-        </div>
-      )}
+      <div className={styles.cardHead}>
+        <h2>{title}</h2>
+        {actions}
+      </div>
       <div className={styles.cardBody}>{children}</div>
     </section>
   );
 }
 
-/** Says what a page will contain and what to do next. `examples` are commands and snippets to copy. */
-export function EmptyState({
-  icon: Icon,
-  title,
-  children,
-  action,
-  examples,
-}: {
+type EmptyStateProps = {
   icon: LucideIcon;
   title: string;
   children: ReactNode;
   action?: ReactNode;
   examples?: ReactNode;
-}) {
+};
+
+/** Says what a page will contain and what to do next. `examples` are commands and snippets to copy. */
+export function EmptyState({ icon: Icon, title, children, action, examples }: EmptyStateProps) {
   return (
     <div className={styles.empty}>
       <Icon size={32} strokeWidth={1.5} aria-hidden />

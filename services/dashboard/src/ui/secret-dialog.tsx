@@ -5,18 +5,7 @@ import { Checkbox } from "./fields.tsx";
 import { useUnsaved } from "./leave-guard.tsx";
 import styles from "./overlay.module.css";
 
-/**
- * Shows a key or secret, which exists only in the state of the caller. It closes after a confirmation that the secret
- * was copied, because nothing can show it again.
- */
-export function SecretDialog({
-  title,
-  kind,
-  onClose,
-  action,
-  wide = false,
-  children,
-}: {
+type Props = {
   title: string;
   /** The name of what is shown, such as "key". */
   kind: "key" | "secret";
@@ -25,13 +14,20 @@ export function SecretDialog({
   action?: (isCopied: boolean) => ReactNode;
   wide?: boolean;
   children: ReactNode;
-}) {
+};
+
+/**
+ * Shows a key or secret, which exists only in the state of the caller. It closes after a confirmation that the secret
+ * was copied, because nothing can show it again.
+ */
+export function SecretDialog(props: Props) {
+  const { title, kind, onClose, action, wide = false, children } = props;
   const [isCopied, setCopied] = useState(false);
   const [isReminded, setReminded] = useState(false);
   useUnsaved(!isCopied, "secret");
   const close = () => (isCopied ? onClose() : setReminded(true));
   return (
-    <Dialog title={title} isOpen onClose={close} wide={wide}>
+    <Dialog title={title} onClose={close} wide={wide}>
       {children}
       <Checkbox isSelected={isCopied} onChange={setCopied}>
         I have copied the {kind}

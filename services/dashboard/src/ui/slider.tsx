@@ -9,18 +9,10 @@ import {
 import fields from "./fields.module.css";
 import styles from "./slider.module.css";
 
+type PercentageSliderProps = { label: string; value: number; onChange: (value: number) => void };
+
 /** A percentage from 0 to 100, set by a slider or as a number. */
-export function PercentageSlider({
-  label,
-  value,
-  onChange,
-  isDisabled = false,
-}: {
-  label: string;
-  value: number;
-  onChange: (value: number) => void;
-  isDisabled?: boolean;
-}) {
+export function PercentageSlider({ label, value, onChange }: PercentageSliderProps) {
   return (
     <div className={styles.row}>
       <AriaSlider
@@ -29,7 +21,6 @@ export function PercentageSlider({
         maxValue={100}
         value={value}
         onChange={(next) => onChange(next as number)}
-        isDisabled={isDisabled}
       >
         <Label className={fields.label ?? ""}>{label}</Label>
         <SliderTrack className={styles.track ?? ""}>
@@ -51,7 +42,6 @@ export function PercentageSlider({
         maxValue={100}
         value={value}
         onChange={(next) => Number.isNaN(next) || onChange(next)}
-        isDisabled={isDisabled}
       >
         <Input className={fields.input ?? ""} />
         <span aria-hidden>%</span>

@@ -13,21 +13,13 @@ export type Column<Row> = {
 /** Columns that fit beside each other on narrow screens. */
 const narrowColumns = 2;
 
+type TableProps<Row> = { label: string; columns: readonly Column<Row>[]; rows: readonly Row[] };
+
 /**
  * A table of at most a few hundred rows. On narrow screens, a row of more than two columns is a block with a line for
  * each column, so that nothing is hidden.
  */
-export function Table<Row>({
-  label,
-  columns,
-  rows,
-  rowId,
-}: {
-  label: string;
-  columns: readonly Column<Row>[];
-  rows: readonly Row[];
-  rowId: (row: Row) => string;
-}) {
+export function Table<Row extends { id: string }>({ label, columns, rows }: TableProps<Row>) {
   const classOf = ({ align }: Column<Row>) => (align === "end" ? (styles.end ?? "") : "");
   const stacks = columns.length > narrowColumns ? styles.stacks : "";
   return (
@@ -47,7 +39,7 @@ export function Table<Row>({
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={rowId(row)}>
+            <tr key={row.id}>
               {columns.map((column) => (
                 <td
                   key={column.id}

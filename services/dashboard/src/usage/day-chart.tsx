@@ -18,19 +18,13 @@ const maxScale = 4;
 
 const height = 240;
 
+type DayChartProps = { rows: readonly ExpectedDay[]; evenShare: number | undefined; label: string };
+
 /**
  * Requests by day as bars, with the expected ones in a lighter color. The line is the even daily share of the limit:
  * while the bars stay below it on average, the plan is enough.
  */
-export function DayChart({
-  rows,
-  evenShare,
-  label,
-}: {
-  rows: readonly ExpectedDay[];
-  evenShare: number | undefined;
-  label: string;
-}) {
+export function DayChart({ rows, evenShare, label }: DayChartProps) {
   const highest = Math.max(...rows.map(({ requests, expected }) => requests + expected));
   const hasLine = evenShare !== undefined && evenShare <= highest * maxScale;
   return (
@@ -102,15 +96,9 @@ function Bars({ rows, line }: { rows: readonly ExpectedDay[]; line: number | und
   );
 }
 
-function Legend({
-  evenShare,
-  hasLine,
-  hasExpected,
-}: {
-  evenShare: number | undefined;
-  hasLine: boolean;
-  hasExpected: boolean;
-}) {
+type LegendProps = { evenShare: number | undefined; hasLine: boolean; hasExpected: boolean };
+
+function Legend({ evenShare, hasLine, hasExpected }: LegendProps) {
   return (
     <figcaption className={styles.legend}>
       <span data-mark="requests">Requests</span>

@@ -1,4 +1,4 @@
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useSearch } from "@tanstack/react-router";
 import { ChartColumn } from "lucide-react";
 import { useState } from "react";
 import type { FlagTraffic } from "../api/schema.d.ts";
@@ -6,7 +6,9 @@ import { useFlags } from "../flags/flag-queries.ts";
 import { snippetsFor } from "../flags/snippets.ts";
 import { useEnvironment } from "../session/environment.tsx";
 import { Button } from "../ui/button.tsx";
+import { useChangeSearch } from "../ui/change-search.ts";
 import { CodeBlock } from "../ui/code-block.tsx";
+import { curl } from "../ui/curl.ts";
 import { Select } from "../ui/fields.tsx";
 import { count } from "../ui/numbers.ts";
 import { Filters } from "../ui/page.tsx";
@@ -56,14 +58,8 @@ export function FlagTrafficCard() {
 }
 
 function TrafficFilters({ search }: { search: UsageSearch }) {
-  const navigate = useNavigate();
   const { environment } = useEnvironment();
-  const filter = (changed: UsageSearch) =>
-    void navigate({
-      to: ".",
-      replace: true,
-      search: (before: object) => ({ ...before, ...changed }),
-    } as never);
+  const filter = useChangeSearch<UsageSearch>();
   return (
     <Filters>
       <Select
@@ -109,8 +105,7 @@ function TrafficTable({ read }: { read: FlagTraffic }) {
   return (
     <Table
       label="Flags by traffic"
-      rows={read.flags}
-      rowId={({ flag_id: id }) => id}
+      rows={read.flags.map((flag) => ({ ...flag, id: flag.flag_id }))}
       columns={[
         {
           id: "flag",
@@ -133,14 +128,10 @@ function TrafficTable({ read }: { read: FlagTraffic }) {
   );
 }
 
+type FlagNameProps = { flag?: { key: string; name: string } | undefined; id: string };
+
 /** A link to a flag by its key, with its name. A flag that is not in the list yet is shown by its id. */
-export function FlagName({
-  flag,
-  id,
-}: {
-  flag?: { key: string; name: string } | undefined;
-  id: string;
-}) {
+export function FlagName({ flag, id }: FlagNameProps) {
   if (flag === undefined) return <code>{id}</code>;
   return (
     <span className={styles.flag}>
@@ -153,12 +144,8 @@ export function FlagName({
 }
 
 function NoFlags() {
-  const { origin } = window.location;
-  const code = `curl ${origin}/api/v1/flags \\
-  -H "Authorization: Bearer $HALYARD_SERVER_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{"key":"new-checkout","name":"New checkout"}'`;
-  const [snippet] = snippetsFor("new-checkout", origin);
+  const code = curl("/api/v1/flags", '{"key":"new-checkout","name":"New checkout"}');
+  const [snippet] = snippetsFor("new-checkout", window.location.origin);
   return (
     <EmptyState
       icon={ChartColumn}

@@ -18,7 +18,6 @@ function addMonths(month: string, months: number): string {
 
 export const lastDayOf = (month: string): string => addDays(firstDayOf(addMonths(month, 1)), -1);
 
-/** Returns every day of a month. */
 export function daysOf(month: string): readonly string[] {
   const count = Number(lastDayOf(month).slice(8));
   return Array.from({ length: count }, (_, index) => addDays(firstDayOf(month), index));

@@ -3,20 +3,16 @@ import { datedDay, lastDayOf, longDay, monthName } from "./months.ts";
 import type { Day, Projection } from "./projection.ts";
 import styles from "./usage.module.css";
 
-/** Says in words whether the plan is enough for the month, or how much a past month used. */
-export function OutlookText({
-  month,
-  days,
-  limit,
-  isCurrent,
-  projection,
-}: {
+type OutlookTextProps = {
   month: string;
   days: readonly Day[];
   limit: number | null;
   isCurrent: boolean;
   projection: Projection | undefined;
-}) {
+};
+
+/** Says in words whether the plan is enough for the month, or how much a past month used. */
+export function OutlookText({ month, days, limit, isCurrent, projection }: OutlookTextProps) {
   if (projection !== undefined) return <Outlook month={month} limit={limit} {...{ projection }} />;
   const used = days.reduce((sum, { requests }) => sum + requests, 0);
   return (
@@ -38,15 +34,9 @@ const tones: Record<Projection["outlook"], "good" | "warning" | "danger"> = {
   reached: "danger",
 };
 
-function Outlook({
-  month,
-  limit,
-  projection,
-}: {
-  month: string;
-  limit: number | null;
-  projection: Projection;
-}) {
+type OutlookProps = { month: string; limit: number | null; projection: Projection };
+
+function Outlook({ month, limit, projection }: OutlookProps) {
   const { outlook, pace, measuredDays } = projection;
   const measured = measuredDays === 1 ? "yesterday" : `the last ${measuredDays} days`;
   return (

@@ -1,3 +1,4 @@
+import { Fragment, type ReactNode } from "react";
 import type { Usage } from "../api/schema.d.ts";
 import { Badge } from "../ui/badge.tsx";
 import { LimitMeter } from "../ui/meter.tsx";
@@ -5,9 +6,16 @@ import { Card, Warning } from "../ui/panels.tsx";
 import { addDays, datedDay, longDay } from "./months.ts";
 import styles from "./usage.module.css";
 
-/** The plan with its three limits. */
+/** The plan with its limits. */
 export function PlanCard({ usage }: { usage: Usage }) {
-  const { plan, period, requests, sse_connections: streams, projects } = usage;
+  const { plan, period, ...limits } = usage;
+  const { requests, sse_connections: streams, projects } = limits;
+  // A limit that the API adds does not compile until it is here.
+  const meters: Readonly<Record<keyof typeof limits, ReactNode>> = {
+    requests: <LimitMeter label="Requests this month" {...requests} />,
+    sse_connections: <LimitMeter label="Open streams" {...streams} />,
+    projects: <LimitMeter label="Projects" {...projects} isAlarming={false} />,
+  };
   const start = period.start.slice(0, 10);
   const end = period.end.slice(0, 10);
   const isUsedUp = requests.limit !== null && requests.used >= requests.limit;
@@ -33,14 +41,9 @@ export function PlanCard({ usage }: { usage: Usage }) {
           </Warning>
         )}
         <div className={styles.limits}>
-          <LimitMeter label="Requests this month" used={requests.used} limit={requests.limit} />
-          <LimitMeter label="Open streams" used={streams.used} limit={streams.limit} />
-          <LimitMeter
-            label="Projects"
-            used={projects.used}
-            limit={projects.limit}
-            isAlarming={false}
-          />
+          {Object.entries(meters).map(([name, meter]) => (
+            <Fragment key={name}>{meter}</Fragment>
+          ))}
         </div>
       </div>
     </Card>

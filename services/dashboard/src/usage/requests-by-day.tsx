@@ -1,9 +1,10 @@
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { ChartColumn } from "lucide-react";
 import { lazy, Suspense } from "react";
 import type { Usage, UsageDays } from "../api/schema.d.ts";
 import { useFlags } from "../flags/flag-queries.ts";
 import { snippetsFor } from "../flags/snippets.ts";
+import { useChangeSearch } from "../ui/change-search.ts";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { Disclosure } from "../ui/disclosure.tsx";
 import { Select } from "../ui/fields.tsx";
@@ -32,17 +33,12 @@ const DayChart = lazy(async () => ({ default: (await import("./day-chart.tsx")).
 /** The requests of a month by day, with a projection for the current month. */
 export function RequestsByDay({ usage }: { usage: Usage }) {
   const { month: chosen } = useSearch({ strict: false }) as UsageSearch;
-  const navigate = useNavigate();
+  const filter = useChangeSearch<UsageSearch>();
   const current = monthOf(usage.period.start);
   const month = chosen !== undefined && chosen < current ? chosen : current;
   const days = useUsageDays(month, month === current);
   const months = monthsSince(days.data?.known_since ?? null, current);
-  const choose = (next: string) =>
-    void navigate({
-      to: ".",
-      replace: true,
-      search: (before: object) => ({ ...before, month: next === current ? undefined : next }),
-    } as never);
+  const choose = (next: string) => filter({ month: next === current ? undefined : next });
   return (
     <Card
       title="Requests by day"
@@ -125,8 +121,7 @@ function DayTable({ month, days }: { month: string; days: readonly Day[] }) {
       {() => (
         <Table
           label={`Requests by day in ${monthName(month)}`}
-          rows={days.toReversed()}
-          rowId={({ date }) => date}
+          rows={days.toReversed().map((day) => ({ ...day, id: day.date }))}
           columns={[
             { id: "date", header: "Day (UTC)", cell: ({ date }) => fullDay(date) },
             {

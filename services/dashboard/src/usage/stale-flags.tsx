@@ -54,7 +54,6 @@ function StaleFlags({ ids }: { ids: ReadonlySet<string> }) {
       <Table
         label={`Flags not evaluated for ${staleDays} days`}
         rows={found.slice(0, maxRows)}
-        rowId={({ id }) => id}
         columns={[
           { id: "flag", header: "Flag", cell: (flag) => <FlagName flag={flag} id={flag.id} /> },
           { id: "type", header: "Type", cell: ({ type }) => <Badge>{typeLabel(type)}</Badge> },

@@ -1,20 +1,19 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData } from "@tanstack/react-query";
 import { unwrap } from "../api/client.ts";
-import { useKeySession } from "../session/session.tsx";
+import type { KeySession } from "../session/session.tsx";
+import { useKeyQuery } from "../session/use-key-query.ts";
 import { addDays, firstDayOf, lastDayOf } from "./months.ts";
 import { paceDays } from "./projection.ts";
 
 /** Interval at which figures are read again while the page is open. */
 const refreshMs = 10_000;
+const keepsData = { placeholderData: keepPreviousData };
 
 /** Reads the plan, its limits and what is used of them. */
 export function useUsage() {
-  const { api } = useKeySession();
-  return useQuery({
-    queryKey: ["usage", "limits"],
-    queryFn: ({ signal }) => unwrap(api.GET("/api/v1/usage", { signal })),
-    refetchInterval: refreshMs,
-  });
+  const read = ({ api }: KeySession, signal: AbortSignal) =>
+    unwrap(api.GET("/api/v1/usage", { signal }));
+  return useKeyQuery(["usage", "limits"], read, { refetchInterval: refreshMs });
 }
 
 /**
@@ -22,17 +21,14 @@ export function useUsage() {
  * the last days, and end with today.
  */
 export function useUsageDays(month: string, isCurrent: boolean) {
-  const { api } = useKeySession();
   const first = firstDayOf(month);
   const query = isCurrent
     ? { from: addDays(first, -paceDays) }
     : { from: first, to: lastDayOf(month) };
-  return useQuery({
-    queryKey: ["usage", "days", query],
-    queryFn: ({ signal }) => unwrap(api.GET("/api/v1/usage/days", { params: { query }, signal })),
-    placeholderData: keepPreviousData,
-    ...(isCurrent && { refetchInterval: refreshMs }),
-  });
+  const read = ({ api }: KeySession, signal: AbortSignal) =>
+    unwrap(api.GET("/api/v1/usage/days", { params: { query }, signal }));
+  const refetchInterval = isCurrent && refreshMs;
+  return useKeyQuery(["usage", "days", query], read, { ...keepsData, refetchInterval });
 }
 
 type TrafficQuery = {
@@ -44,12 +40,7 @@ type TrafficQuery = {
 
 /** Reads the flags of the project by the number of their evaluations. */
 export function useFlagTraffic(query: TrafficQuery) {
-  const { api } = useKeySession();
-  return useQuery({
-    queryKey: ["usage", "flags", query],
-    queryFn: ({ signal }) =>
-      unwrap(api.GET("/api/v1/usage/flags", { params: { query: query as never }, signal })),
-    placeholderData: keepPreviousData,
-    refetchInterval: refreshMs,
-  });
+  const read = ({ api }: KeySession, signal: AbortSignal) =>
+    unwrap(api.GET("/api/v1/usage/flags", { params: { query: query as never }, signal }));
+  return useKeyQuery(["usage", "flags", query], read, { ...keepsData, refetchInterval: refreshMs });
 }

@@ -39,19 +39,16 @@ export function useSeen(webhook: Webhook, error: unknown): Seen {
   return { seen, acknowledge, outdated: last, notice, error: null };
 }
 
-/** Warns that a webhook has changed, and lists the changes, their authors and the current values. */
-export function ChangedWebhook({
-  seen,
-  current,
-  action,
-  children,
-}: {
+type ChangedWebhookProps = {
   seen: Webhook;
   current: Webhook;
   action?: ReactNode;
   /** Advice on the next step. */
   children: ReactNode;
-}) {
+};
+
+/** Warns that a webhook has changed, and lists the changes, their authors and the current values. */
+export function ChangedWebhook({ seen, current, action, children }: ChangedWebhookProps) {
   const changes = useChangesSince(seen);
   const differences = differencesOf(seen, current);
   return (

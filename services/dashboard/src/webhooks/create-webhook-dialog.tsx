@@ -3,54 +3,46 @@ import { useState } from "react";
 import { isUnconfirmed } from "../api/problem.ts";
 import type { Webhook } from "../api/schema.d.ts";
 import { CodeBlock } from "../ui/code-block.tsx";
-import { Dialog } from "../ui/dialog.tsx";
-import { DialogForm } from "../ui/form-dialog.tsx";
+import { FormDialog } from "../ui/form-dialog.tsx";
 import { useAskedClose, useUnsaved } from "../ui/leave-guard.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { chosenSecret, SecretFields, useSecretChoice } from "./secret-choice.tsx";
 import { isComplete, type WebhookDraft, WebhookFields } from "./webhook-fields.tsx";
 import { useCreateWebhook } from "./webhook-queries.ts";
-import { eventTexts, fieldProblem, receiverSnippet } from "./webhook-texts.ts";
+import { eventNames, fieldProblem, receiverSnippet } from "./webhook-texts.ts";
 
 /** Creates a webhook, shows a generated secret once, and opens the webhook's page. */
-export function CreateWebhookDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+export function CreateWebhookDialog({ onClose }: { onClose: () => void }) {
   const [created, setCreated] = useState<{ webhook: Webhook; secret: string }>();
   const navigate = useNavigate();
   const open = async ({ id }: Webhook) => {
-    close();
+    onClose();
     await navigate({ to: `/webhooks/${id}` as "/" });
   };
-  const askAndClose = useAskedClose(close);
-  function close() {
-    setCreated(undefined);
-    onClose();
-  }
+  const askAndClose = useAskedClose(onClose);
   if (created !== undefined)
     return <NewSecret {...created} onClose={() => void open(created.webhook)} />;
   return (
-    <Dialog title="Create a webhook" isOpen={isOpen} onClose={askAndClose}>
-      <CreateWebhookForm
-        onCancel={askAndClose}
-        onCreated={(webhook, secret) =>
-          secret === undefined ? void open(webhook) : setCreated({ webhook, secret })
-        }
-      />
-    </Dialog>
+    <CreateWebhookForm
+      onCancel={askAndClose}
+      onCreated={(webhook, secret) =>
+        secret === undefined ? void open(webhook) : setCreated({ webhook, secret })
+      }
+    />
   );
 }
 
-function CreateWebhookForm({
-  onCancel,
-  onCreated,
-}: {
+type CreateWebhookFormProps = {
   onCancel: () => void;
   /** Receives the secret if it was generated. */
   onCreated: (webhook: Webhook, generated: string | undefined) => void;
-}) {
+};
+
+function CreateWebhookForm({ onCancel, onCreated }: CreateWebhookFormProps) {
   const [draft, setDraft] = useState<WebhookDraft>({
     name: "",
     url: "",
-    events: eventTexts.map(({ name }) => name),
+    events: eventNames,
   });
   const choice = useSecretChoice();
   const { mutate, isPending, error } = useCreateWebhook();
@@ -68,7 +60,8 @@ function CreateWebhookForm({
     );
   };
   return (
-    <DialogForm
+    <FormDialog
+      title="Create a webhook"
       action="Create webhook"
       onClose={onCancel}
       onSubmit={submit}
@@ -86,19 +79,13 @@ function CreateWebhookForm({
         error={problem?.field === "secret" ? problem.text : undefined}
         isOptional
       />
-    </DialogForm>
+    </FormDialog>
   );
 }
 
-function NewSecret({
-  webhook,
-  secret,
-  onClose,
-}: {
-  webhook: Webhook;
-  secret: string;
-  onClose: () => void;
-}) {
+type NewSecretProps = { webhook: Webhook; secret: string; onClose: () => void };
+
+function NewSecret({ webhook, secret, onClose }: NewSecretProps) {
   return (
     <SecretDialog title="Copy the secret" kind="secret" wide onClose={onClose}>
       <p>

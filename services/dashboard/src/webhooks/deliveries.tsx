@@ -1,10 +1,11 @@
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { ChevronRight, Inbox, RotateCcw } from "lucide-react";
 import { useState } from "react";
 import { Disclosure, DisclosurePanel, Heading, Button as PlainButton } from "react-aria-components";
 import type { Delivery, DeliveryStatus } from "../api/schema.d.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
+import { useChangeSearch } from "../ui/change-search.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select } from "../ui/fields.tsx";
 import { Card, EmptyState, Loading } from "../ui/panels.tsx";
@@ -32,11 +33,9 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
       }
     >
       <DeliveryList key={status ?? "all"} webhookId={webhookId} status={status} />
-      <RedeliverFailedDialog
-        webhookId={webhookId}
-        isOpen={isRedelivering}
-        onClose={() => setRedelivering(false)}
-      />
+      {isRedelivering && (
+        <RedeliverFailedDialog webhookId={webhookId} onClose={() => setRedelivering(false)} />
+      )}
     </Card>
   );
 }
@@ -47,31 +46,21 @@ const statusOptions = Object.entries(statusTexts).map(([value, { label }]) => ({
 }));
 
 function StatusFilter({ status }: { status: DeliveryStatus | undefined }) {
-  const navigate = useNavigate();
-  const choose = (chosen: DeliveryStatus | undefined) =>
-    void navigate({
-      to: ".",
-      replace: true,
-      search: (before: object) => ({ ...before, status: chosen }),
-    } as never);
+  const filter = useChangeSearch<DeliverySearch>();
   return (
     <Select
       label="Status"
       isLabelHidden
       value={status ?? "all"}
-      onChange={(chosen) => choose(chosen === "all" ? undefined : chosen)}
+      onChange={(chosen) => filter({ status: chosen === "all" ? undefined : chosen })}
       options={[{ value: "all", label: "All statuses" }, ...statusOptions]}
     />
   );
 }
 
-function DeliveryList({
-  webhookId,
-  status,
-}: {
-  webhookId: string;
-  status: DeliveryStatus | undefined;
-}) {
+type DeliveryListProps = { webhookId: string; status: DeliveryStatus | undefined };
+
+function DeliveryList({ webhookId, status }: DeliveryListProps) {
   const query = useDeliveries(webhookId, status);
   const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = query;
   const deliveries = data?.pages.flatMap((page) => page.deliveries) ?? [];

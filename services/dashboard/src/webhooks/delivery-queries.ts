@@ -8,6 +8,7 @@ import {
 import { unwrap } from "../api/client.ts";
 import type { Delivery, DeliveryStatus } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
+import { useKeyQuery } from "../session/use-key-query.ts";
 import { nextReading } from "./delivery-status.ts";
 import type { RedeliverySource } from "./redeliver-failed.ts";
 import { onePath } from "./webhook-queries.ts";
@@ -45,17 +46,12 @@ function intervalOf(data: InfiniteData<Page> | undefined): number | false {
   return wait === undefined ? false : wait * data.pages.length;
 }
 
-export function useRecentDeliveries(webhookId: string) {
-  const { api, me } = useKeySession();
-  const path = { projectId: me.project.id, webhookId };
-  return useQuery({
-    queryKey: ["deliveries", webhookId, "recent"],
-    queryFn: async ({ signal }) => {
-      const query = { limit: recentCount };
-      return (await unwrap(api.GET(listPath, { params: { path, query }, signal }))).deliveries;
-    },
+export const useRecentDeliveries = (webhookId: string) =>
+  useKeyQuery(["deliveries", webhookId, "recent"], async ({ api, me }, signal) => {
+    const path = { projectId: me.project.id, webhookId };
+    const params = { path, query: { limit: recentCount } };
+    return (await unwrap(api.GET(listPath, { params, signal }))).deliveries;
   });
-}
 
 /** Reads a delivery with its payload and attempts, again while it has not ended. */
 export function useDelivery({ webhook_id: webhookId, id: deliveryId }: Delivery) {

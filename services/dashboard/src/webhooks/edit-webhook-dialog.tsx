@@ -1,8 +1,7 @@
 import { useState } from "react";
 import type { UpdateWebhook, Webhook } from "../api/schema.d.ts";
 import { Button } from "../ui/button.tsx";
-import { Dialog } from "../ui/dialog.tsx";
-import { DialogForm } from "../ui/form-dialog.tsx";
+import { FormDialog } from "../ui/form-dialog.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { ChangedWebhook, useSeen } from "./changed-webhook.tsx";
 import { changedFields, conflictsOf, withoutConflicts } from "./webhook-edits.ts";
@@ -10,22 +9,7 @@ import { isComplete, WebhookFields } from "./webhook-fields.tsx";
 import { useUpdateWebhook } from "./webhook-queries.ts";
 import { fieldProblem } from "./webhook-texts.ts";
 
-/** Edits the name, the URL and the events of a webhook. */
-export function EditWebhookDialog({
-  webhook,
-  isOpen,
-  onClose,
-}: {
-  webhook: Webhook;
-  isOpen: boolean;
-  onClose: () => void;
-}) {
-  return (
-    <Dialog title={`Edit ${webhook.name}`} isOpen={isOpen} onClose={onClose}>
-      <EditWebhookForm webhook={webhook} onClose={onClose} />
-    </Dialog>
-  );
-}
+type EditWebhookDialogProps = { webhook: Webhook; onClose: () => void };
 
 /**
  * Sends the edited fields with the version that the dialog shows. If another person has changed other fields, both
@@ -60,12 +44,14 @@ function useSave(webhook: Webhook, onClose: () => void) {
   };
 }
 
-function EditWebhookForm({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
+/** Edits the name, the URL and the events of a webhook. */
+export function EditWebhookDialog({ webhook, onClose }: EditWebhookDialogProps) {
   const edit = useSave(webhook, onClose);
   const { fields, change, outdated, error } = edit;
   const problem = fieldProblem(error);
   return (
-    <DialogForm
+    <FormDialog
+      title={`Edit ${webhook.name}`}
       action={outdated === undefined ? "Save" : "Save anyway"}
       onClose={onClose}
       onSubmit={edit.save}
@@ -93,6 +79,6 @@ function EditWebhookForm({ webhook, onClose }: { webhook: Webhook; onClose: () =
         }
         problem={problem}
       />
-    </DialogForm>
+    </FormDialog>
   );
 }

@@ -7,14 +7,10 @@ import { notify } from "../ui/toasts.tsx";
 import { useSeen } from "./changed-webhook.tsx";
 import { useUpdateWebhook } from "./webhook-queries.ts";
 
+type EnabledSwitchProps = { webhook: Webhook; isLabelHidden?: boolean };
+
 /** Enables a webhook immediately. Disabling loses events, so it needs a confirmation. */
-export function EnabledSwitch({
-  webhook,
-  isLabelHidden = false,
-}: {
-  webhook: Webhook;
-  isLabelHidden?: boolean;
-}) {
+export function EnabledSwitch({ webhook, isLabelHidden = false }: EnabledSwitchProps) {
   const [isAsking, setAsking] = useState(false);
   const { mutate } = useUpdateWebhook(webhook.id);
   const enable = () =>
@@ -51,7 +47,6 @@ function DisableDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => 
     <ConfirmDialog
       title={`Disable ${webhook.name}?`}
       action="Disable webhook"
-      isOpen
       onClose={onClose}
       onConfirm={() =>
         mutate({ seen: acknowledge(), body: { enabled: false } }, { onSuccess: onClose })

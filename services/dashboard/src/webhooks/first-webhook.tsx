@@ -2,21 +2,20 @@ import { Webhook } from "lucide-react";
 import { useKeySession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
+import { curl } from "../ui/curl.ts";
 import { EmptyState } from "../ui/panels.tsx";
 import { receiverSnippet } from "./webhook-texts.ts";
 
 /** Describes the first steps in a project without webhooks. The commands contain the address of this server, and no key. */
 export function FirstWebhook({ onCreate }: { onCreate: () => void }) {
   const { me } = useKeySession();
-  const curl = `curl ${window.location.origin}/api/v1/projects/${me.project.id}/webhooks \\
-  -H "Authorization: Bearer $HALYARD_SERVER_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{
+  const body = `{
     "name": "Release notes",
     "url": "https://example.com/hooks/halyard",
     "events": ["flag.toggled"],
     "secret": "'"$WEBHOOK_SECRET"'"
-  }'`;
+  }`;
+  const command = curl(`/api/v1/projects/${me.project.id}/webhooks`, body);
   return (
     <EmptyState
       icon={Webhook}
@@ -28,7 +27,7 @@ export function FirstWebhook({ onCreate }: { onCreate: () => void }) {
       }
       examples={
         <>
-          <CodeBlock title="Or create it over the API" code={curl} />
+          <CodeBlock title="Or create it over the API" code={command} />
           <CodeBlock title="A receiver that verifies the signature" code={receiverSnippet} />
         </>
       }

@@ -8,16 +8,7 @@ import { useRedeliverySource } from "./delivery-queries.ts";
 import { type Redelivery, redeliverFailed } from "./redeliver-failed.ts";
 import styles from "./webhooks.module.css";
 
-type Props = { webhookId: string; isOpen: boolean; onClose: () => void };
-
-/** Redelivers all failed deliveries of a webhook, with progress. Closing it ends the work. */
-export function RedeliverFailedDialog({ webhookId, isOpen, onClose }: Props) {
-  return (
-    <Dialog title="Redeliver all failed deliveries" isOpen={isOpen} onClose={onClose}>
-      <RedeliverFailed webhookId={webhookId} onClose={onClose} />
-    </Dialog>
-  );
-}
+type Props = { webhookId: string; onClose: () => void };
 
 type Run =
   | { state: "ready" }
@@ -53,10 +44,11 @@ function useRun(webhookId: string) {
   return { run, start: () => void start(), cancel: () => ending.current?.abort() };
 }
 
-function RedeliverFailed({ webhookId, onClose }: Omit<Props, "isOpen">) {
+/** Redelivers all failed deliveries of a webhook, with progress. Closing it ends the work. */
+export function RedeliverFailedDialog({ webhookId, onClose }: Props) {
   const { run, start, cancel } = useRun(webhookId);
   return (
-    <>
+    <Dialog title="Redeliver all failed deliveries" onClose={onClose}>
       {run.state === "ready" && (
         <p>
           Every failed delivery gets one more attempt now, with the same payload and ids. Do it when
@@ -91,7 +83,7 @@ function RedeliverFailed({ webhookId, onClose }: Omit<Props, "isOpen">) {
           </Button>
         )}
       </DialogActions>
-    </>
+    </Dialog>
   );
 }
 

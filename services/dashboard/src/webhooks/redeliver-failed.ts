@@ -1,10 +1,7 @@
 import { ApiProblem, isTemporary } from "../api/problem.ts";
 import type { Delivery } from "../api/schema.d.ts";
 
-type FailedPage = {
-  deliveries: readonly Pick<Delivery, "id">[];
-  next_cursor: string | null;
-};
+type FailedPage = { deliveries: readonly Pick<Delivery, "id">[]; next_cursor: string | null };
 
 export type RedeliverySource = {
   readFailed(cursor: string | undefined): Promise<FailedPage>;

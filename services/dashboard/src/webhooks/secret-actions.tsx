@@ -3,9 +3,9 @@ import type { Webhook } from "../api/schema.d.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
-import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
+import { ConfirmDialog } from "../ui/dialog.tsx";
 import { type Option, Select } from "../ui/fields.tsx";
-import { DialogForm } from "../ui/form-dialog.tsx";
+import { FormDialog } from "../ui/form-dialog.tsx";
 import { useAskedClose, useUnsaved } from "../ui/leave-guard.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { notify } from "../ui/toasts.tsx";
@@ -42,9 +42,9 @@ export function SecretActions({ webhook }: { webhook: Webhook }) {
           Remove the secret
         </Button>
       )}
-      <Dialog title={title} isOpen={open === "set"} onClose={askAndClose}>
-        <SecretForm webhook={webhook} onClose={askAndClose} onSaved={saved} />
-      </Dialog>
+      {open === "set" && (
+        <SecretForm title={title} webhook={webhook} onClose={askAndClose} onSaved={saved} />
+      )}
       {generated !== undefined && (
         <SecretDialog
           title={`The new secret of ${webhook.name}`}
@@ -68,17 +68,16 @@ const overlaps: readonly Option<Overlap>[] = [
   { value: "604800", label: "7 days", note: "the maximum" },
 ];
 
-/** Sets the secret. It shows a generated secret before saving, because some receivers need it before the rotation. */
-function SecretForm({
-  webhook,
-  onClose,
-  onSaved,
-}: {
+type SecretFormProps = {
+  title: string;
   webhook: Webhook;
   onClose: () => void;
   /** Receives the secret if it was generated. */
   onSaved: (generated: string | undefined) => void;
-}) {
+};
+
+/** Sets the secret. It shows a generated secret before saving, because some receivers need it before the rotation. */
+function SecretForm({ title, webhook, onClose, onSaved }: SecretFormProps) {
   const choice = useSecretChoice();
   const [overlap, setOverlap] = useState<Overlap>("86400");
   const { mutate, isPending, mayBeSaved, error: failure } = useUpdateWebhook(webhook.id);
@@ -98,7 +97,8 @@ function SecretForm({
     );
   };
   return (
-    <DialogForm
+    <FormDialog
+      title={title}
       action={isRotation ? "Rotate the secret" : "Set the secret"}
       onClose={onClose}
       onSubmit={submit}
@@ -123,7 +123,7 @@ function SecretForm({
         </>
       )}
       {notice}
-    </DialogForm>
+    </FormDialog>
   );
 }
 
@@ -161,7 +161,6 @@ function RemoveSecret({ webhook, onClose }: { webhook: Webhook; onClose: () => v
     <ConfirmDialog
       title={`Remove the secret of ${webhook.name}?`}
       action="Remove the secret"
-      isOpen
       onClose={onClose}
       onConfirm={() =>
         mutate({ seen: acknowledge(), body: { secret: null } }, { onSuccess: onClose })

@@ -35,18 +35,15 @@ const generatedOption: Option<Kind> = {
 const ownOption: Option<Kind> = { value: "own", label: "Use my own secret" };
 const noneOption: Option<Kind> = { value: "none", label: "Do not sign deliveries" };
 
-/** Fields to choose a secret. `isOptional` adds the option without a secret. `isShown` shows a generated secret. */
-export function SecretFields({
-  choice,
-  error,
-  isOptional = false,
-  isShown = false,
-}: {
+type Props = {
   choice: SecretChoice;
   error: string | undefined;
   isOptional?: boolean;
   isShown?: boolean;
-}) {
+};
+
+/** Fields to choose a secret. `isOptional` adds the option without a secret. `isShown` shows a generated secret. */
+export function SecretFields({ choice, error, isOptional = false, isShown = false }: Props) {
   const { kind, setKind, generated, own, setOwn } = choice;
   return (
     <>

@@ -1,7 +1,7 @@
 import { CheckboxGroup, FieldError, Label } from "react-aria-components";
 import type { EventName } from "../api/schema.d.ts";
 import { Checkbox, TextField } from "../ui/fields.tsx";
-import { eventTexts, type WebhookField } from "./webhook-texts.ts";
+import { eventNames, eventTexts, type WebhookField } from "./webhook-texts.ts";
 import styles from "./webhooks.module.css";
 
 export type WebhookDraft = { name: string; url: string; events: readonly EventName[] };
@@ -9,16 +9,14 @@ export type WebhookDraft = { name: string; url: string; events: readonly EventNa
 export const isComplete = ({ name, url, events }: WebhookDraft): boolean =>
   name.trim() !== "" && url.trim() !== "" && events.length > 0;
 
-/** The fields that creating and editing have in common. */
-export function WebhookFields({
-  draft,
-  onChange,
-  problem,
-}: {
+type WebhookFieldsProps = {
   draft: WebhookDraft;
   onChange: (changed: Partial<WebhookDraft>) => void;
   problem: { field: WebhookField; text: string } | undefined;
-}) {
+};
+
+/** The fields that creating and editing have in common. */
+export function WebhookFields({ draft, onChange, problem }: WebhookFieldsProps) {
   const errorOf = (field: WebhookField) => (problem?.field === field ? problem.text : undefined);
   return (
     <>
@@ -51,15 +49,13 @@ export function WebhookFields({
   );
 }
 
-function EventsField({
-  events,
-  onChange,
-  error,
-}: {
+type EventsFieldProps = {
   events: readonly EventName[];
   onChange: (events: readonly EventName[]) => void;
   error: string | undefined;
-}) {
+};
+
+function EventsField({ events, onChange, error }: EventsFieldProps) {
   return (
     <CheckboxGroup
       className={styles.events ?? ""}
@@ -68,11 +64,11 @@ function EventsField({
       isInvalid={error !== undefined}
     >
       <Label className={styles.label ?? ""}>Events</Label>
-      {eventTexts.map(({ name, meaning }) => (
+      {eventNames.map((name) => (
         <Checkbox key={name} value={name}>
           <span className={styles.event}>
             <code>{name}</code>
-            <span className={styles.muted}>{meaning}</span>
+            <span className={styles.muted}>{eventTexts[name]}</span>
           </span>
         </Checkbox>
       ))}

@@ -6,7 +6,7 @@ import { Time } from "../ui/time.tsx";
 import { useRecentDeliveries } from "./delivery-queries.ts";
 import { summarizeRecent } from "./delivery-status.ts";
 import { EnabledSwitch } from "./enabled-switch.tsx";
-import { eventTexts } from "./webhook-texts.ts";
+import { eventNames } from "./webhook-texts.ts";
 import styles from "./webhooks.module.css";
 
 /** Maximum number of webhooks whose deliveries the list reads, with a request for each. */
@@ -33,7 +33,7 @@ const columns: readonly Column<Webhook>[] = [
 export function WebhookList({ webhooks }: { webhooks: readonly Webhook[] }) {
   const shown =
     webhooks.length > maxSummaries ? columns.filter(({ id }) => id !== "recent") : columns;
-  return <Table label="Webhooks" columns={shown} rows={webhooks} rowId={({ id }) => id} />;
+  return <Table label="Webhooks" columns={shown} rows={webhooks} />;
 }
 
 function NameAndUrl({ webhook }: { webhook: Webhook }) {
@@ -54,7 +54,7 @@ function NameAndUrl({ webhook }: { webhook: Webhook }) {
 
 /** The names of events. All events are one word, so that most rows stay short. */
 export function Events({ all }: { all: Webhook["events"] }) {
-  if (all.length === eventTexts.length) return <Badge>All events</Badge>;
+  if (all.length === eventNames.length) return <Badge>All events</Badge>;
   return (
     <span className={styles.badges}>
       {all.map((event) => (

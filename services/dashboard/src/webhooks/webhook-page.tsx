@@ -68,7 +68,7 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
       <Settings webhook={webhook} />
       <TestWebhook webhookId={webhook.id} />
       <Deliveries webhookId={webhook.id} />
-      <EditWebhookDialog webhook={webhook} isOpen={isEditing} onClose={() => setEditing(false)} />
+      {isEditing && <EditWebhookDialog webhook={webhook} onClose={() => setEditing(false)} />}
     </Page>
   );
 }
@@ -123,7 +123,6 @@ function DeleteDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => v
       title={`Delete ${webhook.name}?`}
       action="Delete webhook"
       typed={{ label: "Type the name of the webhook", text: webhook.name }}
-      isOpen
       onClose={onClose}
       onConfirm={() => mutate(acknowledge())}
       isPending={isPending}

@@ -1,32 +1,28 @@
-import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
 import { useSendOnce } from "../api/idempotency.ts";
 import { isEditConflict, isUnconfirmed } from "../api/problem.ts";
 import type { AuditedChange, CreateWebhook, UpdateWebhook, Webhook } from "../api/schema.d.ts";
+import { readChanges } from "../changes/read-changes.ts";
 import { type KeySession, useKeySession } from "../session/session.tsx";
+import { useKeyQuery } from "../session/use-key-query.ts";
 
 const list = "/api/v1/projects/{projectId}/webhooks";
 export const onePath = `${list}/{webhookId}` as const;
 
-export function useWebhooks() {
-  const { api, me } = useKeySession();
-  const path = { projectId: me.project.id };
-  return useQuery({
-    queryKey: ["webhooks"],
-    queryFn: async ({ signal }) =>
-      (await unwrap(api.GET(list, { params: { path }, signal }))).webhooks,
-  });
+export async function readWebhooks({ api, me }: KeySession, signal: AbortSignal) {
+  const params = { path: { projectId: me.project.id } };
+  return (await unwrap(api.GET(list, { params, signal }))).webhooks;
 }
 
-export function useWebhook(webhookId: string) {
-  const { api, me } = useKeySession();
-  const path = { projectId: me.project.id, webhookId };
-  return useQuery({
-    queryKey: ["webhooks", webhookId],
-    queryFn: ({ signal }) => unwrap(api.GET(onePath, { params: { path }, signal })),
+export const useWebhooks = () => useKeyQuery(["webhooks"], readWebhooks);
+
+export const useWebhook = (webhookId: string) =>
+  useKeyQuery(["webhooks", webhookId], ({ api, me }, signal) => {
+    const path = { projectId: me.project.id, webhookId };
+    return unwrap(api.GET(onePath, { params: { path }, signal }));
   });
-}
 
 export function useCreateWebhook() {
   const { api, me } = useKeySession();
@@ -42,7 +38,7 @@ export function useCreateWebhook() {
   });
 }
 
-export type WebhookChange = {
+type WebhookChange = {
   /** The webhook as the person saw it. Another version is not changed. */
   seen: Webhook;
   body: UpdateWebhook;
@@ -121,12 +117,11 @@ const maxAuditReads = 5;
 
 /** Reads the changes of a webhook since the person saw it, the newest first. */
 async function readChangesSince(
-  { api, me }: KeySession,
+  session: KeySession,
   seen: Webhook,
 ): Promise<readonly AuditedChange[]> {
   const query = { action: "webhook_changed" as const, since: seen.updated_at };
-  const params = { path: { projectId: me.project.id }, query };
-  const { changes } = await unwrap(api.GET("/api/v1/projects/{projectId}/changes", { params }));
+  const { changes } = await readChanges(session, query);
   const sinceMs = Date.parse(seen.updated_at);
   return changes.filter(
     (change) => change.webhook_id === seen.id && Date.parse(change.changed_at) > sinceMs,
@@ -146,10 +141,8 @@ async function isOwnChange(session: KeySession, seen: Webhook, current: Webhook)
 
 /** Reads the changes of a webhook since the person saw it, to say who made them. */
 export function useChangesSince(seen: Webhook) {
-  const session = useKeySession();
-  const { data } = useQuery({
-    queryKey: ["changes", "webhook", seen.id, seen.updated_at],
-    queryFn: () => readChangesSince(session, seen),
+  const queryKey = ["changes", "webhook", seen.id, seen.updated_at];
+  const { data } = useKeyQuery(queryKey, (session) => readChangesSince(session, seen), {
     refetchInterval: ({ state }) =>
       state.data?.length === 0 && state.dataUpdateCount < maxAuditReads ? auditLagMs : false,
   });

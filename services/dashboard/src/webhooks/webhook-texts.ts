@@ -1,17 +1,15 @@
 import { ApiProblem, fieldMessageOf } from "../api/problem.ts";
 import type { EventName } from "../api/schema.d.ts";
 
-/** The events of webhooks, in the order of a flag's life. */
-export const eventTexts: readonly { name: EventName; meaning: string }[] = [
-  { name: "flag.created", meaning: "A flag was created." },
-  { name: "flag.updated", meaning: "Its name, description or type changed." },
-  {
-    name: "flag.toggled",
-    meaning: "It was turned on or off: by a person, a schedule or a rollback.",
-  },
-  { name: "flag_state.updated", meaning: "Its percentage or its rules changed." },
-  { name: "flag.deleted", meaning: "It was deleted." },
-];
+/** The meanings of the events of webhooks, in the order of a flag's life. */
+export const eventTexts: Readonly<Record<EventName, string>> = {
+  "flag.created": "A flag was created.",
+  "flag.updated": "Its name, description or type changed.",
+  "flag.toggled": "It was turned on or off: by a person, a schedule or a rollback.",
+  "flag_state.updated": "Its percentage or its rules changed.",
+  "flag.deleted": "It was deleted.",
+};
+export const eventNames = Object.keys(eventTexts) as EventName[];
 
 const webhookFields = ["name", "url", "events", "secret"] as const;
 export type WebhookField = (typeof webhookFields)[number];

@@ -40,7 +40,7 @@ function PermittedPage() {
           all.length === 0 ? <FirstWebhook onCreate={create} /> : <WebhookList webhooks={all} />
         }
       </QueryView>
-      <CreateWebhookDialog isOpen={isCreating} onClose={() => setCreating(false)} />
+      {isCreating && <CreateWebhookDialog onClose={() => setCreating(false)} />}
     </Page>
   );
 }

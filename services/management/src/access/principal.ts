@@ -9,7 +9,7 @@ import {
   type LastUsed,
 } from "@halyard/api-keys";
 import type { Access } from "@halyard/contracts";
-import { createProblem, isProblem, type Problem, type RequestFacts } from "@halyard/service";
+import { createProblem, isProblem, type Problem, type RequestFacts } from "@halyard/http";
 import type { Author } from "./change-context.ts";
 
 /** The authenticated caller: the holder of an API key, or the platform's operator. */
@@ -19,7 +19,7 @@ export type Principal = { kind: "operator" } | KeyPrincipal;
 /** The credentials that the routes of this service require: a bearer token of the operator or an API key. */
 export type BearerAccess = Extract<
   Access,
-  "operator" | "operator_or_server_key" | "server_key" | "any_key"
+  "operator" | "operator_or_server_key" | "server_key" | "any_key" | "operator_or_any_key"
 >;
 
 /** The principals that a route with this access accepts. */
@@ -28,6 +28,7 @@ export type PrincipalOf<A extends BearerAccess> = {
   operator_or_server_key: Principal;
   server_key: KeyPrincipal;
   any_key: KeyPrincipal;
+  operator_or_any_key: Principal;
 }[A];
 
 export type Authenticate<Caller extends Principal = Principal> = (
@@ -104,6 +105,8 @@ function checkAccess(principal: Principal, access: BearerAccess): Problem | unde
       return principal.key.kind === "server" ? undefined : keyProblems.notServer;
     case "any_key":
       return principal.kind === "key" ? undefined : keyProblems.operator;
+    case "operator_or_any_key":
+      return undefined;
   }
 }
 

@@ -1,5 +1,4 @@
 import type { RouteContract } from "@halyard/contracts";
-import { createAnswerOnce } from "@halyard/idempotency";
 import {
   type Answer,
   type App,
@@ -8,7 +7,8 @@ import {
   type Problem,
   type RouteInput,
   registerRoute,
-} from "@halyard/service";
+} from "@halyard/http";
+import { createAnswerOnce } from "@halyard/idempotency";
 import type { z } from "zod";
 import type { Write, Writer } from "../outbox/write.ts";
 import { type Cause, type ChangeContext, readContext, type TimeAndIds } from "./change-context.ts";

@@ -1,4 +1,4 @@
-import { type AuditedChange, inSchemaOrder, type TargetingRule } from "@halyard/contracts";
+import { type AuditedChange, stateOf } from "@halyard/contracts";
 import type { Actor, Attribution, Cause, ChangeContext } from "../access/change-context.ts";
 
 /** An entry of the audit log. Changes of users belong to an organization, all others to a project. */
@@ -69,7 +69,7 @@ export function auditEntryResource(change: StoredAuditEntry): AuditedChange {
   };
 }
 
-function withOrderedRules(state: Record<string, unknown> | null): Record<string, unknown> | null {
-  if (state === null || !Array.isArray(state.targeting_rules)) return state;
-  return { ...state, targeting_rules: inSchemaOrder(state.targeting_rules as TargetingRule[]) };
+/** Orders the members of rules. The values themselves stay in the order of `jsonb`. */
+function withOrderedRules(values: Record<string, unknown> | null): Record<string, unknown> | null {
+  return values && { ...values, ...stateOf(values) };
 }

@@ -1,6 +1,6 @@
 import * as contract from "@halyard/contracts";
+import { answer, createProblem, cursorOf, readCursor } from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
-import { answer, createProblem, cursorOf, readCursor } from "@halyard/service";
 import { validate as isUuid } from "uuid";
 import { noSuchProject, type Principal, reachesProject } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";

@@ -1,5 +1,5 @@
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
-import { afterEverySequence, maxPageBytes } from "../page-bounds.ts";
+import { afterEverySequence, maxPageBytes } from "../access/page-bounds.ts";
 import type { AuditEntry, StoredAuditEntry } from "./audit-log.ts";
 
 /**
@@ -29,7 +29,6 @@ export const auditInsertion = (entries: readonly AuditEntry[]) => fragment`
     actor jsonb, "apiKeyId" text, before jsonb, after jsonb, "changedAt" timestamptz)
   on conflict (id) do nothing`;
 
-/** The columns of a `StoredAuditEntry`. */
 export const entryColumns = fragment`
   id, action, cause, flag_id as "flagId", flag_key as "flagKey", key_id as "keyId",
   webhook_id as "webhookId", user_id as "userId", environment_id as "environmentId",
@@ -54,7 +53,7 @@ export async function findAuditSequence(
 }
 
 /** The entries to list. All given members must match. */
-export type AuditFilter = {
+type AuditFilter = {
   flagId?: string | undefined;
   environmentId?: string | undefined;
   actorId?: string | undefined;

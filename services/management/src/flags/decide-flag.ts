@@ -1,24 +1,19 @@
-import { isDeepStrictEqual } from "node:util";
-import type { CreateFlag, EventName, FlagEvent, UpdateFlag } from "@halyard/contracts";
+import type { CreateFlag, EventName, FlagEvent, FlagSettings, State } from "@halyard/contracts";
 import type { ChangeContext } from "../access/change-context.ts";
 import type { AuditEntry } from "../audit/audit-log.ts";
 import { entryToPublish, eventToPublish } from "../outbox/outbox-message.ts";
 import {
+  type Content,
+  changedContent,
   type Decision,
+  differingMembers,
   type Flag,
   type FlagEnvironment,
   type FlagState,
-  initialSettings,
   initialState,
+  settingsOf,
 } from "./flag.ts";
-import {
-  auditedSettings,
-  auditedState,
-  flagAudit,
-  flagEntry,
-  flagEvent,
-  historyEntry,
-} from "./flag-events.ts";
+import { flagAudit, flagEntry, flagEvent, historyEntry } from "./flag-events.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
 
 /**
@@ -52,21 +47,15 @@ export function decideCreate(
     updatedAt: at,
   };
   const states = scope.environments.map((environment) => initialState(flag, environment.id));
-  const state: FlagState = {
-    ...initialState(flag, scope.environment.id),
-    enabled: request.enabled ?? initialSettings.enabled,
-    rolloutPercentage: request.rollout_percentage ?? initialSettings.rolloutPercentage,
-    targetingRules: request.targeting_rules ?? initialSettings.targetingRules,
-  };
-  const all = states.map((initial) =>
-    initial.environmentId === state.environmentId ? state : initial,
-  );
+  const initial = initialState(flag, scope.environment.id);
+  const state: FlagState = { ...initial, content: changedContent(initial.content, request) };
+  const all = states.map((other) => (other.environmentId === state.environmentId ? state : other));
   const event = flagEvent(
     "flag.created",
     { flag, environment: scope.environment, state, before: null, at },
     context,
   );
-  const after = { ...auditedSettings(flag), ...auditedState(state) };
+  const after = { ...settingsOf(flag), ...state.content };
   return {
     flag,
     state,
@@ -85,29 +74,30 @@ export function decideCreate(
 }
 
 /**
- * Decides a change to the settings of a flag, to its state in one environment, or to both. Returns "unchanged" if no
- * requested value differs from the current one; then there is no audit entry, no event and no new version.
+ * Decides a change to the settings of a flag, to its state in one environment, or to both. `content` is the whole state
+ * after the change. Returns "unchanged" if no requested value differs from the current one; then there is no audit
+ * entry, no event and no new version.
  *
  * A change publishes one to three events, in this order: `flag.updated` for settings, `flag.toggled` for `enabled`, and
- * `flag_state.updated` for rollout and rules.
+ * `flag_state.updated` for all other members of the state.
  */
 export function decideChange(
   current: { flag: Flag; state: FlagState; environment: FlagEnvironment },
-  request: WithCheckedRules<UpdateFlag>,
+  { content, ...request }: FlagSettings & { content: Content },
   context: ChangeContext,
 ): (Decision & { state: FlagState }) | "unchanged" {
   const settings = changedSettings(current.flag, request);
-  const stateSettings = changedState(current.state, request);
-  const names = eventNames(settings, stateSettings);
+  const members = differingMembers(current.state.content, content);
+  const names = eventNames(settings, members);
   if (names.length === 0) return "unchanged";
 
   const at = momentAfter(current.flag.lastEventAt, context.now);
   const lastEventAt = new Date(at.getTime() + names.length - 1);
   const version = current.flag.version + 1;
   const flag: Flag = { ...current.flag, ...settings, version, lastEventAt, updatedAt: at };
-  const stateChanged = Object.keys(stateSettings).length > 0;
+  const stateChanged = members.length > 0;
   const state: FlagState = stateChanged
-    ? { ...current.state, ...stateSettings, version, updatedAt: at }
+    ? { ...current.state, content, version, updatedAt: at }
     : current.state;
 
   const events = names.map((name, index) =>
@@ -141,7 +131,7 @@ export function decideChange(
 }
 
 function settingsAudit(context: ChangeContext, before: Flag, after: Flag): AuditEntry {
-  const settings = { before: auditedSettings(before), after: auditedSettings(after) };
+  const settings = { before: settingsOf(before), after: settingsOf(after) };
   return flagAudit(context, after, { action: "settings", environmentId: null, ...settings });
 }
 
@@ -151,9 +141,9 @@ function stateAudit(
   before: FlagState,
   after: FlagState,
 ): AuditEntry {
-  const states = { before: auditedState(before), after: auditedState(after) };
   const { environmentId } = after;
-  return flagAudit(context, flag, { action: "state", environmentId, ...states });
+  const contents = { before: before.content, after: after.content };
+  return flagAudit(context, flag, { action: "state", environmentId, ...contents });
 }
 
 /**
@@ -164,44 +154,22 @@ function momentAfter(previous: Date, now: Date): Date {
   return new Date(Math.max(now.getTime(), previous.getTime() + 1));
 }
 
-type Settings = Partial<Pick<Flag, "name" | "description" | "type">>;
-type StateSettings = Partial<Pick<FlagState, "enabled" | "rolloutPercentage" | "targetingRules">>;
+type Settings = Partial<Pick<Flag, keyof FlagSettings>>;
 
 /** Returns the requested settings that differ from the current ones. */
-export function changedSettings(
-  flag: Flag,
-  request: Pick<UpdateFlag, "name" | "description" | "type">,
-): Settings {
-  const { name, description, type } = request;
-  return differing(flag, { name, description, type });
-}
-
-function changedState(state: FlagState, request: WithCheckedRules<UpdateFlag>): StateSettings {
-  return differing(state, {
-    enabled: request.enabled,
-    rolloutPercentage: request.rollout_percentage,
-    targetingRules: request.targeting_rules,
+export function changedSettings(flag: Flag, request: FlagSettings): Settings {
+  const changed = Object.entries(settingsOf(flag)).flatMap(([name, value]) => {
+    const requested = request[name as keyof Settings];
+    return requested === undefined || requested === value ? [] : [[name, requested]];
   });
+  return Object.fromEntries(changed);
 }
 
-/** Returns the requested values that differ from the current ones, as JSON stores them: without `-0`. */
-function differing<T extends object>(
-  current: T,
-  requested: { [K in keyof T]?: T[K] | undefined },
-): Partial<T> {
-  const stored = JSON.parse(JSON.stringify(requested)) as Partial<T>;
-  const entries = Object.entries(stored).filter(
-    ([name, value]) => !isDeepStrictEqual(current[name as keyof T], value),
-  );
-  return Object.fromEntries(entries) as Partial<T>;
-}
-
-function eventNames(settings: Settings, state: StateSettings): EventName[] {
+function eventNames(settings: Settings, members: readonly (keyof State)[]): EventName[] {
   const names: EventName[] = [];
   if (Object.keys(settings).length > 0) names.push("flag.updated");
-  if (state.enabled !== undefined) names.push("flag.toggled");
-  if (state.rolloutPercentage !== undefined || state.targetingRules !== undefined)
-    names.push("flag_state.updated");
+  if (members.includes("enabled")) names.push("flag.toggled");
+  if (members.some((member) => member !== "enabled")) names.push("flag_state.updated");
   return names;
 }
 
@@ -240,7 +208,7 @@ export function decideDelete(
     states: [],
     history: [],
     audit: current.states.map((last) => {
-      const before = { ...auditedSettings(flag), ...auditedState(last) };
+      const before = { ...settingsOf(flag), ...last.content };
       const { environmentId } = last;
       return flagAudit(context, flag, { environmentId, action: "deleted", before, after: null });
     }),

@@ -10,8 +10,8 @@ import {
   explainInSteps,
   readAttributes,
 } from "@halyard/evaluation";
-import { createProblem, isProblem, type Problem } from "@halyard/service";
-import type { FlagInEnvironment } from "./flag.ts";
+import { createProblem, isProblem, type Problem } from "@halyard/http";
+import { changedContent, type FlagInEnvironment } from "./flag.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
 
 /** Evaluates a flag for a user, with changed settings if given, and returns how each rule contributed. */
@@ -22,12 +22,7 @@ export async function explainFlag(
 ): Promise<FlagExplanation | Problem> {
   const attributes = readUser(user ?? {});
   if (isProblem(attributes)) return attributes;
-  const evaluated = {
-    key: flag.key,
-    enabled: changed.enabled ?? state.enabled,
-    rollout_percentage: changed.rollout_percentage ?? state.rolloutPercentage,
-    targeting_rules: changed.targeting_rules ?? state.targetingRules,
-  };
+  const evaluated = { key: flag.key, ...changedContent(state.content, changed) };
   const { rules, ...outcome } = await explainInTurns(evaluated, createContext(attributes));
   const { enabled, rollout_percentage } = evaluated;
   const split =

@@ -1,11 +1,18 @@
 import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
-import { createProblem, isProblem, type Problem } from "@halyard/service";
+import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { ChangeContext, TimeAndIds } from "../access/change-context.ts";
 import type { Change } from "../access/routes.ts";
 import type { Write } from "../outbox/write.ts";
 import { decideChange, decideCreate, decideDelete } from "./decide-flag.ts";
 import { fillFlag } from "./environment-fills.ts";
-import type { Decision, Flag, FlagInEnvironment, FlagScope, FlagState } from "./flag.ts";
+import {
+  changedContent,
+  type Decision,
+  type Flag,
+  type FlagInEnvironment,
+  type FlagScope,
+  type FlagState,
+} from "./flag.ts";
 import { pathOf } from "./flag-resource.ts";
 import {
   deleteFlag,
@@ -24,7 +31,7 @@ import type { WithCheckedRules } from "./targeting-rules.ts";
  */
 export type FlagWrite = Write & TimeAndIds & Pick<Change, "context">;
 
-export type ChangeRequest = {
+type ChangeRequest = {
   scope: FlagScope;
   /** Checks the flag and its state before the change. A problem leaves both unchanged. */
   permit?: (current: FlagAndState) => Problem | undefined;
@@ -48,14 +55,18 @@ export async function createFlag(
   return decision;
 }
 
-/** Changes a flag or its state. `changed` is false if the flag already has these settings. */
+/** Changes a flag or its state. `changed` is false if the flag already has the requested values. */
 export async function changeFlag(
   write: FlagWrite,
   request: ChangeRequest,
-  settings: WithCheckedRules<UpdateFlag>,
+  requested: WithCheckedRules<UpdateFlag>,
 ): Promise<(FlagAndState & { lastEvaluatedAt: Date | null; changed: boolean }) | Problem> {
   const decided = await decideUnderLock(write, request, (current, context) =>
-    decideChange(current, settings, context),
+    decideChange(
+      current,
+      { ...requested, content: changedContent(current.state.content, requested) },
+      context,
+    ),
   );
   if (isProblem(decided)) return decided;
   const { current, decision } = decided;

@@ -1,14 +1,13 @@
-import {
-  type EntryOf,
-  type EventName,
-  type FlagEvent,
-  inSchemaOrder,
-  type StateInEvent,
-  type TargetingRule,
-} from "@halyard/contracts";
+import type { EntryOf, EventName, FlagEvent, State } from "@halyard/contracts";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
-import type { Flag, FlagEnvironment, FlagState, HistoryEntry } from "./flag.ts";
+import {
+  type Flag,
+  type FlagEnvironment,
+  type FlagState,
+  type HistoryEntry,
+  settingsOf,
+} from "./flag.ts";
 
 /** Returns the domain event of a change. It contains everything that a consumer needs. */
 export function flagEvent(
@@ -31,41 +30,20 @@ export function flagEvent(
     version: flag.version,
     organization_id: flag.organizationId,
     project_id: flag.projectId,
-    flag: {
-      id: flag.id,
-      key: flag.key,
-      name: flag.name,
-      description: flag.description,
-      type: flag.type,
-    },
+    flag: { id: flag.id, key: flag.key, ...settingsOf(flag) },
     environment: { id: environment.id, name: environment.name },
-    state: stateInEvent(about.state),
-    state_before: about.before === null ? null : stateInEvent(about.before),
+    state: about.state.content,
+    state_before: about.before?.content ?? null,
     ...(about.changes === undefined ? {} : { changes: about.changes }),
     triggered_by: { id: context.actor.id, email: context.actor.email },
     cause: context.cause,
   };
 }
 
-function stateInEvent(state: FlagState): StateInEvent {
-  return {
-    enabled: state.enabled,
-    rollout_percentage: state.rolloutPercentage,
-    targeting_rules: inSchemaOrder(state.targetingRules),
-  };
-}
-
 /** Returns the snapshot entry of a flag in one environment, which edges evaluate. */
 export function flagEntry(
   flag: { id: string; organizationId: string; projectId: string; key: string },
-  state: {
-    environmentId: string;
-    enabled: boolean;
-    rolloutPercentage: number;
-    targetingRules: readonly TargetingRule[];
-    version: number;
-    updatedAt: Date;
-  },
+  state: { environmentId: string; content: State; version: number; updatedAt: Date },
 ): EntryOf<"flag"> {
   const { organizationId } = flag;
   const { environmentId } = state;
@@ -78,9 +56,7 @@ export function flagEntry(
       environment_id: environmentId,
       flag_id: flag.id,
       key: flag.key,
-      enabled: state.enabled,
-      rollout_percentage: state.rolloutPercentage,
-      targeting_rules: [...state.targetingRules],
+      ...state.content,
       version: state.version,
       committed_at: state.updatedAt.toISOString(),
     },
@@ -96,9 +72,7 @@ export function historyEntry(
     id: context.newId(),
     flagId: state.flagId,
     environmentId: state.environmentId,
-    enabled: state.enabled,
-    rolloutPercentage: state.rolloutPercentage,
-    targetingRules: state.targetingRules,
+    content: state.content,
     changeType: context.cause,
     changedBy: context.actor.id,
     changedAt: state.updatedAt,
@@ -113,13 +87,4 @@ export function flagAudit(
 ): AuditEntry {
   const { id: flagId, key: flagKey, projectId, updatedAt: changedAt } = flag;
   return auditEntry(context, { projectId, flagId, flagKey, changedAt, ...change });
-}
-
-/** Returns the settings of a flag as the audit log represents them. */
-export function auditedSettings(flag: Flag): Record<string, unknown> {
-  return { name: flag.name, description: flag.description, type: flag.type };
-}
-
-export function auditedState(state: FlagState): Record<string, unknown> {
-  return stateInEvent(state);
 }

@@ -1,11 +1,16 @@
 import { createHash } from "node:crypto";
-import {
-  type Flag as FlagResource,
-  type FlagState as FlagStateResource,
-  inSchemaOrder,
-  type ListedFlag as ListedFlagResource,
+import type {
+  Flag as FlagResource,
+  FlagState as FlagStateResource,
+  ListedFlag as ListedFlagResource,
 } from "@halyard/contracts";
-import type { Flag, FlagInEnvironment, FlagState, ListedFlag } from "./flag.ts";
+import {
+  type Flag,
+  type FlagInEnvironment,
+  type FlagState,
+  type ListedFlag,
+  settingsOf,
+} from "./flag.ts";
 
 /**
  * Returns a flag and its state as the API represents them. The time of the last evaluation is not part of the version.
@@ -20,12 +25,8 @@ export function flagResource(
   return {
     id: flag.id,
     key: flag.key,
-    name: flag.name,
-    description: flag.description,
-    type: flag.type,
-    enabled: state.enabled,
-    rollout_percentage: state.rolloutPercentage,
-    targeting_rules: inSchemaOrder(state.targetingRules),
+    ...settingsOf(flag),
+    ...state.content,
     environment_id: state.environmentId,
     version: flag.version,
     created_at: flag.createdAt.toISOString(),
@@ -43,8 +44,7 @@ export function listedFlagResource(found: ListedFlag): ListedFlagResource {
   if (summaries === undefined) return resourceOf(found);
   const environments = summaries.map((state) => ({
     environment_id: state.environmentId,
-    enabled: state.enabled,
-    rollout_percentage: state.rolloutPercentage,
+    ...state.content,
     rule_count: state.ruleCount,
     version: state.version,
     updated_at: state.updatedAt.toISOString(),
@@ -56,9 +56,7 @@ export function flagStateResource(state: FlagState): FlagStateResource {
   return {
     flag_id: state.flagId,
     environment_id: state.environmentId,
-    enabled: state.enabled,
-    rollout_percentage: state.rolloutPercentage,
-    targeting_rules: inSchemaOrder(state.targetingRules),
+    ...state.content,
     version: state.version,
     updated_at: state.updatedAt.toISOString(),
   };

@@ -1,7 +1,6 @@
 import { checkKeyEnvironment, type DirectoryKey } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import { operators } from "@halyard/evaluation";
-import type { Sql } from "@halyard/postgres";
 import {
   type Answer,
   answer,
@@ -15,10 +14,11 @@ import {
   noSuchCursor,
   type Problem,
   readCursor,
-} from "@halyard/service";
+} from "@halyard/http";
+import type { Sql } from "@halyard/postgres";
 import type { z } from "zod";
+import { maxPageBytes } from "../access/page-bounds.ts";
 import type { Routes } from "../access/routes.ts";
-import { maxPageBytes } from "../page-bounds.ts";
 import { changedSettings } from "./decide-flag.ts";
 import { explainFlag } from "./explain-flag.ts";
 import type { Flag, FlagState } from "./flag.ts";

@@ -1,3 +1,4 @@
+import { stateOf } from "@halyard/contracts";
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import { auditInsertion, insertAuditEntries } from "../audit/audit-store.ts";
 import {
@@ -9,7 +10,7 @@ import {
   type FlagState,
   type FlagStateSummary,
   type HistoryEntry,
-  initialSettings,
+  initialContent,
   type ListedFlag,
 } from "./flag.ts";
 
@@ -27,8 +28,7 @@ const columns = fragment`
   flag.id, project.organization_id as "organizationId", flag.project_id as "projectId", flag.key,
   flag.name, flag.description, flag.type, flag.version, flag.last_event_at as "lastEventAt",
   flag.created_at as "createdAt", flag.updated_at as "updatedAt",
-  state.flag_id as "flagId", state.environment_id as "environmentId", state.enabled,
-  state.rollout_percentage as "rolloutPercentage", state.targeting_rules as "targetingRules",
+  state.flag_id as "flagId", state.environment_id as "environmentId", state.content,
   state.version as "stateVersion", state.updated_at as "stateUpdatedAt",
   environment.name as "environmentName",
   greatest(
@@ -57,11 +57,7 @@ const flagsWithStates = fragment`
     on fill.environment_id = environment.id and fill.after_key < flag.key
   join lateral (
     select flag.id as flag_id, environment.id as environment_id,
-      coalesce(stored.enabled, ${initialSettings.enabled}) as enabled,
-      coalesce(stored.rollout_percentage, ${initialSettings.rolloutPercentage})
-        as rollout_percentage,
-      coalesce(stored.targeting_rules, ${json(initialSettings.targetingRules)})
-        as targeting_rules,
+      coalesce(stored.content, ${json(initialContent)}) as content,
       coalesce(stored.version, flag.version) as version,
       coalesce(stored.updated_at, environment.created_at) as updated_at
   ) as state on stored.flag_id is not null or fill.environment_id is not null`;
@@ -109,19 +105,18 @@ export async function lockFlag(
 
 /** Returns the states of a flag in all environments. The caller has locked the flag, so none of them can change. */
 export async function readStates(tx: Transaction, flagId: string): Promise<FlagState[]> {
-  return tx<FlagState[]>`
-    select state.flag_id as "flagId", state.environment_id as "environmentId", state.enabled,
-      state.rollout_percentage as "rolloutPercentage", state.targeting_rules as "targetingRules",
+  const states = await tx<FlagState[]>`
+    select state.flag_id as "flagId", state.environment_id as "environmentId", state.content,
       state.version, state.updated_at as "updatedAt"
     from flag_states as state
     where state.flag_id = ${flagId}
     order by state.environment_id`;
+  return states.map((state) => ({ ...state, content: stateOf(state.content) }));
 }
 
 /** A page of flags in the order of their keys. `more` is true if flags follow. */
 export type FlagPage = { flags: ListedFlag[]; more: boolean };
 
-/** The flags to list. */
 export type FlagSelection = {
   projectId: string;
   /** The environment of the listed states. */
@@ -133,7 +128,7 @@ export type FlagSelection = {
   summarized?: "own" | "all" | undefined;
 };
 
-/** Reads the flags after a key: at most `limit`, and fewer if their rules together exceed `maxBytes`. */
+/** Reads the flags after a key: at most `limit`, and fewer if their states together exceed `maxBytes`. */
 export async function listFlags(
   sql: Sql,
   selection: FlagSelection,
@@ -148,7 +143,7 @@ export async function listFlags(
     from (
       select found.*, count(*) over ()::integer as available,
         coalesce(
-          sum(octet_length(found."targetingRules"::text)) over (
+          sum(octet_length(found.content::text)) over (
             order by found.key
             rows between unbounded preceding and 1 preceding
           ),
@@ -200,9 +195,9 @@ function summariesOf({ summarized, environmentId }: FlagSelection) {
   const own = summarized === "own" ? fragment`and environment.id = ${environmentId}` : fragment``;
   return fragment`, (
     select jsonb_agg(
-      jsonb_build_object('environmentId', state.environment_id, 'enabled', state.enabled,
-        'rolloutPercentage', state.rollout_percentage,
-        'ruleCount', jsonb_array_length(state.targeting_rules),
+      jsonb_build_object('environmentId', state.environment_id,
+        'content', state.content - 'targeting_rules',
+        'ruleCount', jsonb_array_length(state.content -> 'targeting_rules'),
         'version', state.version, 'updatedAt', state.updated_at)
       order by environment.created_at, environment.id
     )
@@ -265,17 +260,13 @@ export function updateFlag(tx: Transaction, decision: Decision): Promise<unknown
       where id = ${flag.id}
     ), changed_state as (
       update flag_states
-      set enabled = ${state?.enabled ?? null},
-          rollout_percentage = ${state?.rolloutPercentage ?? null},
-          targeting_rules = ${state === undefined ? null : json(state.targetingRules)},
+      set content = ${state === undefined ? null : json(state.content)},
           version = ${state?.version ?? null}, updated_at = ${state?.updatedAt ?? null}
       where flag_id = ${state?.flagId ?? null} and environment_id = ${state?.environmentId ?? null}
     ), audited as (${auditInsertion(decision.audit)})
-    insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
-      targeting_rules, change_type, changed_by, changed_at)
+    insert into history (id, flag_id, environment_id, content, change_type, changed_by, changed_at)
     select entry_id, ${entry?.flagId ?? null}::uuid, ${entry?.environmentId ?? null}::uuid,
-      ${entry?.enabled ?? null}::boolean, ${entry?.rolloutPercentage ?? null}::smallint,
-      ${entry === undefined ? null : json(entry.targetingRules)}::jsonb,
+      ${entry === undefined ? null : json(entry.content)}::jsonb,
       ${entry?.changeType ?? null}::text, ${entry?.changedBy ?? null}::uuid,
       ${entry?.changedAt ?? null}::timestamptz
     from (select ${entry?.id ?? null}::uuid as entry_id) as given
@@ -293,13 +284,10 @@ export async function deleteFlag(tx: Transaction, decision: Decision): Promise<v
 
 export async function insertStates(tx: Transaction, states: readonly FlagState[]): Promise<void> {
   await tx`
-    insert into flag_states (flag_id, environment_id, enabled, rollout_percentage,
-      targeting_rules, version, updated_at)
-    select "flagId", "environmentId", enabled, "rolloutPercentage", "targetingRules", version,
-      "updatedAt"
+    insert into flag_states (flag_id, environment_id, content, version, updated_at)
+    select "flagId", "environmentId", content, version, "updatedAt"
     from jsonb_to_recordset(${json(states)}) as state (
-      "flagId" uuid, "environmentId" uuid, enabled boolean, "rolloutPercentage" smallint,
-      "targetingRules" jsonb, version bigint, "updatedAt" timestamptz)`;
+      "flagId" uuid, "environmentId" uuid, content jsonb, version bigint, "updatedAt" timestamptz)`;
 }
 
 async function insertRecords(tx: Transaction, decision: Decision): Promise<void> {
@@ -312,13 +300,11 @@ export async function insertHistory(
 ): Promise<void> {
   if (entries.length === 0) return;
   await tx`
-    insert into history (id, flag_id, environment_id, enabled, rollout_percentage,
-      targeting_rules, change_type, changed_by, changed_at)
-    select id, "flagId", "environmentId", enabled, "rolloutPercentage", "targetingRules",
-      "changeType", "changedBy", "changedAt"
+    insert into history (id, flag_id, environment_id, content, change_type, changed_by, changed_at)
+    select id, "flagId", "environmentId", content, "changeType", "changedBy", "changedAt"
     from jsonb_to_recordset(${json(entries)}) as entry (
-      id uuid, "flagId" uuid, "environmentId" uuid, enabled boolean, "rolloutPercentage" smallint,
-      "targetingRules" jsonb, "changeType" text, "changedBy" uuid, "changedAt" timestamptz)`;
+      id uuid, "flagId" uuid, "environmentId" uuid, content jsonb, "changeType" text,
+      "changedBy" uuid, "changedAt" timestamptz)`;
 }
 
 function fromListedRow({
@@ -328,21 +314,23 @@ function fromListedRow({
   ...row
 }: ListedRow): ListedFlag {
   if (summaries === undefined) return fromRow(row);
-  const read = summaries.map((state) => ({ ...state, updatedAt: new Date(state.updatedAt) }));
+  const read = summaries.map((state) => ({
+    ...state,
+    content: stateOf(state.content),
+    updatedAt: new Date(state.updatedAt),
+  }));
   return { ...fromRow(row), summaries: read };
 }
 
 function fromRow(row: Row): FlagInEnvironment {
   const { stateVersion, stateUpdatedAt, environmentName, lastEvaluatedAt, ...rest } = row;
-  const { flagId, environmentId, enabled, rolloutPercentage, targetingRules, ...flag } = rest;
+  const { flagId, environmentId, content, ...flag } = rest;
   return {
     flag,
     state: {
       flagId,
       environmentId,
-      enabled,
-      rolloutPercentage,
-      targetingRules,
+      content: stateOf(content),
       version: stateVersion,
       updatedAt: stateUpdatedAt,
     },

@@ -1,8 +1,17 @@
-import type { FlagType } from "@halyard/contracts";
+import { isDeepStrictEqual } from "node:util";
+import {
+  type FlagSettings,
+  type FlagType,
+  type State,
+  type StateSummary,
+  stateMembers,
+  stateOf,
+  type UpdateFlagState,
+} from "@halyard/contracts";
 import type { Cause } from "../access/change-context.ts";
 import type { AuditEntry } from "../audit/audit-log.ts";
 import type { OutboxMessage } from "../outbox/outbox-message.ts";
-import { type CheckedRules, noRules } from "./targeting-rules.ts";
+import { type CheckedRules, noRules, type WithCheckedRules } from "./targeting-rules.ts";
 
 /** A flag of a project, with the settings that are the same in every environment. */
 export type Flag = {
@@ -21,13 +30,23 @@ export type Flag = {
   updatedAt: Date;
 };
 
+/** Returns the settings that requests can change. */
+export function settingsOf({ name, description, type }: Flag): Pick<Flag, keyof FlagSettings> {
+  return { name, description, type };
+}
+
+/** The members of a state as one value: one column, and one argument of each decision. */
+export type Content = Omit<State, "targeting_rules"> & { targeting_rules: CheckedRules };
+
+/** Returns the members whose values differ. */
+export const differingMembers = (before: Content, after: Content): (keyof Content)[] =>
+  stateMembers.filter((member) => !isDeepStrictEqual(before[member], after[member]));
+
 /** The state of a flag in one environment. */
 export type FlagState = {
   flagId: string;
   environmentId: string;
-  enabled: boolean;
-  rolloutPercentage: number;
-  targetingRules: CheckedRules;
+  content: Content;
   /** Version of the flag at the last change to this state. */
   version: number;
   updatedAt: Date;
@@ -44,10 +63,10 @@ export type FlagInEnvironment = {
 };
 
 /** The state of a flag in one environment without its rules, for lists. */
-export type FlagStateSummary = Pick<
-  FlagState,
-  "environmentId" | "enabled" | "rolloutPercentage" | "version" | "updatedAt"
-> & { ruleCount: number };
+export type FlagStateSummary = Pick<FlagState, "environmentId" | "version" | "updatedAt"> & {
+  content: StateSummary;
+  ruleCount: number;
+};
 
 /** A flag of a list, with the states in the environments that were requested. */
 export type ListedFlag = FlagInEnvironment & { summaries?: readonly FlagStateSummary[] };
@@ -55,12 +74,21 @@ export type ListedFlag = FlagInEnvironment & { summaries?: readonly FlagStateSum
 /** Address of a flag in one environment of a project. */
 export type FlagScope = { projectId: string; flagId: string; environmentId: string };
 
-/** The settings of a state that was never changed. */
-export const initialSettings = {
+/** The content of a state that was never changed. */
+export const initialContent: Content = {
   enabled: false,
-  rolloutPercentage: 100,
-  targetingRules: noRules,
+  rollout_percentage: 100,
+  targeting_rules: noRules,
 };
+
+/** Returns the content with the requested values, as JSON stores them: `-0` becomes `0`. */
+export function changedContent(
+  content: Content,
+  request: WithCheckedRules<UpdateFlagState>,
+): Content {
+  const requested = JSON.parse(JSON.stringify(request)) as typeof request;
+  return stateOf({ ...content, ...requested } as Content);
+}
 
 /** Returns the state of a flag in an environment before its first change there. */
 export function initialState(
@@ -71,7 +99,7 @@ export function initialState(
   return {
     flagId: flag.id,
     environmentId,
-    ...initialSettings,
+    content: initialContent,
     version: flag.version,
     updatedAt: at,
   };
@@ -79,7 +107,6 @@ export function initialState(
 
 /** The result of a change, decided before anything is written. */
 export type Decision = {
-  /** The flag after the change. */
   flag: Flag;
   /** The new and changed states. */
   states: readonly FlagState[];
@@ -93,9 +120,7 @@ export type HistoryEntry = {
   id: string;
   flagId: string;
   environmentId: string;
-  enabled: boolean;
-  rolloutPercentage: number;
-  targetingRules: FlagState["targetingRules"];
+  content: Content;
   changeType: Cause;
   changedBy: string;
   changedAt: Date;

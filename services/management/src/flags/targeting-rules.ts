@@ -1,6 +1,6 @@
 import { maxRulesBytes, type TargetingRule } from "@halyard/contracts";
 import { findRulesProblem } from "@halyard/evaluation";
-import { createProblem, type Problem } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/http";
 
 declare const isChecked: unique symbol;
 
@@ -8,9 +8,8 @@ declare const isChecked: unique symbol;
  * Rules that `checkRules` has accepted, now or before they were stored. No other function returns this type, so neither
  * a request nor a scheduled change can store unchecked rules.
  */
-export type CheckedRules = readonly TargetingRule[] & { readonly [isChecked]: true };
+export type CheckedRules = TargetingRule[] & { readonly [isChecked]: true };
 
-/** A request with checked rules. */
 export type WithCheckedRules<Request> = Omit<Request, "targeting_rules"> & {
   targeting_rules?: CheckedRules | undefined;
 };
@@ -31,7 +30,7 @@ export function checkRules<Request extends { targeting_rules?: TargetingRule[] |
 }
 
 /** The rules of a flag that was never changed. */
-export const noRules = [] as readonly TargetingRule[] as CheckedRules;
+export const noRules = [] as TargetingRule[] as CheckedRules;
 
 /** Checks the size of the rules as serialized JSON, which can be longer than the request: `1e20` has 21 digits. */
 function checkSize(rules: readonly TargetingRule[], parent: string): Problem | undefined {

@@ -1,10 +1,10 @@
-import { createProblem, type Problem } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/http";
 import type { ChangeContext } from "../access/change-context.ts";
 import { decideChange } from "../flags/decide-flag.ts";
 import type { Decision, Flag, FlagEnvironment, FlagState, HistoryEntry } from "../flags/flag.ts";
 
 /** The result of a rollback, with the history entry that it restores. */
-export type RollbackDecision = Decision & { state: FlagState; restored: HistoryEntry };
+type RollbackDecision = Decision & { state: FlagState; restored: HistoryEntry };
 
 /**
  * Decides a rollback: restores the state before the newest history entry. It is a change like any other and adds an
@@ -17,15 +17,7 @@ export function decideRollback(
 ): RollbackDecision | Problem {
   const [, restored] = newestFirst;
   if (restored === undefined) return nothingBefore;
-  const decision = decideChange(
-    current,
-    {
-      enabled: restored.enabled,
-      rollout_percentage: restored.rolloutPercentage,
-      targeting_rules: restored.targetingRules,
-    },
-    context,
-  );
+  const decision = decideChange(current, { content: restored.content }, context);
   // Consecutive entries differ, unless the tables were changed by hand.
   if (decision === "unchanged") return nothingBefore;
   return { ...decision, restored };

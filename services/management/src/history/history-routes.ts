@@ -1,7 +1,7 @@
 import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
+import { answer, checkIfMatch, createProblem, etagOf } from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
-import { answer, checkIfMatch, createProblem, etagOf } from "@halyard/service";
 import type { TimeAndIds } from "../access/change-context.ts";
 import { checkReachesEnvironment } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
@@ -85,8 +85,8 @@ function registerRollback(routes: Routes): void {
       return answer.ok(
         {
           message: `The flag was rolled back to its state of ${rolledBackTo}.`,
-          enabled: state.enabled,
-          rollout_percentage: state.rolloutPercentage,
+          enabled: state.content.enabled,
+          rollout_percentage: state.content.rollout_percentage,
           rolled_back_to: rolledBackTo,
         },
         { etag: etagOf(state) },
@@ -99,9 +99,7 @@ function registerRollback(routes: Routes): void {
 function historyEntryResource(entry: HistoryEntry): contract.HistoryEntry {
   return {
     id: entry.id,
-    enabled: entry.enabled,
-    rollout_percentage: entry.rolloutPercentage,
-    targeting_rules: contract.inSchemaOrder(entry.targetingRules),
+    ...entry.content,
     changed_at: entry.changedAt.toISOString(),
     changed_by: entry.changedBy,
     change_type: entry.changeType,

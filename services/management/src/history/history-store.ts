@@ -1,6 +1,7 @@
+import { stateOf } from "@halyard/contracts";
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
+import { afterEverySequence, maxPageBytes } from "../access/page-bounds.ts";
 import type { HistoryEntry } from "../flags/flag.ts";
-import { afterEverySequence, maxPageBytes } from "../page-bounds.ts";
 
 /** The flag and the environment of a state. Each state has its own history. */
 export type StateScope = { flagId: string; environmentId: string };
@@ -45,11 +46,10 @@ export async function listHistory(
   page: { beforeSequence: number | null; limit: number },
 ): Promise<{ entries: HistoryEntry[]; more: boolean }> {
   const rows = await sql<(HistoryEntry & { available: number })[]>`
-    select id, "flagId", "environmentId", enabled, "rolloutPercentage", "targetingRules",
-      "changeType", "changedBy", "changedAt", available
+    select id, "flagId", "environmentId", content, "changeType", "changedBy", "changedAt", available
     from (
       select found.*, count(*) over () as available,
-        sum(octet_length(found."targetingRules"::text)) over (
+        sum(octet_length(found.content::text)) over (
           order by found.sequence desc
           rows between unbounded preceding and 1 preceding
         ) as "bytesBefore"
@@ -65,7 +65,7 @@ export async function listHistory(
     ) as measured
     where coalesce("bytesBefore", 0) < ${maxPageBytes}
     order by sequence desc`;
-  const entries = rows.slice(0, page.limit).map(({ available: _, ...entry }) => entry);
+  const entries = rows.slice(0, page.limit).map(({ available: _, ...entry }) => fromRow(entry));
   return { entries, more: (rows[0]?.available ?? 0) > entries.length };
 }
 
@@ -75,16 +75,18 @@ export async function readNewestEntries(
   scope: StateScope,
   count: number,
 ): Promise<HistoryEntry[]> {
-  return tx<HistoryEntry[]>`
+  const rows = await tx<HistoryEntry[]>`
     select ${columns}
     from history as entry
     where entry.flag_id = ${scope.flagId} and entry.environment_id = ${scope.environmentId}
     order by entry.sequence desc
     limit ${count}`;
+  return rows.map(fromRow);
 }
 
+const fromRow = (row: HistoryEntry): HistoryEntry => ({ ...row, content: stateOf(row.content) });
+
 const columns = fragment`
-  entry.id, entry.flag_id as "flagId", entry.environment_id as "environmentId", entry.enabled,
-  entry.rollout_percentage as "rolloutPercentage", entry.targeting_rules as "targetingRules",
+  entry.id, entry.flag_id as "flagId", entry.environment_id as "environmentId", entry.content,
   entry.change_type as "changeType", entry.changed_by as "changedBy",
   entry.changed_at as "changedAt"`;

@@ -2,12 +2,12 @@ import { fragment, json, type Sql } from "@halyard/postgres";
 
 /**
  * Verification of the history. Each entry contains a hash of its own content and of the previous entry of the same flag
- * and environment, so the entries of a state are a chain. All names are qualified with the schema, because other roles
- * than that of the service do not have it in their search path.
+ * and environment, so the entries of a state are a chain. All names are qualified with the schema, because only the role of the
+ * service has it in its search path.
  */
 
 /** An entry that breaks its chain, or the former newest entry of a chain that does not contain it any more. */
-export type Break = {
+type Break = {
   flagId: string;
   environmentId: string;
   entryId: string;
@@ -38,9 +38,10 @@ const removedBefore = fragment`(
 
 /**
  * Recomputes the hash of each entry, and compares the hash that it names with its predecessor's. The oldest entry names
- * none, unless retention may have removed its predecessor. The statement does not call the function that created the
- * hashes, so a replaced function is detected. It reads one database snapshot in the order of an index, so concurrent
- * changes do not matter, and memory does not grow with the history.
+ * none, unless retention may have removed its predecessor. Version 1 of the hash has the members of the state beside the
+ * columns. The statement does not call the function that created the hashes, so a replaced function is detected. It reads
+ * one database snapshot in the order of an index, so concurrent changes do not matter, and memory does not grow with the
+ * history.
  */
 export async function findBreaks(
   sql: Sql,
@@ -51,17 +52,21 @@ export async function findBreaks(
         lag(entry.hash) over chain as hash_before,
         pg_catalog.sha256(
           entry.previous_hash || convert_to(
-            jsonb_build_object(
-              'id', entry.id,
-              'flag_id', entry.flag_id,
-              'environment_id', entry.environment_id,
-              'sequence', entry.sequence,
-              'enabled', entry.enabled,
-              'rollout_percentage', entry.rollout_percentage,
-              'targeting_rules', entry.targeting_rules,
-              'change_type', entry.change_type,
-              'changed_by', entry.changed_by,
-              'changed_at', extract(epoch from entry.changed_at)
+            (
+              case entry.hash_version
+                when 1 then entry.content
+                else jsonb_build_object(
+                  'hash_version', entry.hash_version, 'content', entry.content
+                )
+              end || jsonb_build_object(
+                'id', entry.id,
+                'flag_id', entry.flag_id,
+                'environment_id', entry.environment_id,
+                'sequence', entry.sequence,
+                'change_type', entry.change_type,
+                'changed_by', entry.changed_by,
+                'changed_at', extract(epoch from entry.changed_at)
+              )
             )::text,
             'UTF8'
           )

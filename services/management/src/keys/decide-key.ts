@@ -1,6 +1,6 @@
 import type { NewApiKey } from "@halyard/api-keys";
 import { type IssueKey, parseInstant } from "@halyard/contracts";
-import { createProblem, isProblem, type Problem } from "@halyard/service";
+import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { z } from "zod";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";

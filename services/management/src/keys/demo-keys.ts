@@ -1,6 +1,7 @@
+import { ConfigurationError } from "@halyard/configuration";
 import { demoUserEmail } from "@halyard/contracts";
+import { UnavailableError } from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
-import { ConfigurationError, UnavailableError } from "@halyard/service";
 import { pause } from "@halyard/timing";
 import type { Logger } from "pino";
 import { operatorActor } from "../access/change-context.ts";
@@ -16,7 +17,7 @@ import {
 } from "./key-store.ts";
 
 /** Commands that revoke demo keys: for the database of `npm start`, for any database, and in a container. */
-export const removalCommands = {
+const removalCommands = {
   local: "HALYARD_MODE=production npm start -- --remove-demo-keys",
   database: "npm run remove-demo-keys",
   container: "src/remove-demo-keys.ts",

@@ -1,13 +1,13 @@
 import { keyProblems, makeApiKey } from "@halyard/api-keys";
 import { type IssueKey, isDemoUser } from "@halyard/contracts";
+import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { Transaction } from "@halyard/postgres";
-import { createProblem, isProblem, type Problem } from "@halyard/service";
 import type { z } from "zod";
 import { reachesProject } from "../access/principal.ts";
 import type { Change } from "../access/routes.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
-import { noSuchEnvironment } from "../environments/environment.ts";
 import type { Write } from "../outbox/write.ts";
+import { noSuchEnvironment } from "../tenancy/environment.ts";
 import { decideIssue, decideRevoke, decideRotate, type KeyDecision } from "./decide-key.ts";
 import { checkMayHandle, type Key, type KeyAddress } from "./key.ts";
 import {
@@ -126,7 +126,7 @@ export const noSuchKey = createProblem(
 );
 
 /** Returns the owner of a new key. */
-export async function findOwner(
+async function findOwner(
   tx: Transaction,
   address: { organizationId: string; userId: string },
   { allowDemoUser }: { allowDemoUser: boolean },

@@ -1,9 +1,9 @@
 import * as contract from "@halyard/contracts";
+import { type Answer, answer } from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
-import { type Answer, answer } from "@halyard/service";
 import { checkReachesEnvironment, reachesProject } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
-import { noSuchEnvironment } from "../environments/environment.ts";
+import { noSuchEnvironment } from "../tenancy/environment.ts";
 import { issuedKeyResource, keyResource } from "./key.ts";
 import { type IssuedKey, issueKey, noSuchKey, revokeKey, rotateKey } from "./key-changes.ts";
 import { findKey, findKeyScope, listKeys } from "./key-store.ts";

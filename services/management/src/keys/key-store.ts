@@ -174,7 +174,6 @@ export async function lockWorkingKeysOfUser(tx: Transaction, email: string): Pro
     for update of key`;
 }
 
-/** Reads and locks the unrevoked keys of a user. */
 export async function lockUnrevokedKeysOfUser(tx: Transaction, userId: string): Promise<Key[]> {
   return tx<Key[]>`
     select ${columns} from ${tables}

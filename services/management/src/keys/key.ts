@@ -1,6 +1,6 @@
 import type { KeyKind } from "@halyard/api-keys";
 import type { ApiKey, EntryOf, IssuedApiKey } from "@halyard/contracts";
-import { createProblem, type Problem } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/http";
 import { checkReachesEnvironment, type Principal } from "../access/principal.ts";
 
 /** A stored API key. The secret itself is not stored, only its digest. */
@@ -29,7 +29,6 @@ export type Key = {
 /** A key with the time of its last use, which is not part of the key and does not change its version. */
 export type KeyInUse = Key & { lastUsedAt: Date | null };
 
-/** The organization, project and environment of a key. */
 export type KeyScope = { organizationId: string; projectId: string; environmentId: string };
 
 /** Address of a key, as paths contain it. */

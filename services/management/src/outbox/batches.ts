@@ -1,5 +1,5 @@
+import { isProblem } from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
-import { isProblem } from "@halyard/service";
 import { pause } from "@halyard/timing";
 import type { Logger } from "pino";
 import { readBacklog } from "./unsent-rows.ts";

@@ -1,6 +1,6 @@
 import { pause } from "@halyard/timing";
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { LiveEdges } from "../edges/live-edges.ts";
+import type { LiveEdges } from "./live-edges.ts";
 import type { OutboxMessage } from "./outbox-message.ts";
 import type { Expected, Publications } from "./publications.ts";
 

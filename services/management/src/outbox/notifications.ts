@@ -42,7 +42,7 @@ const PublishedRows = z.object({
   rowIds: z.array(z.int()),
   revision: SnapshotRevision.optional(),
 });
-export type PublishedRows = z.infer<typeof PublishedRows>;
+type PublishedRows = z.infer<typeof PublishedRows>;
 const checkPublished = compileCheck(PublishedRows);
 
 /** A notification holds 8,000 bytes. An id with its comma takes at most 17 bytes, and the rest at most 110. */
@@ -62,7 +62,7 @@ export async function notifyPublished(
   } while (from < rowIds.length);
 }
 
-/** Parses a notification. Every role of the database can send one, so others are ignored and cost only latency. */
+/** Parses a notification. Every role of the database can send one, so it can be malformed. */
 export function parsePublished(text: string): PublishedRows | undefined {
   const checked = checkPublished(parseJson(Buffer.from(text)));
   return checked.ok ? checked.value : undefined;
@@ -75,15 +75,17 @@ export function listenForNotifications(
     onWritten: () => void;
     onPublished: (published: PublishedRows) => void;
     signal: AbortSignal;
+    logger: Logger;
   },
 ): Promise<void> {
-  const { onWritten, onPublished, signal } = options;
+  const { onWritten, onPublished, signal, logger } = options;
   return sql.listen({
     channels: {
       [writtenChannel]: onWritten,
       [publishedChannel](text) {
         const published = parsePublished(text);
         if (published !== undefined) onPublished(published);
+        else logger.warn("ignored a malformed notification of published rows");
       },
     },
     // A notification may have been lost.

@@ -6,7 +6,7 @@ export type OutboxMessage =
   | { stream: "events"; event: FlagEvent }
   | ({ stream: "snapshot" } & SnapshotEntry);
 
-export type OutboxRow = {
+type OutboxRow = {
   stream: "events" | "snapshot";
   message_id: string;
   /** The subject of an event, or the key of an entry without the prefix of the bucket. */

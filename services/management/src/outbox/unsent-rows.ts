@@ -14,7 +14,7 @@ export type QueueKind = "events" | "keys" | "flags";
 export type UnsentRow = { id: number; messageId: string; subject: string; payload: string };
 
 /** Bounds of a batch: enough rows for few round trips, and few enough bytes for a broker to store in milliseconds. */
-export type BatchBounds = { rows: number; bytes: number };
+type BatchBounds = { rows: number; bytes: number };
 
 /** The expression of the index `outbox_queues`. */
 const queue = `(outbox_queue(sent_at, stream, subject, payload) collate "C")`;
@@ -72,7 +72,7 @@ const selectBatch = `
  * The next rows of one kind, in the order of their ids. They fit the bounds, but the batch contains at least one row if
  * any is unsent.
  */
-export type UnsentBatch = {
+type UnsentBatch = {
   rows: UnsentRow[];
   /** The queue after which the next batch begins. Set if there may be more queues than rows in the batch. */
   lastQueue: string | undefined;

@@ -1,5 +1,6 @@
-import { rollBackOnProblem, type Sql, type Transaction } from "@halyard/postgres";
-import { isProblem, type Problem } from "@halyard/service";
+import { isProblem, type Problem } from "@halyard/http";
+import { rollBackOnProblem } from "@halyard/idempotency";
+import type { Sql, Transaction } from "@halyard/postgres";
 import type { Effects, ExpectedEffect } from "./effects.ts";
 import { appendMessages, type OutboxMessage } from "./outbox-message.ts";
 

@@ -6,7 +6,7 @@ import {
   type SystemStatus,
   serviceNames,
 } from "@halyard/contracts";
-import { createReporters, type FollowedReports, followReports } from "@halyard/jetstream";
+import { createReporters, type FollowedReports, followReports } from "@halyard/reports";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 

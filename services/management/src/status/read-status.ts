@@ -1,11 +1,17 @@
-import type { SystemStatus } from "@halyard/contracts";
+import { getStatus, type SystemStatus } from "@halyard/contracts";
+import { answer } from "@halyard/http";
 import type { DeadLetters } from "@halyard/jetstream";
 import { pause } from "@halyard/timing";
 import type { Logger } from "pino";
+import type { Routes } from "../access/routes.ts";
 import type { KnownProcesses } from "./known-processes.ts";
 import type { Propagation } from "./propagation.ts";
 
 export type ReadStatus = () => Promise<SystemStatus>;
+
+export function registerStatusRoutes(routes: Routes, readStatus: ReadStatus): void {
+  routes.read(getStatus, async () => answer.ok(await readStatus()));
+}
 
 /** Keeps the response within a second. NATS responds within milliseconds, or not at all. */
 const deadLettersTimeoutMs = 700;

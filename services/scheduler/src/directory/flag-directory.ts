@@ -1,21 +1,11 @@
-import { followDirectory as followParts, type KeyDirectory } from "@halyard/api-keys";
 import {
   createdAtMsOf,
-  everythingFilter,
   type FlagEntry,
   isEntryOf,
-  parseEntryKey,
   type SnapshotEntry,
   type Tombstone,
 } from "@halyard/contracts";
-import {
-  createFlagIndex,
-  type FlagAddress,
-  type FollowedSnapshot,
-  type SnapshotPart,
-} from "@halyard/jetstream";
-import type { NatsConnection } from "@nats-io/transport-node";
-import type { Logger } from "pino";
+import { createFlagIndex, type FlagAddress, type SnapshotPart } from "@halyard/snapshot";
 
 /**
  * An in-memory directory of the flags in each environment. It follows the snapshot, so that setting a schedule
@@ -23,7 +13,7 @@ import type { Logger } from "pino";
  * even if an older entry arrives later.
  */
 export type FlagScope = FlagAddress;
-export type KnownFlag = { projectId: string };
+type KnownFlag = { projectId: string };
 
 /** Returns a flag in an environment, or undefined if it does not exist. */
 export type FindFlag = (scope: FlagScope) => Promise<KnownFlag | undefined>;
@@ -36,10 +26,7 @@ export type FlagDirectory = {
   };
   /** Applies an entry unless it is older. Returns whether the entry was newer. */
   apply(scope: FlagScope, entry: FlagEntry | Tombstone): boolean;
-  /** Records that the entry of this flag does not match its schema. */
-  unreadable(scope: FlagScope): void;
-  /** Returns the state of a flag. A flag with an unreadable entry exists or has existed. */
-  statusOf(scope: FlagScope): "exists" | "deleted" | "unreadable" | "unknown";
+  statusOf(scope: FlagScope): "exists" | "deleted" | "unknown";
   /** Finds a flag. Waits briefly if the flag is so new that its entry may not have arrived yet. */
   find: FindFlag;
 };
@@ -53,21 +40,20 @@ const newFlagTimeoutMs = 1_000;
 
 export function createFlagDirectory(options: {
   now: () => number;
+  /** Returns whether an environment was deleted, and its flags with it. */
+  hasEnded: (environmentId: string) => boolean;
   /** Maximum wait for a new flag, in milliseconds. */
   timeoutMs?: number;
 }): FlagDirectory {
   const { timeoutMs = newFlagTimeoutMs } = options;
   let known = createFlagIndex();
-  /** Unreadable entries since the last full read began. Keys of an abandoned read stay, which is harmless. */
-  let unreadableKeys = new Set<string>();
-  let unreadableInRead = unreadableKeys;
   const awaited = new Map<string, Set<() => void>>();
 
   function lookUp(scope: FlagScope): KnownFlag | undefined {
+    if (known.statusOf(scope) !== "exists" || options.hasEnded(scope.environmentId))
+      return undefined;
     const projectId = known.projectOf(scope.environmentId);
-    return known.statusOf(scope) === "exists" && projectId !== undefined
-      ? { projectId }
-      : undefined;
+    return projectId === undefined ? undefined : { projectId };
   }
 
   /** Returns whether the flag or the environment is so new that its entry may not have arrived yet. */
@@ -93,12 +79,10 @@ export function createFlagDirectory(options: {
   return {
     beginReplacing() {
       const next = createFlagIndex();
-      unreadableInRead = new Set();
       return {
         take: (scope, entry) => void next.apply(scope, entry),
         finish() {
           known = next;
-          unreadableKeys = unreadableInRead;
           for (const waiters of awaited.values()) for (const resolve of waiters) resolve();
         },
       };
@@ -108,13 +92,7 @@ export function createFlagDirectory(options: {
       for (const resolve of awaited.get(keyOf(scope)) ?? []) resolve();
       return true;
     },
-    unreadable(scope) {
-      for (const keys of [unreadableKeys, unreadableInRead]) keys.add(keyOf(scope));
-    },
-    statusOf(scope) {
-      const status = known.statusOf(scope);
-      return status === "unknown" && unreadableKeys.has(keyOf(scope)) ? "unreadable" : status;
-    },
+    statusOf: (scope) => known.statusOf(scope),
     async find(scope) {
       if (known.statusOf(scope) === "unknown" && mayAppear(scope)) await appears(scope);
       return lookUp(scope);
@@ -130,33 +108,14 @@ function isNew(id: string, nowMs: number): boolean {
   return Math.abs(nowMs - createdAtMsOf(id)) < newMs;
 }
 
-/** Receives deleted flags, so that their schedules can be cancelled. */
-export type OnFlagsGone = {
-  /** Called when a flag is deleted in an environment while the directory is current. */
-  deleted(scope: FlagScope): void;
-  /** Called when the directory becomes current: at the start and after every interruption. */
-  current(): void;
-};
-
-/** Keeps the directories of keys and flags in step with the snapshot. */
-export function followDirectory(options: {
-  connection: NatsConnection;
-  keys: KeyDirectory;
-  flags: FlagDirectory;
-  deletedEnvironments: SnapshotPart;
-  onFlagsGone: OnFlagsGone;
-  logger: Logger;
-}): FollowedSnapshot {
-  const { deletedEnvironments, flags, onFlagsGone } = options;
-  return followParts({
-    ...options,
-    filter: everythingFilter,
-    parts: [deletedEnvironments, partOfFlags(flags, onFlagsGone)],
-    onCurrent: onFlagsGone.current,
-  });
-}
-
-function partOfFlags(flags: FlagDirectory, onFlagsGone: OnFlagsGone): SnapshotPart {
+/**
+ * Returns the part of the snapshot that fills the directory. `onDeleted` is called when a flag is deleted in an
+ * environment while the directory is current.
+ */
+export function partOfFlags(
+  flags: FlagDirectory,
+  onDeleted: (scope: FlagScope) => void,
+): SnapshotPart {
   /** Applies an entry. Returns the flag that it deletes, if any. */
   function apply(entry: SnapshotEntry): FlagScope | undefined {
     if (!isEntryOf("flag", entry)) return undefined;
@@ -174,14 +133,9 @@ function partOfFlags(flags: FlagDirectory, onFlagsGone: OnFlagsGone): SnapshotPa
     },
     apply(entry) {
       const deleted = apply(entry);
-      if (deleted !== undefined) onFlagsGone.deleted(deleted);
+      if (deleted !== undefined) onDeleted(deleted);
     },
-    // Deletions that arrive here are not reported, because a restored database may still have the flags.
-    // `current` follows and schedules the checks, which wait for the rebuild.
+    // Deletions that arrive here are left to the sweep, because a restored database may have the flags.
     resume: apply,
-    rejected(key) {
-      const address = parseEntryKey(key);
-      if (address?.kind === "flag") flags.unreadable(address);
-    },
   };
 }

@@ -39,7 +39,7 @@ export async function claimDue(sql: Sql, limit: number): Promise<ClaimedChange[]
   );
 }
 
-export type ClaimedChange = DueChange & {
+type ClaimedChange = DueChange & {
   /** Number of claims, including this one. */
   sendCount: number;
 };

@@ -1,4 +1,5 @@
 import { type ScheduleAction, type ScheduleDue, scheduleStream } from "@halyard/contracts";
+import { publishOnce } from "@halyard/jetstream";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import type { ScheduleScope } from "../schedules/schedule.ts";
@@ -28,30 +29,30 @@ function dueMessage(change: DueChange): ScheduleDue {
   };
 }
 
-/** The broker answers in milliseconds. After this time it counts as unavailable and the outcome is unknown. */
-const acknowledgementTimeoutMs = 2_000;
-
 /**
  * Publishes due changes to management concurrently. A change whose publication failed, or has an unknown outcome, is
- * claimed again later. Messages have no message id, by which the broker would drop a repetition for two minutes even if
- * it has lost the first message: management detects repetitions by the id of the change.
+ * claimed again later. Messages have no message id, because the broker would drop a repetition for two minutes, even
+ * after it has lost the first message. Management detects repetitions by the id of the change.
  */
 export type SendDue = (changes: readonly DueChange[]) => Promise<void>;
 
-export function createSendDue(options: { client: JetStreamClient; logger: Logger }): SendDue {
+export function createSendDue({
+  client,
+  logger,
+}: {
+  client: JetStreamClient;
+  logger: Logger;
+}): SendDue {
   return async (changes) => {
     const outcomes = await Promise.allSettled(
       changes.map((change) =>
-        options.client.publish(scheduleStream.due.subject, JSON.stringify(dueMessage(change)), {
-          timeout: acknowledgementTimeoutMs,
-          retries: 0,
-        }),
+        publishOnce(client, scheduleStream.due.subject, JSON.stringify(dueMessage(change))),
       ),
     );
     const failed = outcomes.filter((outcome) => outcome.status === "rejected");
     const [first] = failed;
     if (first === undefined) return;
-    options.logger.warn(
+    logger.warn(
       { err: first.reason, changes: failed.length },
       "NATS did not acknowledge due changes; they are sent again",
     );

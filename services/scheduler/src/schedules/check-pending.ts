@@ -1,4 +1,4 @@
-import { checkMatches, createProblem, namesTag, type Problem } from "@halyard/service";
+import { checkMatches, createProblem, namesTag, type Problem } from "@halyard/http";
 import type { Schedule, ScheduleScope } from "./schedule.ts";
 
 /** The conditions of a request about the schedule that is pending. */

@@ -1,7 +1,8 @@
 import { writeAudit } from "@halyard/audit-outbox";
 import type { SetSchedule } from "@halyard/contracts";
-import { rollBackOnProblem, type Sql, type Transaction } from "@halyard/postgres";
-import { type Answer, createProblem, isProblem, type Problem } from "@halyard/service";
+import { type Answer, createProblem, isProblem, type Problem } from "@halyard/http";
+import { rollBackOnProblem } from "@halyard/idempotency";
+import type { Sql, Transaction } from "@halyard/postgres";
 import { backoffMs, pause } from "@halyard/timing";
 import {
   type Author,
@@ -55,7 +56,6 @@ export function createScheduleChanges(options: {
   newId: (at: Date) => string;
   /** Returns monotonic milliseconds. */
   monotonicMs: () => number;
-  /** Called after each schedule is set. */
   onSet: (scope: ScheduleScope) => void;
 }): ScheduleChanges {
   const { sql, newId, onSet } = options;

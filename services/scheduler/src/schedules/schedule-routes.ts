@@ -4,8 +4,6 @@ import {
   type DirectoryKey,
 } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
-import type { AnswerOnce } from "@halyard/idempotency";
-import type { Sql } from "@halyard/postgres";
 import {
   type App,
   answer,
@@ -16,7 +14,9 @@ import {
   type Problem,
   pageOf,
   registerRoute,
-} from "@halyard/service";
+} from "@halyard/http";
+import type { AnswerOnce } from "@halyard/idempotency";
+import type { Sql } from "@halyard/postgres";
 import type { FindFlag } from "../directory/flag-directory.ts";
 import { type Conditions, checkPending, pathOf, tagOf } from "./check-pending.ts";
 import {
@@ -35,6 +35,8 @@ type ScheduleRoutes = {
   sql: Sql;
   changes: ScheduleChanges;
   findFlag: FindFlag;
+  /** Returns whether an environment was deleted. Its schedules are left out. */
+  hasEnded: (environmentId: string) => boolean;
   answerOnce: AnswerOnce;
   authenticate: AuthenticateServerKey;
 };
@@ -87,7 +89,7 @@ function registerChanges(app: App, options: ScheduleRoutes): void {
   });
 }
 
-function registerReads(app: App, { sql, findFlag, authenticate }: ScheduleRoutes): void {
+function registerReads(app: App, { sql, findFlag, hasEnded, authenticate }: ScheduleRoutes): void {
   registerRoute(app, contract.getSchedule, {
     authenticate,
     handle: async ({ params }, key) => {
@@ -114,7 +116,9 @@ function registerReads(app: App, { sql, findFlag, authenticate }: ScheduleRoutes
       const asked = { projectId, status, flagId, environmentId, beforeId, limit: limit + 1 };
       const page = pageOf(await listSchedules(sql, asked), limit, ({ id }) => id);
       return answer.ok({
-        schedules: page.items.map(scheduleResource),
+        schedules: page.items
+          .filter((schedule) => !hasEnded(schedule.environmentId))
+          .map(scheduleResource),
         next_cursor: page.nextCursor,
       });
     },
@@ -147,7 +151,7 @@ function authorOf(key: DirectoryKey): Author {
 }
 
 /** Returns the representation of a schedule in the API. */
-export function scheduleResource(schedule: Schedule): contract.Schedule {
+function scheduleResource(schedule: Schedule): contract.Schedule {
   return {
     id: schedule.id,
     flag_id: schedule.flagId,

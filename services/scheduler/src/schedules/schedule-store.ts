@@ -1,6 +1,6 @@
 import type { ScheduleState } from "@halyard/contracts";
+import type { Problem } from "@halyard/http";
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
-import type { Problem } from "@halyard/service";
 import type { FlagScope } from "../directory/flag-directory.ts";
 import type {
   ChangeState,
@@ -206,52 +206,25 @@ export async function cancelOfFlags(sql: Sql, scopes: readonly FlagScope[]): Pro
   });
 }
 
-/** A flag that has a schedule in an environment. */
-export type ScheduledFlag = FlagScope & {
-  /** The schedule is so new that the replica may not have received the flag yet. */
-  isNew: boolean;
-};
-
-/** Returns a page of the flags that have a latest schedule, in the order of their ids. */
-export async function listScheduledFlags(
-  sql: Sql,
-  after: FlagScope | undefined,
-  limit: number,
-): Promise<ScheduledFlag[]> {
-  return sql<ScheduledFlag[]>`
-    select flag_id as "flagId", environment_id as "environmentId",
-      created_at > present_time() - interval '1 minute' as "isNew"
-    from schedules
-    where latest
-      ${after === undefined ? fragment`` : fragment`and (flag_id, environment_id) > (${after.flagId}, ${after.environmentId})`}
-    order by flag_id, environment_id
-    limit ${limit}`;
-}
-
-/** Maximum number of rows per batch. A batch holds its locks for milliseconds. */
-const batchSize = 1_000;
-
 /**
- * Deletes the schedules of deleted environments and their changes. A schedule with a sent change stays until the
- * next removal: the change first returns as cancelled, because management does not find the flag.
+ * Deletes a batch of schedules of these environments, with their changes. Returns the number. A schedule with a sent
+ * change stays until a later sweep: the change first returns as cancelled, because management does not find the flag.
  */
 export async function deleteSchedulesOf(
   sql: Sql,
   environmentIds: readonly string[],
-  mayContinue: () => boolean,
-): Promise<void> {
-  for (let deleted = batchSize; mayContinue() && deleted === batchSize; ) {
-    const rows = await sql`
-      delete from schedules
-      where id = any(array(
-        select schedule.id from schedules as schedule
-        where schedule.environment_id = any(${environmentIds as string[]}::uuid[])
-          and not exists (
-            select from scheduled_changes as change
-            where change.schedule_id = schedule.id and change.state = 'sent'
-          )
-        limit ${batchSize}
-      ))`;
-    deleted = rows.count;
-  }
+  atMost: number,
+): Promise<number> {
+  const deleted = await sql`
+    delete from schedules
+    where id = any(array(
+      select schedule.id from schedules as schedule
+      where schedule.environment_id = any(${environmentIds as string[]}::uuid[])
+        and not exists (
+          select from scheduled_changes as change
+          where change.schedule_id = schedule.id and change.state = 'sent'
+        )
+      limit ${atMost}
+    ))`;
+  return deleted.count;
 }

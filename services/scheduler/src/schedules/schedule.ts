@@ -6,7 +6,7 @@ import {
   type SetSchedule,
   wholeDocument,
 } from "@halyard/contracts";
-import { createProblem, type Problem } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/http";
 
 /** The scope of a schedule: a flag in one environment of its project. */
 export type ScheduleScope = {
@@ -130,7 +130,6 @@ export function latenessMs(change: Pick<ScheduledChange, "appliedAt" | "dueAt">)
 /** The user and the API key that set or cleared a schedule. */
 export type Author = { userId: string; apiKeyId: string };
 
-/** The times of a schedule. */
 export type ScheduleTimes = { id: string; enableAt: Date | null; disableAt: Date | null };
 
 /** Returns the message for the audit log about a schedule that was set, replaced or cleared. */

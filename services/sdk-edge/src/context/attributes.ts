@@ -1,5 +1,5 @@
 import { type AttributeValue, readAttributes } from "@halyard/evaluation";
-import { createProblem, type Problem } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/http";
 
 /**
  * The attributes of a context. They are kept in a map as soon as the JSON is parsed, because a map treats a name like

@@ -1,5 +1,5 @@
 import { wholeDocument } from "@halyard/contracts";
-import { createProblem, isProblem, type Problem } from "@halyard/service";
+import { createProblem, isProblem, type Problem } from "@halyard/http";
 import {
   type AttributeMap,
   addMissing,

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
-import { createProblem, hasDuplicateMembers, isProblem, type Problem } from "@halyard/service";
+import { createProblem, hasDuplicateMembers, isProblem, type Problem } from "@halyard/http";
 import {
   type AttributeMap,
   addIfMissing,

@@ -7,7 +7,7 @@ import {
 import { isJsonObject } from "./attributes.ts";
 
 /** The reason why an OFREP request cannot be evaluated, as the protocol defines it. */
-export type OfrepContextProblem = {
+type OfrepContextProblem = {
   errorCode: "PARSE_ERROR" | "INVALID_CONTEXT";
   errorDetails: string;
 };

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { sdkGetFlags } from "@halyard/contracts";
 import { createContext, type EvaluationContext, emptyContext } from "@halyard/evaluation";
-import { compileInputChecks, isProblem, type Problem } from "@halyard/service";
+import { compileInputChecks, isProblem, type Problem } from "@halyard/http";
 import { type AttributeMap, addIfMissing, addMissing } from "./attributes.ts";
 import { readBodyAttributes } from "./body-attributes.ts";
 import { readUserHeaders } from "./headers.ts";

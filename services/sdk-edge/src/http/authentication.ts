@@ -5,11 +5,11 @@ import {
   type KeyDirectory,
   keyProblems,
 } from "@halyard/api-keys";
-import { createProblem, type Problem } from "@halyard/service";
-import type { Exchange } from "./exchange.ts";
+import { createProblem, type Problem } from "@halyard/http";
+import type { SdkExchange } from "./hot-path.ts";
 
 /** Returns the key of a request, or the problem of a request without a valid one. */
-export type Authenticate = (exchange: Exchange) => DirectoryKey | Problem;
+export type Authenticate = (exchange: SdkExchange) => DirectoryKey | Problem;
 
 export const unknownKey = createProblem("AUTH_001", "A valid API key is needed");
 

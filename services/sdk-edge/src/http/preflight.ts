@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type App, openPrefixes } from "@halyard/service";
+import { type App, openPrefixes } from "@halyard/http";
 
 const allowedHeaders = [
   "Authorization",

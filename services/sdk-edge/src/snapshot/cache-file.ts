@@ -10,21 +10,21 @@ import {
   FlagEntry,
   KeyEntry,
   OrganizationEntry,
+  PlansEntry,
   parseEntry,
   type SnapshotEntry,
   Tombstone,
   toJsonSchema,
 } from "@halyard/contracts";
-import type { HeldSnapshot } from "@halyard/jetstream";
-import type { Snapshot } from "./snapshot.ts";
-import { entriesOf } from "./snapshot.ts";
+import type { HeldSnapshot } from "@halyard/snapshot";
+import { entriesOf, type Snapshot } from "./snapshot.ts";
 
 /**
  * A snapshot as a file. The first line has the epoch, the revision and the time. One line for each entry follows. The
  * last line has the SHA-256 of everything before it, so that a truncated or damaged file is detected. The modification
  * time of the file is the time at which the snapshot was last known to be current.
  */
-export type CachedSnapshot = {
+type CachedSnapshot = {
   snapshot: Snapshot;
   /** The snapshot contains every entry up to this revision. Undefined if the revision is unknown. */
   revision: number | undefined;
@@ -52,7 +52,10 @@ const format = "halyard-snapshot-1";
 
 const checkHeader = compileCheck(CompleteEntry.pick({ epoch: true }));
 
-const cachedSchemas = [OrganizationEntry, EnvironmentEntry, KeyEntry, FlagEntry, Tombstone];
+const cachedSchemas = [
+  ...[PlansEntry, OrganizationEntry, EnvironmentEntry, KeyEntry, FlagEntry],
+  Tombstone,
+];
 
 /** Identifies the schemas that entries are checked against. */
 const schemas = createHash("sha256")

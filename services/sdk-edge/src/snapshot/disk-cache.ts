@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import type { KeySignatures } from "@halyard/api-keys";
 import type { Logger } from "pino";
 import { type CachedEntries, readCacheFile, touchCacheFile, writeCacheFile } from "./cache-file.ts";
+import { isNothing } from "./snapshot.ts";
 import type { SnapshotHolder, SnapshotUpdate } from "./snapshot-holder.ts";
-import { isNothing } from "./take-entries.ts";
 
 /**
  * Keeps the snapshot on disk, so that an edge can start and serve without NATS. With NATS, it reads only the changes

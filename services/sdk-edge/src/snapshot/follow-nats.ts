@@ -1,12 +1,12 @@
 import type { KeyDirectory } from "@halyard/api-keys";
 import { everythingFilter, type SnapshotEntry } from "@halyard/contracts";
-import { type FollowedSnapshot, followSnapshot, type SnapshotFollower } from "@halyard/jetstream";
+import { type FollowedSnapshot, followSnapshot, type SnapshotFollower } from "@halyard/snapshot";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { DiskCache } from "./disk-cache.ts";
 import { type AppliedReports, reportApplied } from "./report-applied.ts";
+import { buildSnapshot } from "./snapshot.ts";
 import type { SnapshotHolder } from "./snapshot-holder.ts";
-import { buildSnapshot } from "./take-entries.ts";
 
 /**
  * Passes the snapshot from NATS to the holder for as long as the process lives. An edge with a cache on disk reads only
@@ -152,6 +152,6 @@ function genuineFollower(
       else holder.replace(epoch, entriesOfCache().concat(entries));
     },
     isGenuineComplete: keys.isGenuineComplete,
-    isGenuineDeletion: keys.isGenuineDeletion,
+    isGenuine: keys.isGenuine,
   } satisfies Partial<SnapshotFollower>;
 }

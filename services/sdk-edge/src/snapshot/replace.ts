@@ -1,14 +1,22 @@
 import { isDeepStrictEqual } from "node:util";
 import type { SnapshotEntry } from "@halyard/contracts";
-import { emptySnapshot, entriesOf, entryAt, type Snapshot } from "./snapshot.ts";
-import { type ChangedIds, changedBetween, put, takeEntries } from "./take-entries.ts";
+import {
+  type ChangedIds,
+  changedBetween,
+  emptySnapshot,
+  entriesOf,
+  entryAt,
+  put,
+  type Snapshot,
+  takeEntries,
+} from "./snapshot.ts";
 
 /**
  * A full read in progress. The held snapshot does not change until the read finishes. The read keeps the held object of
  * an entry that is equal, and discards the received one. A read with few changes therefore needs little memory beside
  * the held snapshot.
  */
-export type FullRead = {
+type FullRead = {
   take(entry: SnapshotEntry): void;
   /** Replaces the held entries by those of the read. No entry may be taken afterwards. */
   finish(
@@ -18,7 +26,8 @@ export type FullRead = {
 };
 
 export function beginFullRead(held: Snapshot | undefined): FullRead {
-  const read = emptySnapshot("");
+  // An organization whose plan is unknown keeps its limits.
+  const read = { ...emptySnapshot(""), limits: new Map(held?.limits) };
   return {
     take(entry) {
       const before = held && entryAt(held, entry.address);

@@ -1,12 +1,18 @@
-import type {
-  EntryAddress,
-  FlagEntry,
-  KeyEntry,
-  OrganizationEntry,
-  SnapshotEntry,
-  Tombstone,
+import {
+  type EntryAddress,
+  type EntryOf,
+  type FlagEntry,
+  isEntryOf,
+  type KeyEntry,
+  type LiveEntry,
+  type OrganizationEntry,
+  type PlanLimits,
+  type PlansEntry,
+  resolveLimits,
+  type SnapshotEntry,
+  type Tombstone,
+  tombstoneLifetimeMs,
 } from "@halyard/contracts";
-import { NewestWins } from "./newest-wins.ts";
 
 /**
  * The data of an edge. It changes in place, and only within one turn of the event loop, so a reader that does not await
@@ -21,6 +27,9 @@ export type Snapshot = {
    * Identifies the full write of the bucket that the entries come from. Versions are comparable only within one epoch.
    */
   epoch: string;
+  plans: PlansEntry | undefined;
+  /** The limits of each organization by id, resolved from the plans. */
+  limits: Map<string, PlanLimits>;
   organizations: NewestWins<OrganizationEntry | Tombstone>;
   keys: NewestWins<KeyEntry | DeletedKey>;
   environments: Map<string, EnvironmentFlags>;
@@ -46,6 +55,8 @@ export type DeletedEnvironment = Tombstone & { organization_id: string };
 export function emptySnapshot(epoch: string): Snapshot {
   return {
     epoch,
+    plans: undefined,
+    limits: new Map(),
     organizations: new NewestWins(),
     keys: new NewestWins(),
     environments: new Map(),
@@ -57,9 +68,16 @@ export function isDeleted<E extends object>(entry: E): entry is E & Tombstone {
   return "deleted" in entry;
 }
 
+/** Returns the entry of a flag that exists; undefined for a deleted flag. */
+export function existingFlag(entry: TakenEntry["before"]): FlagEntry | undefined {
+  return entry === undefined || isDeleted(entry) || entry.kind !== "flag" ? undefined : entry;
+}
+
 /** Returns the entry at an address; undefined for the kinds that a snapshot does not keep. */
 export function entryAt(snapshot: Snapshot, address: EntryAddress): SnapshotEntry | undefined {
   switch (address.kind) {
+    case "plans":
+      return entry(address, snapshot.plans);
     case "organization":
       return entry(address, snapshot.organizations.get(address.organizationId));
     case "key":
@@ -82,6 +100,7 @@ function entry<Address, Value>(address: Address, value: Value | undefined) {
 
 /** Yields the entries of a snapshot, from which `buildSnapshot` creates an equal snapshot. */
 export function* entriesOf(snapshot: Snapshot): Generator<SnapshotEntry> {
+  if (snapshot.plans !== undefined) yield { address: { kind: "plans" }, value: snapshot.plans };
   for (const [organizationId, value] of snapshot.organizations)
     yield { address: { kind: "organization", organizationId }, value };
   for (const [environmentId, value] of snapshot.deletedEnvironments)
@@ -110,3 +129,202 @@ export function countEntries(snapshot: Snapshot): Record<EntryCount, number> {
 }
 
 export type EntryCount = "organization" | "key" | "flag" | "environment" | "deleted";
+
+/** An applied entry and the entry that it replaced. `before` is undefined for a new one. */
+export type TakenEntry = SnapshotEntry & { before: LiveEntry | Tombstone | undefined };
+
+/**
+ * Puts entries into a snapshot, which changes in place. Returns the ids of the changes, and the entries that were new
+ * or replaced an older version, in the order of arrival. Versions decide, not arrival: a late or repeated entry changes
+ * nothing, and an older version of a deleted flag does not restore it. The same entries in any order result in the same
+ * snapshot. The cost depends on the entries alone.
+ */
+export function takeEntries(
+  snapshot: Snapshot,
+  entries: Iterable<SnapshotEntry>,
+): { changed: ChangedIds; taken: readonly TakenEntry[] } {
+  const environments = new Set<string>();
+  const keys = new Set<string>();
+  const organizations = new Set<string>();
+  const taken: TakenEntry[] = [];
+
+  for (const entry of entries) {
+    const { address } = entry;
+    const before = entryAt(snapshot, address)?.value;
+    if (!put(snapshot, entry)) continue;
+    taken.push({ ...entry, before });
+    if (address.kind === "flag" || address.kind === "environment")
+      environments.add(address.environmentId);
+    else if (address.kind === "key") keys.add(address.keyId);
+    else if (address.kind === "plans")
+      for (const id of snapshot.organizations.keys()) organizations.add(id);
+    else organizations.add(address.organizationId);
+  }
+  return { changed: { environments, keys, organizations }, taken };
+}
+
+/** Builds a snapshot from the entries of a full read. */
+export function buildSnapshot(epoch: string, entries: Iterable<SnapshotEntry>): Snapshot {
+  const snapshot = emptySnapshot(epoch);
+  for (const entry of entries) put(snapshot, entry);
+  return snapshot;
+}
+
+/** Puts an entry into a snapshot unless the same or a newer version is stored. Returns whether it was put. */
+export function put(snapshot: Snapshot, entry: SnapshotEntry): boolean {
+  if (isEntryOf("plans", entry)) return putPlans(snapshot, entry);
+  if (isEntryOf("organization", entry)) return putOrganization(snapshot, entry);
+  if (isEntryOf("key", entry)) return snapshot.keys.put(entry.address.keyId, ownedKey(entry));
+  if (isEntryOf("environment", entry)) return deleteEnvironment(snapshot, entry);
+  if (isEntryOf("flag", entry)) return putFlag(snapshot, entry);
+  return false;
+}
+
+/** Management never deletes the plans, so a deletion is ignored. */
+function putPlans(snapshot: Snapshot, { value }: EntryOf<"plans">): boolean {
+  if (isDeleted(value) || value.version <= (snapshot.plans?.version ?? 0)) return false;
+  snapshot.plans = value;
+  resolveLimits(snapshot.limits, snapshot.organizations, value);
+  return true;
+}
+
+function putOrganization(snapshot: Snapshot, { address, value }: EntryOf<"organization">): boolean {
+  if (!snapshot.organizations.put(address.organizationId, value)) return false;
+  resolveLimits(snapshot.limits, [[address.organizationId, value]], snapshot.plans);
+  return true;
+}
+
+function ownedKey({ address, value }: EntryOf<"key">): KeyEntry | DeletedKey {
+  return isDeleted(value) ? { ...value, organization_id: address.organizationId } : value;
+}
+
+/** Deletes an environment. Its keys stay until their own deletions arrive; the key directory rejects them meanwhile. */
+function deleteEnvironment(
+  { environments, deletedEnvironments }: Snapshot,
+  { address: { environmentId, organizationId }, value }: EntryOf<"environment">,
+): boolean {
+  if (!isDeleted(value)) return false;
+  environments.delete(environmentId);
+  return deletedEnvironments.put(environmentId, { ...value, organization_id: organizationId });
+}
+
+function putFlag(
+  { environments, deletedEnvironments }: Snapshot,
+  { address: { organizationId, environmentId, flagId }, value }: EntryOf<"flag">,
+): boolean {
+  if (deletedEnvironments.has(environmentId)) return false;
+  let environment = environments.get(environmentId);
+  if (environment === undefined) {
+    const flags = new NewestWins<FlagEntry | Tombstone>();
+    environment = { organizationId, environmentId, projectId: undefined, flags };
+    environments.set(environmentId, environment);
+  }
+  if (isDeleted(value)) return environment.flags.put(flagId, value);
+  // Uses the id from the value, because the id from the address is a part of a longer string that would stay in memory.
+  if (!environment.flags.put(value.flag_id, value)) return false;
+  shareWithin(environment, value);
+  return true;
+}
+
+/**
+ * Replaces the parts that flags have in common by one shared object. Parsing creates separate strings and arrays for
+ * every entry, which are more than half of its memory.
+ */
+function shareWithin(environment: EnvironmentFlags, flag: FlagEntry): void {
+  environment.projectId ??= flag.project_id;
+  flag.organization_id = environment.organizationId;
+  if (flag.project_id === environment.projectId) flag.project_id = environment.projectId;
+  flag.environment_id = environment.environmentId;
+  if (flag.targeting_rules.length === 0) flag.targeting_rules = noRules;
+}
+
+const noRules: FlagEntry["targeting_rules"] = [];
+
+/** The ids of everything that differs between two states of a snapshot. Empty if they are equal. */
+export type ChangedIds = {
+  environments: ReadonlySet<string>;
+  keys: ReadonlySet<string>;
+  organizations: ReadonlySet<string>;
+};
+
+export function isNothing(changed: ChangedIds): boolean {
+  return changed.environments.size + changed.keys.size + changed.organizations.size === 0;
+}
+
+/** Compares two snapshots. Entries are compared by identity, so shared entries are unchanged. */
+export function changedBetween(before: Snapshot | undefined, after: Snapshot): ChangedIds {
+  return {
+    environments: new Set([
+      ...differingIds(before?.environments, after.environments, haveSameFlags),
+      ...differingIds(before?.deletedEnvironments, after.deletedEnvironments, Object.is),
+    ]),
+    keys: differingIds(before?.keys, after.keys, Object.is),
+    organizations: new Set([
+      ...differingIds(before?.organizations, after.organizations, Object.is),
+      ...differingIds(before?.limits, after.limits, Object.is),
+    ]),
+  };
+}
+
+function differingIds<V>(
+  before: ReadonlyMap<string, V> | undefined,
+  after: ReadonlyMap<string, V>,
+  areSame: (one: V, other: V) => boolean,
+): ReadonlySet<string> {
+  const ids = new Set<string>();
+  for (const [id, value] of after) {
+    const earlier = before?.get(id);
+    if (earlier === undefined || !areSame(earlier, value)) ids.add(id);
+  }
+  if (before !== undefined) for (const id of before.keys()) if (!after.has(id)) ids.add(id);
+  return ids;
+}
+
+function haveSameFlags({ flags: before }: EnvironmentFlags, { flags: after }: EnvironmentFlags) {
+  if (before.size !== after.size) return false;
+  for (const [flagId, entry] of after) if (before.get(flagId) !== entry) return false;
+  return true;
+}
+
+export type Stamped = { version: number; committed_at: string };
+
+/**
+ * A map that keeps the newest version of each entry, regardless of the order of arrival. A deletion is also an entry:
+ * while it is kept, no older version can replace it.
+ *
+ * The map changes in place, because copying it for each change would cost as much as all of its entries. Readers get it
+ * as a `ReadonlyMap`.
+ */
+export class NewestWins<E extends Stamped> extends Map<string, E> {
+  /** Ids of deleted entries in the order of arrival; undefined before the first. */
+  #deletions: Set<string> | undefined;
+
+  /** Stores an entry unless the same or a newer version is stored. Returns whether it was stored. */
+  put(id: string, entry: E): boolean {
+    const held = this.get(id);
+    if (held !== undefined && held.version >= entry.version) return false;
+    this.set(id, entry);
+    this.#deletions?.delete(id);
+    if ("deleted" in entry) {
+      this.#deletions ??= new Set();
+      this.#deletions.add(id);
+    }
+    this.#forgetDeletions(entry.committed_at);
+    return true;
+  }
+
+  /**
+   * Removes the deletions that are older than their lifetime. Their age is measured by the time of the current change,
+   * so that memory stays bounded without a clock or a timer.
+   */
+  #forgetDeletions(committedAt: string): void {
+    if (this.#deletions === undefined) return;
+    const forgottenBefore = Date.parse(committedAt) - tombstoneLifetimeMs;
+    for (const id of this.#deletions) {
+      const deletion = this.get(id);
+      if (deletion !== undefined && Date.parse(deletion.committed_at) >= forgottenBefore) return;
+      this.#deletions.delete(id);
+      this.delete(id);
+    }
+  }
+}

@@ -1,22 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { heartbeatEvent, keepAlive, retryLine } from "@halyard/service";
-import {
-  endStream,
-  hasRoom,
-  heartbeatGroups,
-  isFarBehind,
-  type OpenStreams,
-  type Stream,
-  type StreamCounts,
-  sinkOf,
-} from "./stream.ts";
+import { heartbeatEvent, keepAlive, retryLine } from "@halyard/http";
+import { heartbeatGroups, type OpenStream, type StreamRegistry } from "./stream-registry.ts";
 
 /**
  * Regular work on the open streams, by one timer for all of them. Each tick sends the heartbeats of one group, and ends
  * the streams whose key has ended or whose client is too far behind.
  */
 export type StreamUpkeep = {
-  /** Ends the streams whose key has ended. */
   endStreamsOfEndedKeys(): void;
   tick(): void;
   /** Ends all streams over a few seconds, so that their clients connect to other edges. */
@@ -33,27 +23,26 @@ const drainMs = 3_000;
 const drainSteps = 60;
 
 export function createStreamUpkeep(options: {
-  openStreams: OpenStreams;
+  openStreams: StreamRegistry;
   isKeyLive: (keyId: string, nowMs: number) => boolean;
-  counts: StreamCounts;
   now: () => number;
   random: () => number;
 }): StreamUpkeep {
-  const { openStreams, isKeyLive, counts, now, random } = options;
+  const { openStreams, isKeyLive, now, random } = options;
   const timer = setInterval(tick, tickMs).unref();
   let group = 0;
 
   function endStreamsOfEndedKeys(): void {
     const nowMs = now();
     openStreams.each((stream) => {
-      if (!isKeyLive(stream.keyId, nowMs)) endStream(stream, "key_ended");
+      if (!isKeyLive(stream.key.id, nowMs)) stream.close("key_ended");
     });
   }
 
   function endFarBehind(): void {
     const nowMs = now();
     openStreams.each((stream) => {
-      if (isFarBehind(stream, nowMs)) endStream(stream, "slow_reader");
+      if (stream.isFarBehind(nowMs)) stream.close("slow_reader");
     });
   }
 
@@ -61,9 +50,9 @@ export function createStreamUpkeep(options: {
     group = (group + 1) % heartbeatGroups;
     const event = Buffer.from(heartbeatEvent(now()));
     for (const stream of openStreams.ofHeartbeatGroup(group)) {
-      if (!hasRoom(stream)) continue;
-      sinkOf(stream).write(stream.kind === "refetch" ? keepAlive : event);
-      counts.heartbeat += 1;
+      if (!stream.hasRoom) continue;
+      stream.sink.write(stream.kind === "refetch" ? keepAlive : event);
+      openStreams.counts.heartbeat += 1;
     }
   }
 
@@ -77,12 +66,12 @@ export function createStreamUpkeep(options: {
     endStreamsOfEndedKeys,
     tick,
     async drain() {
-      const leaving: Stream[] = [];
+      const leaving: OpenStream[] = [];
       openStreams.each((stream) => leaving.push(stream));
       const perStep = Math.ceil(leaving.length / drainSteps);
       for (let first = 0; first < leaving.length; first += perStep) {
         for (const stream of leaving.slice(first, first + perStep))
-          endStream(stream, "drain", retryLine(random));
+          stream.close("drain", retryLine(random));
         await delay(drainMs / drainSteps);
       }
       // A client that has not read the end of its stream by now is disconnected.

@@ -1,13 +1,13 @@
 import type { DirectoryKey } from "@halyard/api-keys";
 import { hourMs, type QuotaEntry, type UsageEndpoint } from "@halyard/contracts";
-import { isDeleted, type Snapshot } from "../snapshot/snapshot.ts";
-import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
 import {
   createOrganizationMonths,
   type OrganizationMonth,
   type OrganizationMonths,
   usedOf,
-} from "./organization-months.ts";
+} from "../admission/organization-months.ts";
+import type { Snapshot } from "../snapshot/snapshot.ts";
+import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
 import type { Usage } from "./usage.ts";
 
 /**
@@ -27,7 +27,7 @@ export type Counting = {
   figures(): CountingFigures;
 };
 
-export type CountingFigures = {
+type CountingFigures = {
   /** Requests that were taken. */
   taken: number;
   /** Requests that were taken and have not arrived. */
@@ -44,20 +44,19 @@ export type Tally = {
   readonly keys: ReadonlyMap<string, { readonly usedAtMs: number }>;
 };
 
-export type EnvironmentIds = Pick<DirectoryKey, "organizationId" | "projectId" | "environmentId">;
+type EnvironmentIds = Pick<DirectoryKey, "organizationId" | "projectId" | "environmentId">;
 
 /** The counts of one environment within one hour. */
 export type EnvironmentHour = Readonly<EnvironmentIds> & {
   readonly hourBeganMs: number;
   readonly requests: Record<UsageEndpoint, number>;
-  /** Number of bulk responses. */
   bulkAnswers: number;
   bulkAnsweredAtMs: number;
   /** Evaluations of single flags by flag id. */
   flags: Map<string, FlagCount> | undefined;
 };
 
-export type FlagCount = { evaluations: number; evaluatedAtMs: number };
+type FlagCount = { evaluations: number; evaluatedAtMs: number };
 
 /**
  * Maximum number of counters kept while NATS is unavailable: some tens of megabytes. A thousand busy environments reach
@@ -187,11 +186,11 @@ function createCounts(months: OrganizationMonths, bounds: Bounds) {
     addEvaluation(environment: EnvironmentHour, flagId: string, nowMs: number): void {
       const known = environment.flags?.get(flagId);
       const size = environment.flags?.size ?? 0;
-      const hasRoom = flags < bounds.flags && size < maxFlagsOfEnvironment;
+      const fits = flags < bounds.flags && size < maxFlagsOfEnvironment;
       if (known !== undefined) {
         known.evaluations += 1;
         known.evaluatedAtMs = nowMs;
-      } else if (environment === overflow || !hasRoom) {
+      } else if (environment === overflow || !fits) {
         dropped.evaluations += 1;
       } else {
         flags += 1;
@@ -236,7 +235,5 @@ function requestsOf({ requests }: EnvironmentHour): number {
 }
 
 function limitOf(snapshot: Snapshot | undefined, organizationId: string): number {
-  const organization = snapshot?.organizations.get(organizationId);
-  if (organization === undefined || isDeleted(organization)) return Number.POSITIVE_INFINITY;
-  return organization.limits.requests_per_month ?? Number.POSITIVE_INFINITY;
+  return snapshot?.limits.get(organizationId)?.requests_per_month ?? Number.POSITIVE_INFINITY;
 }

@@ -1,5 +1,5 @@
 import { type EvaluationsReported, parseInstant, type UsageReport } from "@halyard/contracts";
-import { createProblem, type Problem } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/http";
 
 /** An application may report the time since its last report, which can have been a day ago after an outage. */
 const maxPeriodMs = 24 * 60 * 60 * 1_000;

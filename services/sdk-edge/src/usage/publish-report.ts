@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import { type EvaluationsReported, evaluationsStream } from "@halyard/contracts";
-import { watchConnection } from "@halyard/jetstream";
+import { publishOnce, watchConnection } from "@halyard/jetstream";
 import type { Logger } from "@halyard/service";
 import { jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
@@ -14,8 +15,6 @@ export type PublishReport = (
   report: EvaluationsReported,
 ) => Promise<"stored" | "unavailable">;
 
-/** Time-out of a message. The broker responds within milliseconds. */
-const acknowledgementTimeoutMs = 2_000;
 /**
  * Maximum number of reports that wait for the broker, about 20 MB of the largest ones. Without a bound, a broker that
  * hangs would let them fill the memory of the edge.
@@ -37,15 +36,13 @@ export function createPublishReport(options: {
     const client = jetstream(connection);
     isConnected = watchConnection(connection).isConnected;
     publish = (report) =>
-      client.publish(evaluationsStream.reported.subject, JSON.stringify(report), {
+      publishOnce(client, evaluationsStream.reported.subject, JSON.stringify(report), {
         msgID: report.report_id,
-        timeout: acknowledgementTimeoutMs,
-        retries: 0,
       });
   });
 
   return async (organizationId, report) => {
-    if (publish === undefined || !isConnected() || !waiting.hasRoom(organizationId))
+    if (publish === undefined || !isConnected() || waiting.isFull(organizationId))
       return "unavailable";
     waiting.add(organizationId, 1);
     try {
@@ -68,8 +65,8 @@ function createWaiting() {
   const counts = new Map<string, number>();
   let total = 0;
   return {
-    hasRoom: (organizationId: string): boolean =>
-      total < maxWaiting && (counts.get(organizationId) ?? 0) < maxWaitingPerOrganization,
+    isFull: (organizationId: string): boolean =>
+      total >= maxWaiting || (counts.get(organizationId) ?? 0) >= maxWaitingPerOrganization,
     add(organizationId: string, change: 1 | -1): void {
       const count = (counts.get(organizationId) ?? 0) + change;
       if (count === 0) counts.delete(organizationId);
@@ -77,4 +74,14 @@ function createWaiting() {
       total += change;
     },
   };
+}
+
+/**
+ * Returns the id of the report that an API key sends with an `Idempotency-Key`: always the same, a UUID of version 8
+ * (RFC 9562). It is a hash, so that nothing that a client writes in the header is stored.
+ */
+export function reportIdOf(apiKeyId: string, idempotencyKey: string): string {
+  const hex = createHash("sha256").update(`${apiKeyId} ${idempotencyKey}`).digest("hex");
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`];
+  return [...parts, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join("-");
 }

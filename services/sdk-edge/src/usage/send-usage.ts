@@ -1,8 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { usageMessageId, usageStream } from "@halyard/contracts";
+import { publishOnce } from "@halyard/jetstream";
 import type { Logger } from "@halyard/service";
 import { pause } from "@halyard/timing";
-import { jetstream } from "@nats-io/jetstream";
+import { type JetStreamClient, jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Counting } from "./counting.ts";
 import { cutMessages, type OutgoingUsage } from "./usage-messages.ts";
@@ -23,11 +24,9 @@ export type UsageSender = {
   stop(): Promise<void>;
 };
 
-export type SenderFigures = { arrived: number; failed: number };
+type SenderFigures = { arrived: number; failed: number };
 
 const sendIntervalMs = 500;
-/** Timeout of a message. The broker responds within milliseconds. After this time the outcome is unknown. */
-const acknowledgementTimeoutMs = 2_000;
 const retryDelayMs = 250;
 /** Maximum time for the last messages, within the time that an edge has to stop. */
 const maxFinalSendMs = 3_000;
@@ -47,27 +46,29 @@ export function sendUsage(options: {
   let running: Promise<void> | undefined;
 
   async function run(connection: NatsConnection): Promise<void> {
-    const publish = createPublish(connection);
-    while (await pause(sendIntervalMs, stopping.signal)) await sendCounted(publish);
-    await sendCounted(publish);
+    const client = jetstream(connection);
+    while (await pause(sendIntervalMs, stopping.signal)) await sendCounted(client);
+    await sendCounted(client);
   }
 
-  async function sendCounted(publish: Publish): Promise<void> {
+  async function sendCounted(client: JetStreamClient): Promise<void> {
     const tally = counting.take();
     if (tally === undefined) return;
     for (const message of cutMessages(tally, { edge, firstSequence: nextSequence })) {
       nextSequence = message.sequence + 1;
-      if (!(await deliver(message, publish))) return;
+      if (!(await deliver(message, client))) return;
     }
     counting.arrived();
   }
 
   /** Sends a message until it is acknowledged. Returns false if the process has no more time to retry. */
-  async function deliver(message: OutgoingUsage, publish: Publish): Promise<boolean> {
+  async function deliver(message: OutgoingUsage, client: JetStreamClient): Promise<boolean> {
+    const { sequence, payload } = message;
+    const msgID = usageMessageId({ edge, sequence });
     let isFirstFailure = true;
     while (!givingUp.signal.aborted) {
       try {
-        await publish(message.payload, usageMessageId({ edge, sequence: message.sequence }));
+        await publishOnce(client, usageStream.recorded.subject, payload, { msgID });
         figures.arrived += 1;
         return true;
       } catch (error) {
@@ -97,18 +98,5 @@ export function sendUsage(options: {
       const { underWay } = counting.figures();
       if (underWay > 0) logger.warn({ requests: underWay }, "counted requests could not be sent");
     },
-  };
-}
-
-type Publish = (payload: string, messageId: string) => Promise<void>;
-
-function createPublish(connection: NatsConnection): Publish {
-  const client = jetstream(connection);
-  return async (payload, messageId) => {
-    await client.publish(usageStream.recorded.subject, payload, {
-      msgID: messageId,
-      timeout: acknowledgementTimeoutMs,
-      retries: 0,
-    });
   };
 }

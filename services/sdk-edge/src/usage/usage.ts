@@ -1,15 +1,14 @@
 import type { DirectoryKey } from "@halyard/api-keys";
 import type { UsageEndpoint } from "@halyard/contracts";
+import type { Problem } from "@halyard/http";
 import type { LimitMember } from "@halyard/rate-limit";
-import type { Problem } from "@halyard/service";
+import type { KeyUses } from "../admission/limits.ts";
 
 /**
  * Counts the use of keys, environments and flags, and applies the monthly limit of each organization, as one edge sees
  * it. Nothing is counted by user.
  */
-export type Usage = {
-  /** Records the use of a key by a request that is rejected without a `check`. */
-  used(key: DirectoryKey, nowMs: number): void;
+export type Usage = KeyUses & {
   /**
    * Returns the problem of a request whose organization has used up its month. Records the use of the key in any case,
    * and counts nothing else.

@@ -1,4 +1,4 @@
-import { isProblem } from "@halyard/service";
+import { isProblem } from "@halyard/http";
 import { describe, expect, it } from "@jest/globals";
 import { readBodyAttributes } from "../../src/context/body-attributes.ts";
 import { attributesOf } from "./reading.ts";

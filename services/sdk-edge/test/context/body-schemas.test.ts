@@ -1,5 +1,5 @@
 import { compileCheck, OfrepRequest, UserContext } from "@halyard/contracts";
-import { isProblem } from "@halyard/service";
+import { isProblem } from "@halyard/http";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { readBodyAttributes } from "../../src/context/body-attributes.ts";

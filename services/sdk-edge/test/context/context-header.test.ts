@@ -1,4 +1,4 @@
-import { isProblem } from "@halyard/service";
+import { isProblem } from "@halyard/http";
 import { describe, expect, it } from "@jest/globals";
 import { readContextHeader } from "../../src/context/headers.ts";
 import { asHeader, attributesOf } from "./reading.ts";

@@ -1,5 +1,5 @@
 import { createContext } from "@halyard/evaluation";
-import { isProblem } from "@halyard/service";
+import { isProblem } from "@halyard/http";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { readOfrepContext } from "../../src/context/ofrep-context.ts";

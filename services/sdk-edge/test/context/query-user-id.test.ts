@@ -1,5 +1,5 @@
 import { emptyContext } from "@halyard/evaluation";
-import { isProblem } from "@halyard/service";
+import { isProblem } from "@halyard/http";
 import { describe, expect, it } from "@jest/globals";
 import { readUserContext } from "../../src/context/user-context.ts";
 import { asQuery, holds } from "./reading.ts";

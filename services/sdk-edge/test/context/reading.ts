@@ -1,6 +1,6 @@
 import { parse } from "node:querystring";
 import { compile, type EvaluationContext, type Scalar } from "@halyard/evaluation";
-import { isProblem, type Problem } from "@halyard/service";
+import { isProblem, type Problem } from "@halyard/http";
 import type { AttributeMap } from "../../src/context/attributes.ts";
 import type { ContextSources } from "../../src/context/user-context.ts";
 

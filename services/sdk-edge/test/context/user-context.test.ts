@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type EvaluationContext, emptyContext } from "@halyard/evaluation";
-import { isProblem } from "@halyard/service";
+import { isProblem } from "@halyard/http";
 import { describe, expect, it } from "@jest/globals";
 import { type ContextSources, readUserContext } from "../../src/context/user-context.ts";
 import { asHeader, asQuery, holds } from "./reading.ts";

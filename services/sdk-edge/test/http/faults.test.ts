@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from "@jes
 import type { Usage } from "../../src/usage/usage.ts";
 import { apiKey, flagEntry } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
-import { tokenSecret } from "../ofrep/asking.ts";
+import { tokenSecret } from "./ofrep/asking.ts";
 
 /** The framework does not send errors of hijacked replies. Without a guard these requests would never end. */
 const key = apiKey();

@@ -16,9 +16,9 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type Logger, pino } from "pino";
 import { readCacheFile, writeCacheFile } from "../../src/snapshot/cache-file.ts";
 import { createDiskCache } from "../../src/snapshot/disk-cache.ts";
+import { buildSnapshot } from "../../src/snapshot/snapshot.ts";
 import { createSnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
-import { buildSnapshot } from "../../src/snapshot/take-entries.ts";
-import { apiKey, deletedFlag, flagEntry, id, organizationEntry, revokedKey } from "../builders.ts";
+import { apiKey, deletedFlag, flagEntry, id, organizationWith, revokedKey } from "../builders.ts";
 
 const currentAtMs = Date.parse("2027-01-31T09:00:00.000Z");
 let directory: string;
@@ -39,7 +39,7 @@ const awkward = flagEntry({
   ],
 });
 const snapshot = buildSnapshot(id("epoch"), [
-  organizationEntry(),
+  ...organizationWith(),
   apiKey().entry,
   revokedKey("abcdefghijklmnop"),
   flagEntry(),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { createPace } from "../../src/snapshot/pace.ts";
+import { createPace } from "../../src/snapshot/snapshot-holder.ts";
 
 describe("the pace at which changes are applied", () => {
   it("pauses three times as long as the work took, up to 500 ms", () => {

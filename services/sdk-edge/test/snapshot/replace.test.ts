@@ -1,8 +1,7 @@
 import type { SnapshotEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { beginFullRead } from "../../src/snapshot/replace.ts";
-import { isDeleted, type Snapshot } from "../../src/snapshot/snapshot.ts";
-import { buildSnapshot, isNothing } from "../../src/snapshot/take-entries.ts";
+import { buildSnapshot, isDeleted, isNothing, type Snapshot } from "../../src/snapshot/snapshot.ts";
 import { apiKey, deletedFlag, flagEntry, id, revokedKey } from "../builders.ts";
 
 const epoch = id("epoch", 1);

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { buildSnapshot } from "../../src/snapshot/snapshot.ts";
 import {
   createSnapshotHolder,
   type SnapshotHolder,
   type SnapshotUpdate,
 } from "../../src/snapshot/snapshot-holder.ts";
-import { buildSnapshot } from "../../src/snapshot/take-entries.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
 const epoch = id("epoch");

@@ -2,9 +2,13 @@ import type { SnapshotEntry } from "@halyard/contracts";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { replaceSnapshot } from "../../src/snapshot/replace.ts";
-import type { Snapshot } from "../../src/snapshot/snapshot.ts";
-import { entriesOf } from "../../src/snapshot/snapshot.ts";
-import { buildSnapshot, isNothing, takeEntries } from "../../src/snapshot/take-entries.ts";
+import {
+  buildSnapshot,
+  entriesOf,
+  isNothing,
+  type Snapshot,
+  takeEntries,
+} from "../../src/snapshot/snapshot.ts";
 import {
   apiKey,
   deletedEnvironment,
@@ -12,6 +16,7 @@ import {
   flagEntry,
   id,
   organizationEntry,
+  plansEntry,
   revokedKey,
 } from "../builders.ts";
 
@@ -90,6 +95,14 @@ describe("given entries of every kind", () => {
       keys: new Set([key.keyId]),
       organizations: new Set([id("org")]),
     });
+  });
+
+  it("reports every organization if the plans change, but not for an older version of them", () => {
+    const snapshot = buildSnapshot(epoch, [plansEntry(2), organizationEntry()]);
+    expect(takeEntries(snapshot, [plansEntry(3)]).changed.organizations).toEqual(
+      new Set([id("org")]),
+    );
+    expect(isNothing(takeEntries(snapshot, [plansEntry(2)]).changed)).toBe(true);
   });
 
   it("does not restore a revoked key", () => {

@@ -2,7 +2,7 @@ import type { FlagEntry } from "@halyard/contracts";
 import { createContext } from "@halyard/evaluation";
 import { call, type EventStream, eventually, openEventStream } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { deriveView } from "../../src/environment/environment-view.ts";
+import { deriveView } from "../../src/answers/environment-view.ts";
 import { apiKey, flagEntry, id } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 

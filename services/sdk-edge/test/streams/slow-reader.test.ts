@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
+import { maxUnsentBytes } from "@halyard/http";
 import { eventually } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { maxUnsentBytes } from "../../src/streams/stream.ts";
 import { apiKey, deletedFlag, flagEntry, id } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 

@@ -1,13 +1,12 @@
 import type { ServerResponse } from "node:http";
-import { retryLine } from "@halyard/service";
+import type { DirectoryKey } from "@halyard/api-keys";
+import { maxUnsentBytes, retryLine } from "@halyard/http";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import {
-  createOpenStreams,
-  createStreamCounts,
+  createStreamRegistry,
   heartbeatGroups,
-  maxUnsentBytes,
-  type Stream,
-} from "../../src/streams/stream.ts";
+  OpenStream,
+} from "../../src/streams/stream-registry.ts";
 import { createStreamUpkeep, type StreamUpkeep } from "../../src/streams/stream-upkeep.ts";
 
 let upkeep: StreamUpkeep | undefined;
@@ -26,8 +25,7 @@ describe("given many open streams", () => {
 
   it("sends no heartbeats to streams that are full, behind or ended", () => {
     const full = openStream({ writableLength: maxUnsentBytes + 1 });
-    const behind = openStream();
-    behind.stream.behind = { sinceMs: nowMs };
+    const behind = openStream({ behindSinceMs: nowMs });
     const ended = openStream({ writableEnded: true });
     const { tick, counts } = upkeepOf([full, behind, ended]);
     for (let turn = 0; turn < heartbeatGroups; turn += 1) tick();
@@ -35,10 +33,8 @@ describe("given many open streams", () => {
   });
 
   it("closes only streams that have been behind for too long", () => {
-    const justBehind = openStream();
-    justBehind.stream.behind = { sinceMs: nowMs - 30_000 };
-    const farBehind = openStream({ writableLength: 1 });
-    farBehind.stream.behind = { sinceMs: nowMs - 30_001 };
+    const justBehind = openStream({ behindSinceMs: nowMs - 30_000 });
+    const farBehind = openStream({ behindSinceMs: nowMs - 30_001, writableLength: 1 });
     upkeepOf([justBehind, farBehind]).tick();
     expect(farBehind).toMatchObject({ destroyed: true, stream: { closeCause: "slow_reader" } });
     expect(justBehind.destroyed).toBe(false);
@@ -68,9 +64,11 @@ const nowMs = 1_800_000_000_000;
 /** Creates a stream without a connection that records what happens to it. */
 function openStream({
   keyId = "live",
+  behindSinceMs,
   ...state
 }: {
   keyId?: string;
+  behindSinceMs?: number;
   writableLength?: number;
   writableEnded?: boolean;
 } = {}) {
@@ -81,7 +79,6 @@ function openStream({
     writableEnded: false,
     destroyed: false,
     once: () => undefined,
-    ...state,
     write: (event: Buffer) => seen.written.push(event.toString()),
     end: () => {
       seen.ended = true;
@@ -89,28 +86,27 @@ function openStream({
     destroy: () => {
       seen.destroyed = true;
     },
-  } as unknown as ServerResponse;
-  const stream: Stream = {
-    kind: "flags",
-    response,
-    keyId,
-    environmentId: "environment",
-    behind: undefined,
-    closeCause: "client",
   };
+  const key = { id: keyId, environmentId: "environment" } as DirectoryKey;
+  const stream = new OpenStream("flags", response as unknown as ServerResponse, key);
+  if (behindSinceMs !== undefined) {
+    response.writableLength = maxUnsentBytes + 1;
+    stream.hasRoomOrFallsBehind(behindSinceMs, () => undefined);
+    response.writableLength = 0;
+  }
+  Object.assign(response, state);
   return Object.assign(seen, { stream });
 }
 
-function upkeepOf(streams: { stream: Stream }[]) {
-  const counts = createStreamCounts();
-  const openStreams = createOpenStreams(counts);
-  for (const { stream } of streams) openStreams.add(stream, () => undefined);
+function upkeepOf(streams: { stream: OpenStream }[]) {
+  const openStreams = createStreamRegistry();
+  const ofKind = openStreams.ofKind(() => undefined);
+  for (const { stream } of streams) ofKind.add(stream);
   upkeep = createStreamUpkeep({
     openStreams,
     isKeyLive: (keyId) => keyId === "live",
-    counts,
     now: () => nowMs,
     random: () => 0,
   });
-  return { ...upkeep, counts };
+  return { ...upkeep, counts: openStreams.counts };
 }

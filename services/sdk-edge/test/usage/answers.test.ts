@@ -1,11 +1,10 @@
 import { type Called, call } from "@halyard/testing";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import type { StreamSlots } from "../../src/slots/stream-slots.ts";
-import { streamLimitReached } from "../../src/slots/stream-slots.ts";
+import { type StreamSlots, streamLimitReached } from "../../src/admission/stream-slots.ts";
 import type { EnvironmentHour } from "../../src/usage/counting.ts";
-import { apiKey, flagEntry, id, organizationEntry, revokedKey } from "../builders.ts";
+import { apiKey, flagEntry, id, organizationWith, plansEntry, revokedKey } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
-import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
+import { streamAddress, tokenSecret } from "../http/ofrep/asking.ts";
 
 /** Tests which limits responses report, and which requests count. */
 const client = apiKey();
@@ -25,8 +24,7 @@ async function start(
   requests_per_month: number | null,
   settings: Parameters<typeof startEdgeServer>[1] = {},
 ): Promise<void> {
-  const organization = organizationEntry(1, { requests_per_month });
-  const entries = [organization, client.entry, ...flags];
+  const entries = [...organizationWith({ requests_per_month }), client.entry, ...flags];
   edge = await startEdgeServer(entries, { ...settings, countsUsage: true });
   edge.passTime(beganMs - Date.now());
 }
@@ -173,13 +171,13 @@ describe("given an organization that has used up its month", () => {
       return seen;
     };
     expect(await statuses(3)).toEqual([200, 200, 429]);
-    await edge.feed(organizationEntry(2, { requests_per_month: 4 }));
+    await edge.feed(plansEntry(2, { requests_per_month: 4 }));
     expect(await statuses(3)).toEqual([200, 200, 429]);
-    await edge.feed(organizationEntry(3, { requests_per_month: null }));
+    await edge.feed(plansEntry(3, { requests_per_month: null }));
     const free = await poll();
     expect(free.status).toBe(200);
     expect(free.headers.has("ratelimit")).toBe(false);
-    await edge.feed(organizationEntry(4, { requests_per_month: 3 }));
+    await edge.feed(plansEntry(4, { requests_per_month: 3 }));
     expect(await statuses(1)).toEqual([429]);
   });
 

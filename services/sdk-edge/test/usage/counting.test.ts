@@ -1,9 +1,9 @@
 import type { DirectoryKey } from "@halyard/api-keys";
-import type { SnapshotEntry } from "@halyard/contracts";
+import { defaultPlans, type SnapshotEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { createSnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
 import { createCounting, maxFlagsOfEnvironment } from "../../src/usage/counting.ts";
-import { id, organizationEntry } from "../builders.ts";
+import { id, organizationEntry, organizationWith, plansEntry } from "../builders.ts";
 
 /** Tests counting with a snapshot and times that the test sets. */
 const nine = Date.parse("2027-01-31T09:00:00.000Z");
@@ -24,6 +24,8 @@ function given(
     usage: counting.usage,
     /** Replaces the snapshot. */
     become: (...now: SnapshotEntry[]) => holder.replace(id("epoch"), now),
+    /** Replaces the snapshot by one of another epoch. */
+    rebuild: (...now: SnapshotEntry[]) => holder.replace(id("epoch", 2), now),
     environments: () => counting.take()?.environments ?? [],
   };
 }
@@ -55,7 +57,7 @@ describe("given requests of several keys", () => {
   });
 
   it("records the last use of each key, even if its requests are rejected and not counted", () => {
-    const { counting, usage } = given([organizationEntry(1, { requests_per_month: 2 })]);
+    const { counting, usage } = given(organizationWith({ requests_per_month: 2 }));
     for (const at of [nine, nine + 5]) {
       usage.check(key(1), at);
       usage.count(key(1), "flags", at);
@@ -127,7 +129,7 @@ describe("given responses with all flags", () => {
 });
 
 describe("given a limit of two requests a month", () => {
-  const limited = organizationEntry(1, { requests_per_month: 2 });
+  const limited = organizationWith({ requests_per_month: 2 });
   const ask = ({ usage }: ReturnType<typeof given>, at: number) => {
     const problem = usage.check(key(), at);
     if (problem === undefined) usage.count(key(), "flags", at);
@@ -135,22 +137,22 @@ describe("given a limit of two requests a month", () => {
   };
 
   it("rejects from the third request on, and counts rejected requests separately", () => {
-    const edge = given([limited]);
+    const edge = given(limited);
     expect([1, 2, 3, 4].map(() => ask(edge, january))).toEqual([true, true, false, false]);
     expect(edge.environments()[0]?.requests.flags).toBe(2);
     expect(edge.counting.figures()).toMatchObject({ taken: 2, rejected: 2 });
   });
 
   it("admits requests again in the new month", () => {
-    const edge = given([limited]);
+    const edge = given(limited);
     expect([0, 1, 2].map(() => ask(edge, january))).toEqual([true, true, false]);
     expect([0, 1, 2].map(() => ask(edge, january + 1_000))).toEqual([true, true, false]);
   });
 
   it("applies a larger or smaller plan immediately", () => {
-    const edge = given([limited]);
+    const edge = given(limited);
     const plan = (version: number, requests_per_month: number | null) =>
-      edge.become(organizationEntry(version, { requests_per_month }));
+      edge.become(plansEntry(version, { requests_per_month }));
     expect([0, 1, 2].map(() => ask(edge, january))).toEqual([true, true, false]);
     plan(2, 3);
     expect([0, 1].map(() => ask(edge, january))).toEqual([true, false]);
@@ -161,7 +163,7 @@ describe("given a limit of two requests a month", () => {
   });
 
   it("reports remaining requests that are at most a second old", () => {
-    const { usage } = given([limited]);
+    const { usage } = given(limited);
     const left = (at: number) => usage.member(key(), at)?.limit;
     expect(left(nine)).toMatch(/^"monthly";r=2;/);
     usage.count(key(), "flags", nine);
@@ -171,10 +173,37 @@ describe("given a limit of two requests a month", () => {
   });
 });
 
+describe("given an organization on a plan of two requests a month", () => {
+  const plans = plansEntry(1, { requests_per_month: 2 });
+  const limitOf = ({ usage }: ReturnType<typeof given>) => {
+    const policy = usage.member(key(), nine)?.policy ?? "no limit";
+    return Number(/q=(\d+)/.exec(policy)?.[1]);
+  };
+
+  it("has the limit independently of the order in which its entry and the plans arrive", () => {
+    expect(limitOf(given([plans, organizationEntry()]))).toBe(2);
+    const edge = given([organizationEntry()]);
+    expect(limitOf(edge)).toBeNaN();
+    edge.become(plans);
+    expect(limitOf(edge)).toBe(2);
+  });
+
+  it("keeps the limit while its new plan is unknown, also in a full read of another epoch", () => {
+    const edge = given([plans, organizationEntry()]);
+    edge.become(organizationEntry(2, "new"));
+    expect(limitOf(edge)).toBe(2);
+    edge.rebuild(plans, organizationEntry(2, "new"));
+    expect(limitOf(edge)).toBe(2);
+    const value = { ...plans.value, version: 2, limits: { new: defaultPlans.free } };
+    edge.rebuild({ ...plans, value } as SnapshotEntry);
+    expect(limitOf(edge)).toBe(defaultPlans.free?.requests_per_month);
+  });
+});
+
 describe("given an unknown organization, or one without a limit", () => {
   it.each([
     ["unknown", []],
-    ["unlimited", [organizationEntry(1, { requests_per_month: null })]],
+    ["unlimited", organizationWith({ requests_per_month: null })],
   ])("admits and counts everything, and reports no limit: %s", (_name, entries) => {
     const { usage, environments } = given(entries);
     for (let time = 0; time < 10; time += 1) {
@@ -230,7 +259,7 @@ describe("given more items than the bounds allow", () => {
   });
 
   it("still limits an organization by its requests", () => {
-    const { usage } = given([organizationEntry(1, { requests_per_month: 3 })], bounds);
+    const { usage } = given(organizationWith({ requests_per_month: 3 }), bounds);
     for (const number of [1, 2, 3]) usage.count(key(number), "flags", nine);
     expect(usage.check(key(4), nine)?.rejected).toBe("RATE_001");
   });

@@ -1,7 +1,7 @@
 import type { UsageReport } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { decideReport } from "../../src/usage/decide-report.ts";
-import { reportIdOf } from "../../src/usage/report-id.ts";
+import { reportIdOf } from "../../src/usage/publish-report.ts";
 import { id } from "../builders.ts";
 
 const nowMs = Date.parse("2027-01-31T09:58:00.000Z");

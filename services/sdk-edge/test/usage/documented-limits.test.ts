@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { edgeIsStopping } from "../../src/sdk/take-slot.ts";
-import type { StreamSlots } from "../../src/slots/stream-slots.ts";
-import { apiKey, flagEntry, organizationEntry } from "../builders.ts";
+import type { StreamSlots } from "../../src/admission/stream-slots.ts";
+import { edgeIsStopping } from "../../src/http/take-slot.ts";
+import { apiKey, flagEntry, organizationWith } from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
-import { streamAddress, tokenSecret } from "../ofrep/asking.ts";
+import { streamAddress, tokenSecret } from "../http/ofrep/asking.ts";
 
 /** Checks that responses have the rate limit fields that the OpenAPI document lists. */
 type Documented = { $ref?: string; headers?: Record<string, unknown> };
@@ -78,7 +78,7 @@ const answers: [string, string, number, Asking][] = [
 
 const start = (requests_per_month: number) =>
   startEdgeServer(
-    [organizationEntry(1, { requests_per_month }), client.entry, flagEntry({ enabled: true })],
+    [...organizationWith({ requests_per_month }), client.entry, flagEntry({ enabled: true })],
     { countsUsage: true, slots: noSlots, streamTokenSecret: tokenSecret },
   );
 

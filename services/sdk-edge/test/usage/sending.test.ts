@@ -20,14 +20,14 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { apiKey, flagEntry, id, organizationEntry } from "../builders.ts";
+import { apiKey, flagEntry, id, organizationWith, plansEntry } from "../builders.ts";
 
 /**
  * Runs edges as processes, and checks the usage messages that they send through failures of the broker. One edge runs
  * through all tests. Tests that stop an edge start another one.
  */
 const key = apiKey();
-const organization = organizationEntry(1, { requests_per_month: 100_000 });
+const organization = organizationWith({ requests_per_month: 100_000 });
 let nats: RestartableNats;
 let bucket: SnapshotBucket;
 let connection: NatsConnection;
@@ -49,7 +49,7 @@ beforeAll(async () => {
   manager = await jetstreamManager(connection, { timeout: 3_000 });
   await ensureUsage(manager, 1);
   await ensureQuota(manager, 1);
-  await bucket.rewrite([key.entry, organization, flagEntry({ enabled: true })]);
+  await bucket.rewrite([key.entry, ...organization, flagEntry({ enabled: true })]);
   edge = await startEdge();
 });
 afterAll(async () => {
@@ -170,7 +170,7 @@ describe("given numbers from usage-metering", () => {
     await sendUsed(100_000);
     await eventually(async () => (await poll()) === 429);
     const larger = defaultPlans.pro?.requests_per_month ?? null;
-    await bucket.put(organizationEntry(2, { requests_per_month: larger }));
+    await bucket.put(plansEntry(2, { requests_per_month: larger }));
     await eventually(async () => (await poll()) === 200);
     expect(await metric(edge, "usage_rejected_requests_total")).toBeGreaterThan(0);
     expect(await metric(edge, "quota_current")).toBe(1);

@@ -5,8 +5,7 @@ import { retry } from "@halyard/timing";
  * Messages that arrive during a transaction therefore share the next one. During an outage the group waits here,
  * because all messages behind it would fail as well.
  */
-export type CountInGroups<Message> = {
-  /** Resolves when the message has been counted. */
+type CountInGroups<Message> = {
   add(message: Message, bytes: number): Promise<void>;
   /** Rejects messages that cannot be counted because of an outage, instead of waiting. */
   stopWaiting(): void;

@@ -9,7 +9,6 @@ export type UsageMetrics = {
   counted(counted: Counted, messages: number): void;
   /** Records a committed transaction with reports of applications. */
   reportsCounted(reports: { counted: number; repeated: number }): void;
-  /** Records the publication of a quota. */
   quotaPublished(): void;
   /** Records a quota that was behind the database and is published again. */
   quotaRepaired(): void;

@@ -1,35 +1,34 @@
-import { createKeyDirectory, type KeyDirectory, type KeySignatures } from "@halyard/api-keys";
 import {
   isEntryOf,
   type OrganizationEntry,
+  type PlanLimits,
+  type PlansEntry,
+  resolveLimits,
   type SnapshotEntry,
   type Tombstone,
 } from "@halyard/contracts";
-import { createFlagIndex, type FlagAddress, type SnapshotPart } from "@halyard/jetstream";
+import { createFlagIndex, type SnapshotPart } from "@halyard/snapshot";
 
-/** The keys, plans, environments and flags of the snapshot. */
+/** The plans, environments and flags of the snapshot. */
 export type Directory = {
-  keys: KeyDirectory;
   organization(organizationId: string): OrganizationEntry | undefined;
+  /** Returns the limits of an organization's plan; undefined before they are known. */
+  limitsOf(organizationId: string): PlanLimits | undefined;
   /** Returns the environments of a project, in the order of their creation. */
   environmentIdsOf(projectId: string): readonly string[];
   /** Returns the environments of a project that have a flag, in the order of their creation. */
   environmentsOf(flag: { projectId: string; flagId: string }): readonly KnownEnvironment[];
   flagIdsOf(environmentId: string): readonly string[];
-  flagExists(scope: FlagScope): boolean;
-  /** Everything but the keys. */
   scopes: SnapshotPart;
 };
 
 export type KnownEnvironment = { environmentId: string; name: string };
-export type FlagScope = FlagAddress;
 
-export function createDirectory(signatures: KeySignatures): Directory {
-  const keys = createKeyDirectory(signatures);
+export function createDirectory(): Directory {
   let known = createKnown();
   return {
-    keys,
     organization: (organizationId) => existing(known.organizations.get(organizationId)),
+    limitsOf: (organizationId) => known.limits.get(organizationId),
     environmentIdsOf: (projectId) =>
       [...(known.projects.get(projectId) ?? [])]
         .toSorted()
@@ -45,11 +44,9 @@ export function createDirectory(signatures: KeySignatures): Directory {
           : [];
       });
     },
-    flagExists: (scope) =>
-      known.flags.statusOf(scope) === "exists" && !keys.hasEnded(scope.environmentId),
     scopes: {
       beginReplacing() {
-        const next = createKnown();
+        const next = createKnown(known.limits);
         return {
           take: next.apply,
           finish() {
@@ -62,19 +59,29 @@ export function createDirectory(signatures: KeySignatures): Directory {
   };
 }
 
-/** Everything but the keys. */
-function createKnown() {
+/** Everything but the keys. An organization whose plan is unknown keeps its limits in `former`. */
+function createKnown(former?: ReadonlyMap<string, PlanLimits>) {
+  let plans: PlansEntry | undefined;
+  const limits = new Map(former);
   const organizations = new Map<string, OrganizationEntry | Tombstone>();
   const environments = new Map<string, { version: number; name: string } | Tombstone>();
   /** Ids of environments by project, including deleted ones. */
   const projects = new Map<string, Set<string>>();
   const flags = createFlagIndex();
   return {
-    ...{ organizations, environments, projects, flags },
+    ...{ limits, organizations, environments, projects, flags },
     apply(entry: SnapshotEntry): void {
-      if (isEntryOf("organization", entry))
-        putNewer(organizations, entry.address.organizationId, entry.value);
-      else if (isEntryOf("flag", entry)) flags.apply(entry.address, entry.value);
+      if (isEntryOf("plans", entry)) {
+        const { value } = entry;
+        if ("deleted" in value || value.version <= (plans?.version ?? 0)) return;
+        plans = value;
+        resolveLimits(limits, organizations, plans);
+      } else if (isEntryOf("organization", entry)) {
+        const { organizationId } = entry.address;
+        putNewer(organizations, organizationId, entry.value);
+        const newest = organizations.get(organizationId) ?? entry.value;
+        resolveLimits(limits, [[organizationId, newest]], plans);
+      } else if (isEntryOf("flag", entry)) flags.apply(entry.address, entry.value);
       else if (isEntryOf("environment", entry)) {
         const { address, value } = entry;
         putNewer(environments, address.environmentId, value);

@@ -1,6 +1,7 @@
 import type { UsageLastSeen } from "@halyard/contracts";
-import { isBrokerUnavailable, publishLastSeen } from "@halyard/jetstream";
+import { isBrokerUnavailable } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
+import { publishLastSeen } from "@halyard/reports";
 import { startInterval } from "@halyard/timing";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { Logger } from "pino";

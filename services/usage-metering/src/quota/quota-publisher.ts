@@ -4,7 +4,7 @@ import {
   type QuotaEntry,
   quotaBucket,
 } from "@halyard/contracts";
-import { followBucket, isBrokerUnavailable, parseJson } from "@halyard/jetstream";
+import { followBucket, isBrokerUnavailable, parseJson, publishOnce } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import { jetstream } from "@nats-io/jetstream";
@@ -29,7 +29,7 @@ import { adoptHigherMonths, readPresentMonth } from "./quota-store.ts";
  * database has lost in a restore. The requests were made nevertheless, so the database adopts the total. Otherwise edges
  * would enforce a higher total than organizations can read.
  */
-export type QuotaPublisher = {
+type QuotaPublisher = {
   /** Queues the new totals of months, of a transaction that was committed at that time. */
   note(months: readonly QuotaEntry[], now: Date): void;
   stop(): Promise<void>;
@@ -39,8 +39,6 @@ const publishIntervalMs = 200;
 const defaultCompareIntervalMs = 30_000;
 /** Maximum number of publications awaited together. All pending entries are sent in such chunks. */
 const chunkSize = 500;
-/** Timeout of a publication. The broker responds within milliseconds. After this time the outcome is unknown. */
-const acknowledgementTimeoutMs = 2_000;
 
 type PublisherOptions = {
   connection: NatsConnection;
@@ -92,8 +90,7 @@ export function startQuotaPublisher(options: PublisherOptions): QuotaPublisher {
     if (entry === undefined) return;
     const id = entry.organization_id;
     if (isUpdate(entry, bucket.published.get(id), presentMonth)) {
-      const how = { timeout: acknowledgementTimeoutMs, retries: 0 };
-      await client.publish(quotaBucket.subjectPrefix + id, JSON.stringify(entry), how);
+      await publishOnce(client, quotaBucket.subjectPrefix + id, JSON.stringify(entry));
       usageMetrics.quotaPublished();
     }
     if (pending.get(key) === entry) pending.delete(key);

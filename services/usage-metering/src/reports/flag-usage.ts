@@ -4,7 +4,6 @@ import { addUp } from "../counting/sum-tables.ts";
 import type { KnownEnvironment } from "../directory/directory.ts";
 import { readHours, readLastSeen, type StoredHour } from "./report-store.ts";
 
-/** Returns the usage report of a flag. */
 export async function reportFlagUsage(
   sql: Sql,
   request: { flagId: string; environments: readonly KnownEnvironment[]; hours: number },

@@ -1,7 +1,7 @@
 import type { Sql } from "@halyard/postgres";
 
 /** The use of a month, for reports. Times are those of the database's clock. */
-export type MonthUsed = { start: Date; end: Date; used: number };
+type MonthUsed = { start: Date; end: Date; used: number };
 
 /** Returns the current month and the requests that an organization has used in it. */
 export async function readMonth(sql: Sql, organizationId: string): Promise<MonthUsed> {
@@ -94,7 +94,7 @@ export async function readHours(
       and hour between span.first and span.last`;
 }
 
-export type LastSeen = { environmentId: string; flag: Date | null; bulk: Date | null };
+type LastSeen = { environmentId: string; flag: Date | null; bulk: Date | null };
 
 /** Returns the times of a flag's last evaluation in each environment: alone, and by a bulk response. */
 export async function readLastSeen(

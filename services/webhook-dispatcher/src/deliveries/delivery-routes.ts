@@ -1,6 +1,5 @@
 import type { AuthenticateServerKey } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
-import type { Sql } from "@halyard/postgres";
 import {
   type App,
   answer,
@@ -10,7 +9,8 @@ import {
   noSuchCursor,
   pageOf,
   registerRoute,
-} from "@halyard/service";
+} from "@halyard/http";
+import type { Sql } from "@halyard/postgres";
 import { noSuchWebhook, scopeOf } from "../webhooks/webhook-routes.ts";
 import { findWebhook } from "../webhooks/webhook-store.ts";
 import type { Attempt, Delivery, DeliveryWithAttempts } from "./delivery.ts";
@@ -80,7 +80,7 @@ export function registerDeliveryRoutes(
 }
 
 /** Returns a delivery in the format of the API. */
-export function deliveryResource(delivery: Delivery): contract.Delivery {
+function deliveryResource(delivery: Delivery): contract.Delivery {
   return {
     id: delivery.id,
     webhook_id: delivery.webhookId,

@@ -7,7 +7,6 @@ import {
   maxStoredAttempts,
 } from "./delivery.ts";
 
-/** A delivery of a webhook. */
 type Scope = { webhookId: string; deliveryId: string };
 
 /** Returns the deliveries older than `beforeId`, the newest first. */

@@ -32,7 +32,6 @@ export type Attempt = {
   durationMs: number;
   /** A short description of the failure; null if there was a response. */
   error: string | null;
-  /** The beginning of the response body. */
   responseBody: string | null;
 };
 

@@ -1,11 +1,11 @@
 import { pause } from "@halyard/timing";
 import type { ClaimedDelivery } from "./claim-store.ts";
 import type { MakeAttempt } from "./make-attempt.ts";
-import type { Slot } from "./plan-claims.ts";
+import type { RunningAttempt } from "./plan-claims.ts";
 
-/** The attempts in progress in this process. Each uses one slot. */
-export type AttemptsUnderWay = {
-  slots(): Slot[];
+/** The attempts in progress in this process. */
+type AttemptsUnderWay = {
+  running(): RunningAttempt[];
   begin(delivery: ClaimedDelivery, kind: "quick" | "slow"): void;
   /** Waits a few seconds for the attempts to end, then cancels the others. */
   finish(): Promise<void>;
@@ -22,32 +22,32 @@ const timeoutMs = 5_000;
 export function createAttemptsUnderWay(options: {
   makeAttempt: MakeAttempt;
   /** Called when another attempt may begin: an attempt has ended or lingers. */
-  onRoom: () => void;
+  onCapacity: () => void;
 }): AttemptsUnderWay {
-  const { makeAttempt, onRoom } = options;
+  const { makeAttempt, onCapacity } = options;
   const cancel = new AbortController();
-  const underWay = new Map<Slot, Promise<void>>();
+  const underWay = new Map<RunningAttempt, Promise<void>>();
 
-  async function run(slot: Slot, delivery: ClaimedDelivery): Promise<void> {
+  async function run(attempt: RunningAttempt, delivery: ClaimedDelivery): Promise<void> {
     const timer = setTimeout(() => {
-      if (slot.kind === "quick") slot.kind = "lingering";
-      onRoom();
+      if (attempt.kind === "quick") attempt.kind = "lingering";
+      onCapacity();
     }, lingersAfterMs);
     try {
       await makeAttempt(delivery, cancel.signal);
     } finally {
       clearTimeout(timer);
-      underWay.delete(slot);
-      onRoom();
+      underWay.delete(attempt);
+      onCapacity();
     }
   }
 
   return {
-    slots: () => [...underWay.keys()],
+    running: () => [...underWay.keys()],
     begin(delivery, kind) {
       const { id: webhookId, organizationId } = delivery.webhook;
-      const slot: Slot = { webhookId, organizationId, kind };
-      underWay.set(slot, run(slot, delivery));
+      const attempt: RunningAttempt = { webhookId, organizationId, kind };
+      underWay.set(attempt, run(attempt, delivery));
     },
     async finish() {
       const ended = Promise.all(underWay.values());

@@ -13,7 +13,10 @@ export type ClaimedDelivery = Delivering & {
   payload: string;
   /** Time that the delivery has waited for its first attempt; null for later attempts. */
   waitedMs: number | null;
-  webhook: Pick<Webhook, "id" | "organizationId" | "url" | "secret" | "previousSecret">;
+  webhook: Pick<
+    Webhook,
+    "id" | "organizationId" | "projectId" | "url" | "secret" | "previousSecret"
+  >;
   /** The id of the claim. Every claim has a new id, so the result of a lost claim does not overwrite a later one. */
   claim: string;
   /** The monotonic time just before the claim. */
@@ -88,7 +91,8 @@ export const claimStatement = (
     claimed.series_attempts as "seriesAttempts", claimed.gone_only as "goneOnly",
     case when claimed.attempts_made = 0
       then (extract(epoch from now() - claimed.created_at) * 1000)::float8 end as "waitedMs",
-    webhook.id as "webhookId", webhook.organization_id as "organizationId", webhook.url,
+    webhook.id as "webhookId", webhook.organization_id as "organizationId",
+    webhook.project_id as "projectId", webhook.url,
     webhook.secret, webhook.secret_key_id as "secretKeyId",
     webhook.previous_secret as "previousSecret",
     webhook.previous_secret_key_id as "previousSecretKeyId",
@@ -99,7 +103,7 @@ export const claimStatement = (
   order by taken.next_attempt_at, claimed.id`;
 
 type Row = Omit<ClaimedDelivery, "webhook" | "status" | "claim" | "claimedAtMs"> &
-  SecretColumns & { webhookId: string; organizationId: string; url: string };
+  SecretColumns & { webhookId: string; organizationId: string; projectId: string; url: string };
 
 /** Claims due deliveries and returns them in the order in which they are sent. */
 export async function claimDeliveries(
@@ -110,11 +114,11 @@ export async function claimDeliveries(
   const rows = await claimStatement(sql, planned);
   return rows.map((row) => {
     const { id, event, payload, redelivery, seriesAttempts, goneOnly, waitedMs } = row;
-    const { webhookId, organizationId, url } = row;
+    const { webhookId, organizationId, projectId, url } = row;
     return {
       ...{ id, event, payload, redelivery, seriesAttempts, goneOnly, waitedMs },
       status: "delivering",
-      webhook: { id: webhookId, organizationId, url, ...secretsOf(row) },
+      webhook: { id: webhookId, organizationId, projectId, url, ...secretsOf(row) },
       claim,
       claimedAtMs,
     };
@@ -164,4 +168,17 @@ export async function endClaim(sql: Sql, { id, claim }: ClaimedDelivery): Promis
       returning webhook_id as "webhookId", next_attempt_at as "dueAt"`;
     if (ended !== undefined) await pokeLanes(tx, [ended.webhookId], ended.dueAt);
   });
+}
+
+/** Ends a claim without an attempt, and makes the delivery due later. */
+export async function postpone(
+  sql: Sql,
+  { id, claim }: ClaimedDelivery,
+  byMs: number,
+): Promise<void> {
+  await sql`
+    update deliveries
+    set status = case attempts_made when 0 then 'pending' else 'retrying' end, claimed_by = null,
+      next_attempt_at = now() + ${byMs} * interval '1 millisecond'
+    where id = ${id} and claimed_by = ${claim}`;
 }

@@ -58,8 +58,8 @@ export const saysGoneForGood = (next: AfterAttempt): boolean =>
   next.status === "failed" && next.goneOnly;
 
 /**
- * Time after which an attempt counts as slow, with any response. A slow target holds a slot almost as a hanging one
- * does. Healthy targets respond within a second, even during a restart or a garbage collection.
+ * Time after which an attempt counts as slow, with any response. A slow target delays others almost like a hanging one.
+ * Healthy targets respond within a second, even during a restart or a garbage collection.
  */
 const longMs = 5_000;
 

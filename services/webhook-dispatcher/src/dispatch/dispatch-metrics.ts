@@ -2,14 +2,14 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { SendResult } from "../sending/send.ts";
 import type { Recorded } from "./attempt-store.ts";
 import { wasDelivered } from "./decide-after-attempt.ts";
-import type { Slot } from "./plan-claims.ts";
+import type { RunningAttempt } from "./plan-claims.ts";
 
 /** Metrics of attempts and deliveries: results, waiting times, and attempts in progress. */
 export type DispatchMetrics = {
   /** `waitedMs` is set for the first attempt of a delivery only. */
   attempted(result: SendResult, waitedMs: number | null): void;
   moved(status: Recorded["status"]): void;
-  underWay(slots: readonly Slot[]): void;
+  underWay(running: readonly RunningAttempt[]): void;
 };
 
 /** From 5 ms to the delay that an outage of an hour causes. */
@@ -40,9 +40,9 @@ export function createDispatchMetrics(registry: Registry): DispatchMetrics {
     labelNames: ["status"],
     registers,
   });
-  const slotsInUse = new Gauge({
+  const inProgress = new Gauge({
     name: "halyard_webhook_attempts_in_progress",
-    help: "Delivery attempts in progress in this process, by the kind of their slot.",
+    help: "Delivery attempts in progress in this process, by kind.",
     labelNames: ["kind"],
     registers,
   });
@@ -52,9 +52,9 @@ export function createDispatchMetrics(registry: Registry): DispatchMetrics {
       if (waitedMs !== null) waits.observe(waitedMs / 1_000);
     },
     moved: (status) => moves.inc({ status: status.replace(" ", "_") }),
-    underWay(slots) {
+    underWay(running) {
       for (const kind of ["quick", "lingering", "slow"] as const)
-        slotsInUse.set({ kind }, slots.filter((slot) => slot.kind === kind).length);
+        inProgress.set({ kind }, running.filter((attempt) => attempt.kind === kind).length);
     },
   };
 }

@@ -22,7 +22,7 @@ import {
 /**
  * Sends deliveries when they are due. The dispatcher searches for due webhooks, claims as many deliveries of each as
  * its share allows, begins the attempts, and repeats this until it can claim no more. Then it sleeps until the next
- * delivery is due, `wake` is called, or an attempt frees a slot. It sleeps for one second at most, because another
+ * delivery is due, `wake` is called, or another attempt may begin. It sleeps for one second at most, because another
  * replica may have left due deliveries.
  *
  * Memory contains only the attempts in progress. The claims of a failed process expire, and their deliveries are due
@@ -53,8 +53,8 @@ export function startDispatch(options: DispatchOptions): Dispatcher {
   const wakeUp = createWakeUp();
   const underWay = createAttemptsUnderWay({
     makeAttempt: createMakeAttempt({ ...options, metrics }),
-    onRoom: () => {
-      metrics.underWay(underWay.slots());
+    onCapacity: () => {
+      metrics.underWay(underWay.running());
       wakeUp.wake();
     },
   });
@@ -67,10 +67,10 @@ export function startDispatch(options: DispatchOptions): Dispatcher {
   /** Begins all attempts that may begin. Returns the time until there is more to do. */
   async function dispatch(): Promise<number> {
     try {
-      const searches = searchesFor(underWay.slots(), bounds);
+      const searches = searchesFor(underWay.running(), bounds);
       const found = searches.map((search) => findLanes(sql, search, pollIntervalMs));
       const lanes = (await Promise.all(found)).flat();
-      const planned = planClaims(lanes, underWay.slots(), bounds);
+      const planned = planClaims(lanes, underWay.running(), bounds);
       if (planned.length === 0)
         return Math.min(pollIntervalMs, ...lanes.map(({ dueInMs }) => dueInMs).filter(isAhead));
       const slow = new Set(lanes.filter((lane) => lane.slow).map(({ webhookId }) => webhookId));

@@ -1,4 +1,5 @@
 import { isOutage, type Sql } from "@halyard/postgres";
+import type { Deletions } from "@halyard/snapshot";
 import { retry } from "@halyard/timing";
 import type { Logger } from "pino";
 import type { Attempt } from "../deliveries/delivery.ts";
@@ -7,7 +8,7 @@ import { outgoing } from "../sending/outgoing.ts";
 import { logAddressNotAllowed, type Send, type SendResult } from "../sending/send.ts";
 import { signingSecrets } from "../webhooks/webhook-secrets.ts";
 import { recordAttempt } from "./attempt-store.ts";
-import { type ClaimedDelivery, endClaim, latestStartMs } from "./claim-store.ts";
+import { type ClaimedDelivery, endClaim, latestStartMs, postpone } from "./claim-store.ts";
 import { decideAfterAttempt, type RetryPlan, tookLong } from "./decide-after-attempt.ts";
 import type { DispatchMetrics } from "./dispatch-metrics.ts";
 
@@ -26,6 +27,7 @@ export type MakeAttemptOptions = {
   sql: Sql;
   send: Send;
   secrets: SecretBox;
+  deletions: Pick<Deletions, "has">;
   plan: RetryPlan;
   /** From 0 to 1. */
   random: () => number;
@@ -36,6 +38,9 @@ export type MakeAttemptOptions = {
   metrics: DispatchMetrics;
   logger: Logger;
 };
+
+/** Pause of a delivery whose project is deleted. It bounds how often a backlog is claimed before the sweep. */
+const deletedPauseMs = 10 * 60 * 1_000;
 
 export function createMakeAttempt(options: MakeAttemptOptions): MakeAttempt {
   const makeAttempt = createAttemptAndRecord(options);
@@ -58,6 +63,12 @@ function createAttemptAndRecord(options: MakeAttemptOptions): MakeAttempt {
       return;
     }
     const log = logger.child(about);
+    const { organizationId, projectId } = delivery.webhook;
+    if (options.deletions.has({ kind: "project", organizationId, projectId })) {
+      // Not cancelled, because the snapshot may be older than a restored database. The sweep deletes the webhook.
+      await persist(() => postpone(sql, delivery, deletedPauseMs), cancelled, log);
+      return;
+    }
     const at = options.now();
     const result = await attemptOnce(options, { delivery, at, cancelled, log });
     if (result === undefined) return;

@@ -1,16 +1,16 @@
 /**
  * The next due time of a webhook. `planClaims` decides how many deliveries to claim for each webhook, so that no target
- * uses the slots of the others.
+ * delays the others.
  *
- * Every attempt uses a slot until it ends. It begins as quick, and lingers after 500 ms. Only quick attempts count
- * against the bound on new attempts, so targets that begin to hang delay the others by 500 ms instead of their
- * time-out. A webhook whose last attempt took long is slow, and its attempts use one of the few slow slots.
+ * The number of concurrent attempts is bounded. An attempt begins as quick, and lingers after 500 ms. Only quick
+ * attempts count against the bound on new attempts, so targets that begin to hang delay the others by 500 ms instead of
+ * their time-out. A webhook whose last attempt took long is slow, and few slow attempts may run at a time.
  *
  * A webhook that is slow or has a lingering attempt gets no second attempt. The others may have several concurrent
  * attempts while their organization has few. Beyond that, a webhook gets an attempt only if it has none. Therefore the
- * hanging targets of an organization leave slots for its other webhooks.
+ * hanging targets of an organization leave room for its other webhooks.
  *
- * Slots are assigned in rounds. The webhooks with the fewest attempts come first, and among them the one with the
+ * Attempts are granted in rounds. The webhooks with the fewest attempts come first, and among them the one with the
  * earliest due time.
  */
 export type Lane = {
@@ -22,8 +22,8 @@ export type Lane = {
   dueInMs: number;
 };
 
-/** A slot in use by one attempt. */
-export type Slot = {
+/** An attempt in progress. */
+export type RunningAttempt = {
   webhookId: string;
   organizationId: string;
   kind: "quick" | "lingering" | "slow";
@@ -34,7 +34,7 @@ export type Bounds = {
   process: { quick: number; open: number; slow: number };
   organization: {
     quick: number;
-    /** Applies only while at least half of the process's open slots are free. */
+    /** Applies only while the process has at most half of its open attempts. */
     open: number;
     slow: number;
     /** Number of open attempts at which the limit becomes one attempt per webhook. */
@@ -45,8 +45,8 @@ export type Bounds = {
 
 /**
  * Default bounds. A process makes at most 1,024 concurrent attempts, each with a socket and a payload. A quarter of the
- * 256 slots for new attempts is for slow webhooks. An organization with 64 open attempts has slots for 128 more
- * webhooks, and a project has 100 webhooks by default.
+ * 256 attempts that may be new is for slow webhooks. An organization with 64 open attempts may have 128 more, each for another
+ * webhook, and a project has 100 webhooks by default.
  */
 export const defaultBounds: Bounds = {
   process: { quick: 192, open: 960, slow: 64 },
@@ -54,7 +54,7 @@ export const defaultBounds: Bounds = {
   webhook: 16,
 };
 
-/** A search for lanes. It excludes lanes whose slots are all in use. */
+/** A search for lanes. It excludes lanes that may not begin an attempt. */
 export type LaneSearch = {
   slow: boolean;
   limit: number;
@@ -64,23 +64,23 @@ export type LaneSearch = {
 
 export type PlannedClaim = { webhookId: string; atMost: number };
 
-/** Maximum number of lanes per search: twice the slots for new attempts, so that the planner can choose. */
+/** Maximum number of lanes per search: twice the bound on new attempts, so that the planner can choose. */
 const lanesPerSearch = 512;
 
-export function searchesFor(slots: readonly Slot[], bounds: Bounds): LaneSearch[] {
-  const usage = countUsage(slots);
-  const underWay = new Map(slots.map((slot) => [slot.webhookId, slot]));
+export function searchesFor(running: readonly RunningAttempt[], bounds: Bounds): LaneSearch[] {
+  const usage = countUsage(running);
+  const webhooks = new Map(running.map((attempt) => [attempt.webhookId, attempt]));
   return [false, true]
-    .filter((slow) => hasRoom(usage.process, bounds, slow))
+    .filter((slow) => processAllows(usage.process, bounds, slow))
     .map((slow) => ({
       slow,
       limit: lanesPerSearch,
-      exceptWebhooks: [...underWay.values()]
-        .filter((slot) => !mayBegin(usage, bounds, { ...slot, slow }))
+      exceptWebhooks: [...webhooks.values()]
+        .filter((attempt) => !mayBegin(usage, bounds, { ...attempt, slow }))
         .map(({ webhookId }) => webhookId),
       exceptOrganizations: [...usage.organizations]
         .filter(
-          ([, organization]) => !organizationHasRoom(usage.process, organization, bounds, slow),
+          ([, organization]) => !organizationAllows(usage.process, organization, bounds, slow),
         )
         .map(([organizationId]) => organizationId),
     }));
@@ -88,10 +88,10 @@ export function searchesFor(slots: readonly Slot[], bounds: Bounds): LaneSearch[
 
 export function planClaims(
   lanes: readonly Lane[],
-  slots: readonly Slot[],
+  running: readonly RunningAttempt[],
   bounds: Bounds,
 ): PlannedClaim[] {
-  const usage = countUsage(slots);
+  const usage = countUsage(running);
   const planned = new Map<string, number>();
   const underWay = (id: string) => total(usage.webhooks.get(id) ?? none);
   let waiting = lanes
@@ -104,32 +104,32 @@ export function planClaims(
     waiting = waiting.filter((lane) => {
       if (!mayBegin(usage, bounds, lane)) return false;
       planned.set(lane.webhookId, (planned.get(lane.webhookId) ?? 0) + 1);
-      take(usage, { ...lane, kind: lane.slow ? "slow" : "quick" });
+      add(usage, { ...lane, kind: lane.slow ? "slow" : "quick" });
       return true;
     });
   return [...planned].map(([webhookId, atMost]) => ({ webhookId, atMost }));
 }
 
-type Count = Record<Slot["kind"], number>;
+type Count = Record<RunningAttempt["kind"], number>;
 type Usage = { process: Count; organizations: Map<string, Count>; webhooks: Map<string, Count> };
 
 const none: Count = { quick: 0, lingering: 0, slow: 0 };
 const open = ({ quick, lingering }: Count) => quick + lingering;
 const total = ({ quick, lingering, slow }: Count) => quick + lingering + slow;
 
-function countUsage(slots: readonly Slot[]): Usage {
+function countUsage(running: readonly RunningAttempt[]): Usage {
   const usage: Usage = { process: { ...none }, organizations: new Map(), webhooks: new Map() };
-  for (const slot of slots) take(usage, slot);
+  for (const attempt of running) add(usage, attempt);
   return usage;
 }
 
-function take(usage: Usage, slot: Slot): void {
-  usage.process[slot.kind] += 1;
-  add(usage.organizations, slot.organizationId, slot.kind);
-  add(usage.webhooks, slot.webhookId, slot.kind);
+function add(usage: Usage, { kind, organizationId, webhookId }: RunningAttempt): void {
+  usage.process[kind] += 1;
+  increment(usage.organizations, organizationId, kind);
+  increment(usage.webhooks, webhookId, kind);
 }
 
-function add(counts: Map<string, Count>, id: string, kind: Slot["kind"]): void {
+function increment(counts: Map<string, Count>, id: string, kind: RunningAttempt["kind"]): void {
   const count = counts.get(id) ?? { ...none };
   count[kind] += 1;
   counts.set(id, count);
@@ -142,20 +142,20 @@ function mayBegin(
 ): boolean {
   const organization = usage.organizations.get(organizationId) ?? none;
   const webhook = usage.webhooks.get(webhookId) ?? none;
-  if (!hasRoom(usage.process, bounds, slow)) return false;
-  if (!organizationHasRoom(usage.process, organization, bounds, slow)) return false;
+  if (!processAllows(usage.process, bounds, slow)) return false;
+  if (!organizationAllows(usage.process, organization, bounds, slow)) return false;
   if (total(webhook) === 0) return true;
   if (slow || webhook.lingering > 0 || total(webhook) >= bounds.webhook) return false;
   return open(organization) < bounds.organization.sideBySide;
 }
 
-const hasRoom = (process: Count, bounds: Bounds, slow: boolean): boolean =>
+const processAllows = (process: Count, bounds: Bounds, slow: boolean): boolean =>
   slow
     ? process.slow < bounds.process.slow
     : process.quick < bounds.process.quick && open(process) < bounds.process.open;
 
 /** Returns whether an organization may begin another attempt for a webhook that has none. */
-function organizationHasRoom(
+function organizationAllows(
   process: Count,
   organization: Count,
   bounds: Bounds,

@@ -19,7 +19,7 @@ import { payloadOf } from "../sending/payload.ts";
  * deliveries are committed. An event is received again if the process fails between the two, or if the stream is
  * refilled. It then creates no second deliveries.
  */
-export type ConsumeEventsOptions = {
+type ConsumeEventsOptions = {
   connection: NatsConnection;
   sql: Sql;
   newId: () => string;

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from "node:crypto";
 
 /** A key that encrypts customers' secrets. Logs do not print the bytes of a `KeyObject`. */
-export type SecretKey = { id: string; key: KeyObject };
+type SecretKey = { id: string; key: KeyObject };
 
 /** AES-256. */
 const keyBytes = 32;

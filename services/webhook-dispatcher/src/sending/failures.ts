@@ -1,5 +1,5 @@
-import { protocolSwitched } from "./exchange.ts";
 import { lookupCodes } from "./names.ts";
+import { protocolSwitched } from "./post.ts";
 
 const notAllowed = "address not allowed";
 /** One text for unknown and private names. Otherwise customers could probe the names in the operator's network. */

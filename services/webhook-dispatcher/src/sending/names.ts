@@ -87,7 +87,7 @@ export const lookupCodes = {
 } as const;
 
 /** A name has no address that a connection may use. */
-export class NameLookupError extends Error {
+class NameLookupError extends Error {
   override readonly name = "NameLookupError";
   readonly code: (typeof lookupCodes)[keyof typeof lookupCodes];
 

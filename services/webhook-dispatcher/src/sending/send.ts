@@ -1,7 +1,6 @@
 import { RequestError } from "got";
 import type { Logger } from "pino";
 import { isPublicAddress, readTarget, type TargetRules } from "../targets/target.ts";
-import { createAgents, exchange } from "./exchange.ts";
 import { failureWords, isTimeOut } from "./failures.ts";
 import {
   createCheckedLookup,
@@ -10,6 +9,7 @@ import {
   type ResolveName,
   resolveBySystem,
 } from "./names.ts";
+import { createAgents, post } from "./post.ts";
 
 /**
  * The result of a request to a customer's target. Targets are not trusted: a name may resolve to a private address, and
@@ -75,7 +75,7 @@ export function createSend(options: {
       const deadline = startDeadline(timeoutMs, cancel);
       const connection = { agents, lookup, signal: deadline.signal };
       try {
-        const { retryAfter, ...answer } = await exchange({ url, headers, body }, connection);
+        const { retryAfter, ...answer } = await post({ url, headers, body }, connection);
         const waitMs = retryAfterMs(retryAfter, Date.now());
         const asked = waitMs === undefined ? {} : { retryAfterMs: waitMs };
         return { kind: "answered", ...answer, ...asked, durationMs: msSince(begunAt) };
@@ -101,7 +101,7 @@ export function createSend(options: {
 const msSince = (begunAt: number): number => Math.round(performance.now() - begunAt);
 
 /** Ends an attempt after its time limit, or when the caller cancels it. */
-export type Deadline = {
+type Deadline = {
   signal: AbortSignal;
   /** Returns whether the time limit ended the attempt. */
   isOver(): boolean;
@@ -109,7 +109,7 @@ export type Deadline = {
   clear(): void;
 };
 
-export function startDeadline(afterMs: number, cancel: AbortSignal | undefined): Deadline {
+function startDeadline(afterMs: number, cancel: AbortSignal | undefined): Deadline {
   const ending = new AbortController();
   let isOver = false;
   const timer = setTimeout(() => {

@@ -7,8 +7,6 @@ import {
 } from "@halyard/api-keys";
 import type { CreateWebhook } from "@halyard/contracts";
 import * as contract from "@halyard/contracts";
-import type { AnswerOnce } from "@halyard/idempotency";
-import { rollBackOnProblem, type Sql } from "@halyard/postgres";
 import {
   type Answer,
   type App,
@@ -20,7 +18,9 @@ import {
   type Problem,
   type RequestFacts,
   registerRoute,
-} from "@halyard/service";
+} from "@halyard/http";
+import { type AnswerOnce, rollBackOnProblem } from "@halyard/idempotency";
+import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import type { SecretBox } from "../secrets/secret-box.ts";
 import type { TargetRules } from "../targets/target.ts";
@@ -35,7 +35,7 @@ import {
 } from "./webhook-store.ts";
 import { testResult, type WebhookTests } from "./webhook-tests.ts";
 
-export type WebhookRoutesOptions = {
+type WebhookRoutesOptions = {
   sql: Sql;
   secrets: SecretBox;
   rules: TargetRules;
@@ -183,7 +183,7 @@ function answerWith(webhook: Webhook): Answer {
 }
 
 /** Returns a webhook in the format of the API. It does not contain the secret, only whether there is one. */
-export function webhookResource(webhook: Webhook): contract.Webhook {
+function webhookResource(webhook: Webhook): contract.Webhook {
   return {
     id: webhook.id,
     project_id: webhook.projectId,
@@ -210,7 +210,7 @@ function withoutSecret(body: CreateWebhook, { headers }: RequestFacts): CreateWe
 }
 
 /** The project and the webhook of a path, after the key was checked. */
-export type WebhookScope = { projectId: string; webhookId: string };
+type WebhookScope = { projectId: string; webhookId: string };
 
 const noSuchProject = createProblem("NOT_FOUND_001", "There is no such project.");
 export const noSuchWebhook = createProblem(
@@ -219,7 +219,7 @@ export const noSuchWebhook = createProblem(
 );
 
 /** Webhooks belong to the whole project, so `environment_only` keys are rejected. Other projects are 404 first. */
-export function checkMayUseWebhooks(
+function checkMayUseWebhooks(
   key: DirectoryKey,
   params: { projectId: string },
 ): Problem | undefined {

@@ -1,6 +1,6 @@
 import { writeAudit } from "@halyard/audit-outbox";
+import { createProblem, isProblem, type Problem } from "@halyard/http";
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
-import { createProblem, isProblem, type Problem } from "@halyard/service";
 import {
   cancelAll,
   cancelBeforeDeletion,
@@ -222,7 +222,6 @@ async function checkCount(
   );
 }
 
-/** The columns of a webhook's secrets. */
 export type SecretColumns = {
   secret: Buffer | null;
   secretKeyId: string | null;
@@ -259,14 +258,14 @@ export function secretsOf(row: SecretColumns): Pick<Webhook, "secret" | "previou
 /** Deletes the webhooks of deleted projects, and cancels their deliveries. */
 export async function deleteWebhooksOf(
   sql: Sql,
-  projectIds: readonly string[],
-  { newId, mayContinue }: { newId: () => string; mayContinue: () => boolean },
+  projects: readonly { projectId: string }[],
+  { newId, mayContinue }: { newId: () => string; mayContinue: () => Promise<boolean> },
 ): Promise<void> {
   const webhooks = await sql<{ projectId: string; webhookId: string }[]>`
     select project_id as "projectId", id as "webhookId" from webhooks
-    where project_id = any(${projectIds as string[]}::uuid[])`;
+    where project_id = any(${projects.map(({ projectId }) => projectId)}::uuid[])`;
   for (const webhook of webhooks) {
-    if (!mayContinue()) return;
+    if (!(await mayContinue())) return;
     const now = new Date();
     const audit: AuditContext = { author: "webhook-dispatcher", newId, now };
     await deleteWebhook(sql, webhook, { permit: () => undefined, audit });

@@ -1,5 +1,5 @@
 import type { EventName, WebhookPayload, WebhookTestResult } from "@halyard/contracts";
-import { createProblem, type Problem, UnavailableError } from "@halyard/service";
+import { createProblem, type Problem, UnavailableError } from "@halyard/http";
 import type { Logger } from "pino";
 import type { SecretBox } from "../secrets/secret-box.ts";
 import { outgoing } from "../sending/outgoing.ts";
@@ -9,7 +9,7 @@ import type { Webhook } from "./webhook.ts";
 import { signingSecrets } from "./webhook-secrets.ts";
 
 /**
- * Sends test payloads immediately, once, and outside the slots of deliveries. The HTTP request stays open until the
+ * Sends test payloads immediately, once, and outside the bounds of deliveries. The HTTP request stays open until the
  * target responds, so the number of concurrent tests of an organization is limited. A stop cancels the tests, because a
  * hanging target may take longer than a stop may.
  */

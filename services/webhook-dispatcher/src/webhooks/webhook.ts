@@ -1,5 +1,5 @@
 import type { AuditRecorded, CreateWebhook, EventName, UpdateWebhook } from "@halyard/contracts";
-import { createProblem, type Problem } from "@halyard/service";
+import { createProblem, type Problem } from "@halyard/http";
 import type { SealedSecret, SecretBox } from "../secrets/secret-box.ts";
 import { readTarget, type TargetRules } from "../targets/target.ts";
 

@@ -1,29 +1,24 @@
-import { connectPostgres, type Sql } from "@halyard/postgres";
-import { createTestDatabase, type TestDatabase } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { connectPostgres } from "@halyard/postgres";
+import { createTestDatabase } from "@halyard/testing";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { giveUpOldDeliveries } from "../../src/deliveries/delivery-store.ts";
 
 /** Deliveries that have waited longer than the retention period. */
-let database: TestDatabase;
-let admin: postgres.Sql;
-let sql: Sql;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "webhooks" } });
-  const url = database.runtimeUrls.webhooks;
-  const logger = pino({ level: "silent" });
-  sql = connectPostgres({ url, name: "test", maxConnections: 1, logger });
+const database = await createTestDatabase();
+const admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "webhooks" } });
+const url = database.runtimeUrls.webhooks;
+const logger = pino({ level: "silent" });
+const sql = connectPostgres({ url, name: "test", maxConnections: 1, logger });
+afterAll(async () => {
+  await sql.end();
+  await admin.end();
+  await database.drop();
 });
 afterEach(() => admin`delete from deliveries`);
-afterAll(async () => {
-  await sql?.end();
-  await admin?.end();
-  await database?.drop();
-});
 
 const dayMs = 86_400_000;
 const daysAgo = (days: number) => new Date(Date.now() - days * dayMs);

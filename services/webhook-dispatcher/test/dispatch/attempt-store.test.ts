@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { type MadeAttempt, recordAttempt } from "../../src/dispatch/attempt-store.ts";
 import { claimDeliveries } from "../../src/dispatch/claim-store.ts";
-import { type Dispatch, openDispatch, type Replica, type TestWebhook } from "./dispatch-fixture.ts";
+import { openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
 
 /** The effects of a recorded attempt on its delivery and its webhook. */
-let dispatch: Dispatch;
-let sql: Replica["sql"];
 
-beforeAll(async () => {
-  dispatch = await openDispatch();
-  const replica = await dispatch.startReplica();
-  sql = replica.sql;
-});
-afterAll(() => dispatch?.close());
+const dispatch = await openDispatch();
+afterAll(() => dispatch.close());
+const replica = await dispatch.startReplica();
+const sql = replica.sql;
 
 /** Claims a new delivery for the test. The lane is not due, so the dispatcher does not claim it. */
 async function claimed(webhook: TestWebhook) {

@@ -1,6 +1,6 @@
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { createTestDatabase, recordedStatements, type TestDatabase } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createTestDatabase, recordedStatements } from "@halyard/testing";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
@@ -12,44 +12,40 @@ import {
 } from "../../src/dispatch/claim-store.ts";
 
 /** The cost of searching and claiming with 100,000 open deliveries. It must not depend on the backlog. */
-let database: TestDatabase;
-let sql: Sql;
 const webhookIds = Array.from({ length: 2_000 }, () => uuidv7());
 const [backlogged = "", ...others] = webhookIds;
 const organizationId = uuidv7();
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  const logger = pino({ level: "silent" });
-  const url = database.runtimeUrls.webhooks;
-  sql = connectPostgres({ url, name: "test", maxConnections: 2, logger });
-  const admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "webhooks" } });
-  await admin`
-    insert into webhooks (id, organization_id, project_id, name, url, events, enabled, created_at,
-      updated_at)
-    select id, ${organizationId}, gen_random_uuid(), 'Webhook', 'http://localhost/', '{}', true,
-      now(), now()
-    from unnest(${webhookIds}::uuid[]) as made (id)`;
-  await admin`
-    insert into lanes (webhook_id, organization_id, slow, due_at)
-    select id, ${organizationId}, random() < 0.1, now() from webhooks`;
-  // Half of the deliveries are for one webhook, the others for all other webhooks.
-  await admin`
-    insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
-      status, created_at, next_attempt_at)
-    select gen_random_uuid(),
-      case when number % 2 = 0 then ${backlogged}::uuid
-        else (${others}::uuid[])[1 + number % ${others.length}] end,
-      ${organizationId}, ${organizationId}, gen_random_uuid(), 'flag.toggled', '{}', 'pending', now(),
-      now() - number * interval '1 ms'
-    from generate_series(1, 100000) as number`;
-  await admin`analyze webhooks, lanes, deliveries`;
-  await admin.end();
-});
+const database = await createTestDatabase();
+const logger = pino({ level: "silent" });
+const url = database.runtimeUrls.webhooks;
+const sql = connectPostgres({ url, name: "test", maxConnections: 2, logger });
 afterAll(async () => {
-  await sql?.end();
-  await database?.drop();
+  await sql.end();
+  await database.drop();
 });
+const admin = postgres(database.adminUrl, { max: 1, connection: { search_path: "webhooks" } });
+await admin`
+  insert into webhooks (id, organization_id, project_id, name, url, events, enabled, created_at,
+    updated_at)
+  select id, ${organizationId}, gen_random_uuid(), 'Webhook', 'http://localhost/', '{}', true,
+    now(), now()
+  from unnest(${webhookIds}::uuid[]) as made (id)`;
+await admin`
+  insert into lanes (webhook_id, organization_id, slow, due_at)
+  select id, ${organizationId}, random() < 0.1, now() from webhooks`;
+// Half of the deliveries are for one webhook, the others for all other webhooks.
+await admin`
+  insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
+    status, created_at, next_attempt_at)
+  select gen_random_uuid(),
+    case when number % 2 = 0 then ${backlogged}::uuid
+      else (${others}::uuid[])[1 + number % ${others.length}] end,
+    ${organizationId}, ${organizationId}, gen_random_uuid(), 'flag.toggled', '{}', 'pending', now(),
+    now() - number * interval '1 ms'
+  from generate_series(1, 100000) as number`;
+await admin`analyze webhooks, lanes, deliveries`;
+await admin.end();
 
 type Node = {
   "Node Type": string;

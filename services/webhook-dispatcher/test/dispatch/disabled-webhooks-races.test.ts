@@ -1,6 +1,6 @@
-import { connectPostgres, type Sql } from "@halyard/postgres";
+import { connectPostgres } from "@halyard/postgres";
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { recordAttempt } from "../../src/dispatch/attempt-store.ts";
@@ -8,20 +8,16 @@ import { claimDeliveries } from "../../src/dispatch/claim-store.ts";
 import { recordEvent } from "../../src/events/consume-events.ts";
 import type { Webhook } from "../../src/webhooks/webhook.ts";
 import { changeWebhook, deleteWebhook } from "../../src/webhooks/webhook-store.ts";
-import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
+import { makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
 
 /** Transactions that change a delivery, while another one disables or deletes the webhook. */
-let dispatch: Dispatch;
-let sql: Sql;
 
-beforeAll(async () => {
-  dispatch = await openDispatch();
-  const logger = pino({ level: "silent" });
-  sql = connectPostgres({ url: dispatch.runtimeUrl, name: "test", maxConnections: 4, logger });
-});
+const dispatch = await openDispatch();
+const logger = pino({ level: "silent" });
+const sql = connectPostgres({ url: dispatch.runtimeUrl, name: "test", maxConnections: 4, logger });
 afterAll(async () => {
-  await sql?.end();
-  await dispatch?.close();
+  await sql.end();
+  await dispatch.close();
 });
 
 async function claim({ id }: TestWebhook) {

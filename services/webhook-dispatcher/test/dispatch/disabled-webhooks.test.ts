@@ -1,20 +1,16 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { recordEvent } from "../../src/events/consume-events.ts";
 import { changeWebhook, deleteWebhook } from "../../src/webhooks/webhook-store.ts";
-import { type Dispatch, makeEvent, openDispatch, type Replica } from "./dispatch-fixture.ts";
+import { makeEvent, openDispatch } from "./dispatch-fixture.ts";
 
 /** Webhooks that are disabled or deleted while deliveries are open. */
-let dispatch: Dispatch;
-let replica: Replica;
 
-beforeAll(async () => {
-  dispatch = await openDispatch();
-  replica = await dispatch.startReplica({ plan: [50, 50, 50, 50, 50] });
-});
+const dispatch = await openDispatch();
+afterAll(() => dispatch.close());
+const replica = await dispatch.startReplica({ plan: [50, 50, 50, 50, 50] });
 afterEach(() => dispatch.receiver.reset());
-afterAll(() => dispatch?.close());
 
 const audit = () => ({ author: "webhook-dispatcher", newId: uuidv7, now: new Date() }) as const;
 
@@ -80,5 +76,22 @@ describe.each(Object.entries(ways))("a webhook that is %s", (_way, end) => {
       return row?.open === 0;
     };
     await eventually(allEnded, { because: "no delivery is open" });
+  });
+});
+
+describe("a webhook of a deleted project", () => {
+  it("gets no attempt, and its delivery waits for the sweep", async () => {
+    const webhook = await dispatch.newWebhook();
+    await dispatch.deleteProject(webhook);
+    await eventually(() => replica.isDeleted(webhook));
+    await dispatch.putDeliveries(webhook, 1);
+    replica.wake();
+    const postponed = await eventually(async () => {
+      const [delivery] = await dispatch.deliveriesTo(webhook);
+      const waitMs = (delivery?.next_attempt_at?.getTime() ?? 0) - Date.now();
+      return waitMs > 5 * 60_000 && delivery;
+    });
+    expect(postponed).toMatchObject({ status: "pending", attempts_made: 0 });
+    expect(dispatch.received(webhook)).toEqual([]);
   });
 });

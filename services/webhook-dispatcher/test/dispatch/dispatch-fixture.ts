@@ -4,9 +4,11 @@ import { EventName, type FlagEvent, flagEventsStream } from "@halyard/contracts"
 import { ensureFlagEvents } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
+import { createDeletions } from "@halyard/snapshot";
 import {
   connectAsSuperuser,
   createTestDatabase,
+  deletedProjectInSnapshot,
   eventually,
   natsLogin,
   once,
@@ -58,6 +60,9 @@ export async function openDispatch() {
       return replica;
     },
     ...webhooksIn(admin, receiver),
+    /** Deletes the project of a webhook in the snapshot. */
+    deleteProject: (webhook: TestWebhook) =>
+      bucket.put(...deletedProjectInSnapshot({ ...webhook, environmentId: uuidv7(), userId: "" })),
     async close() {
       // Closing the receiver ends all requests that wait for it.
       await receiver.close();
@@ -92,6 +97,7 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
   const logger = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections: 10, logger });
   const metrics = createMetrics({ service: "webhook-dispatcher" });
+  const deletions = createDeletions();
   const sender = createSend({
     rules: { httpsOnly: false, allowPrivate: true },
     ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
@@ -103,6 +109,7 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
       return sender.send(request);
     },
     secrets,
+    deletions,
     plan,
     random: () => 0,
     newId: uuidv7,
@@ -117,6 +124,8 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
     nats: natsLogin("webhook-dispatcher", natsUrl),
     sql,
     keys: createKeyDirectory(testSignatures()),
+    deletions,
+    sweep: { nowMs: Date.now },
     lastUsed: createLastUsed(),
     newId: uuidv7,
     onDeliveries: dispatch.wake,
@@ -127,6 +136,8 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
     sql,
     metrics,
     workers,
+    isDeleted: ({ organizationId, projectId }: TestWebhook) =>
+      deletions.has({ kind: "project", organizationId, projectId }),
     wake: dispatch.wake,
     stop: once(async () => {
       await workers.stop();

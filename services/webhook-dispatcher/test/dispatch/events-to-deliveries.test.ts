@@ -1,21 +1,17 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { Webhook } from "standardwebhooks";
 import { v7 as uuidv7 } from "uuid";
 import { recordEvent } from "../../src/events/consume-events.ts";
 import { payloadOf } from "../../src/sending/payload.ts";
-import { type Dispatch, makeEvent, openDispatch, type Replica } from "./dispatch-fixture.ts";
+import { makeEvent, openDispatch } from "./dispatch-fixture.ts";
 
 /** The deliveries of an event: their webhooks and their number. */
-let dispatch: Dispatch;
-let replica: Replica;
 
-beforeAll(async () => {
-  dispatch = await openDispatch();
-  replica = await dispatch.startReplica();
-});
+const dispatch = await openDispatch();
+afterAll(() => dispatch.close());
+const replica = await dispatch.startReplica();
 afterEach(() => dispatch.receiver.reset());
-afterAll(() => dispatch?.close());
 
 describe("an event", () => {
   it("is sent to each webhook of its project that subscribes to it, and to no other", async () => {
@@ -118,7 +114,7 @@ describe("an event", () => {
     );
   });
 
-  it("is sent in the order of events if several wait for a slot", async () => {
+  it("is sent in the order of events if several wait", async () => {
     const webhook = await dispatch.newWebhook({ slow: true });
     const ids: string[] = [];
     for (let number = 0; number < 10; number += 1) {

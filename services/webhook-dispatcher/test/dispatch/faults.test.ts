@@ -1,24 +1,21 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Dispatch, makeEvent, openDispatch } from "./dispatch-fixture.ts";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
+import { makeEvent, openDispatch } from "./dispatch-fixture.ts";
 
 /** Unexpected errors in the attempts of one delivery. */
-let dispatch: Dispatch;
 let isBroken = false;
 
-beforeAll(async () => {
-  dispatch = await openDispatch();
-  await dispatch.startReplica({
-    plan: [20, 20],
-    beforeSend: async () => {
-      if (isBroken) throw new TypeError("whsec_secret");
-    },
-  });
+const dispatch = await openDispatch();
+afterAll(() => dispatch.close());
+await dispatch.startReplica({
+  plan: [20, 20],
+  beforeSend: async () => {
+    if (isBroken) throw new TypeError("whsec_secret");
+  },
 });
 afterEach(() => {
   isBroken = false;
   dispatch.receiver.reset();
 });
-afterAll(() => dispatch?.close());
 
 async function checkOthersAreSent() {
   const webhook = await dispatch.newWebhook();

@@ -1,14 +1,11 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Dispatch, makeEvent, openDispatch } from "./dispatch-fixture.ts";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { makeEvent, openDispatch } from "./dispatch-fixture.ts";
 
 /** Deliveries that this dispatcher cannot sign, because the key of the secret is not configured. */
-let dispatch: Dispatch;
-beforeAll(async () => {
-  dispatch = await openDispatch();
-  await dispatch.startReplica();
-});
-afterAll(() => dispatch?.close());
+const dispatch = await openDispatch();
+afterAll(() => dispatch.close());
+await dispatch.startReplica();
 
 describe("a delivery whose webhook's secret needs an unknown key", () => {
   it("waits without counting attempts, and is sent when the key is known", async () => {

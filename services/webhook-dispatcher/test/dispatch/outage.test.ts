@@ -1,17 +1,14 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, it } from "@jest/globals";
+import { afterAll, afterEach, describe, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { type Dispatch, makeEvent, openDispatch } from "./dispatch-fixture.ts";
+import { makeEvent, openDispatch } from "./dispatch-fixture.ts";
 
 /** An outage of PostgreSQL that is longer than the time-out of claims. The processes stay alive. */
-let dispatch: Dispatch;
 
-beforeAll(async () => {
-  dispatch = await openDispatch();
-  await Promise.all([1, 2].map(() => dispatch.startReplica({ claimTimeoutMs: 1_000 })));
-});
+const dispatch = await openDispatch();
+afterAll(() => dispatch.close());
+await Promise.all([1, 2].map(() => dispatch.startReplica({ claimTimeoutMs: 1_000 })));
 afterEach(() => postgres.restore());
-afterAll(() => dispatch?.close());
 
 /** Makes the test's database unavailable to the dispatchers. The test connects as superuser and is not affected. */
 const postgres = {

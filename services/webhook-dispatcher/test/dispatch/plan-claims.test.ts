@@ -5,7 +5,7 @@ import {
   defaultBounds,
   type Lane,
   planClaims,
-  type Slot,
+  type RunningAttempt,
   searchesFor,
 } from "../../src/dispatch/plan-claims.ts";
 
@@ -16,44 +16,48 @@ const lane = (webhookId: string, fields: Partial<Lane> = {}): Lane => ({
   dueInMs: -1,
   ...fields,
 });
-const slot = (webhookId: string, kind: Slot["kind"], organizationId = `of ${webhookId}`): Slot => ({
+const attempt = (
+  webhookId: string,
+  kind: RunningAttempt["kind"],
+  organizationId = `of ${webhookId}`,
+): RunningAttempt => ({
   webhookId,
   organizationId,
   kind,
 });
 const many = <T>(count: number, make: (index: number) => T) =>
   Array.from({ length: count }, (_, index) => make(index));
-const claimsOf = (lanes: Lane[], slots: Slot[] = [], bounds: Bounds = defaultBounds) =>
+const claimsOf = (lanes: Lane[], running: RunningAttempt[] = [], bounds: Bounds = defaultBounds) =>
   Object.fromEntries(
-    planClaims(lanes, slots, bounds).map(({ webhookId, atMost }) => [webhookId, atMost]),
+    planClaims(lanes, running, bounds).map(({ webhookId, atMost }) => [webhookId, atMost]),
   );
 const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
 
-/** Returns the slots in use if these webhooks become due one by one, and all their attempts linger. */
-function begunOneByOne(lanes: Lane[]): Slot[] {
-  const slots: Slot[] = [];
+/** Returns the attempts in progress if these webhooks become due one by one, and all their attempts linger. */
+function begunOneByOne(lanes: Lane[]): RunningAttempt[] {
+  const running: RunningAttempt[] = [];
   for (const one of lanes)
-    for (const { atMost } of planClaims([one], slots, defaultBounds))
-      slots.push(...many(atMost, () => slot(one.webhookId, "lingering", one.organizationId)));
-  return slots;
+    for (const { atMost } of planClaims([one], running, defaultBounds))
+      running.push(...many(atMost, () => attempt(one.webhookId, "lingering", one.organizationId)));
+  return running;
 }
 
 describe("a webhook with due deliveries", () => {
-  it("gets up to sixteen slots if no other webhook is due", () => {
+  it("gets up to sixteen attempts if no other webhook is due", () => {
     expect(claimsOf([lane("a")])).toEqual({ a: 16 });
     expect(
       claimsOf(
         [lane("a")],
-        many(10, () => slot("a", "quick")),
+        many(10, () => attempt("a", "quick")),
       ),
     ).toEqual({ a: 6 });
   });
 
-  it("gets no slot before its due time", () => {
+  it("gets no attempt before its due time", () => {
     expect(claimsOf([lane("a", { dueInMs: 1 })])).toEqual({});
   });
 
-  it("shares the slots evenly with the others", () => {
+  it("shares the attempts evenly with the others", () => {
     const claims = claimsOf(many(100, (index) => lane(`${index}`)));
     expect(sum(Object.values(claims))).toBe(192);
     expect(new Set(Object.values(claims))).toEqual(new Set([1, 2]));
@@ -63,44 +67,47 @@ describe("a webhook with due deliveries", () => {
     const busy = lane("busy", { dueInMs: -1_000 });
     const fresh = lane("fresh", { dueInMs: -1 });
     const older = lane("older", { dueInMs: -2 });
-    const slots = [...many(190, (index) => slot(`${index}`, "quick")), slot("busy", "quick")];
-    expect(claimsOf([busy, fresh, older], slots)).toEqual({ older: 1 });
+    const running = [
+      ...many(190, (index) => attempt(`${index}`, "quick")),
+      attempt("busy", "quick"),
+    ];
+    expect(claimsOf([busy, fresh, older], running)).toEqual({ older: 1 });
   });
 
-  it("gets one slot while it is slow", () => {
+  it("gets one attempt while it is slow", () => {
     expect(claimsOf([lane("a", { slow: true })])).toEqual({ a: 1 });
-    expect(claimsOf([lane("a", { slow: true })], [slot("a", "slow")])).toEqual({});
+    expect(claimsOf([lane("a", { slow: true })], [attempt("a", "slow")])).toEqual({});
   });
 
-  it("gets no second slot while an attempt lingers", () => {
-    expect(claimsOf([lane("a")], [slot("a", "lingering")])).toEqual({});
+  it("gets no second attempt while an attempt lingers", () => {
+    expect(claimsOf([lane("a")], [attempt("a", "lingering")])).toEqual({});
   });
 
   it("is not delayed by hundreds of lingering attempts or slow webhooks", () => {
-    const slots = [
-      ...many(64, (index) => slot(`slow ${index}`, "slow")),
-      ...many(700, (index) => slot(`hanging ${index}`, "lingering")),
+    const running = [
+      ...many(64, (index) => attempt(`slow ${index}`, "slow")),
+      ...many(700, (index) => attempt(`hanging ${index}`, "lingering")),
     ];
     const slow = many(100, (index) => lane(`more ${index}`, { slow: true, dueInMs: -1_000 }));
-    expect(claimsOf([...slow, lane("good")], slots)).toEqual({ good: 16 });
+    expect(claimsOf([...slow, lane("good")], running)).toEqual({ good: 16 });
   });
 
   it("is not delayed by four organizations with many targets that respond late", () => {
     const late = many(64, (index) => lane(`${index}`, { organizationId: `late ${index % 4}` }));
-    const slots = begunOneByOne(late);
-    expect(slots).toHaveLength(4 * (64 + 12));
-    expect(claimsOf([...late, lane("good")], slots)).toEqual({ good: 16 });
+    const running = begunOneByOne(late);
+    expect(running).toHaveLength(4 * (64 + 12));
+    expect(claimsOf([...late, lane("good")], running)).toEqual({ good: 16 });
   });
 
   it("is not delayed by 90 hanging webhooks of its organization", () => {
     const inOne = { organizationId: "one" };
     const hanging = many(90, (index) => lane(`${index}`, inOne));
-    const slots = begunOneByOne(hanging);
-    expect(new Set(slots.map(({ webhookId }) => webhookId)).size).toBe(90);
-    expect(claimsOf([...hanging, lane("good", inOne)], slots)).toEqual({ good: 1 });
+    const running = begunOneByOne(hanging);
+    expect(new Set(running.map(({ webhookId }) => webhookId)).size).toBe(90);
+    expect(claimsOf([...hanging, lane("good", inOne)], running)).toEqual({ good: 1 });
   });
 
-  it("gets its first slot in the same round as 90 webhooks of its organization that begin to hang", () => {
+  it("gets its first attempt in the same round as 90 webhooks of its organization that begin to hang", () => {
     const inOne = { organizationId: "one" };
     const hanging = many(90, (index) => lane(`${index}`, { ...inOne, dueInMs: -2 }));
     expect(claimsOf([...hanging, lane("good", inOne)])).toMatchObject({ good: 1 });
@@ -108,8 +115,8 @@ describe("a webhook with due deliveries", () => {
 
   it("is not delayed by three organizations with 200 hanging webhooks each", () => {
     const hanging = many(600, (index) => lane(`${index}`, { organizationId: `of ${index % 3}` }));
-    const slots = begunOneByOne(hanging);
-    expect(claimsOf([...hanging, lane("good")], slots)).toEqual({ good: 16 });
+    const running = begunOneByOne(hanging);
+    expect(claimsOf([...hanging, lane("good")], running)).toEqual({ good: 16 });
   });
 
   it("is not delayed by another organization with a large backlog", () => {
@@ -122,26 +129,26 @@ describe("a webhook with due deliveries", () => {
 });
 
 describe("the search for due webhooks", () => {
-  it("excludes webhooks and organizations whose slots are in use", () => {
-    const crowd = many(64, (index) => slot(`crowd ${index}`, "lingering", "crowded"));
-    const burst = many(96, (index) => slot(`burst ${index}`, "quick", "full"));
-    const slots = [
-      ...many(16, () => slot("busy", "quick", "roomy")),
-      slot("begun", "quick", "roomy"),
-      slot("lingers", "lingering", "roomy"),
+  it("excludes webhooks and organizations that may not begin an attempt", () => {
+    const crowd = many(64, (index) => attempt(`crowd ${index}`, "lingering", "crowded"));
+    const burst = many(96, (index) => attempt(`burst ${index}`, "quick", "full"));
+    const running = [
+      ...many(16, () => attempt("busy", "quick", "roomy")),
+      attempt("begun", "quick", "roomy"),
+      attempt("lingers", "lingering", "roomy"),
       ...crowd,
       ...burst,
     ];
     const taken = ["busy", "lingers", ...[...crowd, ...burst].map(({ webhookId }) => webhookId)];
-    expect(searchesFor(slots, defaultBounds)).toMatchObject([
+    expect(searchesFor(running, defaultBounds)).toMatchObject([
       { slow: false, exceptWebhooks: taken, exceptOrganizations: ["full"] },
       { slow: true, exceptOrganizations: [] },
     ]);
   });
 
-  it("excludes slow webhooks while all slow slots are in use", () => {
-    const slots = many(64, (index) => slot(`${index}`, "slow"));
-    expect(searchesFor(slots, defaultBounds).map(({ slow }) => slow)).toEqual([false]);
+  it("excludes slow webhooks while the maximum number of slow attempts is in progress", () => {
+    const running = many(64, (index) => attempt(`${index}`, "slow"));
+    expect(searchesFor(running, defaultBounds).map(({ slow }) => slow)).toEqual([false]);
   });
 });
 
@@ -171,28 +178,29 @@ describe("for any due webhooks and attempts in progress", () => {
   const situations = fc
     .record({ before: lanes, lanes, ages: fc.infiniteStream(fc.boolean()) })
     .map(({ before, lanes, ages }) => {
-      const slots = planClaims(before, [], bounds).flatMap(({ webhookId, atMost }) => {
+      const running = planClaims(before, [], bounds).flatMap(({ webhookId, atMost }) => {
         const found = before.find((one) => one.webhookId === webhookId);
         const kind = found?.slow ? "slow" : "quick";
-        return many(atMost, () => slot(webhookId, kind, found?.organizationId));
+        return many(atMost, () => attempt(webhookId, kind, found?.organizationId));
       });
-      for (const one of slots)
+      for (const one of running)
         if (one.kind === "quick" && ages.next().value) one.kind = "lingering";
-      const claims = planClaims(lanes, slots, bounds);
+      const claims = planClaims(lanes, running, bounds);
       const begun = claims.flatMap(({ webhookId, atMost }) => {
         const found = lanes.find((one) => one.webhookId === webhookId);
         return many(atMost, () =>
-          slot(webhookId, found?.slow ? "slow" : "quick", found?.organizationId),
+          attempt(webhookId, found?.slow ? "slow" : "quick", found?.organizationId),
         );
       });
-      return { lanes, slots, claims, begun, after: [...slots, ...begun] };
+      return { lanes, running, claims, begun, after: [...running, ...begun] };
     });
   type Situation = typeof situations extends fc.Arbitrary<infer T> ? T : never;
   const always = (check: (situation: Situation) => void) =>
     fc.assert(fc.property(situations, check), { numRuns: 500 });
-  const countOf = (slots: Slot[], test: (slot: Slot) => boolean) => slots.filter(test).length;
+  const countOf = (running: RunningAttempt[], test: (attempt: RunningAttempt) => boolean) =>
+    running.filter(test).length;
 
-  const isOpen = ({ kind }: Slot) => kind !== "slow";
+  const isOpen = ({ kind }: RunningAttempt) => kind !== "slow";
 
   it("no bound of the process is exceeded", () =>
     always(({ after }) => {
@@ -220,11 +228,11 @@ describe("for any due webhooks and attempts in progress", () => {
     }));
 
   it("an organization with many attempts begins attempts only for webhooks without one", () =>
-    always(({ slots, begun }) => {
+    always(({ running, begun }) => {
       for (const { webhookId, organizationId } of begun) {
-        const own = slots.filter((one) => isOpen(one) && one.organizationId === organizationId);
+        const own = running.filter((one) => isOpen(one) && one.organizationId === organizationId);
         const isCrowded = own.length >= bounds.organization.sideBySide;
-        const under = slots.filter((one) => one.webhookId === webhookId);
+        const under = running.filter((one) => one.webhookId === webhookId);
         expect(isCrowded && under.length > 0).toBe(false);
       }
     }));
@@ -244,8 +252,8 @@ describe("for any due webhooks and attempts in progress", () => {
     }));
 
   it("the searches include every webhook that may be claimed", () =>
-    always(({ slots, claims, lanes }) => {
-      const searches = searchesFor(slots, bounds);
+    always(({ running, claims, lanes }) => {
+      const searches = searchesFor(running, bounds);
       for (const { webhookId } of claims) {
         const found = lanes.find((one) => one.webhookId === webhookId);
         const search = searches.find(({ slow }) => slow === found?.slow);

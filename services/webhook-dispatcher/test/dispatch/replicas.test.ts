@@ -1,5 +1,5 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { cancelLeftovers } from "../../src/webhooks/cancel-deliveries.ts";
 import { changeWebhook, deleteWebhook } from "../../src/webhooks/webhook-store.ts";
@@ -12,18 +12,15 @@ import {
 } from "./dispatch-fixture.ts";
 
 /** Replicas that share the work, and replicas that fail, are suspended or are stopped. */
-let dispatch: Dispatch;
 let ended: (() => Promise<void>)[] = [];
 
-beforeAll(async () => {
-  dispatch = await openDispatch();
-});
+const dispatch = await openDispatch();
+afterAll(() => dispatch.close());
 afterEach(async () => {
   await Promise.all(ended.map((stop) => stop()));
   ended = [];
   dispatch.receiver.reset();
 });
-afterAll(() => dispatch?.close());
 
 async function startReplica(options: Parameters<Dispatch["startReplica"]>[0] = {}) {
   const replica = await dispatch.startReplica(options);

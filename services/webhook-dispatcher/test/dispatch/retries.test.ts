@@ -1,25 +1,22 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Dispatch, makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
+import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
+import { makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
 
 /** Retries of deliveries, with delays of milliseconds instead of hours. */
-let dispatch: Dispatch;
 const delayMs = 60;
 /** Much shorter than in production, and long enough for a busy machine to respond. */
 const timeoutMs = 3_000;
 const immediately = async () => undefined;
 let beforeSend: () => Promise<void> = immediately;
 
-beforeAll(async () => {
-  dispatch = await openDispatch();
-  const plan = Array.from({ length: 5 }, () => delayMs);
-  await dispatch.startReplica({ plan, timeoutMs, beforeSend: () => beforeSend() });
-});
+const dispatch = await openDispatch();
+afterAll(() => dispatch.close());
+const plan = Array.from({ length: 5 }, () => delayMs);
+await dispatch.startReplica({ plan, timeoutMs, beforeSend: () => beforeSend() });
 afterEach(() => {
   beforeSend = immediately;
   dispatch.receiver.reset();
 });
-afterAll(() => dispatch?.close());
 
 async function publishTo(webhook: TestWebhook) {
   await dispatch.log.publish(makeEvent({}, webhook));

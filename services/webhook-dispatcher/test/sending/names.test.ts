@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { createAgents, exchange } from "../../src/sending/exchange.ts";
 import {
   createCheckedLookup,
   createPublicResolver,
   type ResolveName,
 } from "../../src/sending/names.ts";
+import { createAgents, post } from "../../src/sending/post.ts";
 import { createSend, logAddressNotAllowed } from "../../src/sending/send.ts";
 import { startNameServer } from "./name-server.ts";
 import { answerOk, createClosing, startRawTarget } from "./raw-target.ts";
@@ -178,7 +178,7 @@ describe("a name that changes between two lookups", () => {
     });
     const url = new URL(`http://changing.test:${target.port}/`);
     const send = (agents: ReturnType<typeof createAgents>) =>
-      exchange({ url, headers: {}, body: "{}" }, { agents, lookup, signal: neverAborted });
+      post({ url, headers: {}, body: "{}" }, { agents, lookup, signal: neverAborted });
     return { send, target, inside, lookUps: () => lookUps };
   }
   const neverAborted = new AbortController().signal;

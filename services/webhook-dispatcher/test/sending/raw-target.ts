@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from "node:tls";
 import type { TestCertificate } from "./test-certificate.ts";
 
 /** A target that sends any bytes that a test chooses, valid HTTP or not. */
-export type RawTarget = {
+type RawTarget = {
   port: number;
   /** All connections since the start. */
   connections: Socket[];

@@ -1,16 +1,13 @@
 import type { Socket } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
-import { afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import { createSend } from "../../src/sending/send.ts";
 import { answerOk, createClosing, startRawTarget } from "./raw-target.ts";
-import { makeTestCertificate, type TestCertificate } from "./test-certificate.ts";
+import { makeTestCertificate } from "./test-certificate.ts";
 
 const trustedBefore = getCACertificates("default");
 const { closing, closeAll } = createClosing();
-let certificate: TestCertificate;
-beforeAll(async () => {
-  certificate = await makeTestCertificate("receiver.test");
-});
+const certificate = await makeTestCertificate("receiver.test");
 afterEach(async () => {
   setDefaultCACertificates(trustedBefore);
   await closeAll();

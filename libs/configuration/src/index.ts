@@ -1,0 +1,40 @@
+export { ConfigurationError } from "./configuration-error.ts";
+export {
+  type DocumentedVariable,
+  documentVariables,
+  readEnvironment,
+  variable,
+} from "./environment.ts";
+export { natsServers } from "./nats-servers.ts";
+export {
+  burstVariable,
+  commaSeparated,
+  flagEventsMaxBytesVariable,
+  hostVariable,
+  jetstreamReplicasVariable,
+  keyRate,
+  keyRateVariables,
+  type ListenConfig,
+  type LogLevel,
+  limitVariable,
+  listenHost,
+  logLevelVariable,
+  metricsPortVariable,
+  modeVariable,
+  natsVariables,
+  operatorTokenDigestVariable,
+  perSecondVariable,
+  portVariable,
+  postgresMaxConnectionsVariable,
+  postgresUrlVariable,
+  readPostgresOwnerUrl,
+  retentionDaysVariable,
+  sharedVariables,
+  trustedProxiesVariable,
+  urlOf,
+} from "./shared-variables.ts";
+export {
+  requireInProduction,
+  signingPrivateKeyVariable,
+  signingPublicKeysVariable,
+} from "./signing-variables.ts";

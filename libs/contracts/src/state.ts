@@ -1,0 +1,45 @@
+import type { State as EvaluatedState } from "@halyard/evaluation";
+import { z } from "zod";
+import { RolloutPercentage, TargetingRules } from "./rules.ts";
+import { TargetingRulesInput } from "./rules-input.ts";
+import { compileOrder } from "./schema-order.ts";
+
+/**
+ * The state of a flag in one environment: everything that the flag says there. Routes, events, snapshot entries, rule
+ * sets and the tables of management contain it whole. A member that is added to the type of the evaluator does not
+ * compile until it is added here.
+ */
+export const State = z.object({
+  enabled: z.boolean(),
+  rollout_percentage: RolloutPercentage,
+  targeting_rules: TargetingRules,
+} satisfies Members);
+export type State = z.infer<typeof State>;
+
+type Members = { [Member in keyof Required<EvaluatedState>]: z.ZodType };
+
+/** The members in requests. A request changes those that it contains. */
+export const stateInput = {
+  enabled: z.boolean().optional(),
+  rollout_percentage: RolloutPercentage.optional().describe(
+    "Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised",
+  ),
+  targeting_rules: TargetingRulesInput.optional().describe(
+    "Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON",
+  ),
+} satisfies Members;
+
+/** The members of a state without the rules, which can be large, for lists. */
+export const StateSummary = State.omit({ targeting_rules: true });
+export type StateSummary = z.infer<typeof StateSummary>;
+
+/** Names of the members, in the order of the schema. */
+export const stateMembers = Object.keys(State.shape) as (keyof State)[];
+const reorder = compileOrder(State);
+
+/**
+ * Returns the state in a value that may have further members. Its members, and theirs, are in the order of the schema,
+ * which PostgreSQL's `jsonb` does not preserve.
+ */
+export const stateOf = <T extends Partial<State>>(value: T): Pick<T, keyof T & keyof State> =>
+  reorder(value) as Pick<T, keyof T & keyof State>;

@@ -1,0 +1,156 @@
+import {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from "fastify";
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import { decorateWithSettings } from "./app-settings.ts";
+import {
+  answerError,
+  type IsOutage,
+  noSuchRoute,
+  sendProblem,
+  setCommonHeaders,
+} from "./error-answers.ts";
+import { acceptJsonBodies } from "./json-body.ts";
+import { answerClientError, answerOddRequests, rejectMalformed } from "./malformed-http.ts";
+import { requestDurations } from "./request-durations.ts";
+import { createRequestIds } from "./request-id.ts";
+import { createRequestLogger } from "./request-logger.ts";
+import { recordRequests, recordUnmatched } from "./request-record.ts";
+import { pathAndQueryOf } from "./request-target.ts";
+
+export type App = FastifyInstance;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** `false` keeps a route out of the histogram and the request log, and saves their cost. */
+    measured?: boolean;
+    /** The route calls `rejectMalformed` and writes its responses itself, without the common headers. */
+    hijacked?: boolean;
+  }
+}
+
+export type AppOptions = {
+  logger: Logger;
+  bodyLimitBytes: number;
+  maxHeaderBytes?: number;
+  /** Time after which a connection without a complete request header is closed. For tests. */
+  headersTimeoutMs?: number;
+  /** Addresses or CIDR ranges whose `X-Forwarded-For` counts. */
+  trustedProxies: readonly string[];
+  metrics: Registry;
+  /**
+   * One log line per request, on by default. Failures are always logged, except those that only the framework detects,
+   * such as a connection that breaks during a response.
+   */
+  requestLog?: boolean;
+  /**
+   * Checks each response against the contract of its route, and throws if they differ. On by default, for tests and
+   * development. Production switches it off, because a check costs as much as a response.
+   */
+  checkAnswers?: boolean;
+  /** Changes the path and query of a request before it is routed. */
+  rewriteTarget?: (target: string) => string;
+  /**
+   * Returns whether an error is an outage of a dependency instead of a bug. Outages return 503, so that the client
+   * retries.
+   */
+  isOutage?: IsOutage;
+};
+
+/** Room for a user context of 16 KiB in a header, beside the headers of browsers and proxies. */
+const defaultMaxHeaderBytes = 32 * 1024;
+
+/** Time to receive one request. A slower client is stuck, or holds connections on purpose. */
+const requestTimeoutMs = 60_000;
+
+/** Time to receive the headers. A slower client is gone, or holds connections on purpose. */
+const defaultHeadersTimeoutMs = 20_000;
+
+/** Node checks for timed-out requests at intervals, so a time-out is at most a quarter late. */
+const checksPerHeadersTimeout = 4;
+
+/** Longer than the 60 s after which common load balancers close an idle connection. */
+const keepAliveTimeoutMs = 72_000;
+
+/**
+ * Creates the HTTP application that every service extends. It returns every failure in the same error shape and accepts
+ * only JSON. It keeps the cost of a request low: a request has no logger until something is logged, and only the hooks
+ * that affect its route.
+ */
+export function createApp(options: AppOptions): App {
+  const requestIds = createRequestIds();
+  const { rewriteTarget = (target) => target, requestLog = true } = options;
+  const headersTimeout = options.headersTimeoutMs ?? defaultHeadersTimeoutMs;
+  const app: App = fastify({
+    bodyLimit: options.bodyLimitBytes,
+    // Adds `HEAD` to each `GET` route. Routes with a contract register it themselves.
+    exposeHeadRoutes: true,
+    http: {
+      maxHeaderSize: options.maxHeaderBytes ?? defaultMaxHeaderBytes,
+      // Otherwise Node itself rejects a request without Host, without a body. `onRequest` rejects it instead.
+      requireHostHeader: false,
+      headersTimeout,
+      connectionsCheckingInterval: headersTimeout / checksPerHeadersTimeout,
+    },
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    forceCloseConnections: "idle",
+    // While it drains, the app still serves requests, and each response closes its connection.
+    return503OnClosing: false,
+    trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: "request_id",
+    }),
+    genReqId: requestIds,
+    rewriteUrl: ({ url = "" }) => rewriteTarget(pathAndQueryOf(url)),
+    // The framework checks each logger from a factory, which costs an edge 1 % of a response.
+    ...(requestLog && {
+      childLoggerFactory: (_none, bindings) => createRequestLogger(options.logger, bindings),
+    }),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, requestIds),
+    // A path that cannot be decoded, or has a parameter that is too long, matches no route.
+    frameworkErrors: (_error, request, reply) => {
+      setCommonHeaders(request, reply);
+      sendProblem(reply, noSuchRoute);
+    },
+  });
+  decorateWithSettings(app, {
+    checkAnswers: options.checkAnswers ?? true,
+    logger: options.logger,
+  });
+  acceptJsonBodies(app);
+  answerOddRequests(app.server, requestIds);
+  const recording = { durations: requestDurations(options.metrics), requestLog };
+  recordRequests(app, recording);
+  app.addHook("onRoute", (route) => {
+    if (route.config?.hijacked === true) return;
+    const present = route.onRequest ?? [];
+    route.onRequest = [beginAnswer, ...(Array.isArray(present) ? present : [present])];
+  });
+  app.setErrorHandler((error, request, reply) => {
+    answerError(error, request, reply, options.isOutage);
+  });
+  app.register((unknown, _options, done) => {
+    // The framework does not call `onRoute` for this handler.
+    unknown.addHook("onRequest", beginAnswer);
+    unknown.setNotFoundHandler((request, reply) => {
+      recordUnmatched(recording, request, reply);
+      sendProblem(reply, noSuchRoute);
+    });
+    done();
+  });
+  return app;
+}
+
+/** Rejects malformed requests, and sets the common headers of all other responses. */
+function beginAnswer(request: FastifyRequest, reply: FastifyReply, next: () => void): void {
+  if (rejectMalformed(request, reply)) return;
+  setCommonHeaders(request, reply);
+  next();
+}

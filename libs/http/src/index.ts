@@ -1,0 +1,24 @@
+export { type Answer, answer, createProblem, isProblem, type Problem } from "./answer.ts";
+export { answerableErrors } from "./answer-checks.ts";
+export { anyOriginHeaders, isOpenToAllOrigins, openPrefixes } from "./any-origin.ts";
+export { type App, createApp } from "./app.ts";
+export { appSettings } from "./app-settings.ts";
+export { hasDuplicateMembers } from "./duplicate-members.ts";
+export { checkIfMatch, checkMatches, etagOf, namesTag } from "./entity-tag.ts";
+export { noSuchRoute, sendProblem, writeProblem } from "./error-answers.ts";
+export { fixedAnswer } from "./fixed-answer.ts";
+export { checkIdempotencyKey } from "./idempotency-key.ts";
+export { compileInputChecks } from "./input-checks.ts";
+export { type BodyReading, bodyTooLarge, isJsonType, notJson, parseJsonBody } from "./json-body.ts";
+export { cursorOf, idOfCursor, noSuchCursor, pageOf, readCursor } from "./page.ts";
+export { isWellEncoded } from "./query-values.ts";
+export { pathAndQueryOf, pathOf } from "./request-target.ts";
+export { type Awaitable, type RequestFacts, type RouteInput, registerRoute } from "./route.ts";
+export {
+  EventStream,
+  heartbeatEvent,
+  keepAlive,
+  maxUnsentBytes,
+  retryLine,
+} from "./server-sent-events.ts";
+export { UnavailableError } from "./unavailable-error.ts";

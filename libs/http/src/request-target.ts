@@ -1,0 +1,21 @@
+/**
+ * Returns the path and query of a request target. The target is an absolute URL if the client treats the server as a
+ * proxy (RFC 9112, section 3.2.2). It begins with several slashes if the client's base URL ends with one.
+ */
+export function pathAndQueryOf(target: string): string {
+  const isPath = target.charCodeAt(0) === slash;
+  if ((isPath && target.charCodeAt(1) !== slash) || target === "*") return target;
+  return target.replace(origin, "").replace(/^\/*/, "/");
+}
+
+const slash = 0x2f;
+const origin = /^https?:\/\/[^/?]*/i;
+
+/** Maximum length of a logged path. A longer one may be an attack on the log. */
+const maxLoggedPathLength = 500;
+
+/** Returns the path of a request target without its query string, cut to the maximum length. */
+export function pathOf(url: string): string {
+  const end = url.indexOf("?");
+  return (end === -1 ? url : url.slice(0, end)).slice(0, maxLoggedPathLength);
+}

@@ -1,0 +1,194 @@
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { defaultCacheHeadersOf, isEventStream, type RouteContract } from "@halyard/contracts";
+import type { FastifyReply, FastifyRequest, HTTPMethods, RouteOptions } from "fastify";
+import type { z } from "zod";
+import { type Answer, isProblem, type Problem } from "./answer.ts";
+import { compileAnswerCheck } from "./answer-checks.ts";
+import type { App } from "./app.ts";
+import { appSettings } from "./app-settings.ts";
+import { readIfMatch } from "./entity-tag.ts";
+import { jsonType, sendProblem } from "./error-answers.ts";
+import { compileInputChecks } from "./input-checks.ts";
+import { rejectMalformed } from "./malformed-http.ts";
+
+/** The parts of a request, beside its validated input, that a handler can use. */
+export type RequestFacts = {
+  id: string;
+  ip: string;
+  headers: IncomingHttpHeaders;
+  /** The entity tags of `If-Match`, or only `*`, if the route honors it. */
+  ifMatch?: readonly string[];
+  /** The value of `Idempotency-Key` as it was sent. */
+  idempotencyKey?: string;
+};
+
+export type RouteInput<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
+  params: z.infer<P>;
+  query: z.infer<Q>;
+  /** An empty object if an optional body is missing. */
+  body: z.infer<B>;
+  request: RequestFacts;
+};
+
+export type Awaitable<T> = T | Promise<T>;
+
+type Handling<
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodType,
+  Principal extends object,
+> = {
+  /** Authenticates the caller before the body is read. */
+  authenticate: (request: RequestFacts) => Awaitable<Principal | Problem>;
+  handle: (input: RouteInput<P, Q, B>, principal: Principal) => Awaitable<Answer | Problem>;
+};
+
+/**
+ * Takes each well-formed request of a route before its body is read, instead of the steps of `registerRoute`, and
+ * writes the response itself. This is for a route whose responses cost less than those steps.
+ */
+type Taking = { take: (request: FastifyRequest, response: ServerResponse) => void };
+
+/** Results of `onRequest` for the handler. */
+type Admission = { principal: object; params: unknown; facts: RequestFacts };
+const admissionKey = Symbol("halyard.admission");
+type AdmittedRequest = FastifyRequest & { [admissionKey]: Admission };
+
+/**
+ * Registers a route by its contract. A request passes these steps: authentication (401, 403), the parameters of the
+ * path (404), parsing of the body (413, 415, 400), validation of `If-Match`, query and body (400), and the handler,
+ * which receives typed input. A `GET` route also accepts `HEAD`: Node sends the same headers without the body.
+ */
+export function registerRoute<
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodType,
+  Principal extends object,
+>(
+  app: App,
+  contract: RouteContract<P, Q, B>,
+  options: Handling<P, Q, B, Principal> | Taking,
+): void {
+  const methods: HTTPMethods[] = [contract.method];
+  if (contract.alsoMethod !== undefined) methods.push(contract.alsoMethod);
+  // A stream has no HEAD, which would return no events.
+  if (contract.method === "GET" && !isEventStream(contract)) methods.push("HEAD");
+  app.route({
+    method: methods,
+    url: contract.path,
+    exposeHeadRoute: false,
+    ...("take" in options ? takenSteps(options) : stepsOf(app, contract, options)),
+  });
+}
+
+type Steps = Pick<RouteOptions, "config" | "onRequest" | "handler">;
+
+function takenSteps({ take }: Taking): Steps {
+  return {
+    config: { measured: false, hijacked: true },
+    // The framework calls the handler after it has read the body.
+    onRequest(request, reply) {
+      if (rejectMalformed(request, reply)) return;
+      reply.hijack();
+      take(request, reply.raw);
+    },
+    handler: () => undefined,
+  };
+}
+
+function stepsOf<
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodType,
+  Principal extends object,
+>(app: App, contract: RouteContract<P, Q, B>, options: Handling<P, Q, B, Principal>): Steps {
+  const checks = compileInputChecks(contract);
+  const checkAnswer = appSettings(app).checkAnswers
+    ? compileAnswerCheck(contract as unknown as RouteContract)
+    : undefined;
+  if (!app.hasRequestDecorator(admissionKey)) app.decorateRequest(admissionKey, undefined);
+  // The headers of a response take precedence.
+  const cacheHeaders = { ...defaultCacheHeadersOf(contract as unknown as RouteContract) };
+
+  async function admit(request: FastifyRequest, reply: FastifyReply) {
+    reply.headers(cacheHeaders);
+    const facts = factsOf(request);
+    const principal = await options.authenticate(facts);
+    if (isProblem(principal)) return sendProblem(reply, principal);
+    const params = checks.params(request.params);
+    if (isProblem(params)) return sendProblem(reply, params);
+    (request as AdmittedRequest)[admissionKey] = { principal, params: params.value, facts };
+    return undefined;
+  }
+
+  async function respond(request: FastifyRequest, reply: FastifyReply) {
+    const { principal, params, facts } = (request as AdmittedRequest)[admissionKey];
+    const ifMatch = request.headers["if-match"];
+    if (contract.conditional === true && ifMatch !== undefined) {
+      const tags = readIfMatch(ifMatch);
+      if (isProblem(tags)) return sendProblem(reply, tags);
+      facts.ifMatch = tags;
+    }
+    const query = checks.query(request.query as Record<string, unknown>, request.raw.url ?? "");
+    if (isProblem(query)) return sendProblem(reply, query);
+    const body = checks.body(request.body);
+    if (isProblem(body)) return sendProblem(reply, body);
+    const input = {
+      params: params as z.infer<P>,
+      query: query.value,
+      body: body.value as z.infer<B>,
+      request: facts,
+    };
+    const given = await options.handle(input, principal as Principal);
+    checkAnswer?.(given);
+    return isProblem(given) ? sendProblem(reply, given) : sendAnswer(reply, given);
+  }
+
+  return {
+    // The duration of a stream is not that of a request.
+    config: { measured: !isEventStream(contract) },
+    onRequest: admit,
+    handler: respond,
+  };
+}
+
+function factsOf(request: FastifyRequest): RequestFacts {
+  const { id, ip, headers } = request;
+  const facts: RequestFacts = { id, ip, headers };
+  const idempotencyKey = headers["idempotency-key"];
+  if (typeof idempotencyKey === "string") facts.idempotencyKey = idempotencyKey;
+  return facts;
+}
+
+/** Time-out for a client that reads nothing of a body in parts. The gateway has the same time-out. */
+const maxStallMs = 60_000;
+
+const streamHeaders = {
+  "content-type": "text/event-stream",
+  "x-accel-buffering": "no",
+  connection: "close",
+};
+
+function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
+  reply.code(given.status);
+  if (given.headers !== undefined) reply.headers(given.headers);
+  if (given.stream !== undefined) {
+    reply.hijack();
+    const headers = reply.getHeaders() as Record<string, string>;
+    reply.raw.writeHead(given.status, { ...headers, ...streamHeaders });
+    given.stream(reply.raw);
+    return reply;
+  }
+  if (given.parts !== undefined) {
+    reply.header("content-type", jsonType);
+    // Without a body, the parts need not be read from the database.
+    if (reply.request.method === "HEAD") return reply.send();
+    // Without a callback the time-out destroys the connection.
+    reply.raw.setTimeout(maxStallMs);
+    return reply.send(Readable.from(given.parts));
+  }
+  const body = given.json ?? (given.body === undefined ? undefined : JSON.stringify(given.body));
+  if (body === undefined) return reply.send();
+  return reply.header("content-type", jsonType).send(body);
+}

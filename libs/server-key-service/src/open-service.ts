@@ -1,0 +1,68 @@
+import {
+  createKeyDirectory,
+  createKeyLimits,
+  createKeySignatures,
+  createLastUsed,
+  createServerKeyAuthentication,
+} from "@halyard/api-keys";
+import { keyRate, natsServers } from "@halyard/configuration";
+import type { ServiceName } from "@halyard/contracts";
+import { UnavailableError } from "@halyard/http";
+import { openDatabase } from "@halyard/postgres";
+import { createLogger, createMetrics, runService, type ServiceOptions } from "@halyard/service";
+import { createDeletions } from "@halyard/snapshot";
+import type { ServiceConfig } from "./variables.ts";
+import type { Workers } from "./workers.ts";
+
+/**
+ * Opens what every service with a PostgreSQL schema and server keys needs. The service adds its workers and its
+ * application, and then runs.
+ */
+export function openService(service: ServiceName, config: ServiceConfig) {
+  const logger = createLogger({ service, level: config.LOG_LEVEL });
+  const metrics = createMetrics({ service });
+  const database = openDatabase({
+    url: config.POSTGRES_URL,
+    name: service,
+    maxConnections: config.POSTGRES_MAX_CONNECTIONS,
+    logger,
+  });
+  const keys = createKeyDirectory(
+    createKeySignatures({ publicKeys: config.SIGNING_PUBLIC_KEYS, metrics, logger }),
+  );
+  const lastUsed = createLastUsed();
+  const nats = natsServers(config);
+  return {
+    ...{ sql: database.sql, keys, lastUsed, nats, metrics, logger },
+    deletions: createDeletions(),
+    sweep: { nowMs: Date.now },
+    /** Returns the options of the application that do not depend on its routes. */
+    appOptions: (workers: Workers) => ({
+      authenticate: createServerKeyAuthentication({
+        verify(text, nowMs) {
+          if (workers.isLoaded()) return keys.verify(text, nowMs);
+          throw new UnavailableError(
+            "The service has not loaded the API keys yet; retry after 1 s.",
+          );
+        },
+        limits: createKeyLimits(keyRate(config)),
+        lastUsed,
+        operatorTokenDigest: config.OPERATOR_TOKEN_DIGEST,
+        nowMs: Date.now,
+      }),
+      trustedProxies: config.TRUSTED_PROXIES,
+      checkAnswers: config.HALYARD_MODE !== "production",
+    }),
+    /** Runs the service until it is stopped. The workers stop before the parts in `close`. */
+    run: ({
+      workers,
+      close,
+      ...options
+    }: Pick<ServiceOptions, "app" | "drain" | "close"> & { workers: Workers }) =>
+      runService({
+        ...{ ...options, config, metrics, logger },
+        readiness: () => ({ ready: database.isUp() && workers.isLoaded(), ...workers.details() }),
+        close: [database.close, ...close, workers.stop],
+      }),
+  };
+}

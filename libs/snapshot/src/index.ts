@@ -1,0 +1,13 @@
+export { createDeletions, type Deletions } from "./deletions.ts";
+export { findComplete } from "./find-complete.ts";
+export { createFlagIndex, type FlagAddress } from "./flag-index.ts";
+export {
+  collectRead,
+  type FollowedSnapshot,
+  followSnapshot,
+  type SnapshotFollower,
+  type SnapshotPart,
+  type SnapshotRead,
+} from "./follow-snapshot.ts";
+export { type HeldSnapshot, maxGapMs } from "./resume-point.ts";
+export { purgeComplete, purgeEntriesBefore, snapshotPosition } from "./snapshot-bucket.ts";

@@ -1,7 +1,0 @@
-import { createProblem, type Problem } from "@halyard/service";
-
-/** Checks that a deletion repeats the id as `confirm`. Case is ignored. */
-export function checkConfirmed(confirm: string, id: string): Problem | undefined {
-  if (confirm.toLowerCase() === id.toLowerCase()) return undefined;
-  return createProblem("VALIDATION_001", "query parameter /confirm must be the id in the path");
-}

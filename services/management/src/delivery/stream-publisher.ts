@@ -1,0 +1,254 @@
+import type { EntrySigner } from "@halyard/api-keys";
+import {
+  type FlagEvent,
+  type SnapshotRevision,
+  snapshotBatchEntries,
+  snapshotBucket,
+} from "@halyard/contracts";
+import { type OutgoingMessage, publishFenced } from "@halyard/jetstream";
+import type { Sql } from "@halyard/postgres";
+import type { Publications } from "../outbox/publications.ts";
+import {
+  allUnsentRows,
+  fairUnsentRows,
+  type QueueKind,
+  type StreamName,
+  type UnsentRow,
+  unsentRange,
+} from "../outbox/unsent-rows.ts";
+import { type Broker, StreamMovedError } from "./broker.ts";
+import { LeadershipLostError, type Lease } from "./lease.ts";
+import { recordAdvanced, recordSent, type SettledRow } from "./records.ts";
+import { signedPayload } from "./signed-payload.ts";
+
+/**
+ * Publishes the outbox rows of one stream. It reads a batch of unsent rows, publishes it after the last sequence of the
+ * stream, confirms it to waiting writes, and records it. Only one batch is in flight, so the rows of an entity are
+ * published in order. If a batch contains several values of an entry, only the newest is published, and the others are
+ * settled with it.
+ */
+export type StreamPublisher = {
+  /** Publishes all unsent rows, or at most `maxPasses` batches of each kind. Returns the number of messages. */
+  drain(bounds?: { maxPasses: number }): Promise<number>;
+  /** Publishes every row that is unsent now. It ends even if new rows keep arriving. */
+  drainPresent(): Promise<void>;
+  /**
+   * Publishes messages without rows, as one batch. Rows that were unsent when the caller read the values are published
+   * afterwards, so the newest value of an entry is always the last one.
+   */
+  write(messages: readonly OutgoingMessage[]): Promise<void>;
+  /** Returns the last sequence that is recorded as published. */
+  lastSequence(): number;
+};
+
+type StreamPublisherOptions = {
+  stream: StreamName;
+  sql: Sql;
+  lease: Lease;
+  broker: Broker;
+  publications: Publications;
+  /** The epoch, for the publisher of the snapshot. */
+  epoch?: string;
+  signer?: EntrySigner | undefined;
+  /** The last sequence of the stream when the publisher starts. */
+  lastSequence: number;
+  isLeading: () => boolean;
+};
+
+/** Bounds of a batch: large enough that a burst needs few round trips, small enough that a batch takes milliseconds. */
+const batchBounds = { rows: snapshotBatchEntries, bytes: 4 * 1024 * 1024 };
+
+export function createStreamPublisher(options: StreamPublisherOptions): StreamPublisher {
+  const { stream, sql } = options;
+  const batchPublisher = createBatchPublisher(options);
+  const nextPass = createPassReader(sql, stream);
+
+  /** Publishes one batch, or one of each kind. Returns the number of messages, and whether rows may be left. */
+  async function publishPass(): Promise<{ messages: number; hasMore: boolean }> {
+    let messages = 0;
+    let hasMore = false;
+    for await (const batch of nextPass()) {
+      messages += await batchPublisher.publishRows(batch.rows);
+      hasMore = batch.hasMore;
+    }
+    return { messages, hasMore };
+  }
+
+  return {
+    async drain({ maxPasses } = { maxPasses: Number.POSITIVE_INFINITY }) {
+      let sent = 0;
+      for (let pass = 0; pass < maxPasses; pass += 1) {
+        const { messages, hasMore } = await publishPass();
+        sent += messages;
+        if (!hasMore) break;
+      }
+      return sent;
+    },
+    async drainPresent() {
+      const { newest } = await unsentRange(sql, stream);
+      if (newest === undefined) return;
+      let oldest: number | undefined;
+      do {
+        await publishPass();
+        oldest = (await unsentRange(sql, stream)).oldest;
+      } while (oldest !== undefined && oldest <= newest);
+    },
+    write: batchPublisher.publishMessages,
+    lastSequence: batchPublisher.lastSequence,
+  };
+}
+
+/**
+ * Kinds of rows in each stream. Their batches alternate, so a revocation waits for at most one batch of flags, and a
+ * flag for one batch of keys.
+ */
+const kindsOf: Readonly<Record<StreamName, readonly QueueKind[]>> = {
+  events: ["events"],
+  snapshot: ["keys", "flags"],
+};
+
+/**
+ * Creates a function that reads the batches of one pass. If all unsent rows fit into one batch, the pass has that
+ * batch; otherwise it has the next batch of each kind. The first queue of a kind follows its last one.
+ */
+function createPassReader(sql: Sql, stream: StreamName) {
+  const lastQueues = new Map<QueueKind, string | undefined>();
+  /** True if the last batch of a kind was full, so that all rows do not fit into one batch. */
+  let isBehind = false;
+
+  async function nextBatch(kind: QueueKind): Promise<UnsentRow[]> {
+    const afterQueue = lastQueues.get(kind);
+    const batch = await fairUnsentRows(sql, kind, { ...batchBounds, afterQueue });
+    lastQueues.set(kind, batch.lastQueue);
+    return batch.rows.length === 0 && afterQueue !== undefined ? nextBatch(kind) : batch.rows;
+  }
+
+  return async function* pass(): AsyncGenerator<{ rows: UnsentRow[]; hasMore: boolean }> {
+    const all = isBehind ? undefined : await allUnsentRows(sql, stream, batchBounds);
+    isBehind = false;
+    if (all !== undefined) {
+      yield { rows: all, hasMore: false };
+      return;
+    }
+    for (const kind of kindsOf[stream]) {
+      const rows = await nextBatch(kind);
+      isBehind ||= rows.length === batchBounds.rows;
+      yield { rows, hasMore: true };
+    }
+  };
+}
+
+/** Publishes batches after the last sequence of the stream, and records them. */
+function createBatchPublisher({
+  stream,
+  lease,
+  broker,
+  publications,
+  ...options
+}: StreamPublisherOptions) {
+  const { epoch, signer } = options;
+  let lastSequence = options.lastSequence;
+
+  function assertLeading(): void {
+    if (!options.isLeading()) throw new LeadershipLostError("the lease has ended");
+  }
+
+  async function record(rows: readonly SettledRow[], acknowledged: number): Promise<void> {
+    const revision = revisionOf(epoch, acknowledged);
+    const ids = rows.map(({ id }) => id);
+    publications.confirm(ids, revision);
+    const sequences = { lastSequence: acknowledged, recordedBefore: lastSequence };
+    await lease.recordAsLeader((tx) => recordSent(tx, stream, rows, { ...sequences, revision }));
+  }
+
+  return {
+    lastSequence: () => lastSequence,
+
+    /** Publishes rows. Returns the number of messages. */
+    async publishRows(rows: readonly UnsentRow[]): Promise<number> {
+      if (rows.length === 0) return 0;
+      assertLeading();
+      const values = stream === "events" ? everyValue(rows) : newestValues(rows);
+      const messages = await Promise.all(
+        values.map(({ row }) =>
+          stream === "events" ? outgoingEvent(row) : outgoingEntry(row, signer),
+        ),
+      );
+      const { sequences, failure } = await publishFenced(broker.client, messages, lastSequence);
+      const acknowledged = sequences.at(-1);
+      if (acknowledged !== undefined) await record(settledBy(values, sequences), acknowledged);
+      if (failure !== undefined)
+        throw new StreamMovedError("not everything was acknowledged", { cause: failure });
+      lastSequence += messages.length;
+      if (acknowledged !== lastSequence)
+        throw new StreamMovedError("the broker reported a duplicate message");
+      return messages.length;
+    },
+
+    async publishMessages(messages: readonly OutgoingMessage[]): Promise<void> {
+      assertLeading();
+      const recordedBefore = lastSequence;
+      const { failure } = await publishFenced(broker.client, messages, lastSequence);
+      if (failure !== undefined)
+        throw new StreamMovedError("not everything was acknowledged", { cause: failure });
+      lastSequence += messages.length;
+      await lease.recordAsLeader((tx) =>
+        recordAdvanced(tx, stream, { lastSequence, recordedBefore }),
+      );
+    },
+  };
+}
+
+function revisionOf(epoch: string | undefined, sequence: number): SnapshotRevision | undefined {
+  return epoch === undefined ? undefined : { epoch, revision: sequence };
+}
+
+/** The entity of an event is its flag. */
+function outgoingEvent({ subject, payload, messageId }: UnsentRow): OutgoingMessage {
+  const { flag } = JSON.parse(payload) as Partial<FlagEvent>;
+  return { subject, payload, messageId, ...(flag && { entity: flag.id }) };
+}
+
+async function outgoingEntry(
+  { subject, payload }: UnsentRow,
+  signer: EntrySigner | undefined,
+): Promise<OutgoingMessage> {
+  return {
+    subject: snapshotBucket.subjectPrefix + subject,
+    payload: await signedPayload(signer, subject, payload),
+  };
+}
+
+type ValueToPublish = {
+  row: UnsentRow;
+  /** Ids of the rows with older values of the same entry. */
+  superseded: number[];
+};
+
+/** Returns the newest value of each entry, in the order of the rows. */
+function newestValues(rows: readonly UnsentRow[]): ValueToPublish[] {
+  const newest = new Map<string, ValueToPublish>();
+  for (const row of rows) {
+    const before = newest.get(row.subject);
+    const superseded = before === undefined ? [] : [...before.superseded, before.row.id];
+    // The deletion moves the entry to the position of its newest value.
+    newest.delete(row.subject);
+    newest.set(row.subject, { row, superseded });
+  }
+  return [...newest.values()];
+}
+
+const everyValue = (rows: readonly UnsentRow[]): ValueToPublish[] =>
+  rows.map((row) => ({ row, superseded: [] }));
+
+/**
+ * Returns the rows that acknowledged messages settle. Messages after a missing acknowledgement may follow a message of
+ * another client. They stay unrecorded, so that the next term compares everything from there on.
+ */
+function settledBy(values: readonly ValueToPublish[], sequences: readonly number[]): SettledRow[] {
+  return values.flatMap(({ row, superseded }, index) => {
+    const sequence = sequences[index];
+    if (sequence === undefined) return [];
+    return [{ id: row.id, sequence }, ...superseded.map((id) => ({ id, sequence: null }))];
+  });
+}

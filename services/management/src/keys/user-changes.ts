@@ -1,0 +1,118 @@
+import { demoUserEmail, isDemoUser } from "@halyard/contracts";
+import { createProblem, type Problem } from "@halyard/http";
+import type { Transaction } from "@halyard/postgres";
+import type { Change } from "../access/routes.ts";
+import { insertAuditEntries } from "../audit/audit-store.ts";
+import { noSuchOrganization } from "../tenancy/organization.ts";
+import { lockOrganization } from "../tenancy/organization-store.ts";
+import { listProjectIds } from "../tenancy/project-store.ts";
+import { decideRevoke } from "./decide-key.ts";
+import { carryOut } from "./key-changes.ts";
+import { lockKeysOf, lockUnrevokedKeysOfUser } from "./key-store.ts";
+import { noSuchUser, type User, type UserAddress, userAudit } from "./user.ts";
+import {
+  deleteUser,
+  eraseUser,
+  insertUser,
+  isEmailTaken,
+  lockDeletedUser,
+  lockUser,
+  updateUser,
+} from "./user-store.ts";
+
+/** The use cases of users. Each runs in the transaction of a write. */
+type DemoUsers = { allowDemoUser: boolean };
+
+export async function createUser(
+  change: Change,
+  { organizationId }: { organizationId: string },
+  request: { email: string; name?: string | undefined },
+  demoUsers: DemoUsers,
+): Promise<User | Problem> {
+  const { tx } = change;
+  const { email, name = null } = request;
+  // The lock serializes the creation of users, so that no two users get the same e-mail address.
+  const current = await lockOrganization(tx, organizationId);
+  if (current === undefined) return noSuchOrganization;
+  const context = await change.context();
+  const { id } = current.organization;
+  const user: User = {
+    id: change.newId(),
+    organizationId: id,
+    email,
+    name,
+    createdAt: context.now,
+  };
+  const problem = await checkEmail(tx, user, demoUsers);
+  if (problem !== undefined) return problem;
+  await insertUser(tx, user);
+  await insertAuditEntries(tx, [userAudit("user_created", { before: null, after: user }, context)]);
+  return user;
+}
+
+export async function changeUser(
+  change: Change,
+  address: UserAddress,
+  request: { email?: string | undefined; name?: string | undefined },
+  demoUsers: DemoUsers,
+): Promise<User | Problem> {
+  const { tx } = change;
+  const current = await lockOrganization(tx, address.organizationId);
+  const before = current && (await lockUser(tx, address));
+  if (before === undefined) return noSuchUser;
+  const { email = before.email, name = before.name } = request;
+  if (email === before.email && name === before.name) return before;
+  const after = { ...before, email, name };
+  // An address that differs only in case still belongs to this user.
+  const isSameEmail = email.toLowerCase() === before.email.toLowerCase();
+  const problem = isSameEmail ? undefined : await checkEmail(tx, after, demoUsers);
+  if (problem !== undefined) return problem;
+  await updateUser(tx, after);
+  await insertAuditEntries(tx, [
+    userAudit("user_changed", { before, after }, await change.context()),
+  ]);
+  return after;
+}
+
+export async function removeUser(
+  change: Change,
+  address: UserAddress,
+  { erase }: { erase: boolean },
+): Promise<User | Problem> {
+  const { tx } = change;
+  // Takes the project locks first, in the same order as a request that issues a key. Another order could deadlock.
+  await lockKeysOf(tx, await listProjectIds(tx, address.organizationId));
+  const user = await lockUser(tx, address);
+  if (user === undefined) return erase ? eraseDeleted(tx, address) : noSuchUser;
+  const context = await change.context();
+  const keys = await lockUnrevokedKeysOfUser(tx, user.id);
+  if (keys.length > 0) await carryOut(change, decideRevoke(keys, context));
+  await insertAuditEntries(tx, [userAudit("user_deleted", { before: user, after: null }, context)]);
+  await deleteUser(tx, user, { now: context.now, erase });
+  return user;
+}
+
+/** Erases a user that was deleted without `erase`. */
+async function eraseDeleted(tx: Transaction, address: UserAddress): Promise<User | Problem> {
+  const user = await lockDeletedUser(tx, address);
+  if (user === undefined) return noSuchUser;
+  await eraseUser(tx, user.id);
+  return user;
+}
+
+async function checkEmail(
+  tx: Transaction,
+  user: User,
+  { allowDemoUser }: DemoUsers,
+): Promise<Problem | undefined> {
+  if (!allowDemoUser && isDemoUser(user))
+    return createProblem(
+      "VALIDATION_001",
+      `/email must not be ${demoUserEmail}: it is the demo user, whose keys keep production from starting`,
+    );
+  if (!(await isEmailTaken(tx, user))) return undefined;
+  return createProblem(
+    "CONFLICT_001",
+    `The organization already has a user with the e-mail address ${user.email}.`,
+  );
+}

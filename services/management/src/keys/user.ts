@@ -1,0 +1,50 @@
+import type { User as UserResource } from "@halyard/contracts";
+import { createProblem } from "@halyard/http";
+import type { ChangeContext } from "../access/change-context.ts";
+import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
+
+/** A user of an organization, to whom changes are attributed. */
+export type User = {
+  id: string;
+  organizationId: string;
+  email: string;
+  name: string | null;
+  createdAt: Date;
+};
+
+export type UserAddress = { organizationId: string; userId: string };
+
+export function userResource(user: User): UserResource {
+  return {
+    id: user.id,
+    organization_id: user.organizationId,
+    email: user.email,
+    name: user.name,
+    created_at: user.createdAt.toISOString(),
+  };
+}
+
+export const noSuchUser = createProblem(
+  "NOT_FOUND_001",
+  "There is no such user in this organization.",
+);
+
+export function userAudit(
+  action: "user_created" | "user_changed" | "user_deleted",
+  { before, after }: { before: User; after: null } | { before: User | null; after: User },
+  context: ChangeContext,
+): AuditEntry {
+  const { id: userId, organizationId } = after ?? before;
+  return auditEntry(context, {
+    organizationId,
+    userId,
+    action,
+    before: before && auditedUser(before),
+    after: after && auditedUser(after),
+  });
+}
+
+/** Returns a user as the audit log represents it. */
+function auditedUser({ email, name }: User): Record<string, unknown> {
+  return { email, name };
+}

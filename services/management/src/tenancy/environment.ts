@@ -1,0 +1,109 @@
+import type { EntryOf, Environment as EnvironmentResource } from "@halyard/contracts";
+import { createProblem, type Problem } from "@halyard/http";
+import type { ChangeContext } from "../access/change-context.ts";
+import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
+import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
+
+/** An environment of a project. Each flag of the project has its own state in it. */
+export type Environment = {
+  id: string;
+  projectId: string;
+  name: string;
+  /** Counter that every change increments. */
+  version: number;
+  createdAt: Date;
+  updatedAt: Date;
+};
+
+/** Returns an environment as the API represents it. */
+export function environmentResource(environment: Environment): EnvironmentResource {
+  return {
+    id: environment.id,
+    project_id: environment.projectId,
+    name: environment.name,
+    created_at: environment.createdAt.toISOString(),
+  };
+}
+
+/** Returns the snapshot entry of an environment, which the other services read. */
+export function environmentEntry(
+  environment: Omit<Environment, "createdAt"> & { organizationId: string },
+): EntryOf<"environment"> {
+  const { id, organizationId } = environment;
+  return {
+    address: { kind: "environment", organizationId, environmentId: id },
+    value: {
+      kind: "environment",
+      organization_id: organizationId,
+      project_id: environment.projectId,
+      environment_id: id,
+      name: environment.name,
+      version: environment.version,
+      committed_at: environment.updatedAt.toISOString(),
+    },
+  };
+}
+
+/** Returns the audit entry of a change to an environment. */
+export function environmentAudit(
+  action: "environment_created" | "environment_renamed" | "environment_deleted",
+  { projectId, id: environmentId }: Pick<Environment, "id" | "projectId">,
+  names: Pick<AuditEntry, "before" | "after">,
+  context: ChangeContext,
+): AuditEntry {
+  return auditEntry(context, { projectId, environmentId, action, ...names });
+}
+
+/** Also the response to a caller that cannot access the project, so that it does not reveal the environment. */
+export const noSuchEnvironment = createProblem(
+  "NOT_FOUND_001",
+  "There is no such environment in this project.",
+);
+
+/** The result of creating an environment, decided before anything is written. */
+type EnvironmentDecision = {
+  environment: Environment;
+  audit: readonly AuditEntry[];
+  messages: readonly OutboxMessage[];
+};
+
+/**
+ * Maximum number of environments per project. A flag has a state in each of them, so this bounds the cost of a flag.
+ */
+const maxEnvironments = 50;
+
+/** Decides the creation of an environment. No flag changes: flags keep their versions, and no event is published. */
+export function decideCreateEnvironment(
+  current: { project: { id: string; organizationId: string }; environmentCount: number },
+  request: { name: string },
+  context: ChangeContext,
+): EnvironmentDecision | Problem {
+  const { project, environmentCount } = current;
+  if (environmentCount >= maxEnvironments)
+    return createProblem(
+      "CONFLICT_001",
+      `The project has ${environmentCount} environments. The maximum is ${maxEnvironments}.`,
+    );
+  const environment = newEnvironment(project.id, request.name, context);
+  return {
+    environment,
+    audit: [environmentCreated(environment, context)],
+    messages: [
+      entryToPublish(environmentEntry({ ...environment, organizationId: project.organizationId })),
+    ],
+  };
+}
+
+export function newEnvironment(
+  projectId: string,
+  name: string,
+  context: ChangeContext,
+): Environment {
+  const { now } = context;
+  return { id: context.newId(), projectId, name, version: 1, createdAt: now, updatedAt: now };
+}
+
+export function environmentCreated(environment: Environment, context: ChangeContext): AuditEntry {
+  const names = { before: null, after: { name: environment.name } };
+  return environmentAudit("environment_created", environment, names, context);
+}

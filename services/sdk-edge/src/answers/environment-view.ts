@@ -1,0 +1,269 @@
+import { isEntryOf } from "@halyard/contracts";
+import {
+  type CompiledFlag,
+  codeOfOutcome,
+  type EvaluationContext,
+  emptyContext,
+  evaluateInSteps,
+} from "@halyard/evaluation";
+import type { EnvironmentFlags, Snapshot, TakenEntry } from "../snapshot/snapshot.ts";
+import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
+import { FlagKeys } from "./flag-keys.ts";
+import { type FlagValues, valuesWriterOf } from "./flag-values.ts";
+import { changeFlags, findFlag, orderFlags, type PreparedFlag, type Segments } from "./segments.ts";
+
+/** Weight above which a view is costly. At worst, 5,000 conditions, each searching a text of 4 KiB, take 100 ms. */
+const costlyWeight = 5_000;
+
+/**
+ * The prepared responses of one state of an environment. A view is immutable. A change creates another view, which
+ * shares all unchanged parts with this one. Parts that only requests need are prepared by the first request that needs
+ * them.
+ */
+export class EnvironmentView {
+  /** The flags in the order of their keys. */
+  readonly segments: Segments;
+  readonly keys: FlagKeys;
+  /** True if evaluating all flags may take tens of milliseconds. */
+  readonly isCostly: boolean;
+  #valuesWithoutContext: FlagValues | undefined;
+  #tagWithoutContext: string | undefined;
+
+  constructor(segments: Segments, previousKeys: FlagKeys | undefined) {
+    this.segments = segments;
+    this.keys = keysOf(segments, previousKeys);
+    this.isCostly = segments.reduce((sum, { weight }) => sum + weight, 0) > costlyWeight;
+  }
+
+  /** Returns the flag with a key. */
+  find(key: string): PreparedFlag | undefined {
+    return findFlag(this.segments, key);
+  }
+
+  /** The values for the empty context. */
+  get valuesWithoutContext(): FlagValues {
+    this.#valuesWithoutContext ??= this.valuesOf(this.#outcomesWithoutContext());
+    return this.#valuesWithoutContext;
+  }
+
+  valuesFor(context: EvaluationContext): FlagValues {
+    if (context === emptyContext) return this.valuesWithoutContext;
+    return this.valuesOf(this.outcomesFor(context));
+  }
+
+  /** Returns the tag of the values without the values, which costs less. */
+  tagFor(context: EvaluationContext): string {
+    if (context !== emptyContext) return this.tagOf(this.outcomesFor(context));
+    this.#tagWithoutContext ??= this.tagOf(this.#outcomesWithoutContext());
+    return this.#tagWithoutContext;
+  }
+
+  /** Returns the outcome code of each flag. The next evaluation overwrites these bytes. */
+  outcomesFor(context: EvaluationContext): Uint8Array {
+    const { all, ofSegments } = this.keys.outcomes;
+    for (let index = 0; index < this.segments.length; index += 1)
+      this.segments[index]?.evaluateAll(context, ofSegments[index] as Uint8Array);
+    return all;
+  }
+
+  /**
+   * Evaluates like `outcomesFor`, one condition at a time, so that the caller can serve other requests in between. The
+   * caller owns the returned bytes.
+   */
+  *outcomesInSteps(context: EvaluationContext): Generator<undefined, Uint8Array> {
+    const outcomeCodes = new Uint8Array(this.keys.size);
+    let index = 0;
+    for (const { flags } of this.segments)
+      for (const { compiled, outcomeWithoutContext } of flags) {
+        // A generator costs far more than a constant flag, and most flags of a large environment are constant.
+        outcomeCodes[index] =
+          compiled.constant === undefined
+            ? codeOfOutcome(yield* evaluateInSteps(compiled, context))
+            : outcomeWithoutContext;
+        index += 1;
+      }
+    return outcomeCodes;
+  }
+
+  /** Returns the values of evaluated outcomes. */
+  valuesOf(outcomeCodes: Uint8Array): FlagValues {
+    const writer = valuesWriterOf(this.keys);
+    const etag = writer.tag(outcomeCodes);
+    return { body: writer.body(), etag };
+  }
+
+  tagOf(outcomeCodes: Uint8Array): string {
+    return valuesWriterOf(this.keys).tag(outcomeCodes);
+  }
+
+  #outcomesWithoutContext(): Uint8Array {
+    const { all, ofSegments } = this.keys.outcomes;
+    this.segments.forEach((segment, index) => {
+      ofSegments[index]?.set(segment.outcomesWithoutContext);
+    });
+    return all;
+  }
+}
+
+/** Prepares the view of an environment. Flags that `previous` has prepared are reused. */
+export function deriveView(
+  environment: EnvironmentFlags | undefined,
+  previous?: EnvironmentView,
+): EnvironmentView {
+  const segments = orderFlags(environment?.flags.values() ?? [], previous?.segments);
+  return new EnvironmentView(segments, previous?.keys);
+}
+
+/** Returns the view after entries of its flags were applied. */
+function changeView(view: EnvironmentView, taken: Iterable<TakenEntry>): EnvironmentView {
+  return new EnvironmentView(changeFlags(view.segments, taken), view.keys);
+}
+
+/** Returns the previous keys if they are those of the segments. */
+function keysOf(segments: Segments, previous: FlagKeys | undefined): FlagKeys {
+  const isSame =
+    previous?.segments.length === segments.length &&
+    segments.every(({ keys }, index) => keys === previous.segments[index]);
+  return isSame ? previous : new FlagKeys(segments.map(({ keys }) => keys));
+}
+
+/**
+ * The current view of each environment. The first use of an environment derives its view, and every change of the
+ * snapshot updates it. An edge that starts with thousands of environments therefore prepares only those that clients
+ * use.
+ */
+export type EnvironmentViews = {
+  /** Returns the view of an environment. An unknown environment has no flags. */
+  of(environmentId: string): EnvironmentView;
+  update(update: SnapshotUpdate): void;
+};
+
+export function createEnvironmentViews(): EnvironmentViews {
+  const views = new Map<string, EnvironmentView>();
+  let environments: Snapshot["environments"] = new Map();
+
+  return {
+    of(environmentId) {
+      let view = views.get(environmentId);
+      if (view === undefined) {
+        view = deriveView(environments.get(environmentId));
+        views.set(environmentId, view);
+      }
+      return view;
+    },
+
+    update({ snapshot, changed, isReplacement, taken }) {
+      environments = snapshot.environments;
+      const flags = isReplacement ? undefined : flagsByEnvironment(taken);
+      for (const environmentId of changed.environments) {
+        const view = views.get(environmentId);
+        if (view === undefined) continue;
+        const next =
+          flags === undefined || !environments.has(environmentId)
+            ? deriveView(environments.get(environmentId), view)
+            : changeView(view, flags.get(environmentId) ?? []);
+        views.set(environmentId, next);
+      }
+    },
+  };
+}
+
+function flagsByEnvironment(taken: readonly TakenEntry[]): ReadonlyMap<string, TakenEntry[]> {
+  const flags = taken.filter((entry) => isEntryOf("flag", entry));
+  return Map.groupBy(flags, ({ address }) => address.environmentId);
+}
+
+/** A flag that differs between two views. Undefined on the side that does not have it. */
+export type ChangedFlag = {
+  key: string;
+  before: CompiledFlag | undefined;
+  after: CompiledFlag | undefined;
+};
+
+/** The difference between the values of two views for one context. */
+export type Delta = {
+  /** The values that are new or different, by flag key. */
+  changed: readonly (readonly [key: string, value: boolean])[];
+  /** The keys of flags that were deleted. */
+  removed: readonly string[];
+};
+
+/**
+ * Returns the flags that differ between two views in the order of their keys, the removed ones last. Only the segments
+ * that the views do not share are compared.
+ */
+export function changedFlags(before: EnvironmentView, after: EnvironmentView): ChangedFlag[] {
+  const [removed, added] = withoutSharedEnds(
+    unsharedFlags(before, after),
+    unsharedFlags(after, before),
+  );
+  const changed: ChangedFlag[] = [];
+  const earlier = new Map(removed.map(({ compiled }) => [compiled.key, compiled]));
+  for (const { compiled } of added) {
+    const { key } = compiled;
+    const known = earlier.get(key);
+    earlier.delete(key);
+    if (known !== compiled) changed.push({ key, before: known, after: compiled });
+  }
+  for (const [key, flag] of earlier) changed.push({ key, before: flag, after: undefined });
+  return changed;
+}
+
+/** Returns the flags of a view in the segments that the other view does not have. */
+function unsharedFlags(view: EnvironmentView, other: EnvironmentView): PreparedFlag[] {
+  const shared = new Set(other.segments);
+  return view.segments
+    .filter((segment) => !shared.has(segment))
+    .flatMap((segment) => segment.flags);
+}
+
+/** Removes the common beginning and end of two lists. Usually one flag of a segment has changed. */
+function withoutSharedEnds<T>(some: readonly T[], others: readonly T[]): [T[], T[]] {
+  const shorter = Math.min(some.length, others.length);
+  let begin = 0;
+  while (begin < shorter && some[begin] === others[begin]) begin += 1;
+  let end = 0;
+  while (end < shorter - begin && some.at(-1 - end) === others.at(-1 - end)) end += 1;
+  return [some.slice(begin, some.length - end), others.slice(begin, others.length - end)];
+}
+
+/**
+ * Returns the delta of a context; undefined if no value differs. `inSteps` evaluates one condition at a time, so that the
+ * caller can serve other requests in between. Otherwise the first step is the only one.
+ */
+export function* deltaFor(
+  context: EvaluationContext,
+  flags: readonly ChangedFlag[],
+  inSteps: boolean,
+): Generator<undefined, Delta | undefined> {
+  const changed: [string, boolean][] = [];
+  const removed: string[] = [];
+  for (const { key, before, after } of flags) {
+    if (after === undefined) {
+      removed.push(key);
+      continue;
+    }
+    const { value } = inSteps ? yield* evaluateInSteps(after, context) : after.evaluate(context);
+    const earlier =
+      before && (inSteps ? yield* evaluateInSteps(before, context) : before.evaluate(context));
+    if (earlier?.value !== value) changed.push([key, value]);
+  }
+  return changed.length === 0 && removed.length === 0 ? undefined : { changed, removed };
+}
+
+/**
+ * Returns a function with the results of `find`. A result is remembered while the older view is in use. The newer view
+ * is held weakly. Otherwise the view of a slow client would keep all later views in memory, each through the one before.
+ */
+export function rememberBetween<T>(
+  find: (from: EnvironmentView, to: EnvironmentView, environmentId: string) => T,
+): typeof find {
+  const last = new WeakMap<EnvironmentView, { to: WeakRef<EnvironmentView>; found: T }>();
+  return (from, to, environmentId) => {
+    const known = last.get(from);
+    if (known?.to.deref() === to) return known.found;
+    const found = find(from, to, environmentId);
+    last.set(from, { to: new WeakRef(to), found });
+    return found;
+  };
+}

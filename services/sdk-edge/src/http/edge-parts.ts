@@ -1,0 +1,46 @@
+import type { KeyDirectory } from "@halyard/api-keys";
+import type { Logger } from "@halyard/service";
+import type { Limits } from "../admission/limits.ts";
+import type { StreamSlots } from "../admission/stream-slots.ts";
+import type { ConfigurationTags } from "../answers/configuration-tags.ts";
+import type { EnvironmentViews } from "../answers/environment-view.ts";
+import type { Rulesets } from "../answers/rulesets.ts";
+import type { WaitingRequests } from "../answers/waiting-requests.ts";
+import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
+import type { Streams } from "../streams/streams.ts";
+import type { PublishReport } from "../usage/publish-report.ts";
+import type { Usage } from "../usage/usage.ts";
+import type { AnswerCounts } from "./answer-counts.ts";
+import type { Authenticate } from "./authentication.ts";
+import type { Evaluation } from "./evaluation.ts";
+
+/** The parts of an edge that its routes use. Each route takes those that it needs. */
+export type EdgeParts = {
+  // The snapshot, and its API keys.
+  holder: SnapshotHolder;
+  directory: KeyDirectory;
+  isKeyLive: (keyId: string, nowMs: number) => boolean;
+  // Derived from the snapshot. `applyUpdates` updates it.
+  views: EnvironmentViews;
+  configurationTags: ConfigurationTags;
+  waiting: WaitingRequests;
+  rulesets: Rulesets;
+  streams: Streams;
+  // Admission and counting of requests.
+  byBearer: Authenticate;
+  byEitherHeader: Authenticate;
+  limits: Limits;
+  /** Undefined: requests are not counted and not limited by plan. */
+  usage: Usage | undefined;
+  /** Undefined: streams are not limited by plan. */
+  slots: StreamSlots | undefined;
+  // Responses.
+  evaluation: Evaluation;
+  counts: AnswerCounts;
+  /** Undefined: no report can be stored. */
+  publishReport: PublishReport | undefined;
+  // The process.
+  isDraining: () => boolean;
+  logger: Logger;
+  now: () => number;
+};

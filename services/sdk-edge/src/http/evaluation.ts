@@ -1,0 +1,138 @@
+import type { IncomingHttpHeaders } from "node:http";
+import {
+  type CompiledFlag,
+  type EvaluationContext,
+  type Explanation,
+  emptyContext,
+  evaluateInSteps,
+  explain,
+  explainInSteps,
+  type FlagState,
+  type Outcome,
+} from "@halyard/evaluation";
+import { createProblem } from "@halyard/http";
+import type { CostlyEvaluations } from "../admission/costly-evaluations.ts";
+import type { EnvironmentView } from "../answers/environment-view.ts";
+import { unknownKey } from "./authentication.ts";
+import type { SdkExchange } from "./hot-path.ts";
+
+/**
+ * Evaluates flags for a request. Large contexts and costly rules are evaluated in time slices, one condition at a time,
+ * because the edge serves other organizations on the same thread. The result is the same.
+ */
+export type Evaluation = {
+  /** Evaluates all flags. `use` reads the numbers of the outcomes immediately and does not keep them. */
+  all(subject: Subject, use: (outcomeCodes: Uint8Array) => void): void;
+  one(subject: Subject, flag: CompiledFlag, use: (outcome: Outcome) => void): void;
+  /** Evaluates one flag from its settings and explains the outcome. */
+  explained(subject: Subject, flag: FlagState, use: (explanation: Explanation) => void): void;
+};
+
+export type Subject = {
+  exchange: SdkExchange;
+  context: EvaluationContext;
+  view: EnvironmentView;
+};
+
+export function createEvaluation({
+  costlyEvaluations,
+  isKeyLive,
+  now,
+}: {
+  costlyEvaluations: CostlyEvaluations;
+  isKeyLive: (keyId: string, nowMs: number) => boolean;
+  now: () => number;
+}): Evaluation {
+  function begin<T>(
+    { exchange }: Subject,
+    work: Generator<undefined, T>,
+    use: (result: T) => void,
+  ): void {
+    const { response, key } = exchange;
+    if (response.destroyed) return;
+    // The key can be revoked or expire while the evaluation waits and runs.
+    const useIfLive = (result: T) =>
+      isKeyLive(key.id, now()) ? use(result) : exchange.reject(unknownKey);
+    const drop = costlyEvaluations.add(key.organizationId, {
+      steps: guardedSteps(exchange, finish(work, useIfLive)),
+      reject: () => exchange.guarded(() => exchange.reject(tooMany)),
+    });
+    response.once("close", drop);
+  }
+
+  return {
+    all(subject, use) {
+      const { context, view } = subject;
+      if (isQuick(subject)) use(view.outcomesFor(context));
+      else begin(subject, view.outcomesInSteps(context), use);
+    },
+    one(subject, flag, use) {
+      const { context } = subject;
+      if (isQuick(subject)) use(flag.evaluate(context));
+      else begin(subject, evaluateInSteps(flag, context), use);
+    },
+    explained(subject, flag, use) {
+      const { context } = subject;
+      if (isQuick(subject)) use(explain(flag, context));
+      else begin(subject, explainInSteps(flag, context), use);
+    },
+  };
+}
+
+const tooMany = createProblem(
+  "SERVER_002",
+  "Too many costly evaluations are waiting; retry after 1 s.",
+);
+
+function isQuick({ exchange, context, view }: Subject): boolean {
+  if (context === emptyContext) return true;
+  return !view.isCostly && !hasLargeContext(exchange);
+}
+
+/**
+ * Size above which a context is large: several times an ordinary one. With an id of this length, 10,000 percentages
+ * take a few milliseconds.
+ */
+const largeContextBytes = 1024;
+
+/** Returns whether comparisons with the context of a request may take long. */
+export function hasLargeContext({ headers, target }: SdkExchange): boolean {
+  const inHeaders =
+    lengthOf(headers["x-user-context"]) +
+    lengthOf(headers["x-user-id"]) +
+    lengthOf(headers["x-user-email"]) +
+    lengthOf(headers["x-user-attributes"]);
+  return target.length + inHeaders + bodyBytes(headers) > largeContextBytes;
+}
+
+function lengthOf(header: string | string[] | undefined): number {
+  return header === undefined ? 0 : header.length;
+}
+
+/** Returns the size of a body. A body without a length can have any size. */
+function bodyBytes(headers: IncomingHttpHeaders): number {
+  const length = headers["content-length"];
+  if (length !== undefined) return Number(length);
+  return headers["transfer-encoding"] === undefined ? 0 : Number.POSITIVE_INFINITY;
+}
+
+function* finish<T>(
+  work: Generator<undefined, T>,
+  use: (result: T) => void,
+): Generator<undefined, void> {
+  use(yield* work);
+}
+
+/** Guards each step, so that an error in a later step ends this response like an error in the first one. */
+function* guardedSteps(
+  exchange: SdkExchange,
+  work: Generator<undefined, void>,
+): Generator<undefined, void> {
+  for (let isDone = false; !isDone; ) {
+    isDone = true;
+    exchange.guarded(() => {
+      isDone = work.next().done === true;
+    });
+    if (!isDone) yield;
+  }
+}

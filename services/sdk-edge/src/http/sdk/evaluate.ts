@@ -1,0 +1,75 @@
+import {
+  type EvaluationResult,
+  type FlagEntry,
+  sdkGetEvaluate,
+  sdkPostEvaluate,
+} from "@halyard/contracts";
+import type { EvaluationContext, Explanation } from "@halyard/evaluation";
+import { compileInputChecks, createProblem, isProblem, type Problem } from "@halyard/http";
+import { readUserContext } from "../../context/user-context.ts";
+import type { EdgeParts } from "../edge-parts.ts";
+import type { EdgeRoute } from "../edge-route.ts";
+import type { SdkExchange } from "../hot-path.ts";
+
+/** The routes for the value of one flag for one user, and the reason for the value. */
+export function evaluateRoutes(parts: EdgeParts): EdgeRoute[] {
+  return [sdkGetEvaluate, sdkPostEvaluate].map((contract) => ({
+    contract,
+    name: "evaluate",
+    authenticate: parts.byBearer,
+    respond: (exchange) => respond(parts, exchange),
+  }));
+}
+
+function respond({ views, evaluation, usage }: EdgeParts, exchange: SdkExchange): void {
+  const input = readInput(exchange);
+  if (isProblem(input)) {
+    exchange.reject(input);
+    return;
+  }
+  const { key, context } = input;
+  const view = views.of(exchange.key.environmentId);
+  const found = view.find(key);
+  if (found === undefined) {
+    exchange.reject(noSuchFlag);
+    return;
+  }
+  const { entry, compiled } = found;
+  const answer = (result: EvaluationResult) => {
+    usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs);
+    exchange.answerJson(200, JSON.stringify(result));
+  };
+  const subject = { exchange, context, view };
+  if (input.isExplained)
+    evaluation.explained(subject, entry, (explanation) =>
+      answer(explanationResult(entry, explanation)),
+    );
+  else evaluation.one(subject, compiled, (outcome) => answer({ key, ...outcome }));
+}
+
+type Input = { key: string; context: EvaluationContext; isExplained: boolean };
+
+/** The checks of the query, which is the same for both routes. */
+const checks = compileInputChecks(sdkGetEvaluate);
+
+function readInput(exchange: SdkExchange): Input | Problem {
+  const query = checks.query(exchange.query, exchange.target);
+  if (isProblem(query)) return query;
+  const isExplained = query.value.explain === true;
+  if (isExplained && exchange.key.kind !== "server") return rulesAreForServers;
+  const context = readUserContext(exchange);
+  return isProblem(context) ? context : { key: query.value.key, context, isExplained };
+}
+
+function explanationResult(
+  { key, enabled, rollout_percentage }: FlagEntry,
+  { rules, ...outcome }: Explanation,
+): EvaluationResult {
+  return { key, ...outcome, trace: { enabled, rollout_percentage, rules } };
+}
+
+const noSuchFlag = createProblem("NOT_FOUND_001", "There is no flag with this key");
+const rulesAreForServers = createProblem(
+  "AUTH_002",
+  "explain=true shows the flag's rules: it needs a server key",
+);

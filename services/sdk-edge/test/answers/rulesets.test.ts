@@ -1,0 +1,130 @@
+import type { FlagEntry, SnapshotEntry } from "@halyard/contracts";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { createConfigurationTags } from "../../src/answers/configuration-tags.ts";
+import { createEnvironmentViews } from "../../src/answers/environment-view.ts";
+import { createRulesets, type Rulesets, unusedLifetimeMs } from "../../src/answers/rulesets.ts";
+import { maxSegmentSize } from "../../src/answers/segments.ts";
+import {
+  buildSnapshot,
+  changedBetween,
+  type Snapshot,
+  takeEntries,
+} from "../../src/snapshot/snapshot.ts";
+import { flagEntry, id } from "../builders.ts";
+
+/** An environment of several segments. */
+const flagCount = 3 * maxSegmentSize;
+const key = { organizationId: id("org"), environmentId: id("env") };
+let rulesets: Rulesets;
+/** Number of flags whose rules were serialized. */
+let serialized: number;
+let snapshot: Snapshot;
+let change: (entry: SnapshotEntry) => void;
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ["setImmediate", "nextTick", "performance"] });
+  serialized = 0;
+  const views = createEnvironmentViews();
+  const tags = createConfigurationTags();
+  const flags = Array.from({ length: flagCount }, (_, number) => watchedFlag(number, 1));
+  snapshot = buildSnapshot(id("epoch"), flags);
+  const whole = {
+    ...{ snapshot, isReplacement: true, taken: [] },
+    changed: changedBetween(undefined, snapshot),
+  };
+  views.update(whole);
+  tags.follow(whole);
+  change = (entry) => {
+    const update = { snapshot, isReplacement: false, ...takeEntries(snapshot, [entry]) };
+    views.update(update);
+    tags.follow(update);
+  };
+  rulesets = createRulesets({ views, tagOf: tags.of, monotonicMs: () => performance.now() });
+});
+afterEach(() => {
+  rulesets.stop();
+  jest.useRealTimers();
+});
+
+/** Returns a flag that counts how often its rules are serialized. */
+function watchedFlag(number: number, version: number): SnapshotEntry {
+  const entry = flagEntry({
+    flag_id: id("flag", number),
+    key: `flag-${String(number).padStart(5, "0")}`,
+    version,
+  });
+  const rule: FlagEntry["targeting_rules"][number] = { conditions: [] };
+  Object.defineProperty(rule, "toJSON", {
+    enumerable: false,
+    value: () => {
+      serialized += 1;
+      return { conditions: [] };
+    },
+  });
+  const value = entry.value as FlagEntry;
+  return { ...entry, value: { ...value, targeting_rules: [rule] } } as SnapshotEntry;
+}
+
+const versionsIn = (parts: readonly Buffer[]) => {
+  const { flags } = JSON.parse(Buffer.concat(parts).toString()) as {
+    flags: Record<string, { version: number }>;
+  };
+  return Object.values(flags).map(({ version }) => version);
+};
+
+describe("given an environment whose rule set nobody has requested", () => {
+  it("serializes nothing when a flag changes", () => {
+    change(watchedFlag(1, 2));
+    expect(serialized).toBe(0);
+  });
+});
+
+describe("given a rule set that was requested", () => {
+  it("serializes each flag once for all requests", async () => {
+    const [one, other] = await Promise.all([rulesets.of(key), rulesets.of(key)]);
+    expect(one).toBe(other);
+    expect(serialized).toBe(flagCount);
+    expect(versionsIn(one.body.parts)).toHaveLength(flagCount);
+    expect(one.body.length).toBe(Buffer.concat(one.body.parts).length);
+  });
+
+  it("compresses it once for all requests", async () => {
+    const ruleset = await rulesets.of(key);
+    const [one, other] = await Promise.all([
+      ruleset.compressed("gzip"),
+      ruleset.compressed("gzip"),
+    ]);
+    expect(one).toBe(other);
+  });
+
+  it("serializes only the changed segment after a change", async () => {
+    await rulesets.of(key);
+    serialized = 0;
+    change(watchedFlag(1, 2));
+    const { body } = await rulesets.of(key);
+    expect(serialized).toBe(maxSegmentSize);
+    expect(versionsIn(body.parts).slice(0, 3)).toEqual([1, 2, 1]);
+  });
+
+  it("returns the state of the request if a change arrives while it is prepared", async () => {
+    const requested = rulesets.of(key);
+    change(watchedFlag(flagCount - 1, 2));
+    const after = rulesets.of(key);
+    const [before, changed] = await Promise.all([requested, after]);
+    expect(versionsIn(before.body.parts).at(-1)).toBe(1);
+    expect(versionsIn(changed.body.parts).at(-1)).toBe(2);
+    expect(before.etag).not.toBe(changed.etag);
+  });
+
+  it("drops the bytes when they have not been used for a while", async () => {
+    await rulesets.of(key);
+    jest.advanceTimersByTime(unusedLifetimeMs - 1);
+    await rulesets.of(key);
+    jest.advanceTimersByTime(unusedLifetimeMs - 1);
+    await rulesets.of(key);
+    expect(serialized).toBe(flagCount);
+    jest.advanceTimersByTime(unusedLifetimeMs);
+    await rulesets.of(key);
+    expect(serialized).toBe(2 * flagCount);
+  });
+});

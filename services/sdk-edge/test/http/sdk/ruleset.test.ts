@@ -1,0 +1,177 @@
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { Ruleset } from "@halyard/contracts";
+import { call } from "@halyard/testing";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import {
+  apiKey,
+  deletedFlag,
+  flagEntry,
+  id,
+  organizationWith,
+  revokedKey,
+} from "../../builders.ts";
+import { type EdgeServer, startEdgeServer } from "../../edge-server.ts";
+import { ask, bytesOf } from "./asking.ts";
+
+const server = apiKey({ key_kind: "server" });
+const client = apiKey();
+const rules = [
+  {
+    name: "Köln „staff“",
+    conditions: [{ attribute: "email", operator: "ends_with" as const, value: "@corp.io" }],
+    rollout_percentage: 20,
+  },
+];
+/** Enough flags for a body that is compressed. */
+const flagCount = 30;
+const flag = (number: number, fields: Parameters<typeof flagEntry>[0] = {}) =>
+  flagEntry({ flag_id: id("flag", number), key: `flag-${number}`, ...fields });
+let edge: EdgeServer;
+
+beforeEach(async () => {
+  const flags = Array.from({ length: flagCount }, (_, number) => flag(number));
+  const changed = flag(0, { version: 3, enabled: true, targeting_rules: rules });
+  edge = await startEdgeServer(
+    [...organizationWith(), server.entry, client.entry, ...flags, changed],
+    { countsUsage: true },
+  );
+});
+afterEach(() => edge.stop());
+
+const get = (headers: Record<string, string> = {}, method = "GET") =>
+  ask(edge, server.text, { headers, method });
+const counted = () => edge.counting?.take()?.environments[0]?.requests.ruleset ?? 0;
+
+describe("given a server key", () => {
+  it("returns the rules of all flags", async () => {
+    const { status, body } = await get();
+    expect(status).toBe(200);
+    const { environment_id, flags } = Ruleset.parse(body);
+    expect(environment_id).toBe(id("env"));
+    expect(Object.keys(flags)).toHaveLength(flagCount);
+    expect(flags["flag-0"]).toEqual({
+      ...{ enabled: true, rollout_percentage: 100, version: 3 },
+      targeting_rules: rules,
+    });
+  });
+
+  it("sends a strong ETag, and headers that keep caches from storing the rules", async () => {
+    const { headers } = await get();
+    expect(headers.get("etag")).toMatch(/^"[0-9a-z]+-[\w-]{22}"$/);
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(headers.get("vary")).toBe("Authorization, Accept-Encoding");
+    expect(headers.get("ratelimit")).toMatch(/^"monthly"/);
+  });
+
+  it("counts one request and no evaluation", async () => {
+    await get();
+    const [environment] = edge.counting?.take()?.environments ?? [];
+    expect(environment?.requests.ruleset).toBe(1);
+    expect(environment?.bulkAnswers).toBe(0);
+  });
+
+  it("returns the headers of GET for HEAD", async () => {
+    const asked = await get({ "accept-encoding": "identity" });
+    const { status, headers, body } = await get({ "accept-encoding": "identity" }, "HEAD");
+    expect(status).toBe(200);
+    expect(body).toBeUndefined();
+    for (const name of ["etag", "content-length", "content-type", "vary"])
+      expect(headers.get(name)).toBe(asked.headers.get(name));
+  });
+
+  it("returns an empty rule set for an environment without flags", async () => {
+    const other = apiKey({ key_kind: "server", environment_id: id("env", 2) });
+    await edge.feed(other.entry);
+    const { body } = await ask(edge, other.text);
+    expect(body).toEqual({ environment_id: id("env", 2), flags: {} });
+  });
+});
+
+describe("given a client that has the rules", () => {
+  it.each([
+    ["the ETag", (etag: string) => etag],
+    ["a list", (etag: string) => `"another", ${etag}`],
+    ["a weak ETag", (etag: string) => `W/${etag}`],
+    ["any ETag", () => "*"],
+    ["the hash with another time", (etag: string) => etag.replace(/^"[^-]+-/, '"k-')],
+  ])("sends 304 without a body for %s, and counts it", async (_what, header) => {
+    const etag = (await get()).headers.get("etag") ?? "";
+    counted();
+    const { status, headers, body } = await get({ "if-none-match": header(etag) });
+    expect(status).toBe(304);
+    expect(body).toBeUndefined();
+    expect(headers.get("etag")).toBe(etag);
+    expect(headers.get("vary")).toContain("Accept-Encoding");
+    expect(counted()).toBe(1);
+  });
+
+  it("sends the new rules after a change and after a deletion", async () => {
+    const before = await get();
+    await edge.feed(flag(1, { version: 2, enabled: true }), deletedFlag(2, id("flag", 2)));
+    const { status, headers, body } = await get({
+      "if-none-match": before.headers.get("etag") ?? "",
+    });
+    expect(status).toBe(200);
+    expect(headers.get("etag")).not.toBe(before.headers.get("etag"));
+    const { "flag-2": deleted, ...others } = before.body.flags;
+    expect(deleted).toBeDefined();
+    expect(body.flags).toEqual({
+      ...others,
+      "flag-1": { ...others["flag-1"], enabled: true, version: 2 },
+    });
+  });
+});
+
+describe("given a client that accepts a content coding", () => {
+  it.each([
+    ["br", brotliDecompressSync],
+    ["gzip", gunzipSync],
+  ])("sends the same rules with the same ETag in %s", async (coding, decompress) => {
+    const plain = await bytesOf(edge, server.text, "identity");
+    const answers = await Promise.all(
+      Array.from({ length: 3 }, () => bytesOf(edge, server.text, coding)),
+    );
+    for (const { headers, bytes } of answers) {
+      expect(headers["content-encoding"]).toBe(coding);
+      expect(headers["content-length"]).toBe(String(bytes.length));
+      expect(headers.etag).toBe(plain.headers.etag);
+      expect(bytes.length).toBeLessThan(plain.bytes.length / 2);
+      expect(decompress(bytes).equals(plain.bytes)).toBe(true);
+    }
+  });
+
+  it("sends the rules of the current state after a change", async () => {
+    await bytesOf(edge, server.text, "gzip");
+    await edge.feed(flag(1, { version: 2, enabled: true }));
+    const { bytes } = await bytesOf(edge, server.text, "gzip");
+    expect(JSON.parse(gunzipSync(bytes).toString()).flags["flag-1"].enabled).toBe(true);
+  });
+
+  it("does not compress a small rule set", async () => {
+    const other = apiKey({ key_kind: "server", environment_id: id("env", 2) });
+    await edge.feed(other.entry);
+    const { headers } = await bytesOf(edge, other.text, "gzip");
+    expect(headers["content-encoding"]).toBeUndefined();
+  });
+});
+
+describe("given another key", () => {
+  it("rejects a client key with 403, and counts the request", async () => {
+    const { status, body } = await ask(edge, client.text);
+    expect(status).toBe(403);
+    expect(body.error.code).toBe("AUTH_002");
+    expect(counted()).toBe(1);
+  });
+
+  it("rejects a revoked key with 401", async () => {
+    await edge.feed(revokedKey(server.keyId));
+    expect((await get()).status).toBe(401);
+  });
+
+  it("answers other methods with 404", async () => {
+    const { status } = await call(`${edge.url}/api/v1/sdk/ruleset`, {
+      ...{ key: server.text, method: "POST", body: {} },
+    });
+    expect(status).toBe(404);
+  });
+});
