@@ -39,6 +39,7 @@ export function describeOperator(given: () => DashboardSystem): void {
   it("creates an organization with the keyboard, and a user", async () => {
     await page.getByRole("button", { name: "Create organization" }).press("Enter");
     await page.keyboard.type(organizationName);
+    await dialog().getByRole("row", { name: "Projects 10" }).waitFor();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: organizationName }).waitFor();
     await page.getByRole("button", { name: "Create user" }).click();

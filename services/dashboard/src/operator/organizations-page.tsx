@@ -14,7 +14,7 @@ import { type Column, Table } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
 import { CreateOrganizationDialog } from "./create-organization-dialog.tsx";
 import styles from "./operator.module.css";
-import { useOrganizations } from "./operator-queries.ts";
+import { useOrganizations, usePlans } from "./operator-queries.ts";
 import { limitText } from "./plans.ts";
 
 /** Maximum number of rows. The search finds the others. */
@@ -24,6 +24,8 @@ const maxRows = 200;
 export function OrganizationsPage() {
   const [isCreating, setCreating] = useState(false);
   const organizations = useOrganizations();
+  // The dialog needs the plans before it can be sent. Read now, they are there when somebody types a name and presses Enter.
+  usePlans();
   const create = () => setCreating(true);
   return (
     <Page
