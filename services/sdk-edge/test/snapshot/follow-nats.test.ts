@@ -164,7 +164,7 @@ describe("given a cache on disk and NATS", () => {
     await bucket.rewrite([key.entry, flag("alpha", false, 1)]);
     const edge = await startEdge();
     await ready(edge);
-    expect(await readiness(edge)).toMatchObject({ source: "nats" });
+    await eventually(async () => (await readiness(edge)).source === "nats");
     expect(await values(edge)).toEqual({ alpha: false });
   });
 
