@@ -303,6 +303,17 @@ describe("redelivering", () => {
     expect((await redeliver(row)).status).toBe(404);
   });
 
+  it("answers 404 for a key of another project, and sends nothing", async () => {
+    const row = await given("failed");
+    const other = await dispatcher.newTenant(replica);
+    const answer = await replica.call(
+      `${other.path}/${webhook.id}/deliveries/${row.id}/redeliver`,
+      { method: "POST", key: other.serverKey },
+    );
+    expect(answer.status).toBe(404);
+    expect(await rowOf(row)).toMatchObject({ status: "failed" });
+  });
+
   it("answers 404 for the path of another webhook, an unknown id or an invalid id", async () => {
     const row = await given("failed");
     const other = await newWebhook();
