@@ -7,8 +7,6 @@ import type { Registry } from "prom-client";
 import { createAuthentication, type FindKey } from "./access/principal.ts";
 import { createRoutes } from "./access/routes.ts";
 import { registerAuditRoutes } from "./audit/audit-routes.ts";
-import { registerChangeStream } from "./delivery/change-stream-route.ts";
-import type { ChangeStreams } from "./delivery/change-streams.ts";
 import {
   registerFlagExplanation,
   registerFlagRoutes,
@@ -20,6 +18,8 @@ import { registerIdentityRoute } from "./keys/identity-routes.ts";
 import { registerKeyRoutes } from "./keys/key-routes.ts";
 import { registerUserRoutes } from "./keys/user-routes.ts";
 import type { Writer } from "./outbox/write.ts";
+import { registerChangeStream } from "./publishing/change-stream-route.ts";
+import type { ChangeStreams } from "./publishing/change-streams.ts";
 import { type ReadStatus, registerStatusRoutes } from "./status/read-status.ts";
 import { registerEnvironmentRoutes } from "./tenancy/environment-routes.ts";
 import { registerOrganizationRoutes } from "./tenancy/organization-routes.ts";

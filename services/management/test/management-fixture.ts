@@ -20,7 +20,6 @@ import {
 import { type Logger, pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { createManagementApp } from "../src/app.ts";
-import { createChangeStreams } from "../src/delivery/change-streams.ts";
 import { startFilling } from "../src/flags/environment-fills.ts";
 import { type Key, keyEntry } from "../src/keys/key.ts";
 import { createKeyLookup } from "../src/keys/key-lookup.ts";
@@ -28,6 +27,7 @@ import { insertKey } from "../src/keys/key-store.ts";
 import { insertUser } from "../src/keys/user-store.ts";
 import { entryToPublish } from "../src/outbox/outbox-message.ts";
 import { createWriter } from "../src/outbox/write.ts";
+import { createChangeStreams } from "../src/publishing/change-streams.ts";
 import { environmentEntry } from "../src/tenancy/environment.ts";
 import { insertEnvironments } from "../src/tenancy/environment-store.ts";
 import { organizationEntry } from "../src/tenancy/organization.ts";

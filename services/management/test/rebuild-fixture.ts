@@ -7,12 +7,12 @@ import { createTestDatabase, startTestNats, testSigner } from "@halyard/testing"
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
-import type { Broker } from "../src/delivery/broker.ts";
-import { createLease, type Lease } from "../src/delivery/lease.ts";
-import { synchronizeSnapshot } from "../src/delivery/snapshot.ts";
 import { flagEntry } from "../src/flags/flag-events.ts";
 import { appendMessages } from "../src/outbox/outbox-message.ts";
 import { createPublications, type Publications } from "../src/outbox/publications.ts";
+import type { Broker } from "../src/publishing/broker.ts";
+import { createLease, type Lease } from "../src/publishing/lease.ts";
+import { synchronizeSnapshot } from "../src/publishing/snapshot.ts";
 
 type Given = {
   signer?: EntrySigner;

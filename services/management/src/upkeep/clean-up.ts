@@ -2,7 +2,7 @@ import { parseEntryKey, snapshotBucket, tombstoneLifetimeMs } from "@halyard/con
 import { deleteExpiredAnswers } from "@halyard/idempotency";
 import type { Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
-import type { Broker } from "../delivery/broker.ts";
+import type { Broker } from "../publishing/broker.ts";
 import { inboxLifetimeDays } from "./due-changes.ts";
 
 /**

@@ -2,9 +2,9 @@ import { checkScheduleDue, type ScheduleDue, scheduleStream } from "@halyard/con
 import { type Consumption, consumeJson, publishOnce, type QueueMetrics } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { JetStreamClient } from "@nats-io/jetstream";
-import type { Broker } from "../delivery/broker.ts";
-import { queueStatus } from "../delivery/records.ts";
 import { createWriter } from "../outbox/write.ts";
+import type { Broker } from "../publishing/broker.ts";
+import { queueStatus } from "../publishing/records.ts";
 import { createDueChanges, type Outcome, resolvedMessage, verdictOf } from "./due-changes.ts";
 
 /**

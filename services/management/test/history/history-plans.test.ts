@@ -4,8 +4,8 @@ import { connectAsSuperuser, createTestDatabase } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { findAuditSequence, listChanges } from "../../src/audit/audit-store.ts";
-import { readNewest, readPageAfter } from "../../src/delivery/feed-store.ts";
 import { findSequence, listHistory, readNewestEntries } from "../../src/history/history-store.ts";
+import { readNewest, readPageAfter } from "../../src/publishing/feed-store.ts";
 import { visitedRows } from "../visited-rows.ts";
 
 /** Tests the plans of the statements over the history and the audit log when most rows do not match. */

@@ -5,7 +5,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
-import { createLease, LeadershipLostError } from "../../src/delivery/lease.ts";
+import { createLease, LeadershipLostError } from "../../src/publishing/lease.ts";
 import { lockPlans, preparePlans, writePlans } from "../../src/tenancy/plans.ts";
 import { operatorToken as key, type Management, openManagement } from "../management-fixture.ts";
 import { entriesOf, tenancyOf } from "../tenancy-fixture.ts";

@@ -5,8 +5,8 @@ import { eventually, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import { v7 as uuidv7 } from "uuid";
-import { createRelayMetrics, type Relay, startRelay } from "../../src/delivery/relay.ts";
 import { createPublications } from "../../src/outbox/publications.ts";
+import { createRelayMetrics, type Relay, startRelay } from "../../src/publishing/relay.ts";
 import { cleanUp, startCleanUp } from "../../src/upkeep/clean-up.ts";
 import { openRebuilds, type Rebuilds } from "../rebuild-fixture.ts";
 

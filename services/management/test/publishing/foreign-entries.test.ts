@@ -5,7 +5,7 @@ import { eventually, natsLogin, readEpoch, testSignatures } from "@halyard/testi
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { findUnexplained } from "../../src/delivery/restored-database.ts";
+import { findUnexplained } from "../../src/publishing/restored-database.ts";
 import { flagsOf } from "../flag-fixture.ts";
 import { type Management, openManagement, seedProject } from "../management-fixture.ts";
 import { openRebuilds, type Rebuilds } from "../rebuild-fixture.ts";

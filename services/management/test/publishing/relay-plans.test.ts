@@ -4,16 +4,6 @@ import { connectPostgres } from "@halyard/postgres";
 import { connectAsSuperuser, createTestDatabase } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { readFullState } from "../../src/delivery/full-state.ts";
-import { createLease } from "../../src/delivery/lease.ts";
-import {
-  hasUnknownEvent,
-  recordFound,
-  recordSent,
-  recordStream,
-  settle,
-  unrecordedRows,
-} from "../../src/delivery/records.ts";
 import {
   allUnsentRows,
   fairUnsentRows,
@@ -21,6 +11,16 @@ import {
   type StreamName,
   unsentRange,
 } from "../../src/outbox/unsent-rows.ts";
+import { readFullState } from "../../src/publishing/full-state.ts";
+import { createLease } from "../../src/publishing/lease.ts";
+import {
+  hasUnknownEvent,
+  recordFound,
+  recordSent,
+  recordStream,
+  settle,
+  unrecordedRows,
+} from "../../src/publishing/records.ts";
 import { visitedRows } from "../visited-rows.ts";
 
 /**

@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import { entryKey, flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { testSigner } from "@halyard/testing";
-import type { Broker } from "../../src/delivery/broker.ts";
-import { synchronizeEvents } from "../../src/delivery/events.ts";
-import { createStreamPublisher } from "../../src/delivery/stream-publisher.ts";
 import { flagEntry } from "../../src/flags/flag-events.ts";
 import { createPublications, type Publications } from "../../src/outbox/publications.ts";
 import type { StreamName } from "../../src/outbox/unsent-rows.ts";
+import type { Broker } from "../../src/publishing/broker.ts";
+import { synchronizeEvents } from "../../src/publishing/events.ts";
+import { createStreamPublisher } from "../../src/publishing/stream-publisher.ts";
 import type { Rebuilds } from "../rebuild-fixture.ts";
 
 /** A row of the outbox as a change writes it. */

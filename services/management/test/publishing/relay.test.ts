@@ -8,11 +8,11 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
-import type { Broker } from "../../src/delivery/broker.ts";
-import { synchronizeEvents } from "../../src/delivery/events.ts";
-import { createLease, type Lease } from "../../src/delivery/lease.ts";
-import { createStreamPublisher } from "../../src/delivery/stream-publisher.ts";
 import { createPublications } from "../../src/outbox/publications.ts";
+import type { Broker } from "../../src/publishing/broker.ts";
+import { synchronizeEvents } from "../../src/publishing/events.ts";
+import { createLease, type Lease } from "../../src/publishing/lease.ts";
+import { createStreamPublisher } from "../../src/publishing/stream-publisher.ts";
 import { type Management, openManagement, seedProject } from "../management-fixture.ts";
 import { whileLeading } from "./relay-fixture.ts";
 

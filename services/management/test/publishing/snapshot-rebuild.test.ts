@@ -10,9 +10,9 @@ import {
 import { eventually, readComplete, readEpoch, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import type { Lease } from "../../src/delivery/lease.ts";
-import { findUnexplained } from "../../src/delivery/restored-database.ts";
 import { createPublications } from "../../src/outbox/publications.ts";
+import type { Lease } from "../../src/publishing/lease.ts";
+import { findUnexplained } from "../../src/publishing/restored-database.ts";
 import {
   flagsInBucket,
   flagsInTables,

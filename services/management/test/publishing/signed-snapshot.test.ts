@@ -17,11 +17,11 @@ import {
 } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
-import { findUnexplained } from "../../src/delivery/restored-database.ts";
-import { createStreamPublisher } from "../../src/delivery/stream-publisher.ts";
 import { keyEntry } from "../../src/keys/key.ts";
 import { appendMessages } from "../../src/outbox/outbox-message.ts";
 import { createPublications } from "../../src/outbox/publications.ts";
+import { findUnexplained } from "../../src/publishing/restored-database.ts";
+import { createStreamPublisher } from "../../src/publishing/stream-publisher.ts";
 import { openRebuilds } from "../rebuild-fixture.ts";
 
 const nextSigner = createEntrySigner(privateKeyOf("n"));

@@ -4,8 +4,8 @@ import { startTestNats } from "@halyard/testing";
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
-import type { Broker } from "../../src/delivery/broker.ts";
-import { type EventsSize, eventsAlarm, watchEventsSize } from "../../src/delivery/events.ts";
+import type { Broker } from "../../src/publishing/broker.ts";
+import { type EventsSize, eventsAlarm, watchEventsSize } from "../../src/publishing/events.ts";
 
 /** Tests the size limit of the event log. */
 const mebibyte = 1024 * 1024;

@@ -12,10 +12,10 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { v4 as uuidv4 } from "uuid";
-import type { Broker } from "../../src/delivery/broker.ts";
-import { createLease } from "../../src/delivery/lease.ts";
-import { queueStatus } from "../../src/delivery/records.ts";
-import { discardStreams, findUnexplained } from "../../src/delivery/restored-database.ts";
+import type { Broker } from "../../src/publishing/broker.ts";
+import { createLease } from "../../src/publishing/lease.ts";
+import { queueStatus } from "../../src/publishing/records.ts";
+import { discardStreams, findUnexplained } from "../../src/publishing/restored-database.ts";
 import { flagsOf } from "../flag-fixture.ts";
 import {
   type Management,

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import type { Lease } from "../../src/delivery/lease.ts";
-import { findUnexplained } from "../../src/delivery/restored-database.ts";
-import { createStreamPublisher } from "../../src/delivery/stream-publisher.ts";
 import { createPublications } from "../../src/outbox/publications.ts";
+import type { Lease } from "../../src/publishing/lease.ts";
+import { findUnexplained } from "../../src/publishing/restored-database.ts";
+import { createStreamPublisher } from "../../src/publishing/stream-publisher.ts";
 import { openRebuilds } from "../rebuild-fixture.ts";
 import {
   flagRow,
