@@ -9,7 +9,7 @@ import {
   differingMembers,
   type Flag,
   type FlagEnvironment,
-  type FlagState,
+  type StoredState,
   initialState,
   settingsOf,
 } from "./flag.ts";
@@ -31,7 +31,7 @@ export function decideCreate(
   },
   request: WithCheckedRules<CreateFlag>,
   context: ChangeContext,
-): Decision & { state: FlagState } {
+): Decision & { state: StoredState } {
   const at = context.now;
   const flag: Flag = {
     id: context.newId(),
@@ -48,7 +48,7 @@ export function decideCreate(
   };
   const states = scope.environments.map((environment) => initialState(flag, environment.id));
   const initial = initialState(flag, scope.environment.id);
-  const state: FlagState = { ...initial, content: changedContent(initial.content, request) };
+  const state: StoredState = { ...initial, content: changedContent(initial.content, request) };
   const all = states.map((other) => (other.environmentId === state.environmentId ? state : other));
   const event = flagEvent(
     "flag.created",
@@ -82,10 +82,10 @@ export function decideCreate(
  * `flag_state.updated` for all other members of the state.
  */
 export function decideChange(
-  current: { flag: Flag; state: FlagState; environment: FlagEnvironment },
+  current: { flag: Flag; state: StoredState; environment: FlagEnvironment },
   { content, ...request }: FlagSettings & { content: Content },
   context: ChangeContext,
-): (Decision & { state: FlagState }) | "unchanged" {
+): (Decision & { state: StoredState }) | "unchanged" {
   const settings = changedSettings(current.flag, request);
   const members = differingMembers(current.state.content, content);
   const names = eventNames(settings, members);
@@ -96,7 +96,7 @@ export function decideChange(
   const version = current.flag.version + 1;
   const flag: Flag = { ...current.flag, ...settings, version, lastEventAt, updatedAt: at };
   const stateChanged = members.length > 0;
-  const state: FlagState = stateChanged
+  const state: StoredState = stateChanged
     ? { ...current.state, content, version, updatedAt: at }
     : current.state;
 
@@ -138,8 +138,8 @@ function settingsAudit(context: ChangeContext, before: Flag, after: Flag): Audit
 function stateAudit(
   context: ChangeContext,
   flag: Flag,
-  before: FlagState,
-  after: FlagState,
+  before: StoredState,
+  after: StoredState,
 ): AuditEntry {
   const { environmentId } = after;
   const contents = { before: before.content, after: after.content };
@@ -190,10 +190,10 @@ function changesOf(flag: Flag, settings: Settings): NonNullable<FlagEvent["chang
 export function decideDelete(
   current: {
     flag: Flag;
-    state: FlagState;
+    state: StoredState;
     environment: FlagEnvironment;
     /** The states in all environments of the project. */
-    states: readonly FlagState[];
+    states: readonly StoredState[];
   },
   context: ChangeContext,
 ): Decision {

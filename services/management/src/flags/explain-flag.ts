@@ -4,7 +4,7 @@ import {
   type Attributes,
   bucketOf,
   createContext,
-  type FlagState as EvaluatedState,
+  type FlagState,
   type EvaluationContext,
   type Explanation,
   explainInSteps,
@@ -54,7 +54,7 @@ function readUser(user: NonNullable<ExplainFlag["user"]>): Attributes | Problem 
 const sliceMs = 10;
 
 async function explainInTurns(
-  state: EvaluatedState,
+  state: FlagState,
   context: EvaluationContext,
 ): Promise<Explanation> {
   const steps = explainInSteps(state, context);
@@ -69,7 +69,7 @@ async function explainInTurns(
 
 /** Returns the percentage that decided, and the user's bucket. The id of a user is a text. */
 function splitOf(
-  state: EvaluatedState,
+  state: FlagState,
   rules: Explanation["rules"],
   id: unknown,
 ): NonNullable<FlagExplanation["trace"]["split"]> {

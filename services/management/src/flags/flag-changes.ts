@@ -11,7 +11,7 @@ import {
   type Flag,
   type FlagInEnvironment,
   type FlagScope,
-  type FlagState,
+  type StoredState,
 } from "./flag.ts";
 import { pathOf } from "./flag-resource.ts";
 import {
@@ -37,7 +37,7 @@ type ChangeRequest = {
   permit?: (current: FlagAndState) => Problem | undefined;
 };
 
-export type FlagAndState = { flag: Flag; state: FlagState };
+export type FlagAndState = { flag: Flag; state: StoredState };
 
 /** Creates a flag with its states in all environments of the project. */
 export async function createFlag(

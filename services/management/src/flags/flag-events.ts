@@ -4,7 +4,7 @@ import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import {
   type Flag,
   type FlagEnvironment,
-  type FlagState,
+  type StoredState,
   type HistoryEntry,
   settingsOf,
 } from "./flag.ts";
@@ -15,8 +15,8 @@ export function flagEvent(
   about: {
     flag: Flag;
     environment: FlagEnvironment;
-    state: FlagState;
-    before: FlagState | null;
+    state: StoredState;
+    before: StoredState | null;
     changes?: FlagEvent["changes"];
     at: Date;
   },
@@ -65,7 +65,7 @@ export function flagEntry(
 
 /** Returns the history entry of a change to a state. */
 export function historyEntry(
-  state: FlagState,
+  state: StoredState,
   context: Pick<ChangeContext, "cause" | "newId"> & { actor: { id: string } },
 ): HistoryEntry {
   return {

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import type {
   Flag as FlagResource,
-  FlagState as FlagStateResource,
+  FlagState,
   ListedFlag as ListedFlagResource,
 } from "@halyard/contracts";
 import {
   type Flag,
   type FlagInEnvironment,
-  type FlagState,
   type ListedFlag,
+  type StoredState,
   settingsOf,
 } from "./flag.ts";
 
@@ -19,7 +19,7 @@ import {
  */
 export function flagResource(
   flag: Flag,
-  state: FlagState,
+  state: StoredState,
   lastEvaluatedAt: Date | null,
 ): FlagResource {
   return {
@@ -52,7 +52,7 @@ export function listedFlagResource(found: ListedFlag): ListedFlagResource {
   return { ...resourceOf(found), environments };
 }
 
-export function flagStateResource(state: FlagState): FlagStateResource {
+export function flagStateResource(state: StoredState): FlagState {
   return {
     flag_id: state.flagId,
     environment_id: state.environmentId,
@@ -66,7 +66,7 @@ export function pathOf({ id }: Pick<Flag, "id">): string {
   return `/api/v1/flags/${id}`;
 }
 
-export function pathOfState(state: Pick<FlagState, "flagId" | "environmentId">): string {
+export function pathOfState(state: Pick<StoredState, "flagId" | "environmentId">): string {
   return `/api/v1/flags/${state.flagId}/environments/${state.environmentId}`;
 }
 

@@ -21,7 +21,7 @@ import { maxPageBytes } from "../access/page-bounds.ts";
 import type { Routes } from "../access/routes.ts";
 import { changedSettings } from "./decide-flag.ts";
 import { explainFlag } from "./explain-flag.ts";
-import type { Flag, FlagState } from "./flag.ts";
+import type { Flag, StoredState } from "./flag.ts";
 import { changeFlag, createFlag, noSuchFlag, removeFlag } from "./flag-changes.ts";
 import {
   flagResource,
@@ -114,7 +114,7 @@ export function registerFlagStateRoutes(routes: Routes, { sql }: { sql: Sql }): 
     check: ({ body }) => checkRules(body),
     run: (change, { params, request }, settings) => {
       const { key } = change.principal;
-      const permit = ({ state }: { state: FlagState }) =>
+      const permit = ({ state }: { state: StoredState }) =>
         checkKeyEnvironment(key, state.environmentId) ??
         checkIfMatch(request.ifMatch, state, pathOfState(state));
       const scope = { ...key, flagId: params.flagId, environmentId: params.envId };

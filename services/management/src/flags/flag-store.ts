@@ -7,15 +7,15 @@ import {
   type FlagEnvironment,
   type FlagInEnvironment,
   type FlagScope,
-  type FlagState,
-  type FlagStateSummary,
   type HistoryEntry,
   initialContent,
   type ListedFlag,
+  type StoredState,
+  type StoredSummary,
 } from "./flag.ts";
 
 type Row = Omit<Flag, "updatedAt"> &
-  Omit<FlagState, "version" | "updatedAt"> & {
+  Omit<StoredState, "version" | "updatedAt"> & {
     updatedAt: Date;
     stateVersion: number;
     stateUpdatedAt: Date;
@@ -104,8 +104,8 @@ export async function lockFlag(
 }
 
 /** Returns the states of a flag in all environments. The caller has locked the flag, so none of them can change. */
-export async function readStates(tx: Transaction, flagId: string): Promise<FlagState[]> {
-  const states = await tx<FlagState[]>`
+export async function readStates(tx: Transaction, flagId: string): Promise<StoredState[]> {
+  const states = await tx<StoredState[]>`
     select state.flag_id as "flagId", state.environment_id as "environmentId", state.content,
       state.version, state.updated_at as "updatedAt"
     from flag_states as state
@@ -169,7 +169,7 @@ export async function listFlags(
 type ListedRow = Row & {
   available: number;
   bytesBefore: number;
-  summaries?: (Omit<FlagStateSummary, "updatedAt"> & { updatedAt: string })[];
+  summaries?: (Omit<StoredSummary, "updatedAt"> & { updatedAt: string })[];
 };
 
 /**
@@ -282,7 +282,7 @@ export async function deleteFlag(tx: Transaction, decision: Decision): Promise<v
   ]);
 }
 
-export async function insertStates(tx: Transaction, states: readonly FlagState[]): Promise<void> {
+export async function insertStates(tx: Transaction, states: readonly StoredState[]): Promise<void> {
   await tx`
     insert into flag_states (flag_id, environment_id, content, version, updated_at)
     select "flagId", "environmentId", content, version, "updatedAt"

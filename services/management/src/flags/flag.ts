@@ -43,7 +43,7 @@ export const differingMembers = (before: Content, after: Content): (keyof Conten
   stateMembers.filter((member) => !isDeepStrictEqual(before[member], after[member]));
 
 /** The state of a flag in one environment. */
-export type FlagState = {
+export type StoredState = {
   flagId: string;
   environmentId: string;
   content: Content;
@@ -56,20 +56,20 @@ export type FlagEnvironment = { id: string; name: string };
 
 export type FlagInEnvironment = {
   flag: Flag;
-  state: FlagState;
+  state: StoredState;
   environment: FlagEnvironment;
   /** Time of the last evaluation in this environment. It is not part of the flag. */
   lastEvaluatedAt: Date | null;
 };
 
 /** The state of a flag in one environment without its rules, for lists. */
-export type FlagStateSummary = Pick<FlagState, "environmentId" | "version" | "updatedAt"> & {
+export type StoredSummary = Pick<StoredState, "environmentId" | "version" | "updatedAt"> & {
   content: StateSummary;
   ruleCount: number;
 };
 
 /** A flag of a list, with the states in the environments that were requested. */
-export type ListedFlag = FlagInEnvironment & { summaries?: readonly FlagStateSummary[] };
+export type ListedFlag = FlagInEnvironment & { summaries?: readonly StoredSummary[] };
 
 /** Address of a flag in one environment of a project. */
 export type FlagScope = { projectId: string; flagId: string; environmentId: string };
@@ -95,7 +95,7 @@ export function initialState(
   flag: Pick<Flag, "id" | "version" | "createdAt">,
   environmentId: string,
   at = flag.createdAt,
-): FlagState {
+): StoredState {
   return {
     flagId: flag.id,
     environmentId,
@@ -109,7 +109,7 @@ export function initialState(
 export type Decision = {
   flag: Flag;
   /** The new and changed states. */
-  states: readonly FlagState[];
+  states: readonly StoredState[];
   history: readonly HistoryEntry[];
   audit: readonly AuditEntry[];
   messages: readonly OutboxMessage[];

@@ -1,17 +1,17 @@
 import { createProblem, type Problem } from "@halyard/http";
 import type { ChangeContext } from "../access/change-context.ts";
 import { decideChange } from "../flags/decide-flag.ts";
-import type { Decision, Flag, FlagEnvironment, FlagState, HistoryEntry } from "../flags/flag.ts";
+import type { Decision, Flag, FlagEnvironment, HistoryEntry, StoredState } from "../flags/flag.ts";
 
 /** The result of a rollback, with the history entry that it restores. */
-type RollbackDecision = Decision & { state: FlagState; restored: HistoryEntry };
+type RollbackDecision = Decision & { state: StoredState; restored: HistoryEntry };
 
 /**
  * Decides a rollback: restores the state before the newest history entry. It is a change like any other and adds an
  * entry, so a second rollback restores the state before the first one.
  */
 export function decideRollback(
-  current: { flag: Flag; state: FlagState; environment: FlagEnvironment },
+  current: { flag: Flag; state: StoredState; environment: FlagEnvironment },
   newestFirst: readonly HistoryEntry[],
   context: ChangeContext,
 ): RollbackDecision | Problem {

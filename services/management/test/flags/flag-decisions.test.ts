@@ -2,7 +2,12 @@ import type { UpdateFlag } from "@halyard/contracts";
 import { isProblem } from "@halyard/http";
 import { describe, expect, it } from "@jest/globals";
 import { decideChange, decideDelete } from "../../src/flags/decide-flag.ts";
-import { changedContent, type Flag, type FlagState, initialContent } from "../../src/flags/flag.ts";
+import {
+  changedContent,
+  type Flag,
+  initialContent,
+  type StoredState,
+} from "../../src/flags/flag.ts";
 import { checkRules, type WithCheckedRules } from "../../src/flags/targeting-rules.ts";
 import type { OutboxMessage } from "../../src/outbox/outbox-message.ts";
 
@@ -21,7 +26,7 @@ const created: Flag = {
   createdAt,
   updatedAt: createdAt,
 };
-const off: FlagState = {
+const off: StoredState = {
   flagId: "flag",
   environmentId: "production",
   content: initialContent,

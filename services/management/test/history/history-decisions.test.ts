@@ -1,6 +1,6 @@
 import type { TargetingRule } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
-import type { Content, Flag, FlagState, HistoryEntry } from "../../src/flags/flag.ts";
+import type { Content, Flag, HistoryEntry, StoredState } from "../../src/flags/flag.ts";
 import { type CheckedRules, noRules } from "../../src/flags/targeting-rules.ts";
 import { decideRollback } from "../../src/history/decide-rollback.ts";
 
@@ -19,7 +19,7 @@ const flag: Flag = {
   createdAt: new Date("2026-11-20T10:00:00Z"),
   updatedAt: new Date("2026-11-20T11:00:00Z"),
 };
-const state: FlagState = {
+const state: StoredState = {
   flagId: "flag",
   environmentId: "production",
   content: {
