@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { compile, createContext, type FlagState, readAttributes } from "@halyard/evaluation";
+import { compile, createContext, type ResolvedState, readAttributes } from "@halyard/evaluation";
 
 /** The part of an edge that pages use, with one environment, over real HTTP. It accepts every key. */
 export type FakeEdge = {
@@ -18,7 +18,7 @@ export type FakeEdge = {
 export const clientKey = `hc_${"a".repeat(16)}_${"b".repeat(43)}`;
 
 /** Settings of flags by key. */
-export type Flags = Readonly<Record<string, Partial<Omit<FlagState, "key">>>>;
+export type Flags = Readonly<Record<string, Partial<Omit<ResolvedState, "key">>>>;
 
 type Stream = { response: ServerResponse; contextJson: string };
 

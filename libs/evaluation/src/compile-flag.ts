@@ -1,6 +1,6 @@
 import { type CompiledRule, compileRule } from "./compile-rule.ts";
 import type { EvaluationContext } from "./context.ts";
-import type { FlagState } from "./flag-state.ts";
+import type { ResolvedState } from "./flag-state.ts";
 import { type Outcome, outcomes } from "./outcome.ts";
 import { compileRollout, outcomeOf, type Rollout } from "./rollout.ts";
 
@@ -22,7 +22,7 @@ export type Plan = {
 type Evaluate = (context: EvaluationContext) => Outcome;
 
 /** Compiles the state of a flag. Malformed data never throws: it yields a flag that evaluates to off. */
-export function compile(flag: FlagState): CompiledFlag {
+export function compile(flag: ResolvedState): CompiledFlag {
   return compileWith(flag, compileRules(flag));
 }
 
@@ -31,7 +31,7 @@ export function compile(flag: FlagState): CompiledFlag {
  * state object, which is immutable. `explain` also needs the rules that the plan omits, and compiling them can cost far
  * more than evaluating them.
  */
-export function compileRules(flag: FlagState): readonly CompiledRule[] {
+export function compileRules(flag: ResolvedState): readonly CompiledRule[] {
   if (!isEnabled(flag) || !Array.isArray(flag.targeting_rules)) return [];
   let rules = rulesOfFlags.get(flag);
   if (rules === undefined) {
@@ -41,9 +41,9 @@ export function compileRules(flag: FlagState): readonly CompiledRule[] {
   return rules;
 }
 
-const rulesOfFlags = new WeakMap<FlagState, readonly CompiledRule[]>();
+const rulesOfFlags = new WeakMap<ResolvedState, readonly CompiledRule[]>();
 
-export function compileWith(flag: FlagState, rules: readonly CompiledRule[]): CompiledFlag {
+export function compileWith(flag: ResolvedState, rules: readonly CompiledRule[]): CompiledFlag {
   const key = flag?.key;
   const plan = planOf(flag, rules);
   const result = follow(plan);
@@ -52,11 +52,11 @@ export function compileWith(flag: FlagState, rules: readonly CompiledRule[]): Co
     : { key, constant: result, evaluate: () => result, plan };
 }
 
-function isEnabled(flag: FlagState): boolean {
+function isEnabled(flag: ResolvedState): boolean {
   return flag?.enabled === true && typeof flag.key === "string";
 }
 
-function planOf(flag: FlagState, rules: readonly CompiledRule[]): Plan {
+function planOf(flag: ResolvedState, rules: readonly CompiledRule[]): Plan {
   if (!isEnabled(flag)) return { rules: [], otherwise: outcomes.disabled };
   if (!Array.isArray(flag.targeting_rules)) return { rules: [], otherwise: outcomes.default };
   if (flag.targeting_rules.length > 0) return planOfRules(rules);

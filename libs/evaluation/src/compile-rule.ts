@@ -1,6 +1,6 @@
 import { type CompiledCondition, compileCondition, neverHolds } from "./compile-condition.ts";
 import type { EvaluationContext } from "./context.ts";
-import type { FlagState, TargetingRule } from "./flag-state.ts";
+import type { ResolvedState, TargetingRule } from "./flag-state.ts";
 import { type Outcome, outcomes } from "./outcome.ts";
 import { compileRollout, type Rollout } from "./rollout.ts";
 
@@ -12,7 +12,7 @@ export type CompiledRule = {
   readonly result: Outcome | Rollout;
 };
 
-export function compileRule(flag: FlagState, rule: TargetingRule): CompiledRule {
+export function compileRule(flag: ResolvedState, rule: TargetingRule): CompiledRule {
   const conditions = isWellFormed(rule) ? rule.conditions.map(compileCondition) : [neverHolds];
   return { conditions, matches: allOf(conditions), result: resultOf(flag, rule) };
 }
@@ -27,7 +27,7 @@ function isWellFormed(rule: TargetingRule): boolean {
   );
 }
 
-function resultOf(flag: FlagState, rule: TargetingRule): Outcome | Rollout {
+function resultOf(flag: ResolvedState, rule: TargetingRule): Outcome | Rollout {
   if (rule?.value === false) return outcomes.matchOff;
   const percentage = rule?.rollout_percentage ?? flag.rollout_percentage;
   return compileRollout(flag.key, percentage) ?? outcomes.matchOn;

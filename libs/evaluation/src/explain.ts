@@ -1,7 +1,7 @@
 import { compileRules, compileWith } from "./compile-flag.ts";
 import type { CompiledRule } from "./compile-rule.ts";
 import type { EvaluationContext } from "./context.ts";
-import type { Condition, FlagState, TargetingRule } from "./flag-state.ts";
+import type { Condition, ResolvedState, TargetingRule } from "./flag-state.ts";
 import type { Obstacle } from "./operators/operator.ts";
 import type { Outcome } from "./outcome.ts";
 import { outcomeOf } from "./rollout.ts";
@@ -31,7 +31,7 @@ export type RuleTrace = {
 export type Explanation = Outcome & { rules: RuleTrace[] };
 
 /** Returns the outcome and its trace, computed from the same compiled conditions as `evaluate`. */
-export function explain(flag: FlagState, context: EvaluationContext): Explanation {
+export function explain(flag: ResolvedState, context: EvaluationContext): Explanation {
   const steps = explainInSteps(flag, context);
   let step = steps.next();
   while (step.done !== true) step = steps.next();
@@ -40,7 +40,7 @@ export function explain(flag: FlagState, context: EvaluationContext): Explanatio
 
 /** Explains a flag like `explain`, but yields before each condition, as `evaluateInSteps` does. */
 export function* explainInSteps(
-  flag: FlagState,
+  flag: ResolvedState,
   context: EvaluationContext,
 ): Generator<undefined, Explanation> {
   const compiled = compileRules(flag);
@@ -66,7 +66,7 @@ export function* explainInSteps(
   return { ...outcomeOf(result, context), rules };
 }
 
-function rulesOf(flag: FlagState): readonly TargetingRule[] {
+function rulesOf(flag: ResolvedState): readonly TargetingRule[] {
   return Array.isArray(flag?.targeting_rules) ? flag.targeting_rules : [];
 }
 

@@ -13,7 +13,7 @@ export type State = {
 };
 
 /** A state resolved for the evaluator: with everything that the evaluation needs beyond the state. */
-export type FlagState = State & { key: string };
+export type ResolvedState = State & { key: string };
 
 /** The first rule whose conditions all hold decides. A rule without conditions matches every user. */
 export type TargetingRule = {

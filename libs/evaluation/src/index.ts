@@ -12,7 +12,7 @@ export { contextOf, createContext, type EvaluationContext, emptyContext } from "
 export { evaluateInSteps } from "./evaluate-in-steps.ts";
 export { type Explanation, explain, explainInSteps } from "./explain.ts";
 export { findRulesProblem } from "./find-rules-problem.ts";
-export type { Condition, FlagState, State, TargetingRule } from "./flag-state.ts";
+export type { Condition, ResolvedState, State, TargetingRule } from "./flag-state.ts";
 export { parseInstant } from "./instant.ts";
 export { murmur3 } from "./murmur3.ts";
 export { numberPattern } from "./number-text.ts";

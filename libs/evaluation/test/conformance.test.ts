@@ -8,10 +8,10 @@ import {
   contextOf,
   createContext,
   explain,
-  type FlagState,
   findRulesProblem,
   murmur3,
   operatorNames,
+  type ResolvedState,
   readAttributes,
   type TargetingRule,
 } from "../src/index.ts";
@@ -22,7 +22,7 @@ import {
  */
 const evaluator: Evaluator = {
   evaluate(given, context) {
-    const flag = given as FlagState;
+    const flag = given as ResolvedState;
     const { constant, evaluate } = compile(flag);
     const outcome = evaluate(contextOf(context));
     const read = readAttributes(context, "reject");

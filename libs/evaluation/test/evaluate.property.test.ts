@@ -8,9 +8,9 @@ import {
   createContext,
   emptyContext,
   explain,
-  type FlagState,
   findRulesProblem,
   outcomesByCode,
+  type ResolvedState,
 } from "../src/index.ts";
 import { conditionValuePairs, contexts, flags, ids, namesOfId } from "./random-flags.ts";
 import { bucket, evaluateByReference } from "./reference-evaluator.ts";
@@ -125,7 +125,7 @@ describe("given one condition and one value of the attribute to which it refers"
   it("holds if it holds in the reference evaluator", () => {
     fc.assert(
       fc.property(conditionValuePairs, ([condition, value]) => {
-        const flag: FlagState = {
+        const flag: ResolvedState = {
           key: "flag",
           enabled: true,
           rollout_percentage: 100,
@@ -143,7 +143,7 @@ describe("given one condition and one value of the attribute to which it refers"
 });
 
 describe("given a percentage that is raised", () => {
-  const rollout = (key: string, rollout_percentage: number): FlagState => ({
+  const rollout = (key: string, rollout_percentage: number): ResolvedState => ({
     key,
     enabled: true,
     rollout_percentage,

@@ -2,16 +2,16 @@ import type {
   Attributes,
   AttributeValue,
   Condition,
-  FlagState,
   OperatorName,
+  ResolvedState,
   TargetingRule,
 } from "../src/index.ts";
 
-export function flagWithRules(...targeting_rules: TargetingRule[]): FlagState {
+export function flagWithRules(...targeting_rules: TargetingRule[]): ResolvedState {
   return { key: "flag", enabled: true, rollout_percentage: 100, targeting_rules };
 }
 
-export function flagWithRollout(key: string, rollout_percentage: number): FlagState {
+export function flagWithRollout(key: string, rollout_percentage: number): ResolvedState {
   return { key, enabled: true, rollout_percentage, targeting_rules: [] };
 }
 
@@ -23,7 +23,7 @@ export function condition(
   return { attribute, operator, value };
 }
 
-export function oneRuleFlag(...conditions: Condition[]): FlagState {
+export function oneRuleFlag(...conditions: Condition[]): ResolvedState {
   return flagWithRules({ conditions });
 }
 

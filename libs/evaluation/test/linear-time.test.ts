@@ -5,9 +5,9 @@ import {
   compile,
   createContext,
   explain,
-  type FlagState,
   findRulesProblem,
   parseInstant,
+  type ResolvedState,
   readAttributes,
   type Scalar,
 } from "../src/index.ts";
@@ -38,7 +38,7 @@ function expectLinear(workOf: (size: number) => () => unknown, size: number): vo
   expect(isLinear).toBe(true);
 }
 
-const evaluation = (flag: FlagState, attributes: Record<string, AttributeValue>) => () =>
+const evaluation = (flag: ResolvedState, attributes: Record<string, AttributeValue>) => () =>
   compile(flag).evaluate(createContext(given(attributes)));
 
 describe("given contexts designed to be slow", () => {

@@ -6,8 +6,8 @@ import {
   createContext,
   emptyContext,
   explain,
-  type FlagState,
   operatorNames,
+  type ResolvedState,
 } from "../src/index.ts";
 import { condition, flagWithRules, given, oneRuleFlag } from "./flags.ts";
 import { runs } from "./thorough.ts";
@@ -60,7 +60,7 @@ describe("given malformed flags", () => {
     const context = createContext(given({ id: "user", country: ["DE", 5, true] }));
     fc.assert(
       fc.property(malformedFlags, (malformed) => {
-        const flag = malformed as FlagState;
+        const flag = malformed as ResolvedState;
         const outcome = compile(flag).evaluate(context);
         expect(typeof outcome.value).toBe("boolean");
         expect(explain(flag, context)).toMatchObject(outcome);
@@ -71,17 +71,19 @@ describe("given malformed flags", () => {
   });
 
   it.each([null, undefined, 5, "flag", []])("treats %j as a disabled flag", (flag) => {
-    expect(compile(flag as unknown as FlagState).constant).toMatchObject({ reason: "disabled" });
-    expect(explain(flag as unknown as FlagState, emptyContext).rules).toEqual([]);
+    expect(compile(flag as unknown as ResolvedState).constant).toMatchObject({
+      reason: "disabled",
+    });
+    expect(explain(flag as unknown as ResolvedState, emptyContext).rules).toEqual([]);
   });
 
   it("matches no user by rules that are not an array", () => {
-    const flag = { ...flagWithRules(), targeting_rules: null } as unknown as FlagState;
+    const flag = { ...flagWithRules(), targeting_rules: null } as unknown as ResolvedState;
     expect(compile(flag).constant).toMatchObject({ value: false, reason: "default" });
   });
 
   it.each([Number.NaN, "50", null, -1])("includes no user at a percentage of %j", (percentage) => {
-    const flag = { ...flagWithRules(), rollout_percentage: percentage } as unknown as FlagState;
+    const flag = { ...flagWithRules(), rollout_percentage: percentage } as unknown as ResolvedState;
     expect(compile(flag).evaluate(createContext(given({ id: "user" }))).value).toBe(false);
   });
 

@@ -3,9 +3,9 @@ import {
   type Attributes,
   type AttributeValue,
   type Condition,
-  type FlagState,
   type OperatorName,
   operatorNames,
+  type ResolvedState,
   type Scalar,
   type TargetingRule,
 } from "../src/index.ts";
@@ -134,7 +134,7 @@ const rule: fc.Arbitrary<TargetingRule> = fc.record(
   { requiredKeys: ["conditions"] },
 );
 
-export const flags: fc.Arbitrary<FlagState> = fc.record({
+export const flags: fc.Arbitrary<ResolvedState> = fc.record({
   key: fc.stringMatching(/^[a-z]{1,9}$/),
   enabled: fc.integer({ min: 0, max: 9 }).map((chance) => chance > 0),
   rollout_percentage: percentage,

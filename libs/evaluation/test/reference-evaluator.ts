@@ -1,11 +1,11 @@
-import type { Attributes, FlagState, Outcome, Scalar } from "../src/index.ts";
+import type { Attributes, Outcome, ResolvedState, Scalar } from "../src/index.ts";
 
 /**
  * Reference evaluator for tests: a slow, direct implementation of the rules in `conformance/README.md`. It shares only
  * types with the compiled evaluator. It uses parts of the platform that the compiled evaluator avoids: case-insensitive
  * regular expressions, big integers, the text encoder.
  */
-export function evaluateByReference(flag: FlagState, attributes: Attributes): Outcome {
+export function evaluateByReference(flag: ResolvedState, attributes: Attributes): Outcome {
   if (!flag.enabled) return { value: false, variation: "off", reason: "disabled" };
   const id = attributes.get("id");
   const inside = (percentage: number) =>
@@ -29,7 +29,7 @@ export function evaluateByReference(flag: FlagState, attributes: Attributes): Ou
   return { value: false, variation: "off", reason: "default" };
 }
 
-type Condition = FlagState["targeting_rules"][number]["conditions"][number];
+type Condition = ResolvedState["targeting_rules"][number]["conditions"][number];
 
 const namesOfId = ["user_id", "targetingKey"];
 

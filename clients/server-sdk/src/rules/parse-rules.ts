@@ -1,7 +1,7 @@
-import type { FlagState } from "@halyard/evaluation";
+import type { ResolvedState } from "@halyard/evaluation";
 
 /** The settings of a flag in one environment, under the names of the API. */
-export type FlagRules = FlagState & { readonly version: number };
+export type FlagRules = ResolvedState & { readonly version: number };
 
 /** Checks of the members of `FlagRules`. A new member of the evaluator's type does not compile until it is here. */
 export const memberChecks: {

@@ -1,7 +1,7 @@
-import type { FlagState } from "@halyard/evaluation";
+import type { ResolvedState } from "@halyard/evaluation";
 
 /** Settings of a flag, as a test gives them. */
-export type Settings = Partial<Omit<FlagState, "key">>;
+export type Settings = Partial<Omit<ResolvedState, "key">>;
 
 export type EdgeRequest = {
   method: string;

@@ -1,5 +1,5 @@
 import { type Evaluator, runSuite } from "@halyard/conformance";
-import { compile, contextOf, type FlagState, type Outcome } from "@halyard/evaluation";
+import { compile, contextOf, type Outcome, type ResolvedState } from "@halyard/evaluation";
 import { HalyardProvider } from "@halyard/openfeature-server";
 import { type Client, createClient, createTestClient } from "@halyard/server-sdk";
 import { OpenFeature } from "@openfeature/server-sdk";
@@ -19,7 +19,7 @@ OpenFeature.setProvider(new HalyardProvider({ client: testClient }));
 
 const evaluator: Evaluator = {
   evaluate(flag, context) {
-    const outcome: Outcome = compile(flag as FlagState).evaluate(contextOf(context));
+    const outcome: Outcome = compile(flag as ResolvedState).evaluate(contextOf(context));
     return outcome;
   },
 };

@@ -39,6 +39,7 @@ export const Flag = z.strictObject({
 });
 export type Flag = z.infer<typeof Flag>;
 
+/** A state as the API returns it. */
 export const FlagState = z.strictObject({
   flag_id: Id,
   environment_id: Id,

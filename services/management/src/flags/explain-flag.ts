@@ -4,10 +4,10 @@ import {
   type Attributes,
   bucketOf,
   createContext,
-  type FlagState,
   type EvaluationContext,
   type Explanation,
   explainInSteps,
+  type ResolvedState,
   readAttributes,
 } from "@halyard/evaluation";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
@@ -54,7 +54,7 @@ function readUser(user: NonNullable<ExplainFlag["user"]>): Attributes | Problem 
 const sliceMs = 10;
 
 async function explainInTurns(
-  state: FlagState,
+  state: ResolvedState,
   context: EvaluationContext,
 ): Promise<Explanation> {
   const steps = explainInSteps(state, context);
@@ -69,7 +69,7 @@ async function explainInTurns(
 
 /** Returns the percentage that decided, and the user's bucket. The id of a user is a text. */
 function splitOf(
-  state: FlagState,
+  state: ResolvedState,
   rules: Explanation["rules"],
   id: unknown,
 ): NonNullable<FlagExplanation["trace"]["split"]> {

@@ -42,7 +42,7 @@ export type Content = Omit<State, "targeting_rules"> & { targeting_rules: Checke
 export const differingMembers = (before: Content, after: Content): (keyof Content)[] =>
   stateMembers.filter((member) => !isDeepStrictEqual(before[member], after[member]));
 
-/** The state of a flag in one environment. */
+/** The state of a flag in one environment, as this service stores it. */
 export type StoredState = {
   flagId: string;
   environmentId: string;

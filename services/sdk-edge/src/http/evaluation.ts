@@ -7,7 +7,7 @@ import {
   evaluateInSteps,
   explain,
   explainInSteps,
-  type FlagState,
+  type ResolvedState,
   type Outcome,
 } from "@halyard/evaluation";
 import { createProblem } from "@halyard/http";
@@ -25,7 +25,7 @@ export type Evaluation = {
   all(subject: Subject, use: (outcomeCodes: Uint8Array) => void): void;
   one(subject: Subject, flag: CompiledFlag, use: (outcome: Outcome) => void): void;
   /** Evaluates one flag from its settings and explains the outcome. */
-  explained(subject: Subject, flag: FlagState, use: (explanation: Explanation) => void): void;
+  explained(subject: Subject, flag: ResolvedState, use: (explanation: Explanation) => void): void;
 };
 
 export type Subject = {
