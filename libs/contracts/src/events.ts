@@ -10,7 +10,7 @@ import { flagEventsStream } from "./streams.ts";
 export const EventName = z.enum(flagEventsStream.subjects);
 export type EventName = z.infer<typeof EventName>;
 
-const Change = z.object({ from: z.string(), to: z.string() });
+const ChangedSetting = z.object({ from: z.string(), to: z.string() });
 
 export const FlagEvent = z.object({
   /** Also the message id. The broker drops duplicates by it, and consumers use it as a unique key. */
@@ -33,7 +33,7 @@ export const FlagEvent = z.object({
   state: State,
   state_before: State.nullable(),
   /** Changed settings (`flag.updated` only). */
-  changes: z.record(z.string(), Change).optional(),
+  changes: z.record(z.string(), ChangedSetting).optional(),
   triggered_by: z.object({ id: z.string(), email: z.string() }),
   cause: z.enum(["manual", "scheduled", "rollback"]),
 });
