@@ -26,10 +26,14 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v4 as uuidv4 } from "uuid";
 import { consumeAudit } from "./audit/consume-audit.ts";
-import { createEffectMetrics, createEffects, type Effects } from "./outbox/effects.ts";
+import {
+  createEffectMetrics,
+  createEffects,
+  createPublications,
+  type Effects,
+} from "./outbox/effects.ts";
 import { createLiveEdges, followEdges } from "./outbox/live-edges.ts";
 import { createLeaderNotifier, listenForNotifications } from "./outbox/notifications.ts";
-import { createPublications } from "./outbox/publications.ts";
 import { createLease } from "./publishing/lease.ts";
 import { createRelayMetrics, type Relay, startRelay } from "./publishing/relay.ts";
 import {

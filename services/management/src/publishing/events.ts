@@ -9,7 +9,7 @@ import {
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { pause } from "@halyard/timing";
-import type { Publications } from "../outbox/publications.ts";
+import type { Publications } from "../outbox/effects.ts";
 import type { Broker } from "./broker.ts";
 import type { Lease } from "./lease.ts";
 import { markUnsentAfter, recordedStream, recordFound, recordStream } from "./records.ts";

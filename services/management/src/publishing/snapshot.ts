@@ -14,7 +14,7 @@ import {
   purgeEntriesBefore,
   snapshotPosition,
 } from "@halyard/snapshot";
-import type { Publications } from "../outbox/publications.ts";
+import type { Publications } from "../outbox/effects.ts";
 import { type Broker, StreamMovedError } from "./broker.ts";
 import { readFullState } from "./full-state.ts";
 import { LeadershipLostError, type Lease } from "./lease.ts";

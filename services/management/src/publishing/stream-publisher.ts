@@ -7,7 +7,7 @@ import {
 } from "@halyard/contracts";
 import { type OutgoingMessage, publishFenced } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
-import type { Publications } from "../outbox/publications.ts";
+import type { Publications } from "../outbox/effects.ts";
 import {
   allUnsentRows,
   fairUnsentRows,

@@ -1,9 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { createEffects, type Effects, type Incomplete } from "../../src/outbox/effects.ts";
+import {
+  createEffects,
+  createPublications,
+  type Effects,
+  type Incomplete,
+  type Publications,
+} from "../../src/outbox/effects.ts";
 import { parsePublished } from "../../src/outbox/notifications.ts";
 import type { OutboxMessage } from "../../src/outbox/outbox-message.ts";
-import { createPublications, type Publications } from "../../src/outbox/publications.ts";
 
 const revision = { epoch: randomUUID(), revision: 7 };
 const entry = { stream: "snapshot" } as OutboxMessage;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { createPublications, type Publications } from "../../src/outbox/publications.ts";
+import { createPublications, type Publications } from "../../src/outbox/effects.ts";
 
 const revision = (number: number) => ({ epoch: "an epoch", revision: number });
 let publications: Publications;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { createPublications } from "../../src/outbox/publications.ts";
+import { createPublications } from "../../src/outbox/effects.ts";
 import type { StreamName } from "../../src/outbox/unsent-rows.ts";
 import { openRebuilds } from "../rebuild-fixture.ts";
 import {

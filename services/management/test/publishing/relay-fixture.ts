@@ -3,7 +3,7 @@ import { entryKey, flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { testSigner } from "@halyard/testing";
 import { flagEntry } from "../../src/flags/flag-events.ts";
-import { createPublications, type Publications } from "../../src/outbox/publications.ts";
+import { createPublications, type Publications } from "../../src/outbox/effects.ts";
 import type { StreamName } from "../../src/outbox/unsent-rows.ts";
 import type { Broker } from "../../src/publishing/broker.ts";
 import { synchronizeEvents } from "../../src/publishing/events.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { createPublications } from "../../src/outbox/publications.ts";
+import { createPublications } from "../../src/outbox/effects.ts";
 import type { Lease } from "../../src/publishing/lease.ts";
 import { findUnexplained } from "../../src/publishing/restored-database.ts";
 import { createStreamPublisher } from "../../src/publishing/stream-publisher.ts";

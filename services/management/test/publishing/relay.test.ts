@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
-import { createPublications } from "../../src/outbox/publications.ts";
+import { createPublications } from "../../src/outbox/effects.ts";
 import type { Broker } from "../../src/publishing/broker.ts";
 import { synchronizeEvents } from "../../src/publishing/events.ts";
 import { createLease, type Lease } from "../../src/publishing/lease.ts";

@@ -10,7 +10,7 @@ import {
 import { eventually, readComplete, readEpoch, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { createPublications } from "../../src/outbox/publications.ts";
+import { createPublications } from "../../src/outbox/effects.ts";
 import type { Lease } from "../../src/publishing/lease.ts";
 import { findUnexplained } from "../../src/publishing/restored-database.ts";
 import {

@@ -5,7 +5,7 @@ import { eventually, testSignatures, testSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import { v7 as uuidv7 } from "uuid";
-import { createPublications } from "../../src/outbox/publications.ts";
+import { createPublications } from "../../src/outbox/effects.ts";
 import { createRelayMetrics, type Relay, startRelay } from "../../src/publishing/relay.ts";
 import { cleanUp, startCleanUp } from "../../src/upkeep/clean-up.ts";
 import { openRebuilds, type Rebuilds } from "../rebuild-fixture.ts";
