@@ -1,4 +1,4 @@
-import { type EntrySigner, signComplete } from "@halyard/api-keys";
+import { completeAt, type EntrySigner, hasValidSignature, signComplete } from "@halyard/api-keys";
 import {
   type CompleteEntry,
   completeKey,
@@ -19,8 +19,7 @@ import { type Broker, StreamMovedError } from "./broker.ts";
 import { readFullState } from "./full-state.ts";
 import { LeadershipLostError, type Lease } from "./lease.ts";
 import { recordedStream, recordRebuilding, recordStream } from "./records.ts";
-import { isOwnComplete, signedPayload } from "./signed-payload.ts";
-import { createStreamPublisher, type StreamPublisher } from "./stream-publisher.ts";
+import { createStreamPublisher, outgoingEntry, type StreamPublisher } from "./stream-publisher.ts";
 
 type SnapshotOptions = {
   signer: EntrySigner | undefined;
@@ -159,13 +158,15 @@ async function completeMessage(
   return { subject, payload: await signComplete(signer, entry, publisher.lastSequence() + 1) };
 }
 
-async function outgoing(
-  { address, value }: SnapshotEntry,
+/** Returns whether this signer wrote the entry `complete`: it has a valid signature, or none if there is no signer. */
+function isOwnComplete(
   signer: EntrySigner | undefined,
-): Promise<OutgoingMessage> {
-  const key = entryKey(address);
-  return {
-    subject: snapshotBucket.subjectPrefix + key,
-    payload: await signedPayload(signer, key, JSON.stringify(value)),
-  };
+  { complete, sequence }: { complete: CompleteEntry; sequence: number },
+): boolean {
+  if (signer === undefined) return complete.signed_by === undefined;
+  const publicKeys = new Map([[signer.id, signer.publicKey]]);
+  return hasValidSignature(completeAt(sequence), complete, publicKeys);
 }
+
+const outgoing = ({ address, value }: SnapshotEntry, signer: EntrySigner | undefined) =>
+  outgoingEntry({ subject: entryKey(address), payload: JSON.stringify(value) }, signer);

@@ -1,6 +1,8 @@
 import type { EntrySigner } from "@halyard/api-keys";
 import {
   type FlagEvent,
+  isSignedEntry,
+  parseEntryKey,
   type SnapshotRevision,
   snapshotBatchEntries,
   snapshotBucket,
@@ -19,7 +21,6 @@ import {
 import { type Broker, StreamMovedError } from "./broker.ts";
 import { LeadershipLostError, type Lease } from "./lease.ts";
 import { recordAdvanced, recordSent, type SettledRow } from "./records.ts";
-import { signedPayload } from "./signed-payload.ts";
 
 /**
  * Publishes the outbox rows of one stream. It reads a batch of unsent rows, publishes it after the last sequence of the
@@ -209,14 +210,20 @@ function outgoingEvent({ subject, payload, messageId }: UnsentRow): OutgoingMess
   return { subject, payload, messageId, ...(flag && { entity: flag.id }) };
 }
 
-async function outgoingEntry(
-  { subject, payload }: UnsentRow,
+/**
+ * Returns an entry as published, with a signature if it needs one. The leader signs at the time of publication. So all
+ * entries of a snapshot, including those in rows of other replicas, have the signer that `complete` names.
+ */
+export async function outgoingEntry(
+  { subject: key, payload }: Pick<UnsentRow, "subject" | "payload">,
   signer: EntrySigner | undefined,
 ): Promise<OutgoingMessage> {
-  return {
-    subject: snapshotBucket.subjectPrefix + subject,
-    payload: await signedPayload(signer, subject, payload),
-  };
+  const subject = snapshotBucket.subjectPrefix + key;
+  const address = parseEntryKey(key);
+  if (signer === undefined || address === undefined || address.kind === "flag")
+    return { subject, payload };
+  const isSigned = isSignedEntry({ address, value: JSON.parse(payload) });
+  return { subject, payload: isSigned ? await signer.sign(key, payload) : payload };
 }
 
 type ValueToPublish = {
