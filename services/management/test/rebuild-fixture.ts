@@ -7,7 +7,7 @@ import { createTestDatabase, startTestNats, testSigner } from "@halyard/testing"
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
-import { flagEntry } from "../src/flags/flag-events.ts";
+import { flagEntry } from "../src/flags/flag.ts";
 import { createPublications, type Publications } from "../src/outbox/effects.ts";
 import { appendMessages } from "../src/outbox/outbox-message.ts";
 import type { Broker } from "../src/publishing/broker.ts";

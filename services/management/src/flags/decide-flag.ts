@@ -9,11 +9,14 @@ import {
   differingMembers,
   type Flag,
   type FlagEnvironment,
-  type StoredState,
+  flagAudit,
+  flagEntry,
+  flagEvent,
+  historyEntry,
   initialState,
+  type StoredState,
   settingsOf,
 } from "./flag.ts";
-import { flagAudit, flagEntry, flagEvent, historyEntry } from "./flag-events.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
 
 /**

@@ -16,8 +16,7 @@ import {
   nextFlags,
   type ProjectFlag,
 } from "./environment-fill-store.ts";
-import { type Decision, initialState } from "./flag.ts";
-import { flagEntry, historyEntry } from "./flag-events.ts";
+import { type Decision, flagEntry, historyEntry, initialState } from "./flag.ts";
 import { insertHistory, insertStates } from "./flag-store.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { type SnapshotEntry, stateOf } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { flagEntry } from "../flags/flag-events.ts";
+import { flagEntry } from "../flags/flag.ts";
 import { keyEntry } from "../keys/key.ts";
 import { workingKeysAfter } from "../keys/key-store.ts";
 import { scopeTombstonesAfter } from "../tenancy/deletion-store.ts";

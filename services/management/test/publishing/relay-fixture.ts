@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { entryKey, flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { testSigner } from "@halyard/testing";
-import { flagEntry } from "../../src/flags/flag-events.ts";
+import { flagEntry } from "../../src/flags/flag.ts";
 import { createPublications, type Publications } from "../../src/outbox/effects.ts";
 import type { StreamName } from "../../src/outbox/unsent-rows.ts";
 import type { Broker } from "../../src/publishing/broker.ts";
