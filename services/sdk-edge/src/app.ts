@@ -13,7 +13,7 @@ import { createWaitingRequests } from "./answers/waiting-requests.ts";
 import { applyUpdates } from "./apply-updates.ts";
 import { createAnswerCounts } from "./http/answer-counts.ts";
 import { createAuthentication } from "./http/authentication.ts";
-import type { EdgeParts } from "./http/edge-parts.ts";
+import type { EdgeParts, Streams } from "./http/edge-parts.ts";
 import { type EdgeRoute, escapeMalformedPath, registerEdgeRoute } from "./http/edge-route.ts";
 import { createEvaluation } from "./http/evaluation.ts";
 import { bodyLimitBytes } from "./http/hot-path.ts";
@@ -30,7 +30,11 @@ import { streamRoute } from "./http/sdk/stream.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
 import type { Pace, SnapshotHolder } from "./snapshot/snapshot-holder.ts";
-import { createStreams } from "./streams/streams.ts";
+import { createRefetchStreams } from "./streams/refetch-streams.ts";
+import { createRulesetStreams } from "./streams/ruleset-streams.ts";
+import { createStreamRegistry, type StreamOptions } from "./streams/stream-registry.ts";
+import { createStreamUpkeep } from "./streams/stream-upkeep.ts";
+import { createValueStreams } from "./streams/value-streams.ts";
 import type { PublishReport } from "./usage/publish-report.ts";
 import type { Usage } from "./usage/usage.ts";
 
@@ -79,7 +83,8 @@ export function createEdge(options: EdgeOptions): Edge {
   const views = createEnvironmentViews();
   const configurationTags = createConfigurationTags();
   const answering = { views, tagOf: configurationTags.of, monotonicMs };
-  const streams = createStreams({ ...options, ...answering, isKeyLive });
+  const openStreams = createStreamRegistry();
+  const streams = streamsOf({ ...options, ...answering, openStreams, isKeyLive });
   const rulesets = createRulesets(answering);
   const costlyEvaluations = createCostlyEvaluations({ monotonicMs });
   let draining = false;
@@ -92,6 +97,7 @@ export function createEdge(options: EdgeOptions): Edge {
     configurationTags,
     waiting: createWaitingRequests(),
     rulesets,
+    openStreams,
     streams,
     ...createAuthentication(directory, createIsOperatorToken(options.operatorTokenDigest)),
     limits: createLimits({ ...options, usage }),
@@ -106,7 +112,7 @@ export function createEdge(options: EdgeOptions): Edge {
   };
   const metrics = registerEdgeMetrics({
     ...options,
-    openStreams: streams.open,
+    openStreams,
     answerCounts: parts.counts,
     costlyEvaluations,
   });
@@ -123,8 +129,19 @@ export function createEdge(options: EdgeOptions): Edge {
       await streams.upkeep.drain();
     },
     async close() {
-      for (const part of [streams, rulesets, costlyEvaluations]) part.stop();
+      for (const part of [...Object.values(streams), rulesets, costlyEvaluations]) part.stop();
     },
+  };
+}
+
+function streamsOf(
+  given: StreamOptions & { isKeyLive: (keyId: string, nowMs: number) => boolean },
+): Streams {
+  return {
+    upkeep: createStreamUpkeep(given),
+    values: createValueStreams(given),
+    rulesets: createRulesetStreams(given),
+    refetches: createRefetchStreams(given),
   };
 }
 

@@ -11,7 +11,7 @@ import type { Pace, SnapshotUpdate } from "./snapshot/snapshot-holder.ts";
  * values from its next request.
  */
 export function applyUpdates(
-  { holder, directory, views, configurationTags, waiting, streams, usage, now }: EdgeParts,
+  parts: EdgeParts,
   options: {
     cache?: Pick<DiskCache, "follow"> | undefined;
     metrics: EdgeMetrics;
@@ -20,6 +20,7 @@ export function applyUpdates(
     monotonicMs: () => number;
   },
 ): void {
+  const { holder, directory, views, configurationTags, openStreams, streams, usage } = parts;
   const { cache, metrics, pace, monotonicMs } = options;
   holder.onUpdate(function applyUpdate(update) {
     const { changed } = update;
@@ -28,18 +29,18 @@ export function applyUpdates(
     updateKeys(directory, update);
     if (changed.keys.size > 0 || hasDeletedEnvironment(update))
       streams.upkeep.endStreamsOfEndedKeys();
-    // The pace measures only the update of the views, whose cost grows with the number of flags. `notify` also writes
+    // The pace measures only the update of the views, whose cost grows with the number of flags. `notify` writes
     // to the streams without a context in this turn. That cost grows with the number of streams and must not delay
     // changes.
     const beganMs = monotonicMs();
     views.update(update);
     pace.addWork(monotonicMs() - beganMs);
     configurationTags.follow(update);
-    for (const environmentId of changed.environments) streams.notify(environmentId);
-    const nowMs = now();
+    for (const environmentId of changed.environments) openStreams.notify(environmentId);
+    const nowMs = parts.now();
     for (const committedAtMs of oldestCommits(update.taken).values())
       metrics.observePropagation(Math.max(0, nowMs - committedAtMs) / 1_000);
-    for (const environmentId of changed.environments) waiting.changed(environmentId);
+    for (const environmentId of changed.environments) parts.waiting.changed(environmentId);
   });
 }
 

@@ -7,12 +7,24 @@ import type { EnvironmentViews } from "../answers/environment-view.ts";
 import type { Rulesets } from "../answers/rulesets.ts";
 import type { WaitingRequests } from "../answers/waiting-requests.ts";
 import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
-import type { Streams } from "../streams/streams.ts";
+import type { RefetchStreams } from "../streams/refetch-streams.ts";
+import type { RulesetStreams } from "../streams/ruleset-streams.ts";
+import type { StreamRegistry } from "../streams/stream-registry.ts";
+import type { StreamUpkeep } from "../streams/stream-upkeep.ts";
+import type { ValueStreams } from "../streams/value-streams.ts";
 import type { PublishReport } from "../usage/publish-report.ts";
 import type { Usage } from "../usage/usage.ts";
 import type { AnswerCounts } from "./answer-counts.ts";
 import type { Authenticate } from "./authentication.ts";
 import type { Evaluation } from "./evaluation.ts";
+
+/** The upkeep of the open streams, and what is sent to each kind. */
+export type Streams = {
+  upkeep: StreamUpkeep;
+  values: ValueStreams;
+  rulesets: RulesetStreams;
+  refetches: RefetchStreams;
+};
 
 /** The parts of an edge that its routes use. Each route takes those that it needs. */
 export type EdgeParts = {
@@ -25,6 +37,7 @@ export type EdgeParts = {
   configurationTags: ConfigurationTags;
   waiting: WaitingRequests;
   rulesets: Rulesets;
+  openStreams: StreamRegistry;
   streams: Streams;
   // Admission and counting of requests.
   byBearer: Authenticate;

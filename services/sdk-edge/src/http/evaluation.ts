@@ -7,8 +7,8 @@ import {
   evaluateInSteps,
   explain,
   explainInSteps,
-  type ResolvedState,
   type Outcome,
+  type ResolvedState,
 } from "@halyard/evaluation";
 import { createProblem } from "@halyard/http";
 import type { CostlyEvaluations } from "../admission/costly-evaluations.ts";

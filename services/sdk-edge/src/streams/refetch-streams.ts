@@ -13,8 +13,6 @@ import { OpenStream, type StreamOptions } from "./stream-registry.ts";
 export type RefetchStreams = {
   /** Begins the body of a response whose head is set. */
   open(response: ServerResponse, listener: RefetchListener): void;
-  /** Sends the current tag to the streams of an environment. */
-  notify(environmentId: string): void;
   stop(): void;
 };
 
@@ -34,9 +32,10 @@ export function createRefetchStreams(options: StreamOptions): RefetchStreams {
   const { openStreams, tagOf, now, random, monotonicMs } = options;
   const { counts } = openStreams;
   const queue = createPacedQueue<OpenStream>({ serve: send, monotonicMs });
-  const streams = openStreams.ofKind<OpenStream>((stream) =>
-    queue.remove(stream.key.environmentId, stream),
-  );
+  const streams = openStreams.ofKind<OpenStream>({
+    notify: queue.add,
+    onClose: (stream) => queue.remove(stream.key.environmentId, stream),
+  });
 
   function send(stream: OpenStream): void {
     if (!stream.hasRoomOrFallsBehind(now(), () => send(stream))) return;
@@ -58,11 +57,6 @@ export function createRefetchStreams(options: StreamOptions): RefetchStreams {
       response.write(`${retryLine(random)}${event}`);
       if (missed) counts.refetch += 1;
       streams.add(new OpenStream("refetch", response, key));
-    },
-
-    notify(environmentId) {
-      const some = streams.of(environmentId);
-      if (some.size > 0) queue.add(environmentId, some);
     },
 
     stop: queue.stop,

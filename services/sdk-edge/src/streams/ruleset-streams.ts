@@ -21,8 +21,6 @@ import { OpenStream, type StreamOptions } from "./stream-registry.ts";
 export type RulesetStreams = {
   /** Begins the body of a response whose head is set. */
   open(response: ServerResponse, listener: RulesetListener): void;
-  /** Sends each stream of an environment the changed flags. */
-  notify(environmentId: string): void;
   stop(): void;
 };
 
@@ -48,9 +46,14 @@ export function createRulesetStreams(options: StreamOptions): RulesetStreams {
   const { openStreams, views, tagOf, now, monotonicMs } = options;
   const { counts } = openStreams;
   const scheduler = createFairScheduler<RulesetStream>({ work, monotonicMs });
-  const streams = openStreams.ofKind<RulesetStream>((stream) =>
-    scheduler.remove(stream.key.organizationId, stream.key.environmentId, stream),
-  );
+  const streams = openStreams.ofKind<RulesetStream>({
+    notify(environmentId, some) {
+      const [first] = some;
+      if (first !== undefined) scheduler.add(first.key.organizationId, environmentId, some);
+    },
+    onClose: (stream) =>
+      scheduler.remove(stream.key.organizationId, stream.key.environmentId, stream),
+  });
   const eventBetween = rememberBetween((from, view, environmentId) => {
     const keys = changedFlags(from, view).map(({ key }) => key);
     return deltaEvent({ environmentId, view, tag: tagOf(environmentId), keys });
@@ -78,12 +81,6 @@ export function createRulesetStreams(options: StreamOptions): RulesetStreams {
       streams.add(stream);
       // The flags may have changed while the first event was prepared.
       send(stream);
-    },
-
-    notify(environmentId) {
-      const some = streams.of(environmentId);
-      const [first] = some;
-      if (first !== undefined) scheduler.add(first.key.organizationId, environmentId, some);
     },
 
     stop: scheduler.stop,

@@ -51,8 +51,10 @@ export const heartbeatGroups = 60;
 
 /** The registry of all open streams of an edge. */
 export type StreamRegistry = {
-  /** Creates the part of the registry for one kind of streams. `onClose` is called when a stream of it has closed. */
-  ofKind<S extends OpenStream>(onClose: (stream: S) => void): StreamsOfKind<S>;
+  /** Creates the part of the registry for one kind of streams. */
+  ofKind<S extends OpenStream>(kind: KindOfStreams<S>): StreamsOfKind<S>;
+  /** Sends a change of an environment to its streams of every kind. */
+  notify(environmentId: string): void;
   ofHeartbeatGroup(group: number): ReadonlySet<OpenStream>;
   /** Visits all streams. A generator would allocate an object for each stream. */
   each(visit: (stream: OpenStream) => void): void;
@@ -60,10 +62,16 @@ export type StreamRegistry = {
   readonly counts: StreamCounts;
 };
 
+type KindOfStreams<S extends OpenStream> = {
+  /** Sends a change of the environment to these streams, at least one. */
+  notify(environmentId: string, streams: ReadonlySet<S>): void;
+  /** Called when a stream has closed. */
+  onClose(stream: S): void;
+};
+
 export type StreamsOfKind<S extends OpenStream> = {
   /** Adds a stream until its response closes. */
   add(stream: S): void;
-  of(environmentId: string): ReadonlySet<S>;
 };
 
 /** Events written by kind, and streams closed by cause. */
@@ -90,9 +98,14 @@ export function createStreamRegistry(): StreamRegistry {
   const heartbeatSets = Array.from({ length: heartbeatGroups }, () => new Set<OpenStream>());
   let added = 0;
   let size = 0;
+  const notifyKinds: ((environmentId: string) => void)[] = [];
   return {
-    ofKind<S extends OpenStream>(onClose: (stream: S) => void): StreamsOfKind<S> {
+    ofKind<S extends OpenStream>({ notify, onClose }: KindOfStreams<S>): StreamsOfKind<S> {
       const environments = new Map<string, Set<S>>();
+      notifyKinds.push((environmentId) => {
+        const streams = environments.get(environmentId);
+        if (streams !== undefined) notify(environmentId, streams);
+      });
       return {
         add(stream) {
           const { environmentId } = stream.key;
@@ -111,8 +124,10 @@ export function createStreamRegistry(): StreamRegistry {
             onClose(stream);
           });
         },
-        of: (environmentId) => environments.get(environmentId) ?? noStreams,
       };
+    },
+    notify(environmentId) {
+      for (const notifyKind of notifyKinds) notifyKind(environmentId);
     },
     ofHeartbeatGroup: (group) => heartbeatSets[group] ?? noStreams,
     each(visit) {

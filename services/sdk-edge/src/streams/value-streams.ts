@@ -16,10 +16,10 @@ import type { FlagValues } from "../answers/flag-values.ts";
 import { OpenStream, type StreamOptions } from "./stream-registry.ts";
 
 /**
- * The open streams of values. `notify` is called after the new values have replaced the old ones. So a client that
- * received an event never gets older values from a request.
+ * The open streams of values. The registry notifies them after the new values have replaced the old ones. So a client
+ * that received an event never gets older values from a request.
  *
- * A change takes this path. `notify` finds the streams of the environment. `differenceBetween` compares the view that a
+ * A change takes this path. The registry finds the streams of the environment. `differenceBetween` compares the view that a
  * stream was sent last with the current one. `eventFor` evaluates the flags that differ. `send` writes the event to the
  * socket. A change that arrives before a stream is visited is part of that difference.
  *
@@ -29,8 +29,6 @@ import { OpenStream, type StreamOptions } from "./stream-registry.ts";
 export type ValueStreams = {
   /** Begins the body of a response whose head is set. */
   open(response: ServerResponse, listener: Listener): void;
-  /** Sends each stream of an environment its changed values. */
-  notify(environmentId: string): void;
   stop(): void;
 };
 
@@ -65,11 +63,12 @@ class ValueStream extends OpenStream {
 
 export function createValueStreams(options: StreamOptions): ValueStreams {
   const { openStreams, views, now, monotonicMs } = options;
-  const { counts } = openStreams;
   const scheduler = createFairScheduler<ValueStream>({ work, monotonicMs });
-  const streams = openStreams.ofKind<ValueStream>((stream) =>
-    scheduler.remove(stream.key.organizationId, stream.key.environmentId, stream),
-  );
+  const streams = openStreams.ofKind<ValueStream>({
+    notify: sendOrQueue,
+    onClose: (stream) =>
+      scheduler.remove(stream.key.organizationId, stream.key.environmentId, stream),
+  });
   const differenceBetween = rememberBetween(differenceOf);
 
   /** Sends to streams without a context immediately, and queues the others for a visit. */
@@ -117,7 +116,7 @@ export function createValueStreams(options: StreamOptions): ValueStreams {
     stream.hasMissed = false;
     if (event === null) return;
     stream.sink.write(event);
-    counts.flags += 1;
+    openStreams.counts.flags += 1;
   }
 
   return {
@@ -129,7 +128,6 @@ export function createValueStreams(options: StreamOptions): ValueStreams {
       // The flags may have changed while the values were evaluated.
       if (views.of(environmentId) !== listener.view) sendOrQueue(environmentId, [stream]);
     },
-    notify: (environmentId) => sendOrQueue(environmentId, streams.of(environmentId)),
     stop: scheduler.stop,
   };
 }

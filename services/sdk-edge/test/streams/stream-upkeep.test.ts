@@ -100,7 +100,7 @@ function openStream({
 
 function upkeepOf(streams: { stream: OpenStream }[]) {
   const openStreams = createStreamRegistry();
-  const ofKind = openStreams.ofKind(() => undefined);
+  const ofKind = openStreams.ofKind({ notify: () => undefined, onClose: () => undefined });
   for (const { stream } of streams) ofKind.add(stream);
   upkeep = createStreamUpkeep({
     openStreams,

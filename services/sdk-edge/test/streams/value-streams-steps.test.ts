@@ -9,8 +9,8 @@ import { createConfigurationTags } from "../../src/answers/configuration-tags.ts
 import { createEnvironmentViews } from "../../src/answers/environment-view.ts";
 import { sendSliceMs } from "../../src/answers/fair-scheduler.ts";
 import { buildSnapshot, changedBetween } from "../../src/snapshot/snapshot.ts";
-import { createStreamRegistry } from "../../src/streams/stream-registry.ts";
-import { createValueStreams, type ValueStreams } from "../../src/streams/value-streams.ts";
+import { createStreamRegistry, type StreamRegistry } from "../../src/streams/stream-registry.ts";
+import { createValueStreams } from "../../src/streams/value-streams.ts";
 import { flagEntry, id } from "../builders.ts";
 
 /**
@@ -32,7 +32,7 @@ const key: DirectoryKey = {
 let views: ReturnType<typeof createEnvironmentViews>;
 let version: number;
 let clockMs: number;
-let streams: ValueStreams;
+let openStreams: StreamRegistry;
 let reader: Reader;
 
 beforeEach(() => {
@@ -41,8 +41,9 @@ beforeEach(() => {
   clockMs = 0;
   become({ changing: false });
   reader = createReader();
-  streams = createValueStreams({
-    openStreams: createStreamRegistry(),
+  openStreams = createStreamRegistry();
+  const streams = createValueStreams({
+    openStreams,
     views,
     tagOf: createConfigurationTags().of,
     now: () => 0,
@@ -167,7 +168,7 @@ function become(values: Record<string, boolean>): void {
 
 function notify(values: Record<string, boolean>): void {
   become(values);
-  streams.notify(id("env"));
+  openStreams.notify(id("env"));
 }
 
 const currentTag = () => views.of(id("env")).valuesFor(context).etag;

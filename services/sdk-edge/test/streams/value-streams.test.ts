@@ -29,11 +29,11 @@ describe.each([
   "given a stream $contextName that was evaluated before a change and opens after it",
   ({ context }) => {
     it("sends the evaluated values and then the change", async () => {
-      const { streams, become, evaluate, sent, current } = given();
+      const { openStreams, streams, become, evaluate, sent, current } = given();
       become({ alpha: false, beta: true });
       const evaluated = evaluate(context);
       become({ alpha: true, beta: true });
-      streams.notify(id("env"));
+      openStreams.notify(id("env"));
       streams.open(sent.response, { key, context, ...evaluated });
       await nextTurn();
       expect(sent.flags()).toEqual([
@@ -58,12 +58,12 @@ describe.each([
   { contextName: "with a context", context: createContext(new Map([["plan", "pro"]])) },
 ])("given a stream $contextName whose client has disconnected", ({ context }) => {
   it("is not kept, and receives no change", async () => {
-    const { streams, become, evaluate, sent } = given();
+    const { openStreams, streams, become, evaluate, sent } = given();
     become({ alpha: false });
     streams.open(sent.response, { key, context, ...evaluate(context) });
     sent.response.emit("close");
     become({ alpha: true });
-    streams.notify(id("env"));
+    openStreams.notify(id("env"));
     await nextTurn();
     expect(sent.flags()).toEqual([{ flags: { alpha: false } }]);
   });
@@ -72,8 +72,9 @@ describe.each([
 function given() {
   const views = createEnvironmentViews();
   const current = () => views.of(id("env"));
+  const openStreams = createStreamRegistry();
   const streams = createValueStreams({
-    openStreams: createStreamRegistry(),
+    openStreams,
     views,
     tagOf: createConfigurationTags().of,
     now: () => 0,
@@ -82,6 +83,7 @@ function given() {
   });
   let version = 0;
   return {
+    openStreams,
     streams,
     current,
     sent: createSent(),
