@@ -35,7 +35,6 @@ export * from "./process-status.ts";
 export * from "./quota.ts";
 export * from "./resolve-limits.ts";
 export * from "./rules.ts";
-export * from "./rules-input.ts";
 export * from "./schedule-messages.ts";
 export * from "./service-names.ts";
 export * from "./sign-in.ts";

@@ -1,8 +1,6 @@
 import type { State as EvaluatedState } from "@halyard/evaluation";
 import { z } from "zod";
-import { RolloutPercentage, TargetingRules } from "./rules.ts";
-import { TargetingRulesInput } from "./rules-input.ts";
-import { compileOrder } from "./schema-order.ts";
+import { RolloutPercentage, TargetingRules, TargetingRulesInput } from "./rules.ts";
 
 /**
  * The state of a flag in one environment: everything that the flag says there. Routes, events, snapshot entries, rule
@@ -43,3 +41,26 @@ const reorder = compileOrder(State);
  */
 export const stateOf = <T extends Partial<State>>(value: T): Pick<T, keyof T & keyof State> =>
   reorder(value) as Pick<T, keyof T & keyof State>;
+
+/**
+ * Returns a function that writes the members of objects in the order of a schema, at any depth, and leaves out members
+ * that the schema lacks. A value of a union stays as it is.
+ */
+function compileOrder(schema: unknown): (value: unknown) => unknown {
+  if (schema instanceof z.ZodOptional) return compileOrder(schema.unwrap());
+  if (schema instanceof z.ZodArray) {
+    const reorder = compileOrder(schema.element);
+    return (value) => (Array.isArray(value) ? value.map(reorder) : value);
+  }
+  if (!(schema instanceof z.ZodObject)) return (value) => value;
+  const members = Object.entries(schema.shape).map(([name, member]) => ({
+    name,
+    reorder: compileOrder(member),
+  }));
+  return (value) => {
+    if (typeof value !== "object" || value === null) return value;
+    const given = value as Record<string, unknown>;
+    const present = members.filter(({ name }) => name in given);
+    return Object.fromEntries(present.map(({ name, reorder }) => [name, reorder(given[name])]));
+  };
+}

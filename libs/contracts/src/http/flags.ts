@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { RolloutPercentage } from "../rules.ts";
-import { furtherRuleLimits } from "../rules-input.ts";
+import { furtherRuleLimits, RolloutPercentage } from "../rules.ts";
 import { State, StateSummary, stateInput } from "../state.ts";
 import { Description, Id, IdParam, InstantOut, Name } from "./fields.ts";
 import { defineRoute } from "./route.ts";
