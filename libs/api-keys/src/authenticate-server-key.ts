@@ -1,10 +1,8 @@
 import type { Problem, RequestFacts } from "@halyard/http";
-import { bearerToken } from "./bearer.ts";
-import type { KeyLimits } from "./key-limits.ts";
-import { keyProblems } from "./key-problems.ts";
+import { bearerToken, createIsOperatorToken } from "./bearer-token.ts";
+import { type KeyLimits, keyProblems } from "./key-limits.ts";
 import type { DirectoryKey } from "./key-verification.ts";
 import type { LastUsed } from "./last-used.ts";
-import { createIsOperatorToken } from "./operator-token.ts";
 
 /**
  * Authenticates requests to routes that require a server key. An unknown token gets 401; a client key or the operator's

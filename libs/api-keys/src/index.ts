@@ -4,7 +4,6 @@ export {
   checkKeyEnvironment,
   createServerKeyAuthentication,
 } from "./authenticate-server-key.ts";
-export { bearerToken } from "./bearer.ts";
 export {
   completeAt,
   createEntrySigner,
@@ -16,9 +15,13 @@ export {
 } from "./entry-signature.ts";
 export { followDirectory } from "./follow-directory.ts";
 export { createKeyDirectory, type KeyDirectory } from "./key-directory.ts";
-export { createKeyLimits, type KeyLimits } from "./key-limits.ts";
-export { keyProblems } from "./key-problems.ts";
+export { createKeyLimits, type KeyLimits, keyProblems } from "./key-limits.ts";
 export { createKeySignatures, everyEntryIsGenuine, type KeySignatures } from "./key-signatures.ts";
 export type { DirectoryKey } from "./key-verification.ts";
 export { createLastUsed, type LastUsed, sendLastUsed } from "./last-used.ts";
-export { createIsOperatorToken, digestOfToken, type IsOperatorToken } from "./operator-token.ts";
+export {
+  bearerToken,
+  createIsOperatorToken,
+  digestOfToken,
+  type IsOperatorToken,
+} from "./bearer-token.ts";

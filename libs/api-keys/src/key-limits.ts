@@ -1,4 +1,4 @@
-import type { Problem } from "@halyard/http";
+import { createProblem, type Problem } from "@halyard/http";
 import {
   addressBlock,
   createAdmission,
@@ -6,7 +6,6 @@ import {
   describeRate,
   type Rate,
 } from "@halyard/rate-limit";
-import { keyProblems } from "./key-problems.ts";
 
 /**
  * Rate limits per API key, and per address for invalid keys. Each process has its own counts, so several replicas
@@ -49,3 +48,12 @@ export function createKeyLimits(rate: Rate): KeyLimits {
     },
   };
 }
+
+/** Problems of requests with a missing, invalid or insufficient key. */
+export const keyProblems = {
+  missing: createProblem("AUTH_001", "Send your API key as `Authorization: Bearer <API_KEY>`."),
+  invalid: createProblem("AUTH_001", "The API key is not valid: unknown, expired or revoked."),
+  operator: createProblem("AUTH_002", "This needs an API key, not the operator's token."),
+  notServer: createProblem("AUTH_002", "This needs a server key of the project."),
+  otherEnvironment: createProblem("AUTH_002", "This key works only in its own environment."),
+} as const;

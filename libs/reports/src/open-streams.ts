@@ -1,8 +1,7 @@
 import { checkEdgeStreams, type EdgeStreams, edgeStreams } from "@halyard/contracts";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
-import { type FollowedReports, followReports } from "./follow-reports.ts";
-import { createReporters } from "./reporters.ts";
+import { createReporters, type FollowedReports, followReports } from "./follow-reports.ts";
 
 /** The open streams of organizations, as edges report them. The counts of a silent edge apply until it is forgotten. */
 export type OpenStreams = {
