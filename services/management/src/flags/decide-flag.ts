@@ -1,6 +1,6 @@
 import type { CreateFlag, EventName, FlagEvent, FlagSettings, State } from "@halyard/contracts";
 import type { ChangeContext } from "../access/change-context.ts";
-import type { AuditEntry } from "../audit/audit-log.ts";
+import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import { entryToPublish, eventToPublish } from "../outbox/outbox-message.ts";
 import {
   type Content,
@@ -9,9 +9,7 @@ import {
   differingMembers,
   type Flag,
   type FlagEnvironment,
-  flagAudit,
   flagEntry,
-  flagEvent,
   historyEntry,
   initialState,
   type StoredState,
@@ -230,4 +228,45 @@ export function decideDelete(
       ),
     ],
   };
+}
+
+/** Returns the domain event of a change. It contains everything that a consumer needs. */
+function flagEvent(
+  event: EventName,
+  about: {
+    flag: Flag;
+    environment: FlagEnvironment;
+    state: StoredState;
+    before: StoredState | null;
+    changes?: FlagEvent["changes"];
+    at: Date;
+  },
+  context: ChangeContext,
+): FlagEvent {
+  const { flag, environment } = about;
+  return {
+    id: context.newId(),
+    event,
+    timestamp: about.at.toISOString(),
+    version: flag.version,
+    organization_id: flag.organizationId,
+    project_id: flag.projectId,
+    flag: { id: flag.id, key: flag.key, ...settingsOf(flag) },
+    environment: { id: environment.id, name: environment.name },
+    state: about.state.content,
+    state_before: about.before?.content ?? null,
+    ...(about.changes === undefined ? {} : { changes: about.changes }),
+    triggered_by: { id: context.actor.id, email: context.actor.email },
+    cause: context.cause,
+  };
+}
+
+/** Returns the audit entry of a change to a flag. */
+function flagAudit(
+  context: ChangeContext,
+  flag: Flag,
+  change: Pick<AuditEntry, "action" | "before" | "after"> & { environmentId: string | null },
+): AuditEntry {
+  const { id: flagId, key: flagKey, projectId, updatedAt: changedAt } = flag;
+  return auditEntry(context, { projectId, flagId, flagKey, changedAt, ...change });
 }

@@ -11,9 +11,9 @@ import {
   type Flag,
   type FlagInEnvironment,
   type FlagScope,
+  pathOf,
   type StoredState,
 } from "./flag.ts";
-import { pathOf } from "./flag-resource.ts";
 import {
   deleteFlag,
   findFlagId,

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { checkKeyEnvironment, type DirectoryKey } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import { operators } from "@halyard/evaluation";
@@ -21,17 +22,16 @@ import { maxPageBytes } from "../access/page-bounds.ts";
 import type { Routes } from "../access/routes.ts";
 import { changedSettings } from "./decide-flag.ts";
 import { explainFlag } from "./explain-flag.ts";
-import type { Flag, StoredState } from "./flag.ts";
-import { changeFlag, createFlag, noSuchFlag, removeFlag } from "./flag-changes.ts";
 import {
+  type Flag,
   flagResource,
   flagStateResource,
   listedFlagResource,
   pathOf,
   pathOfState,
-  readTagOf,
-  resourceOf,
-} from "./flag-resource.ts";
+  type StoredState,
+} from "./flag.ts";
+import { changeFlag, createFlag, noSuchFlag, removeFlag } from "./flag-changes.ts";
 import { type FlagPage, type FlagSelection, findFlag, listFlags } from "./flag-store.ts";
 import { checkRules } from "./targeting-rules.ts";
 
@@ -44,7 +44,9 @@ export function registerFlagRoutes(
     check: ({ body }) => checkRules(body),
     run: (change, _, request) => createFlag(change, change.principal.key, request),
     answer: ({ flag, state }) =>
-      answer.created(pathOf(flag), flagResource(flag, state, null), { etag: etagOf(flag) }),
+      answer.created(pathOf(flag), flagResource({ flag, state, lastEvaluatedAt: null }), {
+        etag: etagOf(flag),
+      }),
   });
 
   routes.read(contract.listFlags, async ({ query }, { key }) => {
@@ -67,7 +69,7 @@ export function registerFlagRoutes(
   routes.read(contract.getFlag, async ({ params, request }, { key }) => {
     const found = await findFlag(sql, { ...key, flagId: params.id });
     if (found === undefined) return noSuchFlag;
-    const resource = resourceOf(found);
+    const resource = flagResource(found);
     const etag = readTagOf(resource);
     const ifNoneMatch = request.headers["if-none-match"];
     if (ifNoneMatch !== undefined && namesTag(ifNoneMatch, etag)) return answer.notModified(etag);
@@ -84,7 +86,7 @@ export function registerFlagRoutes(
       const scope = { ...key, flagId: params.id };
       return changeFlag(change, { scope, permit }, settings);
     },
-    answer: (changed) => answer.ok(resourceOf(changed), { etag: etagOf(changed.flag) }),
+    answer: (changed) => answer.ok(flagResource(changed), { etag: etagOf(changed.flag) }),
   });
 
   routes.write(contract.deleteFlag, {
@@ -164,6 +166,15 @@ function selectionOf(
     unusedSince: staleDays === undefined ? undefined : new Date(now.getTime() - staleDays * dayMs),
     summarized: include && (environmentOnly ? "own" : "all"),
   };
+}
+
+/**
+ * Returns the entity tag of a flag for `If-None-Match`: the version and a hash of the resource. The resource also
+ * depends on the environment of the key and on evaluations, which do not change the version.
+ */
+function readTagOf(resource: contract.Flag): string {
+  const hash = createHash("sha256").update(JSON.stringify(resource)).digest("base64url");
+  return `"${resource.version}-${hash}"`;
 }
 
 function isFlagKey(text: string): boolean {

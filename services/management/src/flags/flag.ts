@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   type EntryOf,
-  type EventName,
-  type FlagEvent,
+  type Flag as FlagResource,
   type FlagSettings,
+  type FlagState,
   type FlagType,
+  type ListedFlag as ListedFlagResource,
   type State,
   type StateSummary,
   stateMembers,
@@ -12,7 +13,7 @@ import {
   type UpdateFlagState,
 } from "@halyard/contracts";
 import type { Cause, ChangeContext } from "../access/change-context.ts";
-import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
+import type { AuditEntry } from "../audit/audit-log.ts";
 import type { OutboxMessage } from "../outbox/outbox-message.ts";
 import { type CheckedRules, noRules, type WithCheckedRules } from "./targeting-rules.ts";
 
@@ -129,37 +130,6 @@ export type HistoryEntry = {
   changedAt: Date;
 };
 
-/** Returns the domain event of a change. It contains everything that a consumer needs. */
-export function flagEvent(
-  event: EventName,
-  about: {
-    flag: Flag;
-    environment: FlagEnvironment;
-    state: StoredState;
-    before: StoredState | null;
-    changes?: FlagEvent["changes"];
-    at: Date;
-  },
-  context: ChangeContext,
-): FlagEvent {
-  const { flag, environment } = about;
-  return {
-    id: context.newId(),
-    event,
-    timestamp: about.at.toISOString(),
-    version: flag.version,
-    organization_id: flag.organizationId,
-    project_id: flag.projectId,
-    flag: { id: flag.id, key: flag.key, ...settingsOf(flag) },
-    environment: { id: environment.id, name: environment.name },
-    state: about.state.content,
-    state_before: about.before?.content ?? null,
-    ...(about.changes === undefined ? {} : { changes: about.changes }),
-    triggered_by: { id: context.actor.id, email: context.actor.email },
-    cause: context.cause,
-  };
-}
-
 /** Returns the snapshot entry of a flag in one environment, which edges evaluate. */
 export function flagEntry(
   flag: { id: string; organizationId: string; projectId: string; key: string },
@@ -199,12 +169,56 @@ export function historyEntry(
   };
 }
 
-/** Returns the audit entry of a change to a flag. */
-export function flagAudit(
-  context: ChangeContext,
-  flag: Flag,
-  change: Pick<AuditEntry, "action" | "before" | "after"> & { environmentId: string | null },
-): AuditEntry {
-  const { id: flagId, key: flagKey, projectId, updatedAt: changedAt } = flag;
-  return auditEntry(context, { projectId, flagId, flagKey, changedAt, ...change });
+/**
+ * Returns a flag and its state as the API represents them. The time of the last evaluation is not part of the version.
+ * Otherwise every evaluation would create a version: no `If-Match` would stay valid long enough to be sent, and
+ * versions would not identify changes.
+ */
+export function flagResource({
+  flag,
+  state,
+  lastEvaluatedAt,
+}: Omit<FlagInEnvironment, "environment">): FlagResource {
+  return {
+    id: flag.id,
+    key: flag.key,
+    ...settingsOf(flag),
+    ...state.content,
+    environment_id: state.environmentId,
+    version: flag.version,
+    created_at: flag.createdAt.toISOString(),
+    updated_at: flag.updatedAt.toISOString(),
+    last_evaluated_at: lastEvaluatedAt?.toISOString() ?? null,
+  };
+}
+
+export function listedFlagResource(found: ListedFlag): ListedFlagResource {
+  const { summaries } = found;
+  if (summaries === undefined) return flagResource(found);
+  const environments = summaries.map((state) => ({
+    environment_id: state.environmentId,
+    ...state.content,
+    rule_count: state.ruleCount,
+    version: state.version,
+    updated_at: state.updatedAt.toISOString(),
+  }));
+  return { ...flagResource(found), environments };
+}
+
+export function flagStateResource(state: StoredState): FlagState {
+  return {
+    flag_id: state.flagId,
+    environment_id: state.environmentId,
+    ...state.content,
+    version: state.version,
+    updated_at: state.updatedAt.toISOString(),
+  };
+}
+
+export function pathOf({ id }: Pick<Flag, "id">): string {
+  return `/api/v1/flags/${id}`;
+}
+
+export function pathOfState(state: Pick<StoredState, "flagId" | "environmentId">): string {
+  return `/api/v1/flags/${state.flagId}/environments/${state.environmentId}`;
 }
