@@ -5,6 +5,12 @@ export {
   createServerKeyAuthentication,
 } from "./authenticate-server-key.ts";
 export {
+  bearerToken,
+  createIsOperatorToken,
+  digestOfToken,
+  type IsOperatorToken,
+} from "./bearer-token.ts";
+export {
   completeAt,
   createEntrySigner,
   type EntrySigner,
@@ -19,9 +25,3 @@ export { createKeyLimits, type KeyLimits, keyProblems } from "./key-limits.ts";
 export { createKeySignatures, everyEntryIsGenuine, type KeySignatures } from "./key-signatures.ts";
 export type { DirectoryKey } from "./key-verification.ts";
 export { createLastUsed, type LastUsed, sendLastUsed } from "./last-used.ts";
-export {
-  bearerToken,
-  createIsOperatorToken,
-  digestOfToken,
-  type IsOperatorToken,
-} from "./bearer-token.ts";

@@ -8,10 +8,9 @@ export { checkIfMatch, checkMatches, etagOf, namesTag } from "./entity-tag.ts";
 export { noSuchRoute, sendProblem, writeProblem } from "./error-answers.ts";
 export { fixedAnswer } from "./fixed-answer.ts";
 export { checkIdempotencyKey } from "./idempotency-key.ts";
-export { compileInputChecks } from "./input-checks.ts";
+export { compileInputChecks, isWellEncoded } from "./input-checks.ts";
 export { type BodyReading, bodyTooLarge, isJsonType, notJson, parseJsonBody } from "./json-body.ts";
 export { cursorOf, idOfCursor, noSuchCursor, pageOf, readCursor } from "./page.ts";
-export { isWellEncoded } from "./query-values.ts";
 export { pathAndQueryOf, pathOf } from "./request-target.ts";
 export { type Awaitable, type RequestFacts, type RouteInput, registerRoute } from "./route.ts";
 export {

@@ -22,8 +22,8 @@ import {
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
-import { findComplete } from "./find-complete.ts";
 import { type HeldSnapshot, resumePoint } from "./resume-point.ts";
+import { findComplete } from "./snapshot-bucket.ts";
 
 /**
  * One of several states that a service keeps from the snapshot. `followDirectory` of libs/api-keys joins parts to one

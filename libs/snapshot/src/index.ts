@@ -1,5 +1,4 @@
 export { createDeletions, type Deletions } from "./deletions.ts";
-export { findComplete } from "./find-complete.ts";
 export { createFlagIndex, type FlagAddress } from "./flag-index.ts";
 export {
   collectRead,
@@ -10,4 +9,9 @@ export {
   type SnapshotRead,
 } from "./follow-snapshot.ts";
 export { type HeldSnapshot, maxGapMs } from "./resume-point.ts";
-export { purgeComplete, purgeEntriesBefore, snapshotPosition } from "./snapshot-bucket.ts";
+export {
+  findComplete,
+  purgeComplete,
+  purgeEntriesBefore,
+  snapshotPosition,
+} from "./snapshot-bucket.ts";
