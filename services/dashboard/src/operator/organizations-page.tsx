@@ -15,7 +15,7 @@ import { Time } from "../ui/time.tsx";
 import { CreateOrganizationDialog } from "./create-organization-dialog.tsx";
 import styles from "./operator.module.css";
 import { useOrganizations, usePlans } from "./operator-queries.ts";
-import { limitText } from "./plans.ts";
+import { limitLabels, limitNames, limitText } from "./plans.ts";
 
 /** Maximum number of rows. The search finds the others. */
 const maxRows = 200;
@@ -62,24 +62,12 @@ const columns: readonly Column<Organization>[] = [
     ),
   },
   { id: "plan", header: "Plan", cell: ({ plan }) => <Badge tone="accent">{plan}</Badge> },
-  {
-    id: "requests",
-    header: "SDK requests per month",
-    align: "end",
-    cell: ({ limits }) => limitText(limits.requests_per_month),
-  },
-  {
-    id: "streams",
-    header: "Open streams",
-    align: "end",
-    cell: ({ limits }) => limitText(limits.sse_connections),
-  },
-  {
-    id: "projects",
-    header: "Projects",
-    align: "end",
-    cell: ({ limits }) => limitText(limits.projects),
-  },
+  ...limitNames.map((name) => ({
+    id: name,
+    header: limitLabels[name],
+    align: "end" as const,
+    cell: ({ limits }: Organization) => limitText(limits[name]),
+  })),
   { id: "created", header: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 
