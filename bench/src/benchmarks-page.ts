@@ -13,7 +13,7 @@ import { machineLine, type Result, readResults } from "./results.ts";
  */
 const begin = "<!-- headlines -->";
 const end = "<!-- end of headlines -->";
-export type Page = { path: string; text: string };
+type Page = { path: string; text: string };
 
 export function updatePages(): void {
   for (const { path, text } of renderedPages()) writeFileSync(path, text);

@@ -5,7 +5,7 @@ import type { Bench } from "../benchmark.ts";
 import { openTables, type Postgres } from "../system/backends.ts";
 
 /** Counters of PostgreSQL: commits, WAL syncs and the time of the syncs. */
-export type CommitCounts = { commits: number; syncs: number; syncMs: number; events: number };
+type CommitCounts = { commits: number; syncs: number; syncMs: number; events: number };
 
 export async function openCommitCounts(
   bench: Bench,

@@ -18,7 +18,7 @@ export type Child<Api = unknown, Greeting = { url: string }> = {
   stop(): Promise<void>;
 };
 
-export type ChildOptions = {
+type ChildOptions = {
   /** Path, relative to `bench/src`. */
   program: string;
   core: keyof Cores;

@@ -1,6 +1,6 @@
 import { nowMs } from "../time.ts";
 
-export type ApiRequest = {
+type ApiRequest = {
   method?: string;
   token: string;
   body?: object | undefined;

@@ -14,7 +14,7 @@ export type Edge = {
   readonly streams: boolean;
 };
 
-export type EdgeRequest = {
+type EdgeRequest = {
   signal: AbortSignal;
   /** The tag of the values that the client has. */
   tag: string | undefined;

@@ -1,5 +1,5 @@
 /** The fields of a server-sent event. */
-export type StreamEvent = { event?: string; id?: string; data?: string; retry?: string };
+type StreamEvent = { event?: string; id?: string; data?: string; retry?: string };
 
 /** Maximum number of characters of an event. */
 const maxEventLength = 8 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { HalyardError } from "./problem.ts";
 
 /** Listeners of a client's events. A listener that throws or rejects does not disturb the others. */
-export type Listeners<Events extends Record<string, (argument: never) => void>> = {
+type Listeners<Events extends Record<string, (argument: never) => void>> = {
   on<Name extends keyof Events>(name: Name, listener: Events[Name]): () => void;
   off<Name extends keyof Events>(name: Name, listener: Events[Name]): void;
   emit<Name extends keyof Events>(name: Name, ...given: Parameters<Events[Name]>): void;

@@ -24,7 +24,7 @@ export type State = {
   readonly polls: number;
 };
 
-export type Step = { state: State; waitMs: number } | "stop";
+type Step = { state: State; waitMs: number } | "stop";
 
 /** Returns the first state. A context that is too large for a header cannot be streamed. */
 export function firstState(streams: boolean): State {

@@ -11,7 +11,7 @@ import { hashOf } from "./stored-values.ts";
 import type { UserValues } from "./values.ts";
 
 /** The current user, and the connection that keeps the user's values current. */
-export type Session = {
+type Session = {
   status(): Status;
   connect(): void;
   /** Resolves with true when the values are current; with false after the time, or when the client has stopped. */

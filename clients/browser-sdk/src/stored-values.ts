@@ -11,7 +11,7 @@ export type StoredValues = {
   write(id: string, stored: Stored): void;
 };
 
-export type Stored = { flags: Flags; tag: string | undefined };
+type Stored = { flags: Flags; tag: string | undefined };
 
 /** The part of the browser's `Storage` that is used. */
 export type ValueStorage = Pick<Storage, "getItem" | "setItem">;

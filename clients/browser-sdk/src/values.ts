@@ -5,7 +5,7 @@ import type { StoredValues } from "./stored-values.ts";
 /** Origin of the values. `none`: the caller's fallbacks apply. */
 export type Source = "stream" | "poll" | "bootstrap" | "cache" | "none";
 
-export type Change = { keys: string[]; source: Source };
+type Change = { keys: string[]; source: Source };
 
 /**
  * The values of the current user. All values change together, so that a reader never sees the values of two users.

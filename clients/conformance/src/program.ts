@@ -3,7 +3,7 @@ import type { Check } from "./checks.ts";
 import type { Reply } from "./run-suite.ts";
 
 /** An evaluator in any language: a process that reads requests from its input and writes replies to its output. */
-export type Program = {
+type Program = {
   answer(check: Check): Promise<Reply>;
   /** Ends the program's input and waits for its end. Kills a program that continues. */
   close(): Promise<void>;

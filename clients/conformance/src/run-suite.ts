@@ -31,7 +31,7 @@ export type Reply =
   | { readonly unsupported: true }
   | { readonly stopped: string };
 
-export type Answer = (check: Check) => Reply | Promise<Reply>;
+type Answer = (check: Check) => Reply | Promise<Reply>;
 
 /** A failed check. `expected` and `received` are JSON or a message, for people. */
 export type Failure = {

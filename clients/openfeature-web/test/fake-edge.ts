@@ -18,7 +18,7 @@ export type FakeEdge = {
 export const clientKey = `hc_${"a".repeat(16)}_${"b".repeat(43)}`;
 
 /** Settings of flags by key. */
-export type Flags = Readonly<Record<string, Partial<Omit<ResolvedState, "key">>>>;
+type Flags = Readonly<Record<string, Partial<Omit<ResolvedState, "key">>>>;
 
 type Stream = { response: ServerResponse; contextJson: string };
 

@@ -7,7 +7,7 @@ import { parseRules, type Rules } from "./rules/parse-rules.ts";
 /** Flags that were written to a cache file, with the tag that the service gave them. */
 type CachedRules = { rules: Rules; etag: string; savedAt: Date };
 
-export type CacheReading =
+type CacheReading =
   | { found: true; cached: CachedRules }
   /** Without a problem, the file does not exist. */
   | { found: false; problem?: string };

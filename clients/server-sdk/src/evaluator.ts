@@ -10,7 +10,7 @@ import type { Log } from "./log.ts";
 import type { Flag } from "./rules/flag.ts";
 import type { RuleSet } from "./rules/rule-set.ts";
 
-export type Evaluator = Pick<Client, "isEnabled" | "evaluate" | "allFlags" | "explain">;
+type Evaluator = Pick<Client, "isEnabled" | "evaluate" | "allFlags" | "explain">;
 
 type EvaluatorOptions = {
   ruleSet: RuleSet;

@@ -1,6 +1,6 @@
 import type { ClientEvents, Listener } from "./client.ts";
 
-export type Listeners = {
+type Listeners = {
   on<E extends keyof ClientEvents>(event: E, listener: Listener<E>): () => void;
   off<E extends keyof ClientEvents>(event: E, listener: Listener<E>): void;
   emit<E extends keyof ClientEvents>(event: E, payload: ClientEvents[E]): void;

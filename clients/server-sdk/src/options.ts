@@ -25,7 +25,7 @@ export type Settings = {
   pollIntervalMs: number;
 };
 
-export type ReadOptions = {
+type ReadOptions = {
   /** Undefined if the client cannot connect with these options. */
   settings: Settings | undefined;
   bootstrap: Rules | undefined;

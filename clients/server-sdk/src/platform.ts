@@ -21,7 +21,7 @@ export type Clock = {
 /** Maximum delay of a timer in Node.js. A longer one would fire immediately. */
 const maxDelayMs = 2 ** 31 - 1;
 
-export const systemClock: Clock = {
+const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   after(delayMs, callback, { background = false } = {}) {

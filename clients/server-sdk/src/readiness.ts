@@ -1,7 +1,7 @@
 import type { Clock } from "./platform.ts";
 
 /** The promises of `ready()`. */
-export type Readiness = {
+type Readiness = {
   wait(timeoutMs: number): Promise<boolean>;
   /** Resolves all promises, also later ones. The first call decides. */
   settle(isReady: boolean): void;

@@ -1,4 +1,4 @@
-export type Arguments =
+type Arguments =
   | { kind: "run"; watch: boolean; removeDemoKeys: boolean }
   | { kind: "help" }
   | { kind: "unknown"; argument: string };

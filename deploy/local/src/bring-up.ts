@@ -27,7 +27,7 @@ import { type Supervision, supervise } from "./supervise.ts";
 import { restartOnChange } from "./watch-sources.ts";
 import { welcome } from "./welcome.ts";
 
-export type Launch = Supervision & { settings: Settings; removeDemoKeys: boolean };
+type Launch = Supervision & { settings: Settings; removeDemoKeys: boolean };
 
 /** Starts everything in order. Each started part is registered for the stop immediately. */
 export async function bringUp(launch: Launch): Promise<void> {

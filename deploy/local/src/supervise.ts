@@ -30,7 +30,7 @@ export type Process = {
   stop(): Promise<unknown>;
 };
 
-export type Part<P extends Process> = {
+type Part<P extends Process> = {
   name: string;
   /** Starts the process; `previous` is the process whose addresses the new one takes over. */
   start(previous: P | undefined, note: Note): Promise<P>;

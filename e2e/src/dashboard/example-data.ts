@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Demo } from "../system/launched.ts";
 
 /** A project that looks like one in use, for screenshots. */
-export type Example = { organizationId: string; serverKey: string; remove(): Promise<void> };
+type Example = { organizationId: string; serverKey: string; remove(): Promise<void> };
 
 type Json = Record<string, unknown>;
 

@@ -103,7 +103,7 @@ export async function createProject(
  * Plans that tests configure in addition to the default ones. The plan `unlimited` has no limits, so that tests do not
  * reach a limit by accident.
  */
-export type Limits = {
+type Limits = {
   requests_per_month: number | null;
   sse_connections: number | null;
   projects: number | null;

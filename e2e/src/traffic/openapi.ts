@@ -32,7 +32,7 @@ export type Operation = {
   responses: Readonly<Record<string, Response>>;
 };
 
-export type Response = {
+type Response = {
   headers: Readonly<Record<string, { required: boolean; schema: Schema }>>;
   /** The content by media type. */
   content: Readonly<Record<string, { schema: Schema }>>;

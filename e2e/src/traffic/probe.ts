@@ -5,7 +5,7 @@ import { type RawAnswer, type RawRequest, sendRaw } from "./raw-request.ts";
  * on the machine delays all three. A request that stalls a process is slow in every attempt. Slow attempts are
  * therefore repeated, and the smallest delays count.
  */
-export type Disturbance = { answer: RawAnswer; hostileMs: number; ordinaryMs: number };
+type Disturbance = { answer: RawAnswer; hostileMs: number; ordinaryMs: number };
 
 const maxTries = 10;
 

@@ -11,7 +11,7 @@ import { sendRaw } from "./raw-request.ts";
 /** The gauge of open streams that an edge counts for other edges. */
 export const streamsElsewhere = "halyard_stream_slots_other_streams";
 
-export type StreamKind = "values" | "ofrep";
+type StreamKind = "values" | "ofrep";
 
 export type TenantStreams = {
   /** Opens a stream with one attempt. A rejected stream ends immediately. */

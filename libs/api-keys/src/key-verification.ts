@@ -15,7 +15,7 @@ export type DirectoryKey = {
   expiresAtMs: number | undefined;
 };
 
-export type KeyAddress = { organizationId: string; keyId: string };
+type KeyAddress = { organizationId: string; keyId: string };
 
 /** An entry and the result of its verification. */
 export type StoredKey = {

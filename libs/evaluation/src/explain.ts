@@ -6,7 +6,7 @@ import type { Obstacle } from "./operators/operator.ts";
 import type { Outcome } from "./outcome.ts";
 import { outcomeOf } from "./rollout.ts";
 
-export type ConditionTrace = {
+type ConditionTrace = {
   attribute: string;
   operator: string;
   held: boolean;
@@ -14,7 +14,7 @@ export type ConditionTrace = {
   obstacle?: Obstacle;
 };
 
-export type RuleTrace = {
+type RuleTrace = {
   index: number;
   id?: string;
   name?: string;

@@ -5,7 +5,7 @@ export type Outcome = {
   readonly reason: Reason;
 };
 
-export type Reason = "static" | "split" | "targeting_match" | "default" | "disabled";
+type Reason = "static" | "split" | "targeting_match" | "default" | "disabled";
 
 /** All possible outcomes. Evaluations return these objects and allocate none. */
 export const outcomes = {

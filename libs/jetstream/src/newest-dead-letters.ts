@@ -6,7 +6,7 @@ import { readStream } from "./read-stream.ts";
 import { StreamReadError } from "./read-tail.ts";
 import { findStream } from "./streams.ts";
 
-export type DeadLetter = {
+type DeadLetter = {
   /** Subject of the original message. */
   subject: string;
   /** Undefined for a message that no consumer has dead-lettered. */

@@ -18,7 +18,7 @@ type PageOptions = {
   pageSize: number;
 };
 
-export type Page = {
+type Page = {
   /** Sequence of the last message that was read; undefined if there was none. */
   lastSequence: number | undefined;
   /** True if the stream ended before the page was full. */

@@ -35,7 +35,7 @@ export type Queue = {
   waiting(): Promise<number>;
 };
 
-export type Replica = {
+type Replica = {
   consumption: Consumption;
   connection: NatsConnection;
   /** The payload of each call of the handler. */

@@ -70,7 +70,7 @@ export async function launch(options: {
 }
 
 /** The parts of the project that the launcher needs. */
-export type Project = { node: string; launcher: string };
+type Project = { node: string; launcher: string };
 
 export const thisProject: Project = {
   node: process.execPath,

@@ -19,7 +19,7 @@ export type Statements = {
 };
 
 /** A parameter. Lists are parameters of an array type: `any(${ids}::uuid[])`. Use `json` for objects. */
-export type Value = Scalar | readonly Scalar[];
+type Value = Scalar | readonly Scalar[];
 type Scalar = string | number | bigint | boolean | Date | Uint8Array | null;
 
 /** The rows of a result, with the number of rows that the statement returned or changed. */

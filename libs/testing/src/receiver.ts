@@ -35,7 +35,7 @@ export type ReceivedRequest = {
   receivedAt: Date;
 };
 
-export type Behavior =
+type Behavior =
   | {
       kind: "answer";
       status: number;

@@ -6,7 +6,7 @@ export const configSchema = z.object({
   ...serviceVariables({ port: 8083, schema: "scheduler" }),
 });
 
-export type Config = z.output<typeof configSchema>;
+type Config = z.output<typeof configSchema>;
 
 export const readConfig = (): Config =>
   readEnvironment(requireInProduction(configSchema, "SIGNING_PUBLIC_KEYS"), process.env);

@@ -65,7 +65,7 @@ function flagAddress(flagId: string, environmentId: string) {
   return { kind: "flag" as const, organizationId: id("org"), environmentId, flagId };
 }
 
-export function tombstone(version: number, committedAt = at(version)): Tombstone {
+function tombstone(version: number, committedAt = at(version)): Tombstone {
   return { deleted: true, version, committed_at: committedAt };
 }
 

@@ -17,7 +17,7 @@ export const configSchema = z.object({
   ),
 });
 
-export type Config = z.output<typeof configSchema>;
+type Config = z.output<typeof configSchema>;
 
 export const readConfig = (): Config =>
   readEnvironment(requireInProduction(configSchema, "SIGNING_PUBLIC_KEYS"), process.env);

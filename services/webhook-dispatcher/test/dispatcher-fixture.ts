@@ -104,7 +104,7 @@ export async function openDispatcher() {
   };
 }
 
-export type Dispatcher = Awaited<ReturnType<typeof openDispatcher>>;
+type Dispatcher = Awaited<ReturnType<typeof openDispatcher>>;
 export type Replica = Awaited<ReturnType<typeof composeReplica>>;
 
 async function composeReplica({
@@ -209,7 +209,7 @@ function makeTenant() {
   };
 }
 
-export type Tenant = ReturnType<typeof makeTenant>;
+type Tenant = ReturnType<typeof makeTenant>;
 
 /** Returns whether a statement waits for a lock. */
 export async function waitsForLock({ admin }: Dispatcher): Promise<boolean> {

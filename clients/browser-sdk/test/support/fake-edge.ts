@@ -20,8 +20,8 @@ export type FakeEdge = {
   close(): Promise<void>;
 };
 
-export type Flags = Record<string, boolean>;
-export type Route = "flags" | "stream";
+type Flags = Record<string, boolean>;
+type Route = "flags" | "stream";
 type FakeRequest = {
   route: Route;
   context: Record<string, unknown>;

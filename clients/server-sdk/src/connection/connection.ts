@@ -29,7 +29,7 @@ export type ConnectionEvents = {
   failed(error: HalyardError): void;
 };
 
-export type Connection = { stop(): void };
+type Connection = { stop(): void };
 
 type ConnectionOptions = {
   settings: Pick<Settings, "baseUrl" | "serverKey" | "pollIntervalMs">;

@@ -27,7 +27,7 @@ export type Plan = {
   readonly isHeldBack: boolean;
 };
 
-export type Step = { kind: "stream" | "poll"; atMs: number };
+type Step = { kind: "stream" | "poll"; atMs: number };
 
 export type PlanContext = { nowMs: number; random: () => number; pollIntervalMs: number };
 

@@ -32,9 +32,9 @@ type StreamRequest = {
 };
 
 /** Maximum silence before the first event that confirms the flags. */
-export const silentAfterMs = 10_000;
+const silentAfterMs = 10_000;
 /** Maximum silence of an open stream: three heartbeats. */
-export const stalledAfterMs = 45_000;
+const stalledAfterMs = 45_000;
 /** Maximum length of an event in characters, about a hundred times that of 10,000 flags. */
 const maxEventLength = 500_000_000;
 

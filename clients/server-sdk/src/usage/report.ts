@@ -4,7 +4,7 @@ import type { Counts } from "../rules/rule-set.ts";
 /** A body of `POST /api/v1/sdk/usage`. The id is its idempotency key, which stays the same for retries. */
 export type Report = { id: string; body: string; endMonotonicMs: number };
 
-export type Period = { startMs: number; endMs: number };
+type Period = { startMs: number; endMs: number };
 
 /** Maximum size of the flags in a body. The service accepts 64 KiB, and the period takes about 100 bytes of that. */
 const maxFlagsBytes = 60_000;

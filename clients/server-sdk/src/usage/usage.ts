@@ -11,7 +11,7 @@ import { outcomeOf, type Report, reportBodies, type UsageOutcome } from "./repor
  * response is sent again with the same idempotency key, so that nothing counts twice. During an outage, counts of one
  * hour go into one report, and reports older than a day are dropped, so that the memory is bounded.
  */
-export type Usage = {
+type Usage = {
   /** Sends the remaining counts once, within the time, and stops. */
   close(timeoutMs: number): Promise<void>;
   /** Stops without sending. */

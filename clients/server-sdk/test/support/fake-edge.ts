@@ -18,7 +18,7 @@ export type Reply = {
   onClose(callback: () => void): void;
 };
 
-export type Route = "stream" | "poll" | "usage";
+type Route = "stream" | "poll" | "usage";
 
 export type Behavior =
   | "normal"
@@ -212,7 +212,7 @@ function bodyOf({ flags }: Version): string {
   return JSON.stringify({ environment_id: environmentId, flags: Object.fromEntries(flags) });
 }
 
-export function full(version: Version): string {
+function full(version: Version): string {
   return event(version.tag, { ...JSON.parse(bodyOf(version)), full: true });
 }
 

@@ -16,7 +16,7 @@ export type Transcript = {
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of every route.
-export type Reply = { status: number; head: string; body: any };
+type Reply = { status: number; head: string; body: any };
 
 export type Keys = Record<string, string>;
 

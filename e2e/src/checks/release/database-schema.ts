@@ -11,7 +11,7 @@ export type DatabaseSchema = {
 };
 
 export type Column = { type: string; nullable: boolean; hasDefault: boolean };
-export type Rule = { table: string; columns: string[]; definition: string; isUnique: boolean };
+type Rule = { table: string; columns: string[]; definition: string; isUnique: boolean };
 
 const schemas = ["management", "scheduler", "webhooks", "usage"];
 /** The table in which the migrations record themselves. */

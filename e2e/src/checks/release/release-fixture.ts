@@ -127,10 +127,7 @@ export async function withDatabaseOf(
   }
 }
 
-export async function withSql<T>(
-  url: string,
-  work: (sql: postgres.Sql) => PromiseLike<T>,
-): Promise<T> {
+async function withSql<T>(url: string, work: (sql: postgres.Sql) => PromiseLike<T>): Promise<T> {
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
   try {
     return await work(sql);

@@ -56,7 +56,6 @@ export const FlagStateSummary = z.strictObject({
   version: z.int(),
   updated_at: InstantOut,
 });
-export type FlagStateSummary = z.infer<typeof FlagStateSummary>;
 
 export const ListedFlag = Flag.extend({
   environments: z

@@ -22,7 +22,6 @@ export const Rollback = z.strictObject({
   rollout_percentage: RolloutPercentage,
   rolled_back_to: InstantOut.describe("When the restored state had first taken effect"),
 });
-export type Rollback = z.infer<typeof Rollback>;
 
 const basePath = "/api/v1/flags/:flagId/environments/:envId";
 const Params = z.strictObject({ flagId: IdParam, envId: IdParam });

@@ -9,7 +9,6 @@ export const Operator = z.strictObject({
   category: z.enum(operatorCategories).describe("Interpretation of the condition's value"),
   example: z.string().min(1),
 });
-export type Operator = z.infer<typeof Operator>;
 
 export const listOperators = defineRoute({
   service: "management",

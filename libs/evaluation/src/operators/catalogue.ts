@@ -114,7 +114,7 @@ export type OperatorOf<Category extends OperatorCategory> = {
 export type OperatorCategory = "string" | "list" | "number" | "semver";
 
 /** An operator, described for users who write rules. */
-export type Operator = {
+type Operator = {
   readonly name: string;
   readonly category: OperatorCategory;
   readonly description: string;

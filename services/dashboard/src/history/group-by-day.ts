@@ -1,7 +1,7 @@
 import type { AuditedChange } from "../api/schema.d.ts";
 import { formatted } from "../ui/dates.ts";
 
-export type Day = { readonly label: string; readonly changes: readonly AuditedChange[] };
+type Day = { readonly label: string; readonly changes: readonly AuditedChange[] };
 
 const dayOf = (instant: Date): string => formatted(instant, { dateStyle: "full" });
 

@@ -23,7 +23,7 @@ export type History = {
   readonly isComplete: boolean;
 };
 
-export type Place = { flag: ListedFlag; environment: Environment };
+type Place = { flag: ListedFlag; environment: Environment };
 
 async function readHistory(api: Api, place: Place, limit: number): Promise<History> {
   const params = { path: statePathOf(place), query: { limit } };

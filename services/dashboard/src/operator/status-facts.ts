@@ -2,7 +2,7 @@ import type { SystemStatus } from "../api/schema.d.ts";
 import { count as wholeNumber } from "../ui/numbers.ts";
 
 export type Process = SystemStatus["processes"][number];
-export type Service = Process["service"];
+type Service = Process["service"];
 export type Propagation = SystemStatus["propagation"];
 export type DeadLetter = NonNullable<SystemStatus["dead_letters"]>["newest"][number];
 

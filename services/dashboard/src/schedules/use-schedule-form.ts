@@ -15,7 +15,7 @@ import type { Times } from "./schedule-text.ts";
 import { type ScheduledFlag, useSetSchedule } from "./use-schedule-changes.ts";
 
 /** A time as the person enters it. */
-export type Entry = {
+type Entry = {
   local: CalendarDateTime | null;
   occurrence: Occurrence;
   /** Only a part of the time is filled in. */

@@ -11,7 +11,7 @@ import { notify } from "../ui/toasts.tsx";
 import { type Draft, stateOf } from "./draft.ts";
 import { stateKey } from "./targeting-queries.ts";
 
-export type Save = { draft: Draft; version: number };
+type Save = { draft: Draft; version: number };
 
 /** Saves a draft upon a version of the state. It is rejected with 412 if the version is no longer the current one. */
 export function useSave(onSaved: (state: FlagState, sent: Draft) => void) {

@@ -1,5 +1,5 @@
 /** Time zone and locale of a displayed time. The defaults are the browser's. */
-export type Place = { zone?: string | undefined; locale?: string | undefined };
+type Place = { zone?: string | undefined; locale?: string | undefined };
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 

@@ -7,7 +7,7 @@ import { TextField } from "./fields.tsx";
 import { keepFocus } from "./kept-focus.ts";
 import styles from "./overlay.module.css";
 
-export type DialogProps = {
+type DialogProps = {
   title: string;
   onClose: () => void;
   wide?: boolean;

@@ -16,7 +16,7 @@ type DialogFormProps = {
 };
 
 /** The fields of a dialog. Enter sends them. An error keeps what was typed, so the dialog waits for the response. */
-export function DialogForm(props: DialogFormProps) {
+function DialogForm(props: DialogFormProps) {
   const { action, onClose, onSubmit, isPending, isComplete, error, children } = props;
   const submit = (event: FormEvent) => {
     event.preventDefault();

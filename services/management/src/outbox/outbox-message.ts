@@ -23,7 +23,7 @@ export function entryToPublish(entry: SnapshotEntry): OutboxMessage {
   return { stream: "snapshot", ...entry };
 }
 
-export function rowOf(message: OutboxMessage, newId: () => string): OutboxRow {
+function rowOf(message: OutboxMessage, newId: () => string): OutboxRow {
   if (message.stream === "events")
     return {
       stream: "events",

@@ -50,7 +50,7 @@ const event = (name: string, { id }: SequencedEntry, data: object): string =>
   `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** Why a stream cannot send all changes that were missed. */
-export type ResetReason = "unknown_id" | "too_many_changes" | "database_restored";
+type ResetReason = "unknown_id" | "too_many_changes" | "database_restored";
 
 export function resetEvent(reason: ResetReason): string {
   return `event: reset\ndata: {"reason":"${reason}"}\n\n`;

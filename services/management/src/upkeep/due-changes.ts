@@ -72,19 +72,19 @@ export function createDueChanges(options: {
 /** The outcome of a due change, as stored and as sent to the scheduler. */
 export type Outcome = Omit<ScheduleResolved, "id" | "schedule_id">;
 
-export const applied = (at: Date): Outcome => ({
+const applied = (at: Date): Outcome => ({
   outcome: "applied",
   applied_at: at.toISOString(),
   reason: null,
 });
 
-export const cancelled = (reason: string): Outcome => ({
+const cancelled = (reason: string): Outcome => ({
   outcome: "cancelled",
   applied_at: null,
   reason,
 });
 
-export const failed = (reason: string): Outcome => ({
+const failed = (reason: string): Outcome => ({
   outcome: "failed",
   applied_at: null,
   reason,

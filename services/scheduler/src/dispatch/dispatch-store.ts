@@ -63,7 +63,7 @@ export async function overdueSeconds(sql: Sql): Promise<number> {
   return row.seconds;
 }
 
-export type Settled = {
+type Settled = {
   scheduleId: string;
   dueAt: Date;
   appliedAt: Date | null;

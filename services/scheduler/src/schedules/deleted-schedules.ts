@@ -8,7 +8,7 @@ import { cancelOfFlags, deleteSchedulesOf } from "./schedule-store.ts";
 /** Maximum number of rows per batch. A batch holds its locks for milliseconds. */
 const batchSize = 1_000;
 
-export type CancelOnDeletion = { deleted(scope: FlagScope): void; stop(): Promise<void> };
+type CancelOnDeletion = { deleted(scope: FlagScope): void; stop(): Promise<void> };
 
 /**
  * Cancels the schedules of a flag when its deletion arrives. Every replica does this, because it is idempotent. The

@@ -34,7 +34,7 @@ export type LimitFields = {
 export const noLimitFields: LimitFields = { members: [], headers: [] };
 
 /** A limit of requests with a key. */
-export type Limit = {
+type Limit = {
   check(key: DirectoryKey, nowMs: number): Problem | undefined;
   /** Returns the same object while its texts are the same; undefined while it limits nothing. */
   member(key: DirectoryKey, nowMs: number): LimitMember | undefined;

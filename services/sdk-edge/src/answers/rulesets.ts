@@ -118,10 +118,10 @@ function* settled<T>(
 }
 
 /** Bytes in parts that several responses share. */
-export type SharedBytes = { readonly parts: readonly Buffer[]; readonly length: number };
+type SharedBytes = { readonly parts: readonly Buffer[]; readonly length: number };
 
 /** The rule set of one view. */
-export class Ruleset {
+class Ruleset {
   readonly view: EnvironmentView;
   readonly etag: string;
   readonly #environmentId: string;

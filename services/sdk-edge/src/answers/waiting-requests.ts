@@ -18,7 +18,7 @@ export type WaitingRequests = {
   readonly size: number;
 };
 
-export type Waiting = { isKnown: () => boolean; resume: () => void };
+type Waiting = { isKnown: () => boolean; resume: () => void };
 
 const timeoutMs = 1_000;
 

@@ -28,7 +28,7 @@ export type Evaluation = {
   explained(subject: Subject, flag: ResolvedState, use: (explanation: Explanation) => void): void;
 };
 
-export type Subject = {
+type Subject = {
   exchange: SdkExchange;
   context: EvaluationContext;
   view: EnvironmentView;

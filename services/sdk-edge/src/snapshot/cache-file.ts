@@ -43,7 +43,7 @@ export type CachedEntries = {
   currentAtMs: number;
 };
 
-export type CacheReading =
+type CacheReading =
   | ({ found: true } & CachedEntries)
   /** Without a problem, the file does not exist yet. */
   | { found: false; problem?: string };

@@ -47,10 +47,10 @@ export type EnvironmentFlags = {
 };
 
 /** The deletion of a key. It does not name the organization, which is taken from the key's address in the bucket. */
-export type DeletedKey = Tombstone & { organization_id: string };
+type DeletedKey = Tombstone & { organization_id: string };
 
 /** The deletion of an environment. Its organization is also taken from the address. */
-export type DeletedEnvironment = Tombstone & { organization_id: string };
+type DeletedEnvironment = Tombstone & { organization_id: string };
 
 export function emptySnapshot(epoch: string): Snapshot {
   return {
@@ -128,7 +128,7 @@ export function countEntries(snapshot: Snapshot): Record<EntryCount, number> {
   return counts;
 }
 
-export type EntryCount = "organization" | "key" | "flag" | "environment" | "deleted";
+type EntryCount = "organization" | "key" | "flag" | "environment" | "deleted";
 
 /** An applied entry and the entry that it replaced. `before` is undefined for a new one. */
 export type TakenEntry = SnapshotEntry & { before: LiveEntry | Tombstone | undefined };
@@ -295,7 +295,7 @@ export type Stamped = { version: number; committed_at: string };
  * The map changes in place, because copying it for each change would cost as much as all of its entries. Readers get it
  * as a `ReadonlyMap`.
  */
-export class NewestWins<E extends Stamped> extends Map<string, E> {
+class NewestWins<E extends Stamped> extends Map<string, E> {
   /** Ids of deleted entries in the order of arrival; undefined before the first. */
   #deletions: Set<string> | undefined;
 

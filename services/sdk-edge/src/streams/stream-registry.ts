@@ -9,9 +9,9 @@ import type { EnvironmentViews } from "../answers/environment-view.ts";
  * "flags": a stream of values for SDKs; "ruleset": a stream of rules for SDKs; "refetch": a stream of refetches for
  * OpenFeature clients.
  */
-export type StreamKind = "flags" | "ruleset" | "refetch";
+type StreamKind = "flags" | "ruleset" | "refetch";
 
-export type CloseCause = "client" | "key_ended" | "slow_reader" | "drain";
+type CloseCause = "client" | "key_ended" | "slow_reader" | "drain";
 
 /**
  * One open stream. There are tens of thousands of them, so each holds as little as possible, and no timer. A stream costs
@@ -69,13 +69,13 @@ type KindOfStreams<S extends OpenStream> = {
   onClose(stream: S): void;
 };
 
-export type StreamsOfKind<S extends OpenStream> = {
+type StreamsOfKind<S extends OpenStream> = {
   /** Adds a stream until its response closes. */
   add(stream: S): void;
 };
 
 /** Events written by kind, and streams closed by cause. */
-export type StreamCounts = Record<StreamKind | "heartbeat", number> & {
+type StreamCounts = Record<StreamKind | "heartbeat", number> & {
   closed: Record<CloseCause, number>;
 };
 

@@ -62,7 +62,7 @@ type FlagCount = { evaluations: number; evaluatedAtMs: number };
  * Maximum number of counters kept while NATS is unavailable: some tens of megabytes. A thousand busy environments reach
  * it in two days. Environments and flags count once for each hour.
  */
-export type Bounds = { environments: number; flags: number; keys: number };
+type Bounds = { environments: number; flags: number; keys: number };
 const defaultBounds: Bounds = { environments: 50_000, flags: 200_000, keys: 100_000 };
 
 /**

@@ -130,7 +130,7 @@ export async function readTrafficStart(sql: Sql, hours: number): Promise<string>
   return row.day;
 }
 
-export type Traffic = { environmentIds: readonly string[]; since: string };
+type Traffic = { environmentIds: readonly string[]; since: string };
 
 /** Returns the evaluations of single flags since the start of a day, without bulk responses. */
 export async function readFlagSums(

@@ -28,7 +28,7 @@ import {
  * Memory contains only the attempts in progress. The claims of a failed process expire, and their deliveries are due
  * again.
  */
-export type Dispatcher = {
+type Dispatcher = {
   /** Ends the sleep, because a delivery may be due earlier than expected. */
   wake(): void;
   /** Stops claiming, and ends the attempts in progress. */

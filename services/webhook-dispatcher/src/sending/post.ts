@@ -7,7 +7,7 @@ import got, { type Request, RequestError, type Response } from "got";
 import type { Lookup } from "./names.ts";
 
 type OutgoingRequest = { url: URL; headers: Record<string, string>; body: string };
-export type Answer = { status: number; body: string; retryAfter: string | undefined };
+type Answer = { status: number; body: string; retryAfter: string | undefined };
 
 /** Error code for a target that switches to another protocol. */
 export const protocolSwitched = "ERR_PROTOCOL_SWITCHED";

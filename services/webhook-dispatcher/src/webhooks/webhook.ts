@@ -26,7 +26,7 @@ export type Webhook = {
 };
 
 /** Inputs of the decisions about a request. The schema has validated the other constraints. */
-export type ChangeContext = { rules: TargetRules; secrets: SecretBox; now: Date };
+type ChangeContext = { rules: TargetRules; secrets: SecretBox; now: Date };
 
 /** Maximum length of a secret, in the UTF-8 bytes that sign. */
 const maxSecretBytes = 256;
@@ -136,7 +136,7 @@ function checkSecret(secret: string | null | undefined): Problem | undefined {
 }
 
 /** The user and the API key of a change, or the service itself. */
-export type Author = { userId: string; apiKeyId: string } | "webhook-dispatcher";
+type Author = { userId: string; apiKeyId: string } | "webhook-dispatcher";
 
 export type AuditContext = { author: Author; newId: () => string; now: Date };
 

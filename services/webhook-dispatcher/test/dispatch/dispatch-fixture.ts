@@ -90,7 +90,7 @@ const someKeys = () => {
   if (keys === undefined) throw new Error("Invalid keys for secrets");
   return keys;
 };
-export const secrets = createSecretBox({ keys: someKeys(), randomBytes });
+const secrets = createSecretBox({ keys: someKeys(), randomBytes });
 
 function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOptions) {
   const { plan = [100, 100, 100, 100, 100], beforeSend = async () => undefined } = options;
@@ -199,7 +199,7 @@ export type TestWebhook = {
   path: string;
 };
 
-export type DeliveryRow = {
+type DeliveryRow = {
   id: string;
   webhook_id: string;
   event_id: string;
