@@ -9,7 +9,7 @@ import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { flagEntry } from "../src/flags/flag.ts";
 import { createPublications, type Publications } from "../src/outbox/effects.ts";
-import { appendMessages } from "../src/outbox/outbox-message.ts";
+import { appendMessages } from "../src/outbox/write.ts";
 import type { Broker } from "../src/publishing/broker.ts";
 import { createLease, type Lease } from "../src/publishing/lease.ts";
 import { synchronizeSnapshot } from "../src/publishing/snapshot.ts";

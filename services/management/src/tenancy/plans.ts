@@ -4,7 +4,8 @@ import type { EntryOf, PlanLimits, Plan as PlanResource } from "@halyard/contrac
 import { UnavailableError } from "@halyard/http";
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import type { Logger } from "pino";
-import { appendMessages, entryToPublish } from "../outbox/outbox-message.ts";
+import { entryToPublish } from "../outbox/outbox-message.ts";
+import { appendMessages } from "../outbox/write.ts";
 
 /**
  * The plans of the installation are one row and one entry of the snapshot. Readers resolve an organization's limits from

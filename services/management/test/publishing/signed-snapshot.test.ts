@@ -19,7 +19,7 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { keyEntry } from "../../src/keys/key.ts";
 import { createPublications } from "../../src/outbox/effects.ts";
-import { appendMessages } from "../../src/outbox/outbox-message.ts";
+import { appendMessages } from "../../src/outbox/write.ts";
 import { findUnexplained } from "../../src/publishing/restored-database.ts";
 import { createStreamPublisher } from "../../src/publishing/stream-publisher.ts";
 import { openRebuilds } from "../rebuild-fixture.ts";
