@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import type { ApiKey } from "../api/schema.d.ts";
 import { Badge } from "../ui/badge.tsx";
 import { RowMenu } from "../ui/menu.tsx";
-import { type Column, Table } from "../ui/table.tsx";
+import { actionsColumn, type Column, Table } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
 import type { KeyPlace } from "./key-queries.ts";
 import { type KeyState, stateOf, works } from "./key-state.ts";
@@ -40,13 +40,7 @@ export function KeyTable({ place, all, shown, emailOf, ...actions }: KeyTablePro
       cell: ({ expires_at: at }) => <OptionalTime at={at} or="Never" />,
     },
     { id: "created", header: "Created", cell: (key) => <Created subject={key} nameOf={nameOf} /> },
-    {
-      id: "actions",
-      header: "Actions",
-      isHeaderHidden: true,
-      align: "end",
-      cell: (key) => mayHandle(place, key) && <KeyActions subject={key} {...actions} />,
-    },
+    actionsColumn((key) => mayHandle(place, key) && <KeyActions subject={key} {...actions} />),
   ];
   return <Table label="API keys" columns={columns} rows={shown} />;
 }

@@ -6,7 +6,7 @@ import type { Environment, Project } from "../api/schema.d.ts";
 import { useOperatorSession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
 import { RowMenu } from "../ui/menu.tsx";
-import { type Column, Table } from "../ui/table.tsx";
+import { actionsColumn, type Column, Table } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
 import { DeletionDialog } from "./deletion-dialog.tsx";
 import { NameDialog, RenameDialog } from "./name-dialog.tsx";
@@ -42,26 +42,20 @@ export function EnvironmentsSection({ project }: { project: Project }) {
 const columnsWith = (open: (dialog: OpenDialog) => void): readonly Column<Environment>[] => [
   { id: "name", header: "Name", cell: ({ name }) => <span className={styles.long}>{name}</span> },
   { id: "created", header: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
-  {
-    id: "actions",
-    header: "Actions",
-    isHeaderHidden: true,
-    align: "end",
-    cell: (environment) => (
-      <RowMenu
-        name={environment.name}
-        entries={[
-          { id: "rename", label: "Rename", onAction: () => open({ kind: "rename", environment }) },
-          {
-            id: "delete",
-            label: "Delete",
-            isDanger: true,
-            onAction: () => open({ kind: "delete", environment }),
-          },
-        ]}
-      />
-    ),
-  },
+  actionsColumn((environment) => (
+    <RowMenu
+      name={environment.name}
+      entries={[
+        { id: "rename", label: "Rename", onAction: () => open({ kind: "rename", environment }) },
+        {
+          id: "delete",
+          label: "Delete",
+          isDanger: true,
+          onAction: () => open({ kind: "delete", environment }),
+        },
+      ]}
+    />
+  )),
 ];
 
 type EnvironmentDialogProps = {

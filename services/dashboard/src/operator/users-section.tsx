@@ -7,7 +7,7 @@ import { curl } from "../ui/curl.ts";
 import { RowMenu } from "../ui/menu.tsx";
 import { EmptyState } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
-import { type Column, Table } from "../ui/table.tsx";
+import { actionsColumn, type Column, Table } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
 import styles from "./operator.module.css";
 import { useUsers } from "./operator-queries.ts";
@@ -56,26 +56,20 @@ const columnsWith = (open: (dialog: OpenDialog) => void): readonly Column<User>[
   },
   { id: "name", header: "Name", cell: ({ name }) => <span className={styles.long}>{name}</span> },
   { id: "created", header: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
-  {
-    id: "actions",
-    header: "Actions",
-    isHeaderHidden: true,
-    align: "end",
-    cell: (user) => (
-      <RowMenu
-        name={user.email}
-        entries={[
-          { id: "edit", label: "Edit", onAction: () => open({ kind: "edit", user }) },
-          {
-            id: "delete",
-            label: "Delete",
-            isDanger: true,
-            onAction: () => open({ kind: "delete", user }),
-          },
-        ]}
-      />
-    ),
-  },
+  actionsColumn((user) => (
+    <RowMenu
+      name={user.email}
+      entries={[
+        { id: "edit", label: "Edit", onAction: () => open({ kind: "edit", user }) },
+        {
+          id: "delete",
+          label: "Delete",
+          isDanger: true,
+          onAction: () => open({ kind: "delete", user }),
+        },
+      ]}
+    />
+  )),
 ];
 
 function FirstUser({ organizationId }: { organizationId: string }) {

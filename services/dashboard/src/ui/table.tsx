@@ -10,6 +10,15 @@ export type Column<Row> = {
   cell: (row: Row) => ReactNode;
 };
 
+/** The column with the actions of each row. */
+export const actionsColumn = <Row,>(cell: Column<Row>["cell"]): Column<Row> => ({
+  id: "actions",
+  header: "Actions",
+  isHeaderHidden: true,
+  align: "end",
+  cell,
+});
+
 /** Columns that fit beside each other on narrow screens. */
 const narrowColumns = 2;
 

@@ -56,20 +56,11 @@ export function issuedKeyResource(key: Key, text: string): IssuedApiKey {
   return { ...keyResource({ ...key, lastUsedAt: null }), key: text };
 }
 
+/** The members of a key that other services use. */
+type PublishedKey = Omit<Key, "name" | "createdAt" | "revokedAt" | "issuedBy" | "successorOf">;
+
 /** Returns the snapshot entry of a key: its scope, and the digest that other services verify it with. */
-export function keyEntry(key: {
-  id: string;
-  secretSha256: string;
-  kind: "client" | "server";
-  organizationId: string;
-  projectId: string;
-  environmentId: string;
-  userId: string;
-  environmentOnly: boolean;
-  version: number;
-  expiresAt: Date | null;
-  committedAt: Date;
-}): EntryOf<"key"> {
+export function keyEntry(key: PublishedKey & { committedAt: Date }): EntryOf<"key"> {
   return {
     address: { kind: "key", organizationId: key.organizationId, keyId: key.id },
     value: {
