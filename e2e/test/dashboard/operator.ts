@@ -165,7 +165,7 @@ export function describeOperator(given: () => DashboardSystem): void {
       for (const text of advice) expect(sections).toContain(`## ${/“(.+)”/.exec(text)?.[1]}`);
       await expectNoSeriousViolations(page);
     } finally {
-      await page.unroute("**/api/v1/status");
+      await page.unrouteAll({ behavior: "wait" });
     }
   });
 
