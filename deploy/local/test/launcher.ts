@@ -11,7 +11,7 @@ import { ensureDashboard } from "../src/dashboard-build.ts";
 export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
 
 const MAIN = join(PROJECT_DIR, "deploy/local/src/main.ts");
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 150_000;
 const POLL_INTERVAL_MS = 20;
 
 // A run takes a few seconds, but the machine may run other test files at the same time.
