@@ -17,7 +17,7 @@ export function digestOfToken(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }
 
-/** Returns the token of an `Authorization: Bearer <token>` header; undefined if there is none. */
+/** Returns the token of an `Authorization: Bearer <token>` header, or undefined for any other header. */
 export function bearerToken(header: string | undefined): string | undefined {
   if (header === undefined || header.length > maxHeaderLength) return undefined;
   if (header.slice(0, 7).toLowerCase() !== "bearer ") return undefined;

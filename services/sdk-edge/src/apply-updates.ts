@@ -29,9 +29,8 @@ export function applyUpdates(
     updateKeys(directory, update);
     if (changed.keys.size > 0 || hasDeletedEnvironment(update))
       streams.upkeep.endStreamsOfEndedKeys();
-    // The pace measures only the update of the views, whose cost grows with the number of flags. `notify` writes
-    // to the streams without a context in this turn. That cost grows with the number of streams and must not delay
-    // changes.
+    // The pace measures only the update of the views, whose cost grows with the number of flags. `notify` writes to the
+    // streams without a context in this turn. That cost grows with the number of streams and must not delay changes.
     const beganMs = monotonicMs();
     views.update(update);
     pace.addWork(monotonicMs() - beganMs);

@@ -24,7 +24,7 @@ const maxRows = 200;
 export function OrganizationsPage() {
   const [isCreating, setCreating] = useState(false);
   const organizations = useOrganizations();
-  // The dialog needs the plans before it can be sent. Read now, they are there when somebody types a name and presses Enter.
+  // The dialog cannot be sent without the plans. They are read now, so that Enter works after a quickly typed name.
   usePlans();
   const create = () => setCreating(true);
   return (

@@ -87,7 +87,7 @@ export class SdkExchange {
   readonly nowMs: number;
   /** The key of the caller. Set before the route responds. */
   key!: DirectoryKey;
-  /** Set when the limits of the key are known. */
+  /** Empty until the limits of the key are known. */
   rateLimit: LimitFields = noLimitFields;
   /** The parsed JSON body. */
   body: unknown = undefined;
@@ -191,7 +191,7 @@ export class SdkExchange {
   reject(problem: Problem): void {
     const { name, counts } = this.#route;
     const named = { "X-Request-Id": this.id, ...commonHeadersByName };
-    // The problem of a limit has fields of its own, to which those of the other limits are added.
+    // This problem contains the fields of the limit that was reached. Those of the other limits are added.
     if (problem.rejected === "RATE_001")
       writeProblem(this.response, nameFurtherLimits(problem, this.rateLimit.members), named);
     else writeProblem(this.response, problem, { ...named, ...byName(this.rateLimit.headers) });

@@ -79,7 +79,7 @@ type StreamCounts = Record<StreamKind | "heartbeat", number> & {
   closed: Record<CloseCause, number>;
 };
 
-/** What the streams of every kind need. */
+/** Options of all kinds of streams. */
 export type StreamOptions = {
   openStreams: StreamRegistry;
   views: EnvironmentViews;

@@ -19,9 +19,9 @@ import { OpenStream, type StreamOptions } from "./stream-registry.ts";
  * The open streams of values. The registry notifies them after the new values have replaced the old ones. So a client
  * that received an event never gets older values from a request.
  *
- * A change takes this path. The registry finds the streams of the environment. `differenceBetween` compares the view that a
- * stream was sent last with the current one. `eventFor` evaluates the flags that differ. `send` writes the event to the
- * socket. A change that arrives before a stream is visited is part of that difference.
+ * A change takes this path. The registry finds the streams of the environment. `differenceBetween` compares the view
+ * that a stream was sent last with the current one. `eventFor` evaluates the flags that differ. `send` writes the event
+ * to the socket. A change that arrives before a stream is visited is part of that difference.
  *
  * Streams without a context share one event, which is written immediately. Streams with a context are evaluated in time
  * slices. If that may take long, it is done one condition at a time.
@@ -37,7 +37,7 @@ export type Listener = {
   context: EvaluationContext;
   /** True if comparisons with the context may take long. */
   hasLargeContext: boolean;
-  /** The view with which the context was evaluated. */
+  /** The context was evaluated with this view. */
   view: EnvironmentView;
   values: FlagValues;
   /** The tag of the values that the client received on an earlier stream. */

@@ -180,7 +180,7 @@ describe("given an organization on a plan of two requests a month", () => {
     return Number(/q=(\d+)/.exec(policy)?.[1]);
   };
 
-  it("has the limit independently of the order in which its entry and the plans arrive", () => {
+  it("has the limit, whether its entry or the plans arrive first", () => {
     expect(limitOf(given([plans, organizationEntry()]))).toBe(2);
     const edge = given([organizationEntry()]);
     expect(limitOf(edge)).toBeNaN();

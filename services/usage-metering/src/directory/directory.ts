@@ -12,7 +12,7 @@ import { createFlagIndex, type SnapshotPart } from "@halyard/snapshot";
 /** The plans, environments and flags of the snapshot. */
 export type Directory = {
   organization(organizationId: string): OrganizationEntry | undefined;
-  /** Returns the limits of an organization's plan; undefined before they are known. */
+  /** Returns the limits of an organization's plan, or undefined until they are known. */
   limitsOf(organizationId: string): PlanLimits | undefined;
   /** Returns the environments of a project, in the order of their creation. */
   environmentIdsOf(projectId: string): readonly string[];
