@@ -1,11 +1,14 @@
 /**
  * Returns the path and query of a request target. The target is an absolute URL if the client treats the server as a
- * proxy (RFC 9112, section 3.2.2). It begins with several slashes if the client's base URL ends with one.
+ * proxy (RFC 9112, section 3.2.2). It begins with several slashes if the client's base URL ends with one. A fragment,
+ * which HTTP does not allow in a target, is removed.
  */
 export function pathAndQueryOf(target: string): string {
-  const isPath = target.charCodeAt(0) === slash;
-  if ((isPath && target.charCodeAt(1) !== slash) || target === "*") return target;
-  return target.replace(origin, "").replace(/^\/*/, "/");
+  const fragment = target.indexOf("#");
+  const sent = fragment === -1 ? target : target.slice(0, fragment);
+  const isPath = sent.charCodeAt(0) === slash;
+  if ((isPath && sent.charCodeAt(1) !== slash) || sent === "*") return sent;
+  return sent.replace(origin, "").replace(/^\/*/, "/");
 }
 
 const slash = 0x2f;
@@ -14,8 +17,8 @@ const origin = /^https?:\/\/[^/?]*/i;
 /** Maximum length of a logged path. A longer one may be an attack on the log. */
 const maxLoggedPathLength = 500;
 
-/** Returns the path of a request target without its query string, cut to the maximum length. */
+/** Returns the path of a request target without its query string and fragment, cut to the maximum length. */
 export function pathOf(url: string): string {
-  const end = url.indexOf("?");
+  const end = url.search(/[?#]/);
   return (end === -1 ? url : url.slice(0, end)).slice(0, maxLoggedPathLength);
 }

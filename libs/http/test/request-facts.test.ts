@@ -1,10 +1,14 @@
 import { getFlag, listFlags, updateFlagState } from "@halyard/contracts";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { answer, registerRoute } from "../src/index.ts";
-import { type GivenApp, givenApp } from "./given-app.ts";
+import { answer, createProblem, registerRoute } from "../src/index.ts";
+import { type GivenApp, givenApp, sendRaw } from "./given-app.ts";
 
 /** The input of handlers, the headers and log lines of responses, and the metrics. */
 const id = "018f0000-0000-7000-8000-000000000001";
+class SafeError extends Error {
+  readonly hasSafeMessage = true;
+}
+
 const authenticate = () => ({ name: "caller" });
 
 let given: GivenApp;
@@ -130,6 +134,32 @@ describe("given a request with private data", () => {
     expect(given.logText()).toContain("/path");
     expect(given.logText()).not.toContain("quiet");
   });
+
+  it("logs no fragment of a target", async () => {
+    given = await givenApp(() => undefined);
+    const request =
+      "GET /path#quiet?user_id=quiet HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    await sendRaw(given.port, request);
+    expect(given.lines().at(-1)).toMatchObject({ path: "/path", status: 404 });
+  });
+
+  it.each(["hc", "hs", "hr"])(
+    "masks keys that begin with %s_ in every field of a line",
+    async (kind) => {
+      const key = `${kind}_abcdefghijklmnop_${"Secret-_".repeat(6).slice(0, 43)}`;
+      given = await givenApp((app) => {
+        app.get("/api/v1/flags/*", (request) => {
+          request.log.warn({ about: `${key}\n${key}` }, `saw ${key}`);
+          throw new SafeError(key);
+        });
+      });
+      const headers = { "x-request-id": key };
+      for (const text of [key, encodeURIComponent(key).replaceAll("_", "%5F"), key.slice(0, -9)])
+        await fetch(`${given.url}/api/v1/flags/${text}`, { headers });
+      expect(given.logText()).toContain(`/api/v1/flags/${kind}_[hidden]`);
+      expect(given.logText()).not.toContain("Secret");
+    },
+  );
 
   it("logs failures of an app that does not log its requests", async () => {
     given = await givenApp(

@@ -30,7 +30,8 @@ type LoggerOptions = {
 
 /**
  * Creates a logger that writes JSON lines to standard output synchronously, so that no line is lost when the process
- * ends. It writes no query strings, no credentials, and messages only of errors that declare them as safe.
+ * ends. It writes no query strings, no credentials, and messages only of errors that declare them as safe. API keys are
+ * masked in the whole line, because clients put them in paths and request ids too.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const settings = {
@@ -38,7 +39,7 @@ export function createLogger(options: LoggerOptions): Logger {
     base: { service: options.service },
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }), log: withDescribedErrors },
-    hooks: { logMethod: logWithMessage },
+    hooks: { logMethod: logWithMessage, streamWrite: withoutKeys },
     // Serializers are used instead of pino's redaction by path, because searching each line for headers below any field
     // would cost more than the rest of the line.
     serializers: {
@@ -50,6 +51,13 @@ export function createLogger(options: LoggerOptions): Logger {
   };
   // Without `sync`, lines written just before the end could be reordered or lost.
   return pino(settings, options.destination ?? pino.destination({ dest: 1, sync: true }));
+}
+
+/** Matches API keys of every kind, also damaged, shortened or percent-encoded ones. */
+const apiKeys = /(h[csr])(?:_|%5f)[\w%-]{16,}/gi;
+
+function withoutKeys(line: string): string {
+  return line.replace(apiKeys, "$1_[hidden]");
 }
 
 /** Describes errors under names other than `err` and `error`. Otherwise pino would write all of their members. */
