@@ -4,6 +4,7 @@ import fastifyStatic from "@fastify/static";
 import type { App } from "@halyard/http";
 import type { Logger } from "@halyard/service";
 import type { FastifyRequest } from "fastify";
+import { pageHeaders } from "./page-headers.ts";
 
 /**
  * The dashboard: one page whose router in the browser interprets the path, and its assets. Browsers receive the page
@@ -24,26 +25,7 @@ const styleHashes = [
   "sha256-gYiS/BvZvRcK27JIXTuwhZ3hs2+VJ1X+2gUlE+farlg=",
 ];
 
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  `style-src 'self' ${styleHashes.map((hash) => `'${hash}'`).join(" ")}`,
-  "img-src 'self' data:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "manifest-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
-
-const pageHeaders = {
-  "content-security-policy": contentSecurityPolicy,
-  "cross-origin-opener-policy": "same-origin",
-  "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-  "referrer-policy": "no-referrer",
-  "x-frame-options": "DENY",
-};
+const headers = pageHeaders(styleHashes);
 
 const pageName = "index.html";
 
@@ -103,7 +85,7 @@ async function registerFiles(app: App, root: string): Promise<void> {
   app.get("/*", (request, reply) => {
     reply.header("vary", "Accept");
     if (!isForBrowser(request)) return reply.callNotFound();
-    return reply.headers(pageHeaders).sendFile(pageName, withoutValidators);
+    return reply.headers(headers).sendFile(pageName, withoutValidators);
   });
 }
 

@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { App } from "@halyard/http";
 import { withKnownIds } from "./openapi/known-ids.ts";
+import { pageHeaders } from "./page-headers.ts";
 
 /**
  * The documentation page, which shows the OpenAPI document. All its parts come from the gateway; the content security
@@ -33,18 +34,6 @@ const startScript = `SwaggerUIBundle({
 });
 `;
 
-/** Inline styles are allowed, because Swagger UI uses them. Inline scripts are not. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
-
 type Served = { path: string; type: string; content: string | Buffer };
 
 export type DocsOptions = { exampleIdsFile?: string | undefined };
@@ -69,11 +58,8 @@ async function loadFiles(): Promise<Served[]> {
   ];
 }
 
-const commonHeaders = {
-  "content-security-policy": contentSecurityPolicy,
-  "referrer-policy": "no-referrer",
-  "cache-control": "no-cache",
-};
+/** Inline styles are allowed, because Swagger UI uses them. Inline scripts are not. */
+const commonHeaders = { ...pageHeaders(["unsafe-inline"]), "cache-control": "no-cache" };
 
 export async function registerDocs(app: App, { exampleIdsFile }: DocsOptions): Promise<void> {
   const document = await readFile(openApiFile, "utf8");

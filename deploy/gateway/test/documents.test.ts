@@ -291,7 +291,14 @@ describe("given the gateway's own pages", () => {
       const answered = await fetch(gateway.url + path);
       const html = await answered.text();
       expect(answered.headers.get("content-type")).toContain("text/html");
-      expect(answered.headers.get("content-security-policy")).toContain("default-src 'none'");
+      expect(Object.fromEntries(answered.headers)).toMatchObject({
+        "content-security-policy": expect.stringMatching(
+          /^default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline';.* frame-ancestors 'none'$/,
+        ),
+        "cross-origin-opener-policy": "same-origin",
+        "permissions-policy": expect.stringContaining("camera=()"),
+        "x-frame-options": "DENY",
+      });
       expect(html).not.toMatch(/https?:/);
       const linked = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url as string);
       expect(linked).toHaveLength(4);

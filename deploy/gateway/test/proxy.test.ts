@@ -259,16 +259,17 @@ describe("given a request", () => {
     expect(seen).toMatchObject({ method: "DELETE", body: "GET /smuggled HTTP/1.1\r\n\r\n" });
   });
 
-  it("rejects transfer codings other than chunked", async () => {
+  it.each([
+    ["transfer codings other than chunked", "Host: x\r\nTransfer-Encoding: gzip, chunked"],
+    ["two Host headers", "Host: x\r\nConnection: close\r\nHost: y\r\nTransfer-Encoding: chunked"],
+  ])("rejects %s", async (_what, headers) => {
     let requests = 0;
     behave = (_incoming, response) => {
       requests += 1;
       response.end();
     };
     const socket = connect(gateway.port, "127.0.0.1");
-    const head =
-      "POST /api/v1/flags HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n";
-    socket.write(`${head}1\r\na\r\n0\r\n\r\n`);
+    socket.write(`POST /api/v1/flags HTTP/1.1\r\n${headers}\r\n\r\n1\r\na\r\n0\r\n\r\n`);
     let text = "";
     for await (const chunk of socket) text += chunk;
     expect(text).toContain("HTTP/1.1 400 ");

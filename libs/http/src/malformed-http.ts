@@ -101,16 +101,30 @@ export function answerClientError(
 
 const hostMissing = createProblem("VALIDATION_001", "The header Host is missing");
 
+const hostRepeated = createProblem("VALIDATION_001", "The header Host must be given once");
+
 const onlyChunked = createProblem("VALIDATION_001", "Transfer-Encoding must be chunked", {
   connection: "close",
 });
 
 /** Returns the problem of headers that Node accepts but HTTP forbids or no service implements. */
-function problemOfHeaders({ headers, httpVersion }: IncomingMessage): Problem | undefined {
+function problemOfHeaders(request: IncomingMessage): Problem | undefined {
+  const { headers, httpVersion } = request;
   if (headers.host === undefined && httpVersion === "1.1") return hostMissing;
+  if (hasTwoHosts(request.rawHeaders)) return hostRepeated;
   const coding = headers["transfer-encoding"];
   // Node decodes the chunks of `gzip, chunked` and leaves the rest to the application.
   return coding === undefined || coding.toLowerCase() === "chunked" ? undefined : onlyChunked;
+}
+
+/** Returns whether `Host` occurs twice. Node uses the first one, and another server may use the second. */
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
+  }
+  return hosts > 1;
 }
 
 /** Rejects a request whose headers Node accepts but HTTP forbids. Returns whether it did. */

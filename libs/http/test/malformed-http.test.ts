@@ -57,6 +57,8 @@ describe("given bytes that are not a request", () => {
       `POST / HTTP/1.1\r\n${host}Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
     ["no Host", `GET / HTTP/1.1\r\n${close}\r\n`],
+    ["two Host headers", `GET / HTTP/1.1\r\n${host}${close}hOST: other\r\n\r\n`],
+    ["two equal Host headers on HTTP/1.0", `GET / HTTP/1.0\r\n${host}${host}\r\n`],
     ["an unknown expectation", `GET / HTTP/1.1\r\n${host}${close}Expect: miracles\r\n\r\n`],
   ])("returns 400 for %s", async (_what, bytes) => {
     expect(await errorOf(bytes)).toMatchObject({ code: "VALIDATION_001", status: 400 });

@@ -117,10 +117,13 @@ describe("given a request target that is not a plain path", () => {
   });
 });
 
-describe("given a request without a required header", () => {
-  it("is rejected in the API's error format if Host is missing", async () => {
+describe("given a request with an invalid header", () => {
+  it.each([
+    ["is missing", ""],
+    ["is repeated", "Host: edge\r\nHost: other\r\n"],
+  ])("is rejected in the API's error format if Host %s", async (_what, host) => {
     const connection = open();
-    connection.send(get("flags").replace("Host: edge\r\n", ""));
+    connection.send(get("flags").replace("Host: edge\r\n", host));
     await eventually(() => connection.text().includes("VALIDATION_001"));
     expect(connection.text()).toMatch(/^HTTP\/1\.1 400 /);
   });
