@@ -31,6 +31,9 @@ export function tenancyOf(management: Management) {
       ...body,
     });
 
+  const environment = (projectId: string) =>
+    created(`/api/v1/projects/${projectId}/environments`, { name: `Environment ${++counter}` });
+
   /** Issues a key and waits until management's key directory contains it. */
   async function key(
     environment: { id: string; project_id: string },
@@ -52,7 +55,7 @@ export function tenancyOf(management: Management) {
     return { organizationId, userId, project: made, first, second, serverKey };
   }
 
-  return { organization, user, project, key, scope };
+  return { organization, user, project, environment, key, scope };
 }
 
 /**

@@ -6,7 +6,10 @@ import type { HistoryEntry } from "../flags/flag.ts";
 /** The flag and the environment of a state. Each state has its own history. */
 export type StateScope = { flagId: string; environmentId: string };
 
-/** Returns the address of a state that exists in the project. A `projectId` of null means any project. */
+/**
+ * Returns the address of a state that exists in the project. A `projectId` of null means any project. The join leaves
+ * out deleted environments, whose rows are removed in batches.
+ */
 export async function findStateScope(
   sql: Sql,
   scope: StateScope & { projectId: string | null },
@@ -15,6 +18,7 @@ export async function findStateScope(
     select state.flag_id as "flagId", state.environment_id as "environmentId"
     from flag_states as state
     join flags as flag on flag.id = state.flag_id
+    join environments as environment on environment.id = state.environment_id
     where state.flag_id = ${scope.flagId}
       and state.environment_id = ${scope.environmentId}
       and flag.project_id = coalesce(${scope.projectId}::uuid, flag.project_id)`;

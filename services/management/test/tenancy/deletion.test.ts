@@ -1,4 +1,4 @@
-import { entryKey, snapshotBucket } from "@halyard/contracts";
+import { entryKey, routes, snapshotBucket } from "@halyard/contracts";
 import { eventually, readEpoch } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -77,6 +77,58 @@ it("deletes the users of a deleted organization immediately", async () => {
   expect((await call(userPath(scope), "PATCH", { body: { name: "Ada" } })).status).toBe(404);
   expect((await remove(userPath(scope))).status).toBe(404);
   await removeEverything();
+});
+
+const ofEnvironment = ["environmentId", "envId"];
+const ofProject = ["projectId", ...ofEnvironment];
+const ofOrganization = ["organizationId", "userId", ...ofProject];
+
+describe.each([
+  { subject: "organization", pathOf: organizationPath, parameters: ofOrganization },
+  { subject: "project", pathOf: projectPath, parameters: ofProject },
+  { subject: "environment", pathOf: environmentPath, parameters: ofEnvironment },
+])("every read below a deleted $subject", ({ subject, pathOf, parameters }) => {
+  afterEach(removeEverything);
+
+  it("returns 404 immediately, except the audit log of the operator", async () => {
+    const scope = await scopeWithFlags(1);
+    const { organizationId, project, first, userId, flagIds } = scope;
+    const { id: keyId } = await given.key(first, { user_id: userId });
+    const other = await given.environment(project.id);
+    const { key: keyOfOther } = await given.key(other, { user_id: userId });
+    const [flagId = ""] = flagIds;
+    const ids: Record<string, string> = {
+      ...{ organizationId, userId, projectId: project.id, flagId, keyId },
+      ...{ environmentId: first.id, envId: first.id },
+    };
+    const reads = routes
+      .filter(({ service, method }) => service === "management" && method === "GET")
+      .filter(({ operationId }) => operationId !== "listChanges")
+      .filter(({ path }) => parameters.some((name) => path.split("/").includes(`:${name}`)))
+      .flatMap(({ path, access }) => {
+        const real = path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] as string);
+        const byOperator = { path: real, key: operatorToken };
+        const byKey = { path: real, key: keyOfOther };
+        // The keys of a deleted project are invalid themselves.
+        if (subject !== "environment") return access.startsWith("operator") ? [byOperator] : [];
+        return access === "server_key" ? [byKey] : [byOperator, byKey];
+      });
+    const statuses = async () =>
+      Promise.all(
+        reads.map(async ({ path, key }) => {
+          const controller = new AbortController();
+          const { status } = await fetch(`${management.url}${path}`, {
+            headers: { authorization: `Bearer ${key}` },
+            signal: controller.signal,
+          });
+          controller.abort();
+          return { path, status };
+        }),
+      );
+    expect((await statuses()).filter(({ status }) => status !== 200)).toEqual([]);
+    await remove(pathOf(scope));
+    expect((await statuses()).filter(({ status }) => status !== 404)).toEqual([]);
+  });
 });
 
 describe.each([
