@@ -6,6 +6,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
+import { createLogger } from "@halyard/service";
 import { eventually } from "@halyard/testing";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import {
@@ -54,6 +55,28 @@ describe("given an unavailable service", () => {
     expect(error).toMatchObject({ code: "SERVER_002", status: 503 });
     expect(error.headers.get("retry-after")).toBe("1");
     expect(error.headers.get("access-control-allow-origin")).toBeNull();
+  });
+
+  it("logs the id of every error response, also of an unknown path", async () => {
+    const lines: string[] = [];
+    const logger = createLogger({
+      service: "gateway",
+      level: "info",
+      destination: { write: (line) => lines.push(line) },
+    });
+    const unusedOrigin = await findUnusedOrigin();
+    const gateway = await gatewayOf({ management: [unusedOrigin], edges: [unusedOrigin], logger });
+    for (const [path, status] of [
+      ["/api/v1/flags", 503],
+      ["/api/v1/flags", 503],
+      ["/unknown", 404],
+    ] as const) {
+      const error = await errorOf(gateway.url + path);
+      const id = error.headers.get("x-request-id");
+      await eventually(() => lines.map((line) => JSON.parse(line)), {
+        until: (logged) => logged.some((line) => line.request_id === id && line.status === status),
+      });
+    }
   });
 
   it.each([

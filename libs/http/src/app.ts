@@ -20,14 +20,14 @@ import { answerClientError, answerOddRequests, rejectMalformed } from "./malform
 import { requestDurations } from "./request-durations.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createRequestLogger } from "./request-logger.ts";
-import { recordRequests, recordUnmatched } from "./request-record.ts";
+import { logRejected, recordRequests, recordUnmatched } from "./request-record.ts";
 import { pathAndQueryOf } from "./request-target.ts";
 
 export type App = FastifyInstance;
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** `false` keeps a route out of the histogram and the request log, and saves their cost. */
+    /** `false` keeps a route out of the histogram, and its successful responses out of the request log. */
     measured?: boolean;
     /** The route calls `rejectMalformed` and writes its responses itself, without the common headers. */
     hijacked?: boolean;
@@ -43,10 +43,7 @@ export type AppOptions = {
   /** Addresses or CIDR ranges whose `X-Forwarded-For` counts. */
   trustedProxies: readonly string[];
   metrics: Registry;
-  /**
-   * One log line per request, on by default. Failures are always logged, except those that only the framework detects,
-   * such as a connection that breaks during a response.
-   */
+  /** One log line per request, on by default. Error responses are always logged. */
   requestLog?: boolean;
   /**
    * Checks each response against the contract of its route, and throws if they differ. On by default, for tests and
@@ -84,7 +81,8 @@ const keepAliveTimeoutMs = 72_000;
  */
 export function createApp(options: AppOptions): App {
   const requestIds = createRequestIds();
-  const { rewriteTarget = (target) => target, requestLog = true } = options;
+  const { logger, rewriteTarget = (target) => target, requestLog = true } = options;
+  const malformed = { logger, makeRequestId: requestIds };
   const headersTimeout = options.headersTimeoutMs ?? defaultHeadersTimeoutMs;
   const app: App = fastify({
     bodyLimit: options.bodyLimitBytes,
@@ -111,41 +109,58 @@ export function createApp(options: AppOptions): App {
     rewriteUrl: ({ url = "" }) => rewriteTarget(pathAndQueryOf(url)),
     // The framework checks each logger from a factory, which costs an edge 1 % of a response.
     ...(requestLog && {
-      childLoggerFactory: (_none, bindings) => createRequestLogger(options.logger, bindings),
+      childLoggerFactory: (_none, bindings) => createRequestLogger(logger, bindings),
     }),
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, requestIds),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, malformed),
     // A path that cannot be decoded, or has a parameter that is too long, matches no route.
     frameworkErrors: (_error, request, reply) => {
       setCommonHeaders(request, reply);
       sendProblem(reply, noSuchRoute);
+      logRejected(logger, {
+        requestId: request.id,
+        target: request.raw.url,
+        status: reply.statusCode,
+      });
     },
   });
-  decorateWithSettings(app, {
-    checkAnswers: options.checkAnswers ?? true,
-    logger: options.logger,
-  });
+  decorateWithSettings(app, { checkAnswers: options.checkAnswers ?? true, logger });
   acceptJsonBodies(app);
-  answerOddRequests(app.server, requestIds);
-  const recording = { durations: requestDurations(options.metrics), requestLog };
+  answerOddRequests(app.server, malformed);
+  const recording = { durations: requestDurations(options.metrics), logger, requestLog };
   recordRequests(app, recording);
   app.addHook("onRoute", (route) => {
     if (route.config?.hijacked === true) return;
     const present = route.onRequest ?? [];
     route.onRequest = [beginAnswer, ...(Array.isArray(present) ? present : [present])];
   });
+  answerFailures(app, { recording, isOutage: options.isOutage });
+  return app;
+}
+
+type FailureParts = {
+  recording: Parameters<typeof recordUnmatched>[0];
+  isOutage: IsOutage | undefined;
+};
+
+/** Registers the handlers of errors and of requests that match no route. */
+function answerFailures(app: App, { recording, isOutage }: FailureParts): void {
   app.setErrorHandler((error, request, reply) => {
-    answerError(error, request, reply, options.isOutage);
+    if (request.is404) recordUnmatched(recording, request, reply);
+    answerError(error, request, reply, isOutage);
   });
   app.register((unknown, _options, done) => {
     // The framework does not call `onRoute` for this handler.
-    unknown.addHook("onRequest", beginAnswer);
+    unknown.addHook("onRequest", (request, reply, next) => {
+      if (rejectMalformed(request, reply)) return recordUnmatched(recording, request, reply);
+      setCommonHeaders(request, reply);
+      next();
+    });
     unknown.setNotFoundHandler((request, reply) => {
       recordUnmatched(recording, request, reply);
       sendProblem(reply, noSuchRoute);
     });
     done();
   });
-  return app;
 }
 
 /** Rejects malformed requests, and sets the common headers of all other responses. */

@@ -2,9 +2,11 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Socket } from "node:net";
 import { errorBodyFor, errorCodes } from "@halyard/contracts";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "pino";
 import { createProblem, type Problem } from "./answer.ts";
 import { anyOriginHeaders, isOpenToAllOrigins } from "./any-origin.ts";
 import { noSuchRoute, sendProblem, setCommonHeaders, writeProblem } from "./error-answers.ts";
+import { logRejected } from "./request-record.ts";
 import { pathAndQueryOf } from "./request-target.ts";
 
 /**
@@ -44,10 +46,20 @@ function targetOf({ rawPacket }: ParserError, socket: SocketWithAnswer): string 
   return target === undefined ? undefined : pathAndQueryOf(target);
 }
 
-type SocketAnswer = { problem: Problem; requestId: string; target: string | undefined };
+/** The parts of an app that error responses need here. */
+type AppParts = {
+  logger: Logger;
+  /** Creates an id for a request whose own id could not be read. */
+  makeRequestId: (request: Pick<IncomingMessage, "headers">) => string;
+};
 
-function writeToSocket(socket: SocketWithAnswer, answer: SocketAnswer): void {
-  const { problem, requestId, target } = answer;
+type SocketAnswer = { problem: Problem; target: string | undefined };
+
+function writeToSocket(
+  socket: SocketWithAnswer,
+  { problem, target }: SocketAnswer,
+  { logger, makeRequestId }: AppParts,
+): void {
   // While the response is sent, the parser also rejects all later input.
   if (socket.writableEnded) return;
   // In the middle of another response, the client would read this one as a part of it.
@@ -56,6 +68,8 @@ function writeToSocket(socket: SocketWithAnswer, answer: SocketAnswer): void {
     return;
   }
   const { status } = errorCodes[problem.rejected];
+  const requestId = makeRequestId({ headers: {} });
+  logRejected(logger, { requestId, target, status });
   const body = JSON.stringify(errorBodyFor(target ?? "", problem.rejected, problem.message));
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
@@ -80,23 +94,14 @@ const anyOriginLines = Object.entries(anyOriginHeaders).map(([name, value]) => `
 /** Maximum time that a client can hold the connection after an error by sending more data. */
 const maxLingerMs = 1_000;
 
-/** Creates an id for a request whose own id could not be read. */
-type MakeRequestId = (request: Pick<IncomingMessage, "headers">) => string;
-
-export function answerClientError(
-  error: ParserError,
-  socket: Socket,
-  requestId: MakeRequestId,
-): void {
+export function answerClientError(error: ParserError, socket: Socket, parts: AppParts): void {
   // A paused socket is not read, for example while a pipelined request waits. Then the client is not late.
   if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.isPaused()) return;
   if (error.code === "ECONNRESET" || socket.destroyed) socket.destroy();
-  else
-    writeToSocket(socket, {
-      problem: problemOf(error.code ?? ""),
-      requestId: requestId({ headers: {} }),
-      target: targetOf(error, socket),
-    });
+  else {
+    const problem = problemOf(error.code ?? "");
+    writeToSocket(socket, { problem, target: targetOf(error, socket) }, parts);
+  }
 }
 
 const hostMissing = createProblem("VALIDATION_001", "The header Host is missing");
@@ -137,17 +142,18 @@ export function rejectMalformed(request: FastifyRequest, reply: FastifyReply): b
 }
 
 /** Handles requests that Node would otherwise reject without a body or without a response. */
-export function answerOddRequests(server: Server, requestId: MakeRequestId): void {
+export function answerOddRequests(server: Server, parts: AppParts): void {
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     const problem = createProblem("VALIDATION_001", "The header Expect must be 100-continue");
+    const requestId = parts.makeRequestId(request);
     request.url = pathAndQueryOf(request.url ?? "");
     writeProblem(response, problem, {
-      "X-Request-Id": requestId(request),
+      "X-Request-Id": requestId,
       "X-Content-Type-Options": "nosniff",
     });
+    logRejected(parts.logger, { requestId, target: request.url, status: response.statusCode });
   });
   server.on("connect", (_request: IncomingMessage, socket: Socket) => {
-    const id = requestId({ headers: {} });
-    writeToSocket(socket, { problem: noSuchRoute, requestId: id, target: undefined });
+    writeToSocket(socket, { problem: noSuchRoute, target: undefined }, parts);
   });
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "pino";
 import type { RequestDurations } from "./request-durations.ts";
 import { pathOf } from "./request-target.ts";
 
@@ -7,39 +8,57 @@ const unmatchedRoute = "unmatched";
 
 const millisecondsPerSecond = 1_000;
 
-type RecordOptions = { durations: RequestDurations; requestLog: boolean };
+type RecordOptions = {
+  durations: RequestDurations;
+  logger: Logger;
+  /** Logs every response. Error responses are always logged, so that a client's `X-Request-Id` leads to a line. */
+  requestLog: boolean;
+};
 
-function record(
-  options: RecordOptions,
-  facts: { route: string; request: FastifyRequest; reply: FastifyReply },
-): void {
-  const { route, request, reply } = facts;
+type Facts = { route: string; isMeasured: boolean; request: FastifyRequest; reply: FastifyReply };
+
+function record({ durations, logger, requestLog }: RecordOptions, facts: Facts): void {
+  const { route, isMeasured, request, reply } = facts;
   const status = reply.raw.statusCode;
-  const method = route === unmatchedRoute ? "any" : request.method;
-  const seconds = reply.elapsedTime / millisecondsPerSecond;
-  options.durations.observe({ method, route, status }, seconds);
-  if (!options.requestLog) return;
+  if (isMeasured) {
+    const method = route === unmatchedRoute ? "any" : request.method;
+    durations.observe({ method, route, status }, reply.elapsedTime / millisecondsPerSecond);
+  }
+  if (status < lowestErrorStatus && !(requestLog && isMeasured)) return;
   const line = {
+    request_id: request.id,
     method: request.method,
     path: pathOf(request.raw.url ?? ""),
     status,
     duration_ms: Math.round(reply.elapsedTime * 1_000) / 1_000,
   };
-  request.log.info(line, "request");
+  logger.info(line, "request");
+}
+
+const lowestErrorStatus = 400;
+
+/** Logs an error response to a request that reached neither a route nor the handler of unknown routes. */
+export function logRejected(
+  logger: Logger,
+  { requestId, target, status }: { requestId: string; target?: string | undefined; status: number },
+): void {
+  const path = target === undefined ? {} : { path: pathOf(target) };
+  logger.info({ request_id: requestId, ...path, status }, "request");
 }
 
 /**
  * Measures and logs each response. Each route has its own hook with the route's pattern, so that a request costs one
- * call without a closure, and a route can do without the hook.
+ * call without a closure.
  */
 export function recordRequests(app: FastifyInstance, options: RecordOptions): void {
   app.addHook("onRoute", (route) => {
-    if (route.config?.measured === false) return;
+    const isMeasured = route.config?.measured !== false;
     const present = route.onResponse ?? [];
     route.onResponse = [
       ...(Array.isArray(present) ? present : [present]),
       (request, reply, done) => {
-        record(options, { route: route.url, request, reply });
+        if (isMeasured || reply.raw.statusCode >= lowestErrorStatus)
+          record(options, { route: route.url, isMeasured, request, reply });
         done();
       },
     ];
@@ -52,5 +71,6 @@ export function recordUnmatched(
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  reply.raw.once("finish", () => record(options, { route: unmatchedRoute, request, reply }));
+  const facts = { route: unmatchedRoute, isMeasured: true, request, reply };
+  reply.raw.once("finish", () => record(options, facts));
 }

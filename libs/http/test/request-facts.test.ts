@@ -173,7 +173,51 @@ describe("given a request with private data", () => {
     );
     await fetch(`${given.url}/fine`);
     await fetch(`${given.url}/fails`);
-    expect(given.lines().map(({ msg }) => msg)).toEqual(["request failed"]);
+    expect(given.lines().map(({ msg }) => msg)).toEqual(["request failed", "request"]);
+  });
+});
+
+describe("given an app that does not log its requests", () => {
+  const head = "HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
+
+  it.each([
+    ["to an unknown path", `GET /unknown ${head}\r\n`, 404],
+    [
+      "to an unknown path with an invalid body",
+      `POST /unknown ${head}Content-Type: application/json\r\nContent-Length: 1\r\n\r\n{`,
+      404,
+    ],
+    ["to an undecodable path", `GET /%zz ${head}\r\n`, 404],
+    ["of a route", `GET /api/v1/flags ${head}\r\n`, 401],
+    ["of a route that is not measured", `GET /probe ${head}\r\n`, 503],
+    ["of a route that takes its requests", `GET /api/v1/flags/1 ${head}\r\n`, 418],
+    ["to a repeated Host", `GET /probe ${head}Host: b\r\n\r\n`, 400],
+    ["to a repeated Host of an unknown path", `GET /unknown ${head}Host: b\r\n\r\n`, 400],
+    ["to an unknown expectation", `GET /probe ${head}Expect: 200-x\r\n\r\n`, 400],
+    ["to bytes that are not HTTP", "HELLO\r\n\r\n", 400],
+    ["to CONNECT", `CONNECT example.com:443 ${head}\r\n`, 404],
+  ])("logs the id of an error response %s", async (_what, request, status) => {
+    given = await givenApp(
+      (app) => {
+        registerRoute(app, listFlags, {
+          authenticate: () => createProblem("AUTH_001", "A key is needed"),
+          handle: () => answer.ok({ flags: [] }),
+        });
+        registerRoute(app, getFlag, {
+          take: (taken, response) => {
+            response.writeHead(418, { "x-request-id": taken.id }).end();
+          },
+        });
+        app.get("/probe", { config: { measured: false } }, (_request, reply) =>
+          reply.code(503).send(),
+        );
+      },
+      { requestLog: false },
+    );
+    const received = await sendRaw(given.port, request);
+    expect(received).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    const id = /^x-request-id: (\S+)\r$/im.exec(received)?.[1];
+    expect(given.lines()).toEqual([expect.objectContaining({ request_id: id, status })]);
   });
 });
 

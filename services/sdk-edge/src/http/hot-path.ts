@@ -213,7 +213,8 @@ export class SdkExchange {
 
   fail(error: unknown): void {
     const { name, logger } = this.#route;
-    logger.error({ endpoint: name, method: this.request.method, err: error }, "request failed");
+    const { method } = this.request;
+    logger.error({ request_id: this.id, endpoint: name, method, err: error }, "request failed");
     if (this.response.headersSent) this.response.destroy();
     else this.reject(ourFault);
   }

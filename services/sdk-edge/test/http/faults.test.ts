@@ -39,7 +39,7 @@ describe.each(routes)("given a fault in the response with %s", (what, method, pa
     jest.spyOn(usage, counts).mockImplementationOnce(fault);
     const received = await ask(method, path, body);
     expect(received).toMatch(/^HTTP\/1\.1 500 /);
-    expect(received).toContain("X-Request-Id: ");
+    expect(idsIn(edge.log())).toContain(idOf(received));
     await expectNextToPass();
   });
 
@@ -70,6 +70,26 @@ it("logs each fault with its endpoint", () => {
   expect(edge.log()).toContain('"endpoint":"ofrep_flags"');
   expect(edge.log()).toContain('"endpoint":"stream"');
 });
+
+it("logs the id of each error response, and of no other", async () => {
+  for (const path of ["/api/v1/sdk/evaluate?key=none", "/ofrep/v1/none", "/api/v1/sdk/none"]) {
+    const rejected = await ask("GET", path);
+    expect(rejected).toMatch(/^HTTP\/1\.1 404 /);
+    await eventually(() => idsIn(edge.log()).includes(idOf(rejected)));
+  }
+  expect(idsIn(edge.log())).not.toContain(idOf(await ask("GET", "/api/v1/sdk/flags")));
+});
+
+function idOf(received: string): string {
+  return /^X-Request-Id: (\S+)\r$/im.exec(received)?.[1] ?? "none";
+}
+
+function idsIn(log: string): unknown[] {
+  return log
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line).request_id);
+}
 
 /** Sends a request and returns everything received until the edge closes the connection. */
 async function ask(method: string, path: string, body = ""): Promise<string> {
