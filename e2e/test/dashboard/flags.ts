@@ -49,6 +49,11 @@ export function describeFlags(given: () => DashboardSystem): void {
     await eventually(async () => !(await flagSwitch.isChecked()));
   });
 
+  it("isolates a name from the text beside it", async () => {
+    const name = page.getByText("New checkout", { exact: true }).first();
+    expect(await name.evaluate((element) => getComputedStyle(element).unicodeBidi)).toBe("isolate");
+  });
+
   it("keeps a switch that was pressed while the list was being read", async () => {
     const lists = `${flagsUrl()}?include=environments`;
     let release: () => void = () => undefined;

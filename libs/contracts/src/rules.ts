@@ -9,6 +9,7 @@ import {
   semverPattern,
 } from "@halyard/evaluation";
 import { z } from "zod";
+import { RuleName } from "./name.ts";
 
 /** Text of a rule. PostgreSQL cannot store NUL, and UTF-8 cannot encode a lone surrogate. */
 const text = (longest: number) =>
@@ -55,6 +56,7 @@ export const RolloutPercentage = z.int().min(0).max(100);
 export const ConditionInput = Condition.meta({ allOf: valuesByOperator() });
 
 export const TargetingRuleInput = TargetingRule.extend({
+  name: RuleName.optional(),
   conditions: z.array(ConditionInput).max(50),
 });
 

@@ -65,6 +65,8 @@ async function errorOf(method: string, path: string, init: RequestInit = {}) {
   };
 }
 
+const badName =
+  "/name must be one line of text, not blank, without control, bidirectional or zero-width characters";
 const twice = "The body has an object with two members of the same name";
 
 const brokenUtf8 = Buffer.concat([
@@ -126,10 +128,16 @@ describe("given a request that cannot be served", () => {
       '{"key":"a","name":"b","enabled":"true"}',
       "/enabled must be boolean",
     ],
+    ["a control character", '{"key":"a","name":"b\\u0000"}', badName],
+    ["a direction override", '{"key":"a","name":"b\\u202ec"}', badName],
+    ["a direction isolate", '{"key":"a","name":"b\\u2066c"}', badName],
+    ["a zero-width space", '{"key":"a","name":"b\\u200bc"}', badName],
+    ["a zero-width joiner", '{"key":"a","name":"b\\u200dc"}', badName],
+    ["a byte order mark", '{"key":"a","name":"b\\ufeffc"}', badName],
     [
-      "a control character",
-      '{"key":"a","name":"b\\u0000"}',
-      "/name must be one line of text, not blank, without control characters",
+      "a direction override in the name of a rule",
+      '{"key":"a","name":"b","targeting_rules":[{"name":"a\\u202eb","conditions":[]}]}',
+      "/targeting_rules/0/name must be text without NUL, bidirectional or zero-width characters or broken Unicode",
     ],
   ])("returns 400 for %s in a body", async (_what, body, message) => {
     const error = await errorOf("POST", "/api/v1/flags", { headers: json, body });

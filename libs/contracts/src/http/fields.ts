@@ -29,14 +29,6 @@ export const InstantIn = z.string().meta({
   examples: ["2027-01-31T09:00:00Z", "2027-01-31T10:00:00+01:00"],
 });
 
-/** A display name: one line, not blank, without control characters or broken Unicode. */
-export const Name = z
-  .string()
-  .min(1)
-  .max(200)
-  .regex(/^(?=[\s\S]*\S)[^\p{Cc}\p{Cs}]+$/u)
-  .describe("must be one line of text, not blank, without control characters");
-
 /** Text that may have several lines. */
 export const Description = z
   .string()

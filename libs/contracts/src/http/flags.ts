@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { Name } from "../name.ts";
 import { furtherRuleLimits, RolloutPercentage } from "../rules.ts";
 import { State, StateSummary, stateInput } from "../state.ts";
-import { Description, Id, IdParam, InstantOut, Name } from "./fields.ts";
+import { Description, Id, IdParam, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 import { EvaluationResult, RuleTrace } from "./sdk.ts";
 import { ContextUser } from "./user-context.ts";

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { Name } from "../name.ts";
 import { exampleIds } from "./example-ids.ts";
-import { Id, IdParam, InstantIn, InstantOut, KeyIdParam, Name } from "./fields.ts";
+import { Id, IdParam, InstantIn, InstantOut, KeyIdParam } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
 /** API keys: stored as a hash, rotated with an overlap, revoked within a second. */

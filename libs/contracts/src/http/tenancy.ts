@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { Name } from "../name.ts";
 import { PlanLimits } from "../plans.ts";
-import { Email, Id, IdParam, InstantOut, Name } from "./fields.ts";
+import { Email, Id, IdParam, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
 /** Organizations, users, projects and environments. */

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { EventName, FlagEvent } from "../events.ts";
+import { Name } from "../name.ts";
 import { State } from "../state.ts";
-import { Id, IdParam, InstantOut, Name } from "./fields.ts";
+import { Id, IdParam, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
 /** Webhooks, which deliver events about flags to a customer's URL, and their deliveries. */

@@ -1026,12 +1026,12 @@ export interface components {
             [key: string]: components["schemas"]["AttributeValue"];
         };
         CreateEnvironment: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
         };
         CreateFlag: {
             key: components["schemas"]["FlagKey"];
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
             /** @description must be text without control characters other than tab and line breaks */
             description?: string;
@@ -1043,23 +1043,23 @@ export interface components {
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
         };
         CreateOrganization: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
             plan: string;
         };
         CreateProject: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
             environments?: string[];
         };
         CreateUser: {
             /** @description must be an e-mail address */
             email: string;
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
         };
         CreateWebhook: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
             /** @description An absolute `https` URL without user name and password; `http` only in development. Its host must be public, and its port must not be one of another protocol, such as 25 or 6379 */
             url: string;
@@ -1280,7 +1280,7 @@ export interface components {
         IssueKey: {
             /** @enum {string} */
             kind: "client" | "server";
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
             /**
              * Format: uuid
@@ -1699,7 +1699,7 @@ export interface components {
         TargetingRuleInput: {
             /** @description must be text without NUL characters or broken Unicode */
             id?: string;
-            /** @description must be text without NUL characters or broken Unicode */
+            /** @description must be text without NUL, bidirectional or zero-width characters or broken Unicode */
             name?: string;
             conditions: components["schemas"]["ConditionInput"][];
             value?: boolean;
@@ -1708,11 +1708,11 @@ export interface components {
         TargetingRules: components["schemas"]["TargetingRule"][];
         TargetingRulesInput: components["schemas"]["TargetingRuleInput"][];
         UpdateEnvironment: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
         };
         UpdateFlag: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
             /** @description must be text without control characters other than tab and line breaks */
             description?: string;
@@ -1731,22 +1731,22 @@ export interface components {
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
         };
         UpdateOrganization: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
             plan?: string;
         };
         UpdateProject: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
         };
         UpdateUser: {
             /** @description must be an e-mail address */
             email?: string;
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
         };
         UpdateWebhook: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
             /** @description An absolute `https` URL without user name and password; `http` only in development. Its host must be public, and its port must not be one of another protocol, such as 25 or 6379 */
             url?: string;

@@ -191,7 +191,7 @@ function Summary({ comparisons, pair, reading }: SummaryProps) {
           {differing} of {comparisons.length}{" "}
           {comparisons.length === 1 ? "flag differs" : "flags differ"}
         </b>{" "}
-        between {pair.from.name} and {pair.to.name}
+        between <bdi>{pair.from.name}</bdi> and <bdi>{pair.to.name}</bdi>
         {unknown > 0 && `; the rules of ${unknown} more are not compared yet`}.
       </p>
       {error !== undefined && <ErrorPanel error={error} onRetry={retry} />}
@@ -255,7 +255,8 @@ function NothingShown({ pair, isFiltered }: { pair: Pair; isFiltered: boolean })
     );
   return (
     <EmptyState icon={CircleCheck} title="Nothing differs">
-      Every flag is the same in {pair.from.name} and {pair.to.name}, or the search excludes it.
+      Every flag is the same in <bdi>{pair.from.name}</bdi> and <bdi>{pair.to.name}</bdi>, or the
+      search excludes it.
     </EmptyState>
   );
 }

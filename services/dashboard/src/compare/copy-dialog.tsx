@@ -58,8 +58,8 @@ function Preview(props: CopyProps & { plans: readonly PlannedCopy[] }) {
     <Dialog title={titleOf(props)} onClose={close} wide>
       {!isReadOnly && outcomes === undefined && (
         <p>
-          These changes take effect in {pair.to.name} immediately. Names, descriptions and schedules
-          are not copied.
+          These changes take effect in <bdi>{pair.to.name}</bdi> immediately. Names, descriptions
+          and schedules are not copied.
         </p>
       )}
       {outcomes !== undefined && (
@@ -106,12 +106,12 @@ function Result({ outcomes, isRunning, pair }: ResultProps) {
     <div className={styles.result} role="status">
       <p>
         <b>{summaryOfCopy(outcomes)}.</b> To undo a copy, open the history of the flag in{" "}
-        {pair.to.name} and roll it back.
+        <bdi>{pair.to.name}</bdi> and roll it back.
       </p>
       {hasConflict && (
         <Warning>
-          Someone else changed a flag in {pair.to.name} after this preview, so it was left as it is.
-          Close this dialog and compare again.
+          Someone else changed a flag in <bdi>{pair.to.name}</bdi> after this preview, so it was
+          left as it is. Close this dialog and compare again.
         </Warning>
       )}
     </div>
@@ -146,7 +146,8 @@ function Plan({ plan: { flag, changes }, pair, outcome, isComparison }: PlanProp
         <>
           {isComparison && (
             <p className={styles.note}>
-              From the state in {pair.to.name} to the state in {pair.from.name}:
+              From the state in <bdi>{pair.to.name}</bdi> to the state in{" "}
+              <bdi>{pair.from.name}</bdi>:
             </p>
           )}
           <Differences items={changes} label={`Differences of ${flag.key}`} />

@@ -81,8 +81,9 @@ export function FlagSettingsForm() {
 function Outdated({ stored }: { stored: FlagSettings }) {
   return (
     <Warning>
-      Someone else changed the settings first. Name: “{stored.name}”. Type: {typeLabel(stored.type)}
-      . Description: {stored.description === "" ? "none" : `“${stored.description}”`}.
+      Someone else changed the settings first. Name: “<bdi>{stored.name}</bdi>”. Type:{" "}
+      {typeLabel(stored.type)}. Description:{" "}
+      {stored.description === "" ? "none" : `“${stored.description}”`}.
     </Warning>
   );
 }

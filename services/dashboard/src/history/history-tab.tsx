@@ -41,7 +41,7 @@ function States({ history }: { history: History }) {
     <>
       <div className={styles.tools}>
         <p className={styles.note}>
-          States of <code>{flag.key}</code> in {environment.name}, the newest first.{" "}
+          States of <code>{flag.key}</code> in <bdi>{environment.name}</bdi>, the newest first.{" "}
           {reason ?? "A rollback restores the state before the newest change."}
         </p>
         <Button isDisabled={reason !== undefined} onPress={() => setRollingBack(true)}>

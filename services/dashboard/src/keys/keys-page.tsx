@@ -20,9 +20,9 @@ export function KeysPage() {
       title="API keys"
       lead={
         <>
-          Keys of {environment.name}. Each person uses a server key of their own: the history
-          records every change with the user of the key that made it, and revoking a key affects
-          only one person.
+          Keys of <bdi>{environment.name}</bdi>. Each person uses a server key of their own: the
+          history records every change with the user of the key that made it, and revoking a key
+          affects only one person.
         </>
       }
       actions={

@@ -9,7 +9,10 @@ export function DeletionCard({ kind, name, onDelete }: DeletionCardProps) {
   return (
     <Card title={`Delete the ${kind}`}>
       <div className={styles.danger}>
-        <p>Ends everything that belongs to {name}: its API keys, flags, schedules and webhooks.</p>
+        <p>
+          Ends everything that belongs to <bdi>{name}</bdi>: its API keys, flags, schedules and
+          webhooks.
+        </p>
         <Button variant="danger" onPress={onDelete}>
           Delete {kind}
         </Button>

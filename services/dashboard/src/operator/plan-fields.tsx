@@ -41,7 +41,11 @@ function PlanComparison({ present, next }: { present: Plan | undefined; next: Pl
       <thead>
         <tr>
           <th scope="col">Limit</th>
-          {present !== undefined && <th scope="col">{present.name} (now)</th>}
+          {present !== undefined && (
+            <th scope="col">
+              <bdi>{present.name}</bdi> (now)
+            </th>
+          )}
           <th scope="col">{next.name}</th>
         </tr>
       </thead>

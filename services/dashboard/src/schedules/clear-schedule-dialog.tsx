@@ -46,7 +46,7 @@ export function ClearScheduleDialog({ place, schedule, onClose }: ClearScheduleD
     >
       {theirs !== undefined && <Replaced theirs={theirs} />}
       <p>
-        In {environment.name}, this no longer happens:{" "}
+        In <bdi>{environment.name}</bdi>, this no longer happens:{" "}
         <b>{describeTimes(remainingTimes(asked), reader)}</b>. The flag stays as it is.
       </p>
     </ConfirmDialog>

@@ -80,8 +80,8 @@ function PageInEnvironment() {
     <>
       {chosen.kind === "deleted" && (
         <Warning>
-          The environment {chosen.environment.name} was deleted. What you entered can no longer be
-          saved. Copy what you still need, then choose another environment.
+          The environment <bdi>{chosen.environment.name}</bdi> was deleted. What you entered can no
+          longer be saved. Copy what you still need, then choose another environment.
         </Warning>
       )}
       <Outlet />
@@ -94,8 +94,8 @@ function MissingEnvironment({ name }: { name: string }) {
   return (
     <Page title="No such environment">
       <Warning>
-        This project has no environment {name}. It may have been renamed or deleted. Choose another
-        one in the sidebar.
+        This project has no environment <bdi>{name}</bdi>. It may have been renamed or deleted.
+        Choose another one in the sidebar.
       </Warning>
     </Page>
   );

@@ -21,7 +21,7 @@ export function ScopeSwitcher({ onAddKey }: { onAddKey: () => void }) {
             <span className={styles.scopeText}>
               <span className={styles.scopeName}>{me.project.name}</span>
               <span className={styles.scopeNote}>
-                {me.organization.name} · {me.user.email}
+                <bdi>{me.organization.name}</bdi> · {me.user.email}
               </span>
             </span>
             <ChevronsUpDown size={16} aria-hidden />

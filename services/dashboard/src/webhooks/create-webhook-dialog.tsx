@@ -89,8 +89,8 @@ function NewSecret({ webhook, secret, onClose }: NewSecretProps) {
   return (
     <SecretDialog title="Copy the secret" kind="secret" wide onClose={onClose}>
       <p>
-        The webhook {webhook.name} is created. Give its secret to the receiver now: Halyard does not
-        show it again.
+        The webhook <bdi>{webhook.name}</bdi> is created. Give its secret to the receiver now:
+        Halyard does not show it again.
       </p>
       <CodeBlock title="Secret" code={secret} wraps />
       <CodeBlock title="A receiver that verifies it" code={receiverSnippet} />

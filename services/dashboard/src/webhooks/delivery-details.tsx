@@ -28,7 +28,8 @@ function Loaded({ delivery }: { delivery: DeliveryWithAttempts }) {
     <>
       <div className={styles.detailsHead}>
         <p>
-          {payload.flag.key} in {payload.environment.name}, changed by {payload.triggered_by.email}
+          {payload.flag.key} in <bdi>{payload.environment.name}</bdi>, changed by{" "}
+          {payload.triggered_by.email}
         </p>
         <Redeliver delivery={delivery} />
       </div>
