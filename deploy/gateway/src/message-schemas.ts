@@ -18,6 +18,7 @@ import {
   Tombstone,
   UsageLastSeen,
   UsageRecorded,
+  UserErased,
   WebhookPayload,
 } from "@halyard/contracts";
 import { z } from "zod";
@@ -43,6 +44,7 @@ const messages: Readonly<Record<string, z.ZodType>> = {
   quota: QuotaEntry,
   "usage-last-seen": UsageLastSeen,
   "usage-recorded": UsageRecorded,
+  "user-erased": UserErased,
   "webhook-payload": WebhookPayload,
 };
 

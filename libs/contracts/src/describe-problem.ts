@@ -3,11 +3,36 @@ import type { ErrorObject } from "ajv/dist/2020.js";
 /** Name of the whole document in messages. Its JSON pointer is the empty string (RFC 6901). */
 export const wholeDocument = '"" (the whole document)';
 
-/** Describes a validation error with the JSON pointer of the value, without the value itself. */
-export function describeProblem(errors: readonly ErrorObject[]): string {
+/**
+ * Describes a validation error with the JSON pointer of the value, without the value itself. Members beside those that
+ * the schema names, such as the attributes of a user, are not named: their names can be as private as their values.
+ */
+export function describeProblem(errors: readonly ErrorObject[], schema: object): string {
   const problem = decisive(errors);
   if (problem === undefined) return `${wholeDocument} is not valid`;
+  const owner = ownerOfUnnamed(problem, schema);
+  if (owner !== undefined)
+    return `${owner || wholeDocument} has a member that ${expectationOf(problem)}`;
   return `${pointerOf(problem) || wholeDocument} ${expectationOf(problem)}`;
+}
+
+/**
+ * Returns the pointer of the object with an invalid member that its schema does not name; undefined if every name in the
+ * pointer of the error is in the schema. The names in a map, an object without named members, belong to the pointer.
+ */
+function ownerOfUnnamed(error: ErrorObject, schema: object): string | undefined {
+  const keywords = error.schemaPath.split("/").slice(1, -1);
+  const names = error.instancePath.split("/");
+  let part = schema as { [keyword: string]: typeof part };
+  let depth = 1;
+  for (const [index, keyword] of keywords.entries()) {
+    const isName = keywords[index - 1] === "properties";
+    if (keyword === "additionalProperties" && !isName && part.properties !== undefined)
+      return names.slice(0, depth).join("/");
+    if (isName || keyword === "items" || keyword === "additionalProperties") depth += 1;
+    part = part[keyword] ?? {};
+  }
+  return undefined;
 }
 
 /**

@@ -40,3 +40,21 @@ export const FlagEvent = z.object({
 export type FlagEvent = z.infer<typeof FlagEvent>;
 
 export const checkFlagEvent = compileCheck(FlagEvent);
+
+/**
+ * The operator erased the e-mail address of a user. It follows every event that contains the address, except in a
+ * stream that was refilled.
+ */
+export const UserErased = z.object({
+  id: z.string(),
+  event: z.literal(flagEventsStream.erasureSubject),
+  timestamp: z.string().meta({ format: "date-time" }),
+  organization_id: z.string(),
+  user_id: z.uuid(),
+});
+export type UserErased = z.infer<typeof UserErased>;
+
+export const checkUserErased = compileCheck(UserErased);
+
+/** Replaces an erased e-mail address, here and in the audit log. */
+export const erasedEmail = "erased";

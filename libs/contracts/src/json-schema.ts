@@ -29,6 +29,11 @@ export function createAjv(): Ajv2020 {
 
 const sharedAjv = createAjv();
 
+function compile(described: z.ZodType) {
+  const schema = toJsonSchema(described);
+  return { schema, validate: sharedAjv.compile(schema) };
+}
+
 export type Checked<T> = { ok: true; value: T } | { ok: false; problem: string };
 
 /**
@@ -39,11 +44,11 @@ export type Checked<T> = { ok: true; value: T } | { ok: false; problem: string }
 export function compileCheck<S extends z.ZodType>(
   schema: S,
 ): (data: unknown) => Checked<z.infer<S>> {
-  let compiled: ValidateFunction | undefined;
+  let compiled: { schema: JsonSchema; validate: ValidateFunction } | undefined;
   return (data) => {
-    compiled ??= sharedAjv.compile(toJsonSchema(schema));
-    return compiled(data)
+    compiled ??= compile(schema);
+    return compiled.validate(data)
       ? { ok: true, value: data as z.infer<S> }
-      : { ok: false, problem: describeProblem(compiled.errors ?? []) };
+      : { ok: false, problem: describeProblem(compiled.validate.errors ?? [], compiled.schema) };
   };
 }

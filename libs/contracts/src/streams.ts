@@ -10,6 +10,8 @@ export const flagEventsStream = {
     "flag.toggled",
     "flag_state.updated",
   ] as const,
+  /** Not an event for webhooks: the address of a user is removed from stored payloads. */
+  erasureSubject: "user.erased",
   /** Durable consumer of the webhook dispatcher. */
   webhookConsumer: "webhook-dispatcher",
   maxAgeMs: 7 * 24 * 60 * 60 * 1000,

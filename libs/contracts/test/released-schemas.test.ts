@@ -14,6 +14,7 @@ import {
   checkScheduleResolved,
   checkUsageLastSeen,
   checkUsageRecorded,
+  checkUserErased,
   compileCheck,
   createAjv,
   type EntryAddress,
@@ -67,6 +68,7 @@ const readers: Readonly<Record<string, Reader>> = {
   quota: checkQuotaEntry,
   "usage-last-seen": checkUsageLastSeen,
   "usage-recorded": checkUsageRecorded,
+  "user-erased": checkUserErased,
   // Only customers' systems read it.
   "webhook-payload": compileCheck(WebhookPayload),
 };

@@ -62,14 +62,15 @@ describe("given a deleted stream", () => {
 describe("given a stream that an earlier release created with fewer subjects", () => {
   const manager = () => managers[0] as JetStreamManager;
   const client = () => jetstream(connections[0] as NatsConnection);
-  const { name } = flagEventsStream;
+  const { name, erasureSubject } = flagEventsStream;
+  const subjects = [...flagEventsStream.subjects, erasureSubject];
   const subjectsOf = async () => (await findStream(manager(), name))?.config.subjects;
   afterEach(async () => {
     await deleteStream(manager(), name);
   });
 
   it("accepts events with the new subjects, and keeps its messages and other settings", async () => {
-    const [first, ...added] = flagEventsStream.subjects;
+    const [first = "", ...added] = subjects;
     const changed = { max_bytes: 1_000_000, max_age: 3_600_000_000_000, description: "ours" };
     await manager().streams.add({ name, subjects: [first, "flag.imported"], ...changed });
     await client().publish(first, "kept");
@@ -87,13 +88,13 @@ describe("given a stream that an earlier release created with fewer subjects", (
   it.each([
     [
       ["flag.*", "flag_state.>"],
-      ["flag.*", "flag_state.>"],
+      ["flag.*", "flag_state.>", erasureSubject],
     ],
     [["*.*"], ["*.*"]],
-    [["flag.>"], ["flag.>", "flag_state.updated"]],
-    [["flag.*.>"], ["flag.*.>", ...flagEventsStream.subjects]],
-  ])("with the subjects %j gets the subjects %j", async (subjects, expected) => {
-    await manager().streams.add({ name, subjects });
+    [["flag.>"], ["flag.>", "flag_state.updated", erasureSubject]],
+    [["flag.*.>"], ["flag.*.>", ...subjects]],
+  ])("with the subjects %j gets the subjects %j", async (former, expected) => {
+    await manager().streams.add({ name, subjects: former });
     await ensureFlagEvents(manager(), 1);
     expect(await subjectsOf()).toEqual(expected);
   });
@@ -101,7 +102,7 @@ describe("given a stream that an earlier release created with fewer subjects", (
   it("has all subjects after several processes added them at the same time", async () => {
     await manager().streams.add({ name, subjects: ["flag.created"] });
     await Promise.all(managers.map((each) => ensureFlagEvents(each, 1)));
-    expect(new Set(await subjectsOf())).toEqual(new Set(flagEventsStream.subjects));
+    expect(new Set(await subjectsOf())).toEqual(new Set(subjects));
   });
 
   it("also adds subjects to a queue", async () => {

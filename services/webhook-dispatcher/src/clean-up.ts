@@ -4,6 +4,7 @@ import { releaseAll } from "@halyard/service";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
 import { giveUpOldDeliveries } from "./deliveries/delivery-store.ts";
+import { startErasing } from "./events/erasures.ts";
 import type { SecretBox } from "./secrets/secret-box.ts";
 import { startCancellingLeftovers } from "./webhooks/cancel-deliveries.ts";
 import { startSecretMaintenance } from "./webhooks/webhook-secrets.ts";
@@ -31,7 +32,12 @@ export function startCleanUp(options: {
     isExpected: isOutage,
     onFailure: (err) => logger.warn({ err }, "old rows could not be deleted; retrying"),
   });
-  const parts = [deleting, startSecretMaintenance(options), startCancellingLeftovers(options)];
+  const parts = [
+    deleting,
+    startErasing(options),
+    startSecretMaintenance(options),
+    startCancellingLeftovers(options),
+  ];
   return { stop: () => releaseAll(parts.map(({ stop }) => stop)) };
 }
 
@@ -43,6 +49,7 @@ export async function cleanUp(
   while (!signal?.aborted && (await giveUpOldDeliveries(sql, old)) === batchSize);
   while (!signal?.aborted && (await deleteOldDeliveries(sql, retentionDays)) === batchSize);
   while (!signal?.aborted && (await deleteOldEvents(sql)) === batchSize);
+  if (!signal?.aborted) await deleteOldErasures(sql);
   while (!signal?.aborted && (await deleteExpiredAnswers(sql, batchSize)) === batchSize);
 }
 
@@ -69,4 +76,10 @@ export async function deleteOldEvents(sql: Sql): Promise<number> {
       limit ${batchSize}
     ))`;
   return deleted.count;
+}
+
+async function deleteOldErasures(sql: Sql): Promise<void> {
+  await sql`
+    delete from erased_users
+    where visited_up_to is null and erased_at < now() - ${eventRetentionDays} * interval '1 day'`;
 }

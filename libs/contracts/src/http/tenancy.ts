@@ -218,7 +218,7 @@ export const deleteUser = defineRoute({
   query: Confirmation.extend({ erase: z.boolean().optional() }),
   summary: "Delete a user and revoke the API keys of the user",
   description:
-    "The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log in the background.",
+    "The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background.",
   success: deleted("The user no longer exists"),
 });
 

@@ -121,11 +121,13 @@ const extendsStreams = [
   evaluationsStream,
 ].map(({ name }) => api("STREAM.UPDATE", name));
 
+const allEvents = [...flagEventsStream.subjects, flagEventsStream.erasureSubject];
+
 const publishes: Record<NatsUser, readonly string[]> = {
   management: [
     ...createsStreams,
     ...extendsStreams,
-    ...flagEventsStream.subjects,
+    ...allEvents,
     `${snapshotBucket.subjectPrefix}>`,
     api("STREAM.PURGE", snapshotBucket.streamName),
     api("STREAM.DELETE", flagEventsStream.name),
@@ -161,12 +163,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
   "webhook-dispatcher": [
     processStatuses.subjectOf("webhook-dispatcher"),
     ...readsSnapshot(keysAndScopesFilter),
-    ...consumes(
-      flagEventsStream.name,
-      flagEventsStream.webhookConsumer,
-      [],
-      flagEventsStream.subjects,
-    ),
+    ...consumes(flagEventsStream.name, flagEventsStream.webhookConsumer, [], allEvents),
     ...sendsToAudit,
     ...lastSeen,
   ],

@@ -884,7 +884,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a user and revoke the API keys of the user
-         * @description The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log in the background.
+         * @description The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background.
          */
         delete: operations["deleteUser"];
         options?: never;

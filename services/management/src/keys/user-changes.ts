@@ -1,8 +1,9 @@
-import { demoUserEmail, isDemoUser } from "@halyard/contracts";
+import { demoUserEmail, flagEventsStream, isDemoUser } from "@halyard/contracts";
 import { createProblem, type Problem } from "@halyard/http";
 import type { Transaction } from "@halyard/postgres";
 import type { Change } from "../access/routes.ts";
 import { insertAuditEntries } from "../audit/audit-store.ts";
+import { eventToPublish } from "../outbox/outbox-message.ts";
 import { noSuchOrganization } from "../tenancy/organization.ts";
 import { lockOrganization } from "../tenancy/organization-store.ts";
 import { listProjectIds } from "../tenancy/project-store.ts";
@@ -83,21 +84,36 @@ export async function removeUser(
   // Takes the project locks first, in the same order as a request that issues a key. Another order could deadlock.
   await lockKeysOf(tx, await listProjectIds(tx, address.organizationId));
   const user = await lockUser(tx, address);
-  if (user === undefined) return erase ? eraseDeleted(tx, address) : noSuchUser;
+  if (user === undefined) return erase ? eraseDeleted(change, address) : noSuchUser;
   const context = await change.context();
   const keys = await lockUnrevokedKeysOfUser(tx, user.id);
   if (keys.length > 0) await carryOut(change, decideRevoke(keys, context));
   await insertAuditEntries(tx, [userAudit("user_deleted", { before: user, after: null }, context)]);
-  await deleteUser(tx, user, { now: context.now, erase });
+  await deleteUser(tx, user, context.now);
+  if (erase) await eraseAddress(change, user);
   return user;
 }
 
 /** Erases a user that was deleted without `erase`. */
-async function eraseDeleted(tx: Transaction, address: UserAddress): Promise<User | Problem> {
-  const user = await lockDeletedUser(tx, address);
+async function eraseDeleted(change: Change, address: UserAddress): Promise<User | Problem> {
+  const user = await lockDeletedUser(change.tx, address);
   if (user === undefined) return noSuchUser;
-  await eraseUser(tx, user.id);
+  await eraseAddress(change, user);
   return user;
+}
+
+/** Erases the e-mail address of a locked, deleted user here, and publishes the erasure to the webhook dispatchers. */
+async function eraseAddress({ tx, publish, now, newId }: Change, user: User): Promise<void> {
+  await eraseUser(tx, user.id);
+  publish([
+    eventToPublish({
+      id: newId(),
+      event: flagEventsStream.erasureSubject,
+      timestamp: now().toISOString(),
+      organization_id: user.organizationId,
+      user_id: user.id,
+    }),
+  ]);
 }
 
 async function checkEmail(

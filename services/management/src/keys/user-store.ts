@@ -1,11 +1,10 @@
+import { erasedEmail } from "@halyard/contracts";
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import type { User, UserAddress } from "./user.ts";
 
 /** Columns of users. The rows of deleted users stay, because keys, schedules and history refer to them. */
 const columns = fragment`
   id, organization_id as "organizationId", email, name, created_at as "createdAt"`;
-
-const erasedEmail = "erased";
 
 /** Matches a user, except in a deleted organization, whose users are removed later. */
 const isOf = ({ organizationId, userId }: UserAddress) => fragment`
@@ -79,20 +78,15 @@ export async function updateUser(tx: Transaction, { id, email, name }: User): Pr
   await tx`update users set email = ${email}, name = ${name} where id = ${id}`;
 }
 
-/**
- * Deletes a locked user. With `erase`, the e-mail address is erased too, and batches remove it from the audit log. The
- * batches begin after the id of the user. Ids begin with the time, so every entry that names the user has a higher id.
- */
-export async function deleteUser(
-  tx: Transaction,
-  { id }: User,
-  { now, erase }: { now: Date; erase: boolean },
-): Promise<void> {
+/** Deletes a locked user. */
+export async function deleteUser(tx: Transaction, { id }: User, now: Date): Promise<void> {
   await tx`update users set name = null, deleted_at = ${now} where id = ${id}`;
-  if (erase) await eraseUser(tx, id);
 }
 
-/** Erases the e-mail address of a locked, deleted user. */
+/**
+ * Erases the e-mail address of a locked, deleted user. Batches remove it from the audit log. They begin after the id of
+ * the user. Ids begin with the time, so every entry that names the user has a higher id.
+ */
 export async function eraseUser(tx: Transaction, id: string): Promise<void> {
   await tx`update users set email = ${erasedEmail}, erased_up_to = id where id = ${id}`;
 }

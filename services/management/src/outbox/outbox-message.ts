@@ -1,11 +1,14 @@
-import type { FlagEvent, SnapshotEntry } from "@halyard/contracts";
+import type { FlagEvent, SnapshotEntry, UserErased } from "@halyard/contracts";
 
-/** A message to publish: a domain event for the event log, or the new value of a snapshot entry. */
+/** An event for the event log. */
+type LoggedEvent = FlagEvent | UserErased;
+
+/** A message to publish: an event for the event log, or the new value of a snapshot entry. */
 export type OutboxMessage =
-  | { stream: "events"; event: FlagEvent }
+  | { stream: "events"; event: LoggedEvent }
   | ({ stream: "snapshot" } & SnapshotEntry);
 
-export function eventToPublish(event: FlagEvent): OutboxMessage {
+export function eventToPublish(event: LoggedEvent): OutboxMessage {
   return { stream: "events", event };
 }
 

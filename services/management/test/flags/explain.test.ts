@@ -102,6 +102,16 @@ describe("explaining a flag", () => {
     const rejected = await explain({ state });
     expect(rejected.body.error).toMatchObject({ code: "VALIDATION_001" });
     expect(rejected.body.error.message).toContain("/state/targeting_rules/0/conditions/0/value");
+    for (const user of [
+      { marked: {} },
+      { marked: [{}] },
+      { attributes: { marked: {} } },
+      { attributes: { marked: ["a", [1]] } },
+    ])
+      expect((await explain({ user })).body.error.message).toMatch(
+        /^\/user(\/attributes)? has a member that must be (?!.*marked)/,
+      );
+    expect((await explain({ user: { id: {} } })).body.error.message).toMatch(/^\/user\/id must be/);
     for (const body of [{ user: { a: {} } }, { user: 1 }, { state: { name: "x" } }, { users: {} }])
       expect((await explain(body)).body.error.code).toBe("VALIDATION_001");
   });

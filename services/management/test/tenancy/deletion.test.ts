@@ -422,6 +422,14 @@ describe("given a deleted user", () => {
     expect(text).not.toContain(email);
     expect(text).not.toContain("Ada");
     expect(text).toContain(scope.userId);
+    // The relay publishes the erasure to the webhook dispatchers.
+    await eventually(
+      () => management.sql`
+        select from outbox
+        where subject = 'user.erased' and payload::jsonb ->> 'user_id' = ${scope.userId}
+          and sent_at is not null`,
+      { until: ({ length }) => length === 1 },
+    );
     const rows = await management.sql`select from users where email = ${email}`;
     expect(rows).toHaveLength(0);
   });

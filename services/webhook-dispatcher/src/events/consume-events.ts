@@ -1,4 +1,9 @@
-import { checkFlagEvent, type FlagEvent, flagEventsStream } from "@halyard/contracts";
+import {
+  checkFlagEvent,
+  checkUserErased,
+  type FlagEvent,
+  flagEventsStream,
+} from "@halyard/contracts";
 import {
   type Consumption,
   consumeQueue,
@@ -13,6 +18,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { pokeLanes } from "../deliveries/delivery-store.ts";
 import { payloadOf } from "../sending/payload.ts";
+import { readActor, recordErasure } from "./erasures.ts";
 
 /**
  * Options of the consumer, which creates deliveries for the events of the stream. An event is acknowledged after its
@@ -48,8 +54,14 @@ export function consumeEvents(options: ConsumeEventsOptions): Consumption {
 
 async function takeEvent(
   { sql, newId, onDeliveries }: ConsumeEventsOptions,
-  { payload }: QueueMessage,
+  { subject, payload }: QueueMessage,
 ): Promise<Verdict> {
+  if (subject === flagEventsStream.erasureSubject) {
+    const erased = checkUserErased(parseJson(payload));
+    if (!erased.ok) return { deadLetter: erased.problem };
+    await recordErasure(sql, erased.value);
+    return "done";
+  }
   const checked = checkFlagEvent(parseJson(payload));
   if (!checked.ok) return { deadLetter: checked.problem };
   if ((await recordEvent(sql, checked.value, newId)) > 0) onDeliveries();
@@ -79,11 +91,12 @@ export async function recordEvent(
       for share`;
     if (webhooks.length === 0) return 0;
     const webhookIds = webhooks.map(({ id }) => id);
+    const payload = payloadOf({ ...event, triggered_by: await readActor(tx, event) });
     await tx`
       insert into deliveries (id, webhook_id, organization_id, project_id, event_id, event, payload,
         status, created_at, next_attempt_at)
       select made.id, made.webhook_id, ${event.organization_id}, ${event.project_id}, ${event.id},
-        ${event.event}, ${JSON.stringify(payloadOf(event))}, 'pending', now(), ${dueAt}
+        ${event.event}, ${JSON.stringify(payload)}, 'pending', now(), ${dueAt}
       from unnest(${webhookIds.map(() => newId())}::uuid[], ${webhookIds}::uuid[]) as made (id, webhook_id)`;
     await pokeLanes(tx, webhookIds, dueAt);
     return webhookIds.length;

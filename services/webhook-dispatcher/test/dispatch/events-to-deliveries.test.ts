@@ -1,10 +1,12 @@
+import { flagEventsStream } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { Webhook } from "standardwebhooks";
 import { v7 as uuidv7 } from "uuid";
 import { recordEvent } from "../../src/events/consume-events.ts";
+import { eraseNextBatch } from "../../src/events/erasures.ts";
 import { payloadOf } from "../../src/sending/payload.ts";
-import { makeEvent, openDispatch } from "./dispatch-fixture.ts";
+import { makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
 
 /** The deliveries of an event: their webhooks and their number. */
 
@@ -129,6 +131,78 @@ describe("an event", () => {
     const deliveries = await dispatch.deliveriesTo(webhook);
     const eventOf = (id: unknown) => deliveries.find((delivery) => delivery.id === id)?.event_id;
     expect(sent.map(eventOf)).toEqual(ids);
+  });
+});
+
+describe("the erasure of a user", () => {
+  const eraseEverywhere = async (userId: string) => {
+    const erased = {
+      id: uuidv7(),
+      event: flagEventsStream.erasureSubject,
+      timestamp: new Date().toISOString(),
+      organization_id: uuidv7(),
+      user_id: userId,
+    };
+    await dispatch.log.publishRaw(flagEventsStream.erasureSubject, JSON.stringify(erased));
+    await dispatch.log.isConsumed();
+    while (await eraseNextBatch(replica.sql));
+  };
+  const payloadsOf = async (webhook: TestWebhook) =>
+    (
+      await dispatch.admin<{ payload: string }[]>`
+      select payload from deliveries where webhook_id = ${webhook.id} order by id`
+    ).map(({ payload }) => payload);
+
+  it("replaces the address in stored payloads, and changes nothing else", async () => {
+    const webhook = await dispatch.newWebhook();
+    const ada = { id: uuidv7(), email: 'ada"\\@example.com' };
+    const bob = { id: uuidv7(), email: "bob@example.com" };
+    const flag = makeEvent().flag;
+    const name = `"triggered_by":{"id":"${ada.id}","email":"kept@example.com"}`;
+    const byAda = makeEvent({ triggered_by: ada, flag: { ...flag, name } }, webhook);
+    const byBob = makeEvent({ triggered_by: bob }, webhook);
+    for (const event of [byAda, byBob]) await recordEvent(replica.sql, event, uuidv7);
+    await eraseEverywhere(ada.id);
+    expect(await payloadsOf(webhook)).toEqual([
+      JSON.stringify(payloadOf({ ...byAda, triggered_by: { ...ada, email: "erased" } })),
+      JSON.stringify(payloadOf(byBob)),
+    ]);
+  });
+
+  it("replaces the address in the payloads of events that are received later", async () => {
+    const webhook = await dispatch.newWebhook();
+    const ada = { id: uuidv7(), email: "ada@example.com" };
+    await eraseEverywhere(ada.id);
+    await recordEvent(replica.sql, makeEvent({ triggered_by: ada }, webhook), uuidv7);
+    expect((await payloadsOf(webhook)).join()).not.toContain(ada.email);
+  });
+
+  it("replaces the address in deliveries that are being created", async () => {
+    const webhook = await dispatch.newWebhook();
+    const ada = { id: uuidv7(), email: "ada@example.com" };
+    const isHeld = Promise.withResolvers<void>();
+    const isFree = Promise.withResolvers<void>();
+    const holding = dispatch.admin.begin(async (tx) => {
+      await tx`lock table deliveries in share mode`;
+      isHeld.resolve();
+      await isFree.promise;
+    });
+    const waiting = (count: number) =>
+      eventually(async () => {
+        const locks = await dispatch.admin`
+          select from pg_locks
+          where not granted and (locktype = 'advisory' or relation = 'deliveries'::regclass)
+            and database = (select oid from pg_database where datname = current_database())`;
+        return locks.length >= count;
+      });
+    await isHeld.promise;
+    const recording = recordEvent(replica.sql, makeEvent({ triggered_by: ada }, webhook), uuidv7);
+    await waiting(1);
+    const erasing = eraseEverywhere(ada.id);
+    await waiting(2);
+    isFree.resolve();
+    await Promise.all([holding, recording, erasing]);
+    expect((await payloadsOf(webhook)).join()).not.toContain(ada.email);
   });
 });
 
