@@ -61,7 +61,7 @@ const cases: [text: string, change: Partial<AuditedChange>][] = [
     { before: { ...on, targeting_rules: [staff] }, after: on },
   ],
   ["created checkout", { action: "created", after: { ...off, name: "Checkout", type: "release" } }],
-  ["deleted checkout in production", { action: "deleted", before: on }],
+  ["deleted checkout", { action: "deleted", before: on }],
   [
     "changed the name and description of checkout",
     {
@@ -69,6 +69,10 @@ const cases: [text: string, change: Partial<AuditedChange>][] = [
       before: { name: "a", description: "b", type: "release" },
       after: { name: "A", description: "B", type: "release" },
     },
+  ],
+  [
+    "changed the name of checkout and its state in production",
+    { action: "settings", before: { name: "a", ...off }, after: { name: "A", ...on } },
   ],
   [
     "scheduled checkout to turn off at 2027-02-01T08:00:00.000Z and on at 2027-02-14T08:00:00.000Z in production",

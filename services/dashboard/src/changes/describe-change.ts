@@ -62,10 +62,10 @@ const unknownWords: WordsOf = ({ change, name }) => ["changed", change.flag_key 
 
 const words: Readonly<Record<AuditedChange["action"], WordsOf>> = {
   state: ({ change, flag, where }) => stateWords(change, flag, where),
-  // A flag exists in all environments, though the entry names that of the key.
+  // A flag exists in all environments, though the entries name that of the key.
   created: ({ flag }) => ["created", flag, ""],
-  settings: ({ change, flag }) => settingsWords(change, flag),
-  deleted: ({ flag, where }) => ["deleted", flag, where],
+  settings: ({ change, flag, where }) => settingsWords(change, flag, where),
+  deleted: ({ flag }) => ["deleted", flag, ""],
   schedule_set: (context) => scheduleWords("scheduled", context),
   schedule_replaced: (context) => scheduleWords("rescheduled", context),
   schedule_cleared: ({ flag, where }) => ["cleared the schedule of", flag, where],
@@ -135,10 +135,11 @@ function rulesWords(differences: readonly Difference[], flag: string, where: str
   return ["changed the order of the rules of", flag, where];
 }
 
-function settingsWords({ before, after }: AuditedChange, flag: string): Words {
+function settingsWords({ before, after }: AuditedChange, flag: string, where: string): Words {
   const fields = Object.keys(settingLabels).filter((field) => before?.[field] !== after?.[field]);
   const what = fields.length === 0 ? "settings" : joined(fields, "and");
-  return [`changed the ${what} of`, flag, ""];
+  const alsoState = stateFrom(after) === undefined ? "" : `and its state${where}`;
+  return [`changed the ${what} of`, flag, alsoState];
 }
 
 function webhookWords({ after }: AuditedChange, name: string): Words {

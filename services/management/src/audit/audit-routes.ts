@@ -18,8 +18,8 @@ const defaultLimit = 100;
 /**
  * Registers the audit log of a project, for its server keys and the operator. A key with `environment_only` can read
  * only the entries that name its own environment, including those of schedules. Entries of flag settings, webhooks, the
- * project and users name no environment, so it cannot read them. The creation of a flag names the environment of the
- * key that created the flag.
+ * project and users name no environment, so it cannot read them. The creation and the deletion of a flag name the
+ * environment of the key that was used, and so does a change of settings that also changes a state there.
  */
 export function registerAuditRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.read(contract.listChanges, async ({ params, query }, principal) => {

@@ -1,33 +1,43 @@
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import { afterEverySequence, maxPageBytes } from "../access/page-bounds.ts";
+import type { Write } from "../outbox/write.ts";
 import type { AuditEntry, StoredAuditEntry } from "./audit-log.ts";
 
 /**
- * Inserts entries into the audit log, in the transaction of their change. Skips an entry whose id exists. Returns the
- * number of inserted entries.
+ * Writes the audit entries of a change, last in its transaction. Entries are in the order of the commits: the sequence
+ * of an entry is drawn under a lock of the organization, which the transaction holds until it has committed.
  */
-export async function insertAuditEntries(
-  tx: Sql | Transaction,
-  entries: readonly AuditEntry[],
-): Promise<number> {
-  if (entries.length === 0) return 0;
-  const inserted = await tx`${auditInsertion(entries)}`;
-  return inserted.count;
+export function recordAudit(write: Write, entries: readonly AuditEntry[]): void {
+  if (entries.length > 0) write.beforeCommit(() => insertAuditEntries(write.tx, entries));
 }
 
-/** The statement of `insertAuditEntries`, which can also be part of a larger statement. */
-export const auditInsertion = (entries: readonly AuditEntry[]) => fragment`
-  insert into changes (id, project_id, organization_id, environment_id, flag_id, flag_key, key_id, webhook_id,
-    user_id, action, cause, actor_id, actor_email, api_key_id, state_before, state_after,
-    changed_at)
-  select id, "projectId", "organizationId", "environmentId", "flagId", "flagKey", "keyId", "webhookId",
-    "userId", action, cause, (actor ->> 'id')::uuid, actor ->> 'email', "apiKeyId", before, after,
-    "changedAt"
-  from jsonb_to_recordset(${json(entries)}) as entry (
-    id uuid, "projectId" uuid, "organizationId" uuid, "environmentId" uuid, "flagId" uuid,
-    "flagKey" text, "keyId" text, "webhookId" uuid, "userId" uuid, action text, cause text,
-    actor jsonb, "apiKeyId" text, before jsonb, after jsonb, "changedAt" timestamptz)
+/** Inserts entries of one organization. Skips an entry whose id exists. Call it last before the commit. */
+export const insertAuditEntries = (tx: Transaction, entries: readonly AuditEntry[]) => tx`
+  with entry as materialized (
+    select * from jsonb_to_recordset(${json(entries)}) as entry (
+      id uuid, "projectId" uuid, "organizationId" uuid, "environmentId" uuid, "flagId" uuid,
+      "flagKey" text, "keyId" text, "webhookId" uuid, "userId" uuid, action text, cause text,
+      actor jsonb, "apiKeyId" text, before jsonb, after jsonb, "changedAt" timestamptz)
+  ), serialized as materialized (
+    -- The join below makes rows, and so draws their sequences, only when this has the lock.
+    select count(pg_advisory_xact_lock(${auditLock}, hashtext(organization_id::text)))
+    from (
+      select coalesce("organizationId", organization_of_project("projectId")) as organization_id
+      from entry
+      limit 1
+    ) as organization
+  )
+  insert into changes (id, project_id, organization_id, environment_id, flag_id, flag_key, key_id,
+    webhook_id, user_id, action, cause, actor_id, actor_email, api_key_id, state_before,
+    state_after, changed_at)
+  select id, "projectId", "organizationId", "environmentId", "flagId", "flagKey", "keyId",
+    "webhookId", "userId", action, cause, (actor ->> 'id')::uuid, actor ->> 'email', "apiKeyId",
+    before, after, "changedAt"
+  from serialized cross join entry
   on conflict (id) do nothing`;
+
+/** The class of the advisory locks of audit logs, beside the hash of an organization. */
+const auditLock = 1_635_083_369;
 
 export const entryColumns = fragment`
   id, action, cause, flag_id as "flagId", flag_key as "flagKey", key_id as "keyId",

@@ -120,10 +120,7 @@ export function decideChange(
     state,
     states: stateChanged ? [state] : [],
     history: stateChanged ? [historyEntry(state, context)] : [],
-    audit: [
-      ...(names.includes("flag.updated") ? [settingsAudit(context, current.flag, flag)] : []),
-      ...(stateChanged ? [stateAudit(context, flag, current.state, state)] : []),
-    ],
+    audit: [changeAudit(context, current, { flag, state })],
     messages: [
       ...events.map(eventToPublish),
       ...(stateChanged ? [entryToPublish(flagEntry(flag, state))] : []),
@@ -131,20 +128,27 @@ export function decideChange(
   };
 }
 
-function settingsAudit(context: ChangeContext, before: Flag, after: Flag): AuditEntry {
-  const settings = { before: settingsOf(before), after: settingsOf(after) };
-  return flagAudit(context, after, { action: "settings", environmentId: null, ...settings });
-}
+type FlagAndState = { flag: Flag; state: StoredState };
 
-function stateAudit(
+/** Returns the audit entry of a change. A change of settings that also changes a state contains both. */
+function changeAudit(
   context: ChangeContext,
-  flag: Flag,
-  before: StoredState,
-  after: StoredState,
+  before: FlagAndState,
+  after: FlagAndState,
 ): AuditEntry {
-  const { environmentId } = after;
-  const contents = { before: before.content, after: after.content };
-  return flagAudit(context, flag, { action: "state", environmentId, ...contents });
+  const changesSettings =
+    Object.keys(changedSettings(before.flag, settingsOf(after.flag))).length > 0;
+  const changesState = before.state !== after.state;
+  const valuesOf = ({ flag, state }: FlagAndState) => ({
+    ...(changesSettings && settingsOf(flag)),
+    ...(changesState && state.content),
+  });
+  return flagAudit(context, after.flag, {
+    action: changesSettings ? "settings" : "state",
+    environmentId: changesState ? after.state.environmentId : null,
+    before: valuesOf(before),
+    after: valuesOf(after),
+  });
 }
 
 /**
@@ -186,7 +190,8 @@ function changesOf(flag: Flag, settings: Settings): NonNullable<FlagEvent["chang
 /**
  * Decides the deletion of a flag in every environment. One event is published, with the last state in the environment
  * of the key. In the snapshot, a tombstone with the next version replaces each state, so that no older value can take
- * effect again. The audit log gets one entry per environment, with the last state.
+ * effect again. The audit entry contains the state in the environment of the key, like that of the creation. Earlier
+ * entries contain the other states.
  */
 export function decideDelete(
   current: {
@@ -208,11 +213,14 @@ export function decideDelete(
     flag,
     states: [],
     history: [],
-    audit: current.states.map((last) => {
-      const before = { ...settingsOf(flag), ...last.content };
-      const { environmentId } = last;
-      return flagAudit(context, flag, { environmentId, action: "deleted", before, after: null });
-    }),
+    audit: [
+      flagAudit(context, flag, {
+        environmentId: state.environmentId,
+        action: "deleted",
+        before: { ...settingsOf(flag), ...state.content },
+        after: null,
+      }),
+    ],
     messages: [
       eventToPublish(event),
       ...current.states.map(({ environmentId }) =>

@@ -2,6 +2,7 @@ import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { ChangeContext, TimeAndIds } from "../access/change-context.ts";
 import type { Change } from "../access/routes.ts";
+import { recordAudit } from "../audit/audit-store.ts";
 import type { Write } from "../outbox/write.ts";
 import { decideChange, decideCreate, decideDelete } from "./decide-flag.ts";
 import { fillFlag } from "./environment-fills.ts";
@@ -51,6 +52,7 @@ export async function createFlag(
   const context = await write.context();
   const decision = decideCreate({ ...scope, environments, environment }, request, context);
   if (!(await insertFlag(write.tx, decision))) return keyTaken(write, decision.flag);
+  recordAudit(write, decision.audit);
   write.publish(decision.messages);
   return decision;
 }
@@ -89,6 +91,7 @@ export async function decideUnderLock<Decided extends Decision | "unchanged">(
   if (decision === "unchanged") return { current, decision };
   if (isProblem(decision)) return decision;
   write.doNotAwait(updateFlag(write.tx, decision));
+  recordAudit(write, decision.audit);
   write.publish(decision.messages);
   return { current, decision };
 }
@@ -104,6 +107,7 @@ export async function removeFlag(
   const states = await readStates(write.tx, current.flag.id);
   const decision = decideDelete({ ...current, states }, context);
   await deleteFlag(write.tx, decision);
+  recordAudit(write, decision.audit);
   write.publish(decision.messages);
   return { removed: decision.flag };
 }

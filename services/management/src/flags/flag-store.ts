@@ -1,6 +1,5 @@
 import { stateOf } from "@halyard/contracts";
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
-import { auditInsertion, insertAuditEntries } from "../audit/audit-store.ts";
 import {
   type Decision,
   type Flag,
@@ -239,7 +238,7 @@ export async function insertFlag(tx: Transaction, decision: Decision): Promise<b
       ${flag.type}, ${flag.version}, ${flag.lastEventAt}, ${flag.createdAt}, ${flag.updatedAt})
     on conflict on constraint flag_key_taken do nothing`;
   if (inserted.count === 0) return false;
-  await Promise.all([insertStates(tx, decision.states), insertRecords(tx, decision)]);
+  await Promise.all([insertStates(tx, decision.states), insertHistory(tx, decision.history)]);
   return true;
 }
 
@@ -263,7 +262,7 @@ export function updateFlag(tx: Transaction, decision: Decision): Promise<unknown
       set content = ${state === undefined ? null : json(state.content)},
           version = ${state?.version ?? null}, updated_at = ${state?.updatedAt ?? null}
       where flag_id = ${state?.flagId ?? null} and environment_id = ${state?.environmentId ?? null}
-    ), audited as (${auditInsertion(decision.audit)})
+    )
     insert into history (id, flag_id, environment_id, content, change_type, changed_by, changed_at)
     select entry_id, ${entry?.flagId ?? null}::uuid, ${entry?.environmentId ?? null}::uuid,
       ${entry === undefined ? null : json(entry.content)}::jsonb,
@@ -278,7 +277,6 @@ export async function deleteFlag(tx: Transaction, decision: Decision): Promise<v
   await Promise.all([
     tx`delete from flags where id = ${decision.flag.id}`,
     tx`delete from flags_last_seen where flag_id = ${decision.flag.id}`,
-    insertRecords(tx, decision),
   ]);
 }
 
@@ -288,10 +286,6 @@ export async function insertStates(tx: Transaction, states: readonly StoredState
     select "flagId", "environmentId", content, version, "updatedAt"
     from jsonb_to_recordset(${json(states)}) as state (
       "flagId" uuid, "environmentId" uuid, content jsonb, version bigint, "updatedAt" timestamptz)`;
-}
-
-async function insertRecords(tx: Transaction, decision: Decision): Promise<void> {
-  await Promise.all([insertHistory(tx, decision.history), insertAuditEntries(tx, decision.audit)]);
 }
 
 export async function insertHistory(

@@ -69,10 +69,7 @@ export function decideRotate(
   return {
     issued,
     changed: ended === old ? [] : [ended],
-    audit: [
-      rotationAudit(old, { ended, issued }, context),
-      keyAudit("key_issued", null, issued, context),
-    ],
+    audit: [rotationAudit(old, { ended, issued }, context)],
     messages: [keyMessage(issued, context), ...(ended === old ? [] : [keyMessage(ended, context)])],
   };
 }

@@ -5,7 +5,7 @@ import type { Transaction } from "@halyard/postgres";
 import type { z } from "zod";
 import { reachesProject } from "../access/principal.ts";
 import type { Change } from "../access/routes.ts";
-import { insertAuditEntries } from "../audit/audit-store.ts";
+import { recordAudit } from "../audit/audit-store.ts";
 import type { Write } from "../outbox/write.ts";
 import { noSuchEnvironment } from "../tenancy/environment.ts";
 import { decideIssue, decideRevoke, decideRotate, type KeyDecision } from "./decide-key.ts";
@@ -112,11 +112,8 @@ async function lockPermitted(
 /** Writes a decision and publishes its messages with the commit. */
 export async function carryOut(write: Write, decision: KeyDecision): Promise<void> {
   const { issued, changed } = decision;
-  await Promise.all([
-    issued && insertKey(write.tx, issued),
-    updateKeys(write.tx, changed),
-    insertAuditEntries(write.tx, decision.audit),
-  ]);
+  await Promise.all([issued && insertKey(write.tx, issued), updateKeys(write.tx, changed)]);
+  recordAudit(write, decision.audit);
   write.publish(decision.messages);
 }
 

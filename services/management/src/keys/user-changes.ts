@@ -2,7 +2,7 @@ import { demoUserEmail, flagEventsStream, isDemoUser } from "@halyard/contracts"
 import { createProblem, type Problem } from "@halyard/http";
 import type { Transaction } from "@halyard/postgres";
 import type { Change } from "../access/routes.ts";
-import { insertAuditEntries } from "../audit/audit-store.ts";
+import { recordAudit } from "../audit/audit-store.ts";
 import { eventToPublish } from "../outbox/outbox-message.ts";
 import { noSuchOrganization } from "../tenancy/organization.ts";
 import { lockOrganization } from "../tenancy/organization-store.ts";
@@ -47,7 +47,7 @@ export async function createUser(
   const problem = await checkEmail(tx, user, demoUsers);
   if (problem !== undefined) return problem;
   await insertUser(tx, user);
-  await insertAuditEntries(tx, [userAudit("user_created", { before: null, after: user }, context)]);
+  recordAudit(change, [userAudit("user_created", { before: null, after: user }, context)]);
   return user;
 }
 
@@ -69,9 +69,7 @@ export async function changeUser(
   const problem = isSameEmail ? undefined : await checkEmail(tx, after, demoUsers);
   if (problem !== undefined) return problem;
   await updateUser(tx, after);
-  await insertAuditEntries(tx, [
-    userAudit("user_changed", { before, after }, await change.context()),
-  ]);
+  recordAudit(change, [userAudit("user_changed", { before, after }, await change.context())]);
   return after;
 }
 
@@ -88,7 +86,7 @@ export async function removeUser(
   const context = await change.context();
   const keys = await lockUnrevokedKeysOfUser(tx, user.id);
   if (keys.length > 0) await carryOut(change, decideRevoke(keys, context));
-  await insertAuditEntries(tx, [userAudit("user_deleted", { before: user, after: null }, context)]);
+  recordAudit(change, [userAudit("user_deleted", { before: user, after: null }, context)]);
   await deleteUser(tx, user, context.now);
   if (erase) await eraseAddress(change, user);
   return user;

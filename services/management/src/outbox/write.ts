@@ -20,6 +20,8 @@ export type Write = {
    * (`transaction` of libs/postgres).
    */
   doNotAwait(statements: Promise<unknown>): void;
+  /** Sends statements after all others, immediately before the commit, because they take a lock for every writer. */
+  beforeCommit(send: () => Promise<unknown>): void;
 };
 
 export type Writer = <T extends object>(
@@ -39,6 +41,7 @@ export function createWriter(options: {
 
   return async (work) => {
     const messages: OutboxMessage[] = [];
+    const last: (() => Promise<unknown>)[] = [];
     let pending: ExpectedEffect | undefined;
     try {
       const result = await rollBackOnProblem(sql, async (tx) => {
@@ -46,14 +49,17 @@ export function createWriter(options: {
           tx,
           publish: (more) => void messages.push(...more),
           doNotAwait: ignoreRejection,
+          beforeCommit: (send) => void last.push(send),
         });
-        if (!isProblem(done) && messages.length > 0)
+        if (isProblem(done)) return done;
+        if (messages.length > 0)
           ignoreRejection(
             appendMessages(tx, messages, newId).then((rowIds) => {
               // The commit is sent, but not confirmed yet.
               pending = effects?.expect(rowIds);
             }),
           );
+        for (const send of last) ignoreRejection(send());
         return done;
       });
       if (isProblem(result)) return result;

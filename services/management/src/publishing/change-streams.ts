@@ -13,13 +13,12 @@ import {
   resetEvent,
 } from "./change-stream.ts";
 import { type Feed, type Newest, readNewest, readPageAfter } from "./feed-store.ts";
-import { createSettledChanges } from "./settled-changes.ts";
 
 /**
  * The open streams of changes of this process. While there are any, one loop reads the audit log: after a hint that
  * something was written, and twice a second in case a hint was lost. Each round reads the newest sequence of every
- * feed, waits until no earlier entry can appear (`settled-changes.ts`), and then reads the new entries of each feed
- * once for all of its streams.
+ * feed, and then the new entries of each feed once for all of its streams. The entries of an organization are committed
+ * in the order of their sequences (`recordAudit`), so no earlier entry can appear afterwards.
  *
  * Every stream has a position. It sends the entries in the order of their sequences, so the id of the last one is
  * enough to resume a stream in any process, without losses and without duplicates. A stream whose client reads slowly
@@ -128,8 +127,7 @@ function createReader(options: {
   monotonicMs: () => number;
   wake: () => void;
 }) {
-  const { sql, now, wake } = options;
-  const settledChanges = createSettledChanges<ReadonlyMap<string, Newest>>(sql);
+  const { sql, now } = options;
 
   /** Ends the streams whose key was revoked or has expired. */
   async function endStreamsOfEndedKeys(streams: readonly ChangeStream[]): Promise<void> {
@@ -164,19 +162,12 @@ function createReader(options: {
       // This follows the reading of the newest entries, so that no entry after a revocation is sent.
       await endStreamsOfEndedKeys(streams);
       resetIfRestored(streams, newestOf);
-      const isNew = ({ feed, position = -1 }: ChangeStream) =>
-        position < (newestOf.get(keyOf(feed)) as Newest).sequence;
-      const settled = streams.some(isNew) ? await settledChanges.settle(newestOf) : newestOf;
-      // Newer entries, or the same ones, need another round.
-      if (settled !== newestOf) wake();
       const open = Map.groupBy(
         streams.filter(({ isOpen }) => isOpen),
         ({ feed }) => keyOf(feed),
       );
-      for (const [key, members] of open) {
-        const newest = settled?.get(key);
-        if (newest !== undefined) await sendNew(members, feedOf.get(key) as Feed, newest);
-      }
+      for (const [key, members] of open)
+        await sendNew(members, feedOf.get(key) as Feed, newestOf.get(key) as Newest);
     },
   };
 }

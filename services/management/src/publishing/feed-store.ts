@@ -9,10 +9,10 @@ import { type AuditLog, entryColumns } from "../audit/audit-store.ts";
 export type Feed = AuditLog & { environmentId: string | undefined };
 
 /**
- * Selects the entries of new flags and of their settings, which every key of the project reads in the list of flags. A
- * deletion has an entry in each environment. The migration of their index has the same condition.
+ * Selects the entries of flags that are created, change their settings or are deleted, which every key of the project
+ * sees in the list of flags. The migration of their index has the same condition.
  */
-const changesFlagList = fragment`action in ('created', 'settings')`;
+const changesFlagList = fragment`action in ('created', 'settings', 'deleted')`;
 
 /** The newest visible entry of a feed. An empty feed has the sequence 0 and the nil UUID. */
 export type Newest = { entryId: string; sequence: number; projectExists: boolean };

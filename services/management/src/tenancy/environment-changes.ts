@@ -3,7 +3,7 @@ import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { Transaction } from "@halyard/postgres";
 import { noSuchProject, reachesProject } from "../access/principal.ts";
 import type { Change } from "../access/routes.ts";
-import { insertAuditEntries } from "../audit/audit-store.ts";
+import { recordAudit } from "../audit/audit-store.ts";
 import { startFill } from "../flags/environment-fills.ts";
 import { entryToPublish } from "../outbox/outbox-message.ts";
 import { markDeleted } from "./deletion-store.ts";
@@ -45,7 +45,7 @@ export async function createEnvironment(
   if (isProblem(decision)) return decision;
   const { environment } = decision;
   if (!(await insertEnvironments(tx, [environment]))) return nameTaken(request.name);
-  await insertAuditEntries(tx, decision.audit);
+  recordAudit(change, decision.audit);
   change.publish(decision.messages);
   const { organizationId } = project;
   const fill = { environment, organizationId, createdBy: context.actor.id };
@@ -68,9 +68,7 @@ export async function renameEnvironment(
   const renamed = { ...environment, name, version, updatedAt: context.now };
   if (!(await updateEnvironmentName(tx, renamed))) return nameTaken(name);
   const names = { before: { name: environment.name }, after: { name } };
-  await insertAuditEntries(tx, [
-    environmentAudit("environment_renamed", environment, names, context),
-  ]);
+  recordAudit(change, [environmentAudit("environment_renamed", environment, names, context)]);
   change.publish([entryToPublish(environmentEntry({ ...renamed, organizationId }))]);
   return renamed;
 }
@@ -85,9 +83,7 @@ export async function removeEnvironment(
   const { environment } = found;
   const context = await change.context();
   const names = { before: { name: environment.name }, after: null };
-  await insertAuditEntries(tx, [
-    environmentAudit("environment_deleted", environment, names, context),
-  ]);
+  recordAudit(change, [environmentAudit("environment_deleted", environment, names, context)]);
   change.publish(await markDeleted(tx, environment.id, context.now));
   return environment;
 }

@@ -1,7 +1,7 @@
 import { isProblem, type Problem } from "@halyard/http";
 import type { Change } from "../access/routes.ts";
 import { auditEntry } from "../audit/audit-log.ts";
-import { insertAuditEntries } from "../audit/audit-store.ts";
+import { recordAudit } from "../audit/audit-store.ts";
 import { markDeleted } from "./deletion-store.ts";
 import {
   decideCreateOrganization,
@@ -58,8 +58,8 @@ export async function removeOrganization(
   const context = await change.context();
   // The locks prevent the addition of a flag, key or environment until the transaction ends.
   const projects = await lockProjectsOf(tx, organization.id);
-  await insertAuditEntries(
-    tx,
+  recordAudit(
+    change,
     projects.map(({ id: projectId, name }) => {
       const difference = { action: "project_deleted", before: { name }, after: null } as const;
       return auditEntry(context, { projectId, environmentId: null, ...difference });

@@ -2,7 +2,7 @@ import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { Transaction } from "@halyard/postgres";
 import { noSuchProject } from "../access/principal.ts";
 import type { Change } from "../access/routes.ts";
-import { insertAuditEntries } from "../audit/audit-store.ts";
+import { recordAudit } from "../audit/audit-store.ts";
 import { entryToPublish } from "../outbox/outbox-message.ts";
 import { markDeleted } from "./deletion-store.ts";
 import { insertEnvironments } from "./environment-store.ts";
@@ -35,9 +35,9 @@ export async function createProject(
   if (!(await insertProject(tx, decision.project))) return nameTaken(request.name);
   await Promise.all([
     insertEnvironments(tx, decision.environments),
-    insertAuditEntries(tx, decision.audit),
     updateOrganization(tx, decision.organization),
   ]);
+  recordAudit(change, decision.audit);
   change.publish(decision.messages);
   return decision;
 }
@@ -57,7 +57,7 @@ export async function renameProject(
   const renamed = { ...project, name, version, updatedAt: context.now };
   if (!(await updateProjectName(tx, renamed))) return nameTaken(name);
   const names = { before: { name: project.name }, after: { name } };
-  await insertAuditEntries(tx, [projectAudit("project_renamed", project, names, context)]);
+  recordAudit(change, [projectAudit("project_renamed", project, names, context)]);
   change.publish([entryToPublish(projectEntry(renamed))]);
   return renamed;
 }
@@ -70,7 +70,7 @@ export async function removeProject(change: Change, address: Address): Promise<P
   const context = await change.context();
   const names = { before: { name: project.name }, after: null };
   const changed = nextVersion(organization, projectCount - 1, context.now);
-  await insertAuditEntries(tx, [projectAudit("project_deleted", project, names, context)]);
+  recordAudit(change, [projectAudit("project_deleted", project, names, context)]);
   await updateOrganization(tx, changed.organization);
   const tombstones = await markDeleted(tx, project.id, context.now);
   change.publish([...tombstones, ...changed.messages]);

@@ -203,7 +203,12 @@ describe("given a process that is killed after the insert and before the acknowl
   });
 
   const waiting = async () =>
-    (await admin`select from pg_locks where locktype = 'advisory' and not granted`).length;
+    (
+      await admin`
+        select from pg_locks
+        where locktype = 'advisory' and not granted
+          and database = (select oid from pg_database where datname = current_database())`
+    ).length;
 });
 
 describe("given an invalid message", () => {

@@ -67,19 +67,13 @@ describe("the audit log of a project", () => {
     const first = { environment_id: scope.first.id };
     const second = { environment_id: scope.second.id };
     const on = { ...off, enabled: true };
-    const [deletion, otherDeletion, ...rest] = await changesOf(scope, `?flag_id=${flag.id}`);
-    const inFirst = { ...renamed, ...on, rollout_percentage: 5 };
-    expect(new Set([deletion, otherDeletion])).toEqual(
-      new Set([
-        { ...common, ...first, action: "deleted", before: inFirst, after: null },
-        { ...common, ...second, action: "deleted", before: { ...renamed, ...off }, after: null },
-      ]),
-    );
-    expect(rest).toEqual([
+    const atFive = { ...on, rollout_percentage: 5 };
+    const last = { ...renamed, ...atFive };
+    expect(await changesOf(scope, `?flag_id=${flag.id}`)).toEqual([
+      { ...common, ...first, action: "deleted", before: last, after: null },
       { ...common, ...second, action: "state", change_type: "rollback", before: on, after: off },
       { ...common, ...second, action: "state", before: off, after: on },
-      { ...common, ...first, action: "state", before: on, after: { ...on, rollout_percentage: 5 } },
-      { ...common, environment_id: null, action: "settings", before: settings, after: renamed },
+      { ...common, ...first, action: "settings", before: { ...settings, ...on }, after: last },
       { ...common, ...first, action: "created", before: null, after: { ...settings, ...on } },
     ]);
   });
@@ -107,7 +101,6 @@ describe("the audit log of a project", () => {
     const aTime = expect.stringMatching(/Z$/);
     expect(listed).toEqual([
       ["key_revoked", rotated.id, null, aTime, usedKey],
-      ["key_issued", rotated.id, undefined, null, usedKey],
       ["key_rotated", issued.id, null, aTime, usedKey],
       ["key_issued", issued.id, undefined, null, usedKey],
       ["key_issued", usedKey, undefined, null, null],
@@ -300,7 +293,6 @@ describe("reading the audit log", () => {
     await send(scope, "DELETE", path);
     const seen = await changesOf(scope, "", bound.key);
     expect(seen.map((change: { action: string }) => change.action)).toEqual([
-      "deleted",
       "state",
       "key_issued",
       "environment_created",
@@ -309,7 +301,7 @@ describe("reading the audit log", () => {
       expect.objectContaining({ action: "project_created" }),
     );
     for (const change of seen) expect(change.environment_id).toBe(scope.second.id);
-    expect(seen[0].before).toMatchObject({ enabled: true });
+    expect(seen[0].after).toMatchObject({ enabled: true });
     const ofFlag = await changesOf(scope, `?flag_id=${flag.id}&limit=1`, bound.key);
     expect(ofFlag).toEqual([seen[0]]);
   });

@@ -95,6 +95,7 @@ describe("rolling back", () => {
       const changed = await changeFlag(
         {
           ...{ tx, publish: () => undefined, doNotAwait: () => undefined, ...clock },
+          beforeCommit: () => undefined,
           context: () => readContext(tx, { author, cause: "scheduled" }, clock),
         },
         { scope: { ...project, flagId: flag.id } },

@@ -95,6 +95,7 @@ async function committed<T extends object>(
   const done = await runtime.begin(async (tx) =>
     work({
       ...{ tx, publish: () => undefined, doNotAwait: () => undefined, ...clock },
+      beforeCommit: () => undefined,
       context: () => readContext(tx, { author, cause: "manual" }, clock),
     }),
   );

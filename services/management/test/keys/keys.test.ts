@@ -403,7 +403,6 @@ describe("the audit log", () => {
         state_before: { expires_at: null },
         state_after: { replaced_by: next.id },
       },
-      { key_id: next.id, action: "key_issued", actor_id: userId },
       { key_id: next.id, action: "key_revoked", actor_id: operatorId },
     ]);
     const fields = ["environment_only", "expires_at", "kind", "name", "revoked_at", "user_id"];

@@ -12,6 +12,9 @@ import {
 } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import postgres from "postgres";
+import { v7 as uuidv7 } from "uuid";
+import type { AuditEntry } from "../../src/audit/audit-log.ts";
+import { recordAudit } from "../../src/audit/audit-store.ts";
 import { type Management, openManagement, operatorToken } from "../management-fixture.ts";
 import { tenancyOf } from "../tenancy-fixture.ts";
 
@@ -65,6 +68,8 @@ async function openStreams(): Promise<number | undefined> {
 const changesIn = ({ events }: EventStream) =>
   events.filter(({ event }) => event === "change").map(({ data }) => data as Change);
 
+const flagEvents = ({ events }: EventStream) => events.filter(({ event }) => event !== "heartbeat");
+
 const heartbeatsIn = ({ events }: EventStream) =>
   events.filter(({ event }) => event === "heartbeat").length;
 
@@ -84,6 +89,20 @@ async function send(scope: Scope, method: string, path: string, body?: unknown) 
 let counter = 0;
 const createFlag = (scope: Scope) =>
   send(scope, "POST", "/api/v1/flags", { key: `flag-${++counter}`, name: "A flag" });
+
+/** Returns an audit entry of an environment. */
+const renameIn = ({ project, first, userId }: Scope): AuditEntry => ({
+  id: uuidv7(),
+  projectId: project.id,
+  environmentId: first.id,
+  action: "environment_renamed",
+  cause: "manual",
+  actor: { id: userId, email: "late@example.com" },
+  apiKeyId: null,
+  before: { name: "before" },
+  after: { name: "after" },
+  changedAt: new Date(),
+});
 
 /** Inserts entries of an environment into the audit log, as a transaction of management does. */
 const insertEntries = (sql: postgres.Sql, scope: Scope, count = 1, nameLength = 1) => sql`
@@ -171,37 +190,63 @@ describe("a stream of changes", () => {
     }
   });
 
-  it("sends an entry that is committed after one with a higher sequence, before that one", async () => {
+  it("sends entries in the order of their commits, like the list", async () => {
     const scope = await given.scope();
     const stream = await openAndCatchUp(scope);
-    const { promise: mayCommit, resolve: commit } = Promise.withResolvers<void>();
-    const { promise: inserted, resolve: onInserted } = Promise.withResolvers<void>();
-    const late = admin.begin(async (tx) => {
-      await insertEntries(tx as unknown as postgres.Sql, scope);
-      onInserted();
-      await mayCommit;
+    const isDone = Promise.withResolvers<void>();
+    const mayCommit = Promise.withResolvers<void>();
+    const late = management.writer(async (write) => {
+      recordAudit(write, [renameIn(scope)]);
+      isDone.resolve();
+      await mayCommit.promise;
+      return {};
     });
-    await inserted;
+    await isDone.promise;
     await createFlag(scope);
-    // A stream that is opened now waits for the same transaction.
-    const other = await open(scope, { key: operatorToken });
-    // The loop still does its other work: it ends the streams of a revoked key.
-    const { id, key } = await given.key(scope.first, { user_id: scope.userId });
-    const revoked = await open(scope, { key });
-    const environment = `/api/v1/projects/${scope.project.id}/environments/${scope.first.id}`;
-    await send(scope, "DELETE", `${environment}/keys/${id}`);
-    await revoked.ended;
-    expect([...changesIn(stream), ...other.events]).toEqual([]);
-    commit();
+    await received(stream, 1);
+    mayCommit.resolve();
     await late;
-    await received(stream, 4);
-    expect(changesIn(stream).map(({ action }) => action)).toEqual([
-      "environment_renamed",
-      "created",
-      "key_issued",
-      "key_revoked",
-    ]);
-    await eventually(() => other.events.length > 0);
+    await received(stream, 2);
+    const actions = changesIn(stream).map(({ action }) => action);
+    expect(actions).toEqual(["created", "environment_renamed"]);
+    expect((await listed(scope)).slice(0, 2)).toEqual(changesIn(stream).toReversed());
+  });
+
+  it("sends no entry before an earlier one of the organization is committed", async () => {
+    const scope = await given.scope();
+    const stream = await openAndCatchUp(scope);
+    const isHeld = Promise.withResolvers<void>();
+    const isFree = Promise.withResolvers<void>();
+    const holding = admin.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(42)`;
+      isHeld.resolve();
+      await isFree.promise;
+    });
+    await isHeld.promise;
+    const waiting = (count: number) =>
+      eventually(async () => {
+        const locks = await admin`
+          select from pg_locks
+          where locktype = 'advisory' and not granted
+            and database = (select oid from pg_database where datname = current_database())`;
+        return locks.length === count;
+      });
+    // Has its sequence, and waits immediately before the commit.
+    const first = management.writer(async (write) => {
+      recordAudit(write, [renameIn(scope)]);
+      write.beforeCommit(() => write.tx`select pg_advisory_xact_lock(42)`);
+      return {};
+    });
+    await waiting(1);
+    const second = createFlag(scope);
+    await waiting(2);
+    // Another organization does not wait.
+    await createFlag(await given.scope());
+    isFree.resolve();
+    await Promise.all([holding, first, second]);
+    await received(stream, 2);
+    const actions = changesIn(stream).map(({ action }) => action);
+    expect(actions).toEqual(["environment_renamed", "created"]);
   });
 
   describe("of an environment_only key", () => {
@@ -221,20 +266,23 @@ describe("a stream of changes", () => {
         enabled: true,
       });
       await send(scope, "DELETE", `/api/v1/flags/${flag.id}`);
-      await received(stream, 2);
-      expect(changesIn(stream)).toEqual((await listed(scope, key)).slice(0, 2).reverse());
-      expect(changesIn(stream).map(({ action }) => action)).toEqual(["state", "deleted"]);
+      await eventually(() => flagEvents(stream).length >= 3);
+      expect(flagEvents(stream).map(({ event }) => event)).toEqual([
+        ...["flag_changed", "change", "flag_changed"],
+      ]);
+      expect(changesIn(stream)).toEqual((await listed(scope, key)).slice(0, 1));
+      expect(changesIn(stream)).toMatchObject([{ action: "state" }]);
     });
 
-    it("names flags that are created or renamed elsewhere, and tells nothing else about it", async () => {
+    it("names flags that are created, renamed or deleted elsewhere, and nothing else about it", async () => {
       const { scope, key, stream } = await openBound();
       const flag = await createFlag(scope);
       await send(scope, "PATCH", `/api/v1/flags/${flag.id}`, { name: "Renamed", enabled: true });
+      await send(scope, "DELETE", `/api/v1/flags/${flag.id}`);
       const flagChanged = { flag_id: flag.id, flag_key: flag.key };
-      const flagEvents = ({ events }: EventStream) =>
-        events.filter(({ event }) => event !== "heartbeat");
-      await eventually(() => flagEvents(stream).length >= 2);
+      await eventually(() => flagEvents(stream).length >= 3);
       expect(flagEvents(stream).map(({ event, data }) => [event, data])).toEqual([
+        ["flag_changed", flagChanged],
         ["flag_changed", flagChanged],
         ["flag_changed", flagChanged],
       ]);

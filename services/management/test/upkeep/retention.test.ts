@@ -77,6 +77,7 @@ async function committed<T extends object>(
   const done = await runtime.begin(async (tx) =>
     work({
       ...{ tx, publish: () => undefined, doNotAwait: () => undefined, ...clock },
+      beforeCommit: (send: () => Promise<unknown>) => void send(),
       context: () => readContext(tx, { author, cause: "manual" }, clock),
     }),
   );

@@ -50,7 +50,7 @@ export async function changeWebhook(
   sql: Sql,
   scope: Scope,
   decide: (webhook: Webhook) => Webhook | Problem,
-  audit: AuditContext,
+  audit: AuditContext | "part of a deletion",
 ): Promise<Webhook | Problem | undefined> {
   await clearBeforeSwitchingOn(sql, scope, decide);
   const webhook = await replaceWebhook(sql, scope, decide, audit);
@@ -79,7 +79,7 @@ async function replaceWebhook(
   sql: Sql,
   scope: Scope,
   decide: (webhook: Webhook) => Webhook | Problem,
-  audit: AuditContext,
+  audit: Parameters<typeof changeWebhook>[3],
 ): Promise<Webhook | Problem | undefined> {
   return sql.begin(async (tx) => {
     await lockNames(tx, scope.projectId);
@@ -92,7 +92,7 @@ async function replaceWebhook(
     // Deliveries from before the webhook was disabled must not be sent. Usually there are none left to cancel.
     if (!webhook.enabled && next.enabled) await cancelAll(tx, next.id);
     const version = await updateWebhook(tx, next);
-    await writeAudit(tx, webhookAudit(webhook, next, audit));
+    if (audit !== "part of a deletion") await writeAudit(tx, webhookAudit(webhook, next, audit));
     if (webhook.enabled && !next.enabled) await cancelSome(tx, next.id, cancelledAtOnce);
     // Claims from before may expire. The lane of a disabled webhook does not contain their times.
     if (!webhook.enabled && next.enabled)
@@ -148,10 +148,14 @@ export async function deleteWebhook(
   scope: Scope,
   { permit, audit }: { permit: (webhook: Webhook) => Problem | undefined; audit: AuditContext },
 ): Promise<Webhook | Problem | undefined> {
-  const switchOff = (webhook: Webhook) =>
-    permit(webhook) ??
-    (webhook.enabled ? { ...webhook, enabled: false, updatedAt: audit.now } : webhook);
-  const off = await changeWebhook(sql, scope, switchOff, audit);
+  let wasEnabled = false;
+  const switchOff = (webhook: Webhook) => {
+    const problem = permit(webhook);
+    if (problem !== undefined) return problem;
+    wasEnabled = webhook.enabled;
+    return wasEnabled ? { ...webhook, enabled: false, updatedAt: audit.now } : webhook;
+  };
+  const off = await changeWebhook(sql, scope, switchOff, "part of a deletion");
   if (off === undefined || isProblem(off)) return off;
   await cancelAll(sql, scope.webhookId);
   return sql.begin(async (tx) => {
@@ -159,11 +163,16 @@ export async function deleteWebhook(
     if (webhook === undefined) return undefined;
     // The webhook may have changed since it was disabled.
     const problem = webhook.version === off.version ? undefined : permit(webhook);
-    if (problem !== undefined) return problem;
+    const before = { ...webhook, enabled: webhook.enabled || wasEnabled };
+    if (problem !== undefined) {
+      if (before.enabled !== webhook.enabled)
+        await writeAudit(tx, webhookAudit(before, webhook, audit));
+      return problem;
+    }
     // Redeliveries, attempts in progress, and new deliveries if the webhook was enabled again meanwhile.
     await cancelBeforeDeletion(tx, webhook.id);
     await tx`delete from webhooks where id = ${webhook.id}`;
-    await writeAudit(tx, webhookAudit(webhook, null, audit));
+    await writeAudit(tx, webhookAudit(before, null, audit));
     return webhook;
   });
 }
