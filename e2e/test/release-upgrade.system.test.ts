@@ -118,6 +118,16 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
     expect(counted.map((row) => row.requests)).toEqual([requests, requests]);
   });
 
+  it("counts the size of the release's rules, in management and in usage-metering", async () => {
+    const path = `${url}/api/v1/organizations/${fixture.usage.organization_id}`;
+    const { configuration_bytes: size } = await must(path, { key: launched.demo.operator_token });
+    expect(size.used).toBeGreaterThan(0);
+    await eventually(async () => {
+      const usage = await must(`${url}/api/v1/usage`, { key: launched.demo.server_key });
+      return usage.configuration_bytes.used === size.used;
+    });
+  });
+
   it("returns the same responses as the release", async () => {
     expect(fixture.exchanges.length).toBeGreaterThan(0);
     for (const exchange of fixture.exchanges)

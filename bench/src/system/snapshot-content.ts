@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { type KeyKind, makeApiKey } from "@halyard/api-keys";
 import {
+  type ConfiguredLimits,
   completeKey,
   type EntryAddress,
   entryKey,
   type LiveEntry,
-  type PlanLimits,
 } from "@halyard/contracts";
 
 /** The `scopes` are the environments, in the order of the options, with their API keys. */
@@ -24,13 +24,17 @@ export type ContentOptions = {
   /** State of each flag; alternately on and off by default. */
   flagState?: (number: number) => SnapshotFlag;
   /** Limits of the organizations' plan; unlimited by default. */
-  limits?: PlanLimits;
+  limits?: ConfiguredLimits;
   /** Kind of the API keys; `client` by default. */
   keyKind?: KeyKind;
 };
 
 const environmentsPerOrganization = 10;
-const unlimited: PlanLimits = { requests_per_month: null, sse_connections: null, projects: null };
+const unlimited: ConfiguredLimits = {
+  requests_per_month: null,
+  sse_connections: null,
+  projects: null,
+};
 const stamp = { version: 1, committed_at: new Date().toISOString() };
 
 /** Returns an organization for every ten environments, flags and API keys. */
@@ -39,7 +43,7 @@ export function snapshotContent(...options: readonly ContentOptions[]) {
   const put = (address: EntryAddress, value: LiveEntry) =>
     records.push({ key: entryKey(address), value: JSON.stringify(value) });
   const planned = options.map(({ limits = unlimited }, index) => [`plan-${index}`, limits]);
-  const limits = Object.fromEntries(planned) as Record<string, PlanLimits>;
+  const limits = Object.fromEntries(planned) as Record<string, ConfiguredLimits>;
   put({ kind: "plans" }, { kind: "plans", limits, ...stamp });
   const scopes = options.flatMap((each, index) => putEnvironments(put, each, `plan-${index}`));
   records.push({ key: completeKey, value: JSON.stringify({ epoch: randomUUID(), from: 1 }) });

@@ -62,15 +62,20 @@ export function describeUsage(given: () => PageSystem): void {
 
   describe("given docs/usage.md alone", () => {
     it("lists the default plans", () => {
-      const rows = tableOf(page, "Plan |").map(([name = "", requests, streams, projects]) => [
+      const rows = tableOf(page, "Plan |").map(([name = "", ...limits]) => [
         name.replaceAll("`", ""),
-        [requests, streams, projects].map(limitIn),
+        limits.map(limitIn),
       ]);
       expect(Object.fromEntries(rows)).toEqual(
         Object.fromEntries(
           Object.entries(defaultPlans).map(([name, limits]) => [
             name,
-            [limits.requests_per_month, limits.sse_connections, limits.projects],
+            [
+              limits.requests_per_month,
+              limits.sse_connections,
+              limits.projects,
+              limits.configuration_bytes,
+            ],
           ]),
         ),
       );
@@ -79,7 +84,9 @@ export function describeUsage(given: () => PageSystem): void {
 }
 
 function limitIn(cell = ""): number | null {
-  return cell === "unlimited" ? null : Number(cell.replaceAll(",", ""));
+  if (cell === "unlimited") return null;
+  const [amount = "", unit] = cell.replaceAll(",", "").split(" ");
+  return Number(amount) * (unit === "MiB" ? 1024 * 1024 : 1);
 }
 
 function headersIn(headers: Headers): string {

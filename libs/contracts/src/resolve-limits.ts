@@ -1,4 +1,4 @@
-import type { PlanLimits } from "./plans.ts";
+import { type ConfiguredLimits, type PlanLimits, planLimitsOf } from "./plans.ts";
 import type { OrganizationEntry, PlansEntry, Tombstone } from "./snapshot.ts";
 
 /**
@@ -13,6 +13,6 @@ export function resolveLimits(
   for (const [id, entry] of organizations) {
     if ("deleted" in entry) limits.delete(id);
     else if (plans && Object.hasOwn(plans.limits, entry.plan))
-      limits.set(id, plans.limits[entry.plan] as PlanLimits);
+      limits.set(id, planLimitsOf(plans.limits[entry.plan] as ConfiguredLimits));
   }
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Checked, compileCheck } from "./json-schema.ts";
-import { PlanLimits } from "./plans.ts";
+import { ConfiguredLimits } from "./plans.ts";
 import { State } from "./state.ts";
 
 /**
@@ -34,7 +34,7 @@ const Uuid = z.string().regex(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-
 export const PlansEntry = z.object({
   kind: z.literal("plans"),
   /** The limits of each plan, by its name. Unlike the configuration, they may have members of a later release. */
-  limits: z.record(z.string(), z.object(PlanLimits.shape)),
+  limits: z.record(z.string(), z.object(ConfiguredLimits.shape)),
   ...Stamp,
   ...Signed,
 });

@@ -44,7 +44,7 @@ export const configSchema = z.object({
   }),
   PLANS: variable(Plans, {
     description:
-      'Additional plans, or other limits for `free`, `starter`, `pro` and `growth`. Null is unlimited. Every API key can read the names and limits of all plans. Example: `{"team":{"requests_per_month":5000000,"sse_connections":200,"projects":null}}`.',
+      'Additional plans, or other limits for `free`, `starter`, `pro`, `growth` and `unlimited`. Null is unlimited, and so is `configuration_bytes` where it is absent. Every API key can read the names and limits of all plans. Example: `{"team":{"requests_per_month":5000000,"sse_connections":200,"projects":null,"configuration_bytes":134217728}}`.',
     expects: plansExpectation,
     documentedDefault: "none",
   }),

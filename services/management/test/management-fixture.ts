@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
-import { defaultPlans, type KeyEntry, type PlanLimits } from "@halyard/contracts";
+import { type ConfiguredLimits, defaultPlans, type KeyEntry } from "@halyard/contracts";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import {
@@ -50,7 +50,7 @@ type Backends = { database: TestDatabase; nats: TestNats };
 export async function openManagement(
   options: {
     over?: Backends;
-    plans?: Record<string, PlanLimits>;
+    plans?: Record<string, ConfiguredLimits>;
     /** False: organizations may have plans that are not configured. */
     checksPlans?: boolean;
     keyRate?: { requestsPerSecond: number; burst: number };

@@ -46,8 +46,11 @@ export function tenancyOf(management: Management) {
   }
 
   /** Creates an organization with a user, a project, and a server key of that user. */
-  async function scope(environments: readonly string[] = ["production", "staging"]) {
-    const { id: organizationId } = await organization();
+  async function scope(
+    environments: readonly string[] = ["production", "staging"],
+    ofOrganization: Record<string, unknown> = {},
+  ) {
+    const { id: organizationId } = await organization(ofOrganization);
     const { id: userId } = await user(organizationId);
     const made = await project(organizationId, { environments });
     const [first, second] = made.environments;

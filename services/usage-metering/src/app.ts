@@ -59,6 +59,10 @@ function registerUsage(app: App, { sql, directory, openStreams, authenticate }: 
         requests: { used, limit: limits.requests_per_month },
         sse_connections: { used: openStreams.of(organizationId), limit: limits.sse_connections },
         projects: { used: project_count, limit: limits.projects },
+        configuration_bytes: {
+          used: directory.configurationBytesOf(organizationId),
+          limit: limits.configuration_bytes,
+        },
       } satisfies contract.Usage);
     },
   });

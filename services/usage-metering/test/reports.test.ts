@@ -1,5 +1,5 @@
 import { type EdgeStreams, edgeStreams, type OrganizationEntry } from "@halyard/contracts";
-import { eventually } from "@halyard/testing";
+import { eventually, flagInSnapshot } from "@halyard/testing";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
 import { rollUpHours } from "../src/retention/old-rows.ts";
@@ -38,6 +38,8 @@ async function newFlag({ of = tenant, createdAt = "2020-01-01T00:00:00.000Z" } =
   return flag.flagId;
 }
 
+type Flag = ReturnType<typeof flagInSnapshot>;
+
 const get = (path: string, key = tenant.serverKey) => replica.call(path, { key });
 const flagUsage = (flagId: string, query = "") => get(`/api/v1/flags/${flagId}/usage${query}`);
 
@@ -58,6 +60,7 @@ describe("the usage of an organization", () => {
         requests: { used: 7, limit: 1_000_000 },
         sse_connections: { used: 0, limit: 25 },
         projects: { used: 2, limit: 5 },
+        configuration_bytes: { used: 0, limit: 32 * 1024 * 1024 },
       },
     });
     await setClock("2031-03-01T00:00:01.000Z");
@@ -83,6 +86,7 @@ describe("the usage of an organization", () => {
       requests: { used: 0, limit: null },
       sse_connections: { used: 0, limit: null },
       projects: { used: 2, limit: null },
+      configuration_bytes: { used: 0, limit: null },
     });
     await become(2, "free");
     expect((await read()).projects).toEqual({ used: 3, limit: 3 });
@@ -97,6 +101,33 @@ describe("the usage of an organization", () => {
     const genuine = { ...none, projects: 8 };
     await metering.bucket.put(plansEntry({ starter: genuine }, 3));
     await eventually(async () => (await get("/api/v1/usage")).body.projects.limit === 8);
+  });
+
+  it("has the size of the rules of its flags, without deleted flags and environments", async () => {
+    const own = await newTenant();
+    const used = async () =>
+      (await get("/api/v1/usage", own.serverKey)).body.configuration_bytes.used;
+    const targeting_rules = [{ name: "größer", conditions: [] }];
+    const bytes = Buffer.byteLength(JSON.stringify(targeting_rules)) - 2;
+    const flag = (environment_id: string) =>
+      flagInSnapshot(own, { environment_id, targeting_rules });
+    const { environmentId, otherEnvironmentId, organizationId } = own;
+    const [emptied, deleted, kept] = [1, 2, 3].map(() => flag(environmentId)) as [Flag, Flag, Flag];
+    await metering.bucket.put(emptied, deleted, kept, flag(otherEnvironmentId));
+    await eventually(async () => (await used()) === 4 * bytes);
+    const deletion = { deleted: true, version: 2, committed_at: kept.value.committed_at } as const;
+    await metering.bucket.put(
+      { ...emptied, value: { ...emptied.value, version: 2, targeting_rules: [] } },
+      { address: deleted.address, value: deletion },
+    );
+    await eventually(async () => (await used()) === 2 * bytes);
+    const address = {
+      kind: "environment",
+      organizationId,
+      environmentId: otherEnvironmentId,
+    } as const;
+    await metering.bucket.put({ address, value: deletion });
+    await eventually(async () => (await used()) === bytes);
   });
 
   it("has the open streams that the edges report", async () => {

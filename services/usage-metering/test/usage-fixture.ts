@@ -6,11 +6,11 @@ import {
   createServerKeyAuthentication,
 } from "@halyard/api-keys";
 import {
+  type ConfiguredLimits,
   defaultPlans,
   type EntryOf,
   type EnvironmentUsage,
   type OrganizationEntry,
-  type PlanLimits,
   type QuotaEntry,
   quotaBucket,
   type SnapshotEntry,
@@ -205,7 +205,10 @@ export function hourAgo(hours: number, nowMs = Date.now()): string {
 }
 
 /** The default plans and more. */
-export function plansEntry(more: Record<string, PlanLimits> = {}, version = 1): EntryOf<"plans"> {
+export function plansEntry(
+  more: Record<string, ConfiguredLimits> = {},
+  version = 1,
+): EntryOf<"plans"> {
   const limits = { ...defaultPlans, ...more };
   const stamp = { version, committed_at: new Date().toISOString() };
   return { address: { kind: "plans" }, value: { kind: "plans", limits, ...stamp } };

@@ -29,6 +29,12 @@ export const InstantIn = z.string().meta({
   examples: ["2027-01-31T09:00:00Z", "2027-01-31T10:00:00+01:00"],
 });
 
+/** A used amount and its limit. */
+export const Limited = z.strictObject({
+  used: z.int().min(0),
+  limit: z.int().min(0).nullable().describe("`null`: unlimited"),
+});
+
 /** Text that may have several lines. */
 export const Description = z
   .string()

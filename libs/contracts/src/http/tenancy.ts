@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Name } from "../name.ts";
 import { PlanLimits } from "../plans.ts";
-import { Email, Id, IdParam, InstantOut } from "./fields.ts";
+import { Email, Id, IdParam, InstantOut, Limited } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
 /** Organizations, users, projects and environments. */
@@ -15,6 +15,9 @@ export const Organization = z.strictObject({
   name: z.string(),
   plan: z.string(),
   limits: PlanLimits,
+  configuration_bytes: Limited.describe(
+    "Bytes of the rules of all flags in all environments, as JSON without spaces between tokens",
+  ),
   created_at: InstantOut,
   updated_at: InstantOut,
 });

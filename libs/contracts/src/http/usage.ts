@@ -1,12 +1,6 @@
 import { z } from "zod";
-import { Id, IdParam, InstantOut, UtcDate } from "./fields.ts";
+import { Id, IdParam, InstantOut, Limited, UtcDate } from "./fields.ts";
 import { defineRoute } from "./route.ts";
-
-/** A used amount and its limit. */
-const Limited = z.strictObject({
-  used: z.int().min(0),
-  limit: z.int().min(0).nullable().describe("`null`: unlimited"),
-});
 
 export const Usage = z.strictObject({
   plan: z.string(),
@@ -18,6 +12,9 @@ export const Usage = z.strictObject({
   ),
   sse_connections: Limited.describe("Open streams on all edges"),
   projects: Limited,
+  configuration_bytes: Limited.describe(
+    "Bytes of the rules of all flags in all environments, as JSON without spaces between tokens",
+  ),
 });
 export type Usage = z.infer<typeof Usage>;
 

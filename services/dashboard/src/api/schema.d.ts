@@ -1039,7 +1039,7 @@ export interface components {
             enabled?: boolean;
             /** @description Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
-            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON */
+            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
         };
         CreateOrganization: {
@@ -1450,6 +1450,12 @@ export interface components {
             name: string;
             plan: string;
             limits: components["schemas"]["PlanLimits"];
+            /** @description Bytes of the rules of all flags in all environments, as JSON without spaces between tokens */
+            configuration_bytes: {
+                used: number;
+                /** @description `null`: unlimited */
+                limit: number | null;
+            };
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -1463,6 +1469,8 @@ export interface components {
             requests_per_month: number | null;
             sse_connections: number | null;
             projects: number | null;
+            /** @description Size of the rules of all flags in all environments, in bytes of JSON without spaces between tokens. `null`: unlimited */
+            configuration_bytes: number | null;
         };
         Project: {
             /** Format: uuid */
@@ -1720,14 +1728,14 @@ export interface components {
             enabled?: boolean;
             /** @description Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
-            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON */
+            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
         };
         UpdateFlagState: {
             enabled?: boolean;
             /** @description Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
-            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON */
+            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
         };
         UpdateOrganization: {
@@ -1780,6 +1788,12 @@ export interface components {
                 limit: number | null;
             };
             projects: {
+                used: number;
+                /** @description `null`: unlimited */
+                limit: number | null;
+            };
+            /** @description Bytes of the rules of all flags in all environments, as JSON without spaces between tokens */
+            configuration_bytes: {
                 used: number;
                 /** @description `null`: unlimited */
                 limit: number | null;

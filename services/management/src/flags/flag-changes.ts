@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
 import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { ChangeContext, TimeAndIds } from "../access/change-context.ts";
 import type { Change } from "../access/routes.ts";
 import { recordAudit } from "../audit/audit-store.ts";
 import type { Write } from "../outbox/write.ts";
+import { writeWithinLimit } from "./configuration-limit.ts";
 import { decideChange, decideCreate, decideDelete } from "./decide-flag.ts";
 import { fillFlag } from "./environment-fills.ts";
 import {
@@ -20,6 +22,7 @@ import {
   findFlagId,
   holdEnvironments,
   insertFlag,
+  insertStatesOfFlag,
   lockFlag,
   readStates,
   updateFlag,
@@ -51,7 +54,13 @@ export async function createFlag(
   if (environment === undefined) return noSuchFlag;
   const context = await write.context();
   const decision = decideCreate({ ...scope, environments, environment }, request, context);
-  if (!(await insertFlag(write.tx, decision))) return keyTaken(write, decision.flag);
+  if (!(await insertFlag(write.tx, decision.flag))) return keyTaken(write, decision.flag);
+  const insertStates = () => insertStatesOfFlag(write.tx, decision);
+  if (decision.state.content.targeting_rules.length === 0) await insertStates();
+  else {
+    const problem = await writeWithinLimit(write.tx, scope.organizationId, insertStates);
+    if (problem !== undefined) return problem;
+  }
   recordAudit(write, decision.audit);
   write.publish(decision.messages);
   return decision;
@@ -90,11 +99,22 @@ export async function decideUnderLock<Decided extends Decision | "unchanged">(
   const decision = await decide(current, context);
   if (decision === "unchanged") return { current, decision };
   if (isProblem(decision)) return decision;
-  write.doNotAwait(updateFlag(write.tx, decision));
+  const [state] = decision.states;
+  if (state === undefined || hasSameRules(current.state, state))
+    write.doNotAwait(updateFlag(write.tx, decision));
+  else {
+    const problem = await writeWithinLimit(write.tx, decision.flag.organizationId, () =>
+      updateFlag(write.tx, decision),
+    );
+    if (problem !== undefined) return problem;
+  }
   recordAudit(write, decision.audit);
   write.publish(decision.messages);
   return { current, decision };
 }
+
+const hasSameRules = (before: FlagState, after: FlagState): boolean =>
+  isDeepStrictEqual(before.content.targeting_rules, after.content.targeting_rules);
 
 export async function removeFlag(
   write: FlagWrite,

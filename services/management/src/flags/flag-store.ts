@@ -228,18 +228,20 @@ export async function findFlagId(
   return found?.id;
 }
 
-/** Inserts a flag. Returns false if its key is taken in the project. */
-export async function insertFlag(tx: Transaction, decision: Decision): Promise<boolean> {
-  const { flag } = decision;
+/** Inserts a flag without its states. Returns false if its key is taken in the project. */
+export async function insertFlag(tx: Transaction, flag: Flag): Promise<boolean> {
   const inserted = await tx`
     insert into flags (id, project_id, key, name, description, type, version, last_event_at,
       created_at, updated_at)
     values (${flag.id}, ${flag.projectId}, ${flag.key}, ${flag.name}, ${flag.description},
       ${flag.type}, ${flag.version}, ${flag.lastEventAt}, ${flag.createdAt}, ${flag.updatedAt})
     on conflict on constraint flag_key_taken do nothing`;
-  if (inserted.count === 0) return false;
+  return inserted.count > 0;
+}
+
+/** Inserts the states of a new flag, and the records of its creation. */
+export async function insertStatesOfFlag(tx: Transaction, decision: Decision): Promise<void> {
   await Promise.all([insertStates(tx, decision.states), insertHistory(tx, decision.history)]);
-  return true;
 }
 
 /**

@@ -3,7 +3,9 @@ import type { LockedOrganization, Organization } from "./organization.ts";
 
 /** Organizations in PostgreSQL. */
 const columns = fragment`
-  id, name, plan, (select plans.limits -> organizations.plan from plans) as limits, version,
+  id, name, plan, (select plans.limits -> organizations.plan from plans) as limits,
+  coalesce((select size.bytes from configuration_sizes as size
+    where size.organization_id = organizations.id), 0) as "configurationBytes", version,
   created_at as "createdAt", updated_at as "updatedAt"`;
 
 export async function findOrganization(
@@ -46,7 +48,7 @@ export async function lockToDelete(tx: Transaction, id: string): Promise<Organiz
 
 export async function insertOrganization(
   tx: Transaction,
-  added: Omit<Organization, "limits">,
+  added: Omit<Organization, "limits" | "configurationBytes">,
 ): Promise<void> {
   await tx`
     insert into organizations (id, name, plan, version, created_at, updated_at)

@@ -1,4 +1,9 @@
-import type { EntryOf, Organization as OrganizationResource, PlanLimits } from "@halyard/contracts";
+import {
+  type ConfiguredLimits,
+  type EntryOf,
+  type Organization as OrganizationResource,
+  planLimitsOf,
+} from "@halyard/contracts";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
 import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 import type { Plans } from "./plans.ts";
@@ -8,7 +13,9 @@ export type Organization = {
   id: string;
   name: string;
   plan: string;
-  limits: PlanLimits;
+  limits: ConfiguredLimits;
+  /** Size of the rules of all flags in all environments (`flags/configuration-limit.ts`). */
+  configurationBytes: number;
   /** Counter that every change to the organization, or to the number of its projects, increments. */
   version: number;
   createdAt: Date;
@@ -21,11 +28,16 @@ export const noSuchOrganization = createProblem("NOT_FOUND_001", "There is no su
 
 /** Returns an organization as the API represents it. */
 export function organizationResource(organization: Organization): OrganizationResource {
+  const limits = planLimitsOf(organization.limits);
   return {
     id: organization.id,
     name: organization.name,
     plan: organization.plan,
-    limits: organization.limits,
+    limits,
+    configuration_bytes: {
+      used: organization.configurationBytes,
+      limit: limits.configuration_bytes,
+    },
     created_at: organization.createdAt.toISOString(),
     updated_at: organization.updatedAt.toISOString(),
   };
@@ -33,7 +45,9 @@ export function organizationResource(organization: Organization): OrganizationRe
 
 /** Returns the snapshot entry of an organization. Readers resolve its limits from the entry of the plans. */
 export function organizationEntry(
-  organization: Omit<Organization, "createdAt" | "limits"> & { projectCount: number },
+  organization: Omit<Organization, "createdAt" | "limits" | "configurationBytes"> & {
+    projectCount: number;
+  },
 ): EntryOf<"organization"> {
   return {
     address: { kind: "organization", organizationId: organization.id },
@@ -63,7 +77,8 @@ export function decideCreateOrganization(
   if (isProblem(limits)) return limits;
   const { name, plan } = request;
   const dates = { createdAt: now, updatedAt: now };
-  return decided({ id: newId(), name, plan, limits, version: 1, ...dates }, 0);
+  const initial = { version: 1, configurationBytes: 0, ...dates };
+  return decided({ id: newId(), name, plan, limits, ...initial }, 0);
 }
 
 /**
@@ -101,7 +116,7 @@ function decided(organization: Organization, projectCount: number): Organization
   return { organization, messages: [entryToPublish(entry)] };
 }
 
-function limitsOf(plan: string, plans: Plans): PlanLimits | Problem {
+function limitsOf(plan: string, plans: Plans): ConfiguredLimits | Problem {
   const limits = Object.hasOwn(plans, plan) ? plans[plan] : undefined;
   if (limits !== undefined) return limits;
   const names = Object.keys(plans).map((name) => JSON.stringify(name));

@@ -1,12 +1,12 @@
-import { PlanLimits } from "@halyard/contracts";
+import { ConfiguredLimits } from "@halyard/contracts";
 import { z } from "zod";
 
 const maxNameLength = 50;
 
-const PlansByName = z.record(z.string().min(1).max(maxNameLength), PlanLimits);
+const PlansByName = z.record(z.string().min(1).max(maxNameLength), ConfiguredLimits);
 type PlansByName = z.output<typeof PlansByName>;
 
-const limits = new Intl.ListFormat("en-GB").format(Object.keys(PlanLimits.shape));
+const limits = new Intl.ListFormat("en-GB").format(Object.keys(ConfiguredLimits.shape));
 
 export const plansExpectation = `JSON that gives each plan ${limits}`;
 

@@ -1,6 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { ConfigurationError } from "@halyard/configuration";
-import type { EntryOf, PlanLimits, Plan as PlanResource } from "@halyard/contracts";
+import {
+  type ConfiguredLimits,
+  type EntryOf,
+  type Plan as PlanResource,
+  planLimitsOf,
+} from "@halyard/contracts";
 import { UnavailableError } from "@halyard/http";
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import type { Logger } from "pino";
@@ -17,7 +22,7 @@ import { appendMessages } from "../outbox/write.ts";
  * have assigned it a moment ago. A transaction that assigns a plan locks the row. Every plan of an organization is
  * therefore in the row.
  */
-export type Plans = Readonly<Record<string, PlanLimits>>;
+export type Plans = Readonly<Record<string, ConfiguredLimits>>;
 
 type StoredPlans = { plans: Plans; version: number; updatedAt: Date };
 
@@ -48,7 +53,7 @@ export async function listPlans(sql: Sql): Promise<PlanResource[]> {
   if (stored === undefined) throw notStored();
   const requestsOf = ({ limits }: PlanResource) => limits.requests_per_month ?? Infinity;
   return Object.entries(stored.plans)
-    .map(([name, limits]) => ({ name, limits }))
+    .map(([name, limits]) => ({ name, limits: planLimitsOf(limits) }))
     .sort((one, other) => {
       if (requestsOf(one) !== requestsOf(other)) return requestsOf(one) - requestsOf(other);
       return one.name < other.name ? -1 : 1;

@@ -26,6 +26,7 @@ const anOrganization = (with_: Partial<Organization> = {}): Organization => ({
   name: "Acme",
   plan: "free",
   limits: plans.free,
+  configurationBytes: 0,
   version: 7,
   createdAt: new Date(0),
   updatedAt: new Date(0),

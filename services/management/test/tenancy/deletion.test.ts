@@ -333,6 +333,36 @@ describe("given a process that stops between a deletion and the removal of rows"
   });
 });
 
+describe("given rules in two projects", () => {
+  it("frees the size of the rules of a deleted flag immediately, and of all others with their rows", async () => {
+    const scope = await given.scope(["production", "staging"]);
+    const rules = [{ name: "x".repeat(100), conditions: [] }];
+    const bytes = JSON.stringify(rules).length - 2;
+    const used = async () => (await call(organizationPath(scope))).body.configuration_bytes.used;
+    const stagingKey = await given.key(scope.second, { user_id: scope.userId });
+    const other = await given.project(scope.organizationId);
+    const otherKey = await given.key(other.environments[0], { user_id: scope.userId });
+    const create = (key: string, flagKey: string) =>
+      call("/api/v1/flags", "POST", {
+        key,
+        body: { key: flagKey, name: "f", targeting_rules: rules },
+      });
+    const { body: flag } = await create(scope.serverKey, "deleted");
+    await create(scope.serverKey, "in-production");
+    await create(stagingKey.key, "in-staging");
+    await create(otherKey.key, "in-another-project");
+    expect(await used()).toBe(4 * bytes);
+    await call(`/api/v1/flags/${flag.id}`, "DELETE", { key: scope.serverKey });
+    expect(await used()).toBe(3 * bytes);
+    await remove(environmentPath(scope));
+    await removeEverything();
+    expect(await used()).toBe(2 * bytes);
+    await remove(projectPath(scope));
+    await removeEverything();
+    expect(await used()).toBe(bytes);
+  });
+});
+
 describe("given a deleted environment", () => {
   it("keeps its flags in the other environments", async () => {
     const scope = await given.scope(["production", "staging"]);

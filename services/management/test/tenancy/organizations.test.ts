@@ -26,6 +26,7 @@ describe("creating an organization", () => {
       name: "Acme",
       plan: "pro",
       limits: defaultPlans.pro,
+      configuration_bytes: { used: 0, limit: defaultPlans.pro?.configuration_bytes },
       created_at: instant,
       updated_at: answer.body.created_at,
     });
@@ -50,7 +51,7 @@ describe("creating an organization", () => {
       expect(answer.status).toBe(400);
       expect(answer.body.error).toMatchObject({
         code: "VALIDATION_001",
-        message: '/plan must be one of "free", "starter", "pro", "growth"',
+        message: '/plan must be one of "free", "starter", "pro", "growth", "unlimited"',
       });
     },
   );
@@ -94,7 +95,7 @@ describe("the list of plans", () => {
       const { status, body } = await management.call("/api/v1/plans", { key: caller });
       expect(status).toBe(200);
       expect(body).toEqual({
-        plans: ["free", "starter", "pro", "growth"].map((name) => ({
+        plans: ["free", "starter", "pro", "growth", "unlimited"].map((name) => ({
           name,
           limits: defaultPlans[name],
         })),

@@ -25,7 +25,7 @@ describe("given plans of an operator", () => {
     expect(problemsOf({ team: { ...team, projects: "" }, other: 1 })).toEqual({
       problems: [
         'has the plan "team", whose projects must be a whole number from 0, or null',
-        'has the plan "other", which must be an object with requests_per_month, sse_connections and projects',
+        'has the plan "other", which must be an object with requests_per_month, sse_connections, projects and configuration_bytes',
       ],
     });
   });
@@ -33,7 +33,7 @@ describe("given plans of an operator", () => {
   it("rejects unknown fields", () => {
     expect(problemsOf({ team: { ...team, seats: 3 } })).toEqual({
       problems: [
-        'has the plan "team", which must have only requests_per_month, sse_connections and projects',
+        'has the plan "team", which must have only requests_per_month, sse_connections, projects and configuration_bytes',
       ],
     });
   });
@@ -47,7 +47,7 @@ describe("given plans of an operator", () => {
   it.each(["{secret", "[]", "7", "null"])("rejects %s without repeating it", (text) => {
     expect(parsePlans(text)).toEqual({
       problems: [
-        "must be JSON that gives each plan requests_per_month, sse_connections and projects",
+        "must be JSON that gives each plan requests_per_month, sse_connections, projects and configuration_bytes",
       ],
     });
   });

@@ -1,8 +1,17 @@
+import { defaultPlans } from "@halyard/contracts";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { operatorToken as key, openManagement } from "../management-fixture.ts";
 import { entriesOf, readLocationOf, tenancyOf } from "../tenancy-fixture.ts";
 
-const management = await openManagement();
+const planWithoutLimits = { requests_per_month: null, sse_connections: null, projects: null };
+const management = await openManagement({
+  plans: {
+    ...defaultPlans,
+    small: { ...planWithoutLimits, configuration_bytes: 1_000 },
+    smaller: { ...planWithoutLimits, configuration_bytes: 100 },
+    "without the limit": planWithoutLimits,
+  },
+});
 afterAll(() => management.close());
 const given = tenancyOf(management);
 
@@ -155,6 +164,134 @@ describe("the plan's limit of projects", () => {
     expect((await management.call(pathOf(id), { key })).body.projects).toHaveLength(4);
     await management.call(path, { method: "PATCH", key, body: { plan: "growth" } });
     expect((await create(id, { name: "e" })).status).toBe(201);
+  });
+});
+
+describe("the plan's limit of the size of rules", () => {
+  /** Returns rules of this size as JSON, without the brackets. Each rule but the last one has 100 bytes. */
+  function rulesOf(bytes: number) {
+    const rule = (size: number) => ({ name: "x".repeat(size - emptyRuleBytes), conditions: [] });
+    const rules = [];
+    let rest = bytes;
+    for (; rest > 200; rest -= 101) rules.push(rule(100));
+    return [...rules, rule(rest)];
+  }
+  const emptyRuleBytes = JSON.stringify({ name: "", conditions: [] }).length;
+
+  async function givenFlags(plan: string) {
+    const scope = await given.scope(["production", "staging"], { plan });
+    const write = (method: string, path: string, body?: unknown) =>
+      management.call(path, { method, key: scope.serverKey, body });
+    let counter = 0;
+    const organization = `/api/v1/organizations/${scope.organizationId}`;
+    return {
+      ...scope,
+      create: (bytes: number) =>
+        write("POST", "/api/v1/flags", {
+          key: `flag-${++counter}`,
+          name: "f",
+          targeting_rules: bytes === 0 ? [] : rulesOf(bytes),
+        }),
+      change: (flag: { id: string }, body: Record<string, unknown>) =>
+        write("PATCH", `/api/v1/flags/${flag.id}`, body),
+      write,
+      changePlan: (next: string) =>
+        management.call(organization, { method: "PATCH", key, body: { plan: next } }),
+      size: async () => (await management.call(organization, { key })).body.configuration_bytes,
+    };
+  }
+
+  it("rejects a flag beyond it, with what is allowed and used, and without Retry-After", async () => {
+    const { create, size } = await givenFlags("small");
+    expect((await create(200)).status).toBe(201);
+    expect((await create(300)).status).toBe(201);
+    expect((await create(400)).status).toBe(201);
+    const rejected = await create(101);
+    expect(rejected.status).toBe(429);
+    expect(rejected.body.error).toMatchObject({
+      code: "RATE_001",
+      message:
+        'The organization\'s plan "small" allows 1000 bytes of rules. The organization has 900, and the change adds 101. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.',
+    });
+    expect(rejected.headers.get("retry-after")).toBeNull();
+    expect(rejected.headers.get("ratelimit-policy")).toBe('"configuration_bytes";q=1000');
+    expect(rejected.headers.get("ratelimit")).toBe('"configuration_bytes";r=100');
+    expect((await create(100)).status).toBe(201);
+    expect(await size()).toEqual({ used: 1_000, limit: 1_000 });
+  });
+
+  it("covers all environments of the organization", async () => {
+    const { create, write, second, size } = await givenFlags("small");
+    const { body: flag } = await create(400);
+    const path = `/api/v1/flags/${flag.id}/environments/${second.id}`;
+    expect((await write("PATCH", path, { targeting_rules: rulesOf(400) })).status).toBe(200);
+    expect((await write("PATCH", path, { targeting_rules: rulesOf(350) })).status).toBe(200);
+    expect((await size()).used).toBe(750);
+    expect((await create(300)).status).toBe(429);
+  });
+
+  it("is exact for concurrent writes", async () => {
+    const { create, change, size } = await givenFlags("small");
+    const flags = await Promise.all(Array.from({ length: 8 }, () => create(0)));
+    const answers = await Promise.all([
+      ...flags.map(({ body }) => change(body, { targeting_rules: rulesOf(150) })),
+      ...flags.map(() => create(150)),
+    ]);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(10);
+    expect((await size()).used).toBe(900);
+  });
+
+  it("accepts smaller rules and everything that leaves rules alone after a move to a smaller plan", async () => {
+    const { create, change, changePlan, size } = await givenFlags("small");
+    const { body: flag } = await create(800);
+    await change(flag, { enabled: true });
+    await changePlan("smaller");
+    for (const body of [
+      { enabled: false },
+      { name: "Renamed", rollout_percentage: 5 },
+      { targeting_rules: rulesOf(700) },
+    ])
+      expect((await change(flag, body)).status).toBe(200);
+    expect((await create(0)).status).toBe(201);
+    expect((await change(flag, { targeting_rules: rulesOf(701) })).status).toBe(429);
+    expect(await size()).toEqual({ used: 700, limit: 100 });
+  });
+
+  it("rejects a rollback that grows, and accepts one that does not", async () => {
+    const { create, change, changePlan, write, first } = await givenFlags("small");
+    const { body: flag } = await create(800);
+    await change(flag, { targeting_rules: rulesOf(300), enabled: true });
+    await changePlan("smaller");
+    const state = `/api/v1/flags/${flag.id}/environments/${first.id}`;
+    expect((await write("POST", `${state}/rollback`)).status).toBe(429);
+    await change(flag, { targeting_rules: rulesOf(200) });
+    await change(flag, { enabled: false });
+    expect((await write("POST", `${state}/rollback`)).status).toBe(200);
+  });
+
+  it("does not exist in a plan that is configured without it", async () => {
+    const { create, size } = await givenFlags("without the limit");
+    const { body: flag } = await create(380);
+    expect(flag.targeting_rules).toHaveLength(3);
+    expect(await size()).toEqual({ used: 380, limit: null });
+  });
+
+  it("measures JSON without spaces, in bytes of UTF-8", async () => {
+    const { write, size } = await givenFlags("small");
+    const rules = [
+      {
+        name: 'a "quote", a: b, \\ and \t',
+        conditions: [
+          { attribute: "größe", operator: "in", value: ["😀, x", 1.5, true, "\u0001 / é"] },
+          { attribute: "n", operator: "gt", value: 12_000_000_000_000_000_000 },
+        ],
+        value: false,
+        rollout_percentage: 0,
+      },
+      { conditions: [] },
+    ];
+    await write("POST", "/api/v1/flags", { key: "f", name: "f", targeting_rules: rules });
+    expect((await size()).used).toBe(Buffer.byteLength(JSON.stringify(rules)) - 2);
   });
 });
 

@@ -8,12 +8,15 @@ import {
   type Tombstone,
 } from "@halyard/contracts";
 import { createFlagIndex, type SnapshotPart } from "@halyard/snapshot";
+import { createConfigurationSizes } from "./configuration-sizes.ts";
 
 /** The plans, environments and flags of the snapshot. */
 export type Directory = {
   organization(organizationId: string): OrganizationEntry | undefined;
   /** Returns the limits of an organization's plan, or undefined until they are known. */
   limitsOf(organizationId: string): PlanLimits | undefined;
+  /** Returns the size of the rules of an organization's flags, in all environments. */
+  configurationBytesOf(organizationId: string): number;
   /** Returns the environments of a project, in the order of their creation. */
   environmentIdsOf(projectId: string): readonly string[];
   /** Returns the environments of a project that have a flag, in the order of their creation. */
@@ -29,6 +32,11 @@ export function createDirectory(): Directory {
   return {
     organization: (organizationId) => existing(known.organizations.get(organizationId)),
     limitsOf: (organizationId) => known.limits.get(organizationId),
+    configurationBytesOf: (organizationId) =>
+      known.sizes.sumOf(organizationId, (environmentId) => {
+        const environment = known.environments.get(environmentId);
+        return environment !== undefined && "deleted" in environment;
+      }),
     environmentIdsOf: (projectId) =>
       [...(known.projects.get(projectId) ?? [])]
         .toSorted()
@@ -68,8 +76,9 @@ function createKnown(former?: ReadonlyMap<string, PlanLimits>) {
   /** Ids of environments by project, including deleted ones. */
   const projects = new Map<string, Set<string>>();
   const flags = createFlagIndex();
+  const sizes = createConfigurationSizes();
   return {
-    ...{ limits, organizations, environments, projects, flags },
+    ...{ limits, organizations, environments, projects, flags, sizes },
     apply(entry: SnapshotEntry): void {
       if (isEntryOf("plans", entry)) {
         const { value } = entry;
@@ -81,8 +90,10 @@ function createKnown(former?: ReadonlyMap<string, PlanLimits>) {
         putNewer(organizations, organizationId, entry.value);
         const newest = organizations.get(organizationId) ?? entry.value;
         resolveLimits(limits, [[organizationId, newest]], plans);
-      } else if (isEntryOf("flag", entry)) flags.apply(entry.address, entry.value);
-      else if (isEntryOf("environment", entry)) {
+      } else if (isEntryOf("flag", entry)) {
+        const { address, value } = entry;
+        if (flags.apply(address, value)) sizes.apply(address, value);
+      } else if (isEntryOf("environment", entry)) {
         const { address, value } = entry;
         putNewer(environments, address.environmentId, value);
         if ("deleted" in value) return;

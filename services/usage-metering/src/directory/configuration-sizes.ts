@@ -1,0 +1,40 @@
+import type { EntryOf, FlagEntry } from "@halyard/contracts";
+
+type Address = EntryOf<"flag">["address"];
+type Environment = { bytes: number; flags: Map<string, number> };
+
+/** The sizes of the rules of flags. Flags without rules need no memory. */
+export function createConfigurationSizes() {
+  /** By the ids of organization and environment. */
+  const organizations = new Map<string, Map<string, Environment>>();
+
+  function environmentOf({ organizationId, environmentId }: Address): Environment {
+    const environments = organizations.get(organizationId) ?? new Map<string, Environment>();
+    organizations.set(organizationId, environments);
+    const environment = environments.get(environmentId) ?? { bytes: 0, flags: new Map() };
+    environments.set(environmentId, environment);
+    return environment;
+  }
+
+  return {
+    /** Applies an entry of a flag. The caller passes no entry that is older than a former one. */
+    apply(address: Address, value: EntryOf<"flag">["value"]): void {
+      const bytes = "deleted" in value ? 0 : bytesOf(value);
+      const environment = environmentOf(address);
+      environment.bytes += bytes - (environment.flags.get(address.flagId) ?? 0);
+      if (bytes === 0) environment.flags.delete(address.flagId);
+      else environment.flags.set(address.flagId, bytes);
+    },
+    /** Returns the sum of an organization, without deleted environments. */
+    sumOf(organizationId: string, isDeleted: (environmentId: string) => boolean): number {
+      const environments = [...(organizations.get(organizationId) ?? [])];
+      return environments
+        .filter(([environmentId]) => !isDeleted(environmentId))
+        .reduce((sum, [, { bytes }]) => sum + bytes, 0);
+    },
+  };
+}
+
+/** Measures like management (`0023_configuration_bytes.sql`): the rules as JSON, without the brackets of the list. */
+const bytesOf = ({ targeting_rules: rules }: FlagEntry): number =>
+  rules.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(rules)) - 2;
