@@ -64,9 +64,11 @@ export function describeOperator(given: () => DashboardSystem): void {
     await dialog().getByRole("button", { name: "Plan", exact: false }).first().click();
     await page.getByRole("option", { name: "free" }).click();
     await dialog().getByRole("row", { name: "Projects 10 3 smaller" }).waitFor();
+    await dialog().getByRole("row", { name: "Rules of all flags 64 MiB 8 MiB smaller" }).waitFor();
     await dialog().getByRole("button", { name: "Change plan" }).click();
     await page.getByText(`${organizationName} has the plan free.`).waitFor();
     await page.getByRole("heading", { name: "Limits of the free plan" }).waitFor();
+    await page.getByText("0 bytes used").waitFor();
   });
 
   it("issues a key that works, and shows it once", async () => {

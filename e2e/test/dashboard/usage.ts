@@ -45,6 +45,8 @@ export function describeUsage(given: () => DashboardSystem): void {
     await meter.waitFor();
     expect(await meter.getAttribute("aria-valuetext")).toBe(`${counted.used} of 500,000`);
     await page.getByRole("heading", { name: "Plan free" }).waitFor();
+    const rules = page.getByRole("meter", { name: "Rules of all flags" });
+    expect(await rules.getAttribute("aria-valuetext")).toBe("0 bytes of 8 MiB");
   });
 
   it("shows today's requests in the chart and in a table", async () => {

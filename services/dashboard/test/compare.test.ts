@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { ApiProblem } from "../src/api/problem.ts";
 import type { FlagState, TargetingRule } from "../src/api/schema.d.ts";
 import {
   type Comparison,
@@ -8,6 +9,7 @@ import {
 } from "../src/compare/compare-flags.ts";
 import { choosePair } from "../src/compare/compare-search.ts";
 import { planCopy, summaryOfCopy } from "../src/compare/plan-copy.ts";
+import { patiently } from "../src/compare/run-pool.ts";
 import type { ListedFlag, ListedState } from "../src/flags/flag-search.ts";
 
 const staff: TargetingRule = {
@@ -115,6 +117,15 @@ describe("a copy", () => {
       body: { rollout_percentage: 60 },
     });
     expect(planCopy({ id: "flag", key: "search" }, source, source).changes).toEqual([]);
+  });
+
+  it("waits for a rate limit, but not for the plan's limit of the size of rules", async () => {
+    const limited = (retryAfter: number | null) =>
+      new ApiProblem("", { status: 429, code: "RATE_001", requestId: null, retryAfter });
+    const answers = [limited(0), limited(null)];
+    const request = () => Promise.reject(answers.shift());
+    await expect(patiently(request)).rejects.toMatchObject({ retryAfter: null });
+    expect(answers).toEqual([]);
   });
 
   it("is summarized by its outcomes", () => {

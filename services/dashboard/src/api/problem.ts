@@ -60,10 +60,15 @@ export function isEditConflict(error: unknown): boolean {
   return error instanceof ApiProblem && error.status === 412;
 }
 
+/** Returns whether a rate limit rejected a request. A limit of the plan is also 429, but waiting does not help. */
+export function isRateLimited(error: unknown): error is ApiProblem & { retryAfter: number } {
+  return error instanceof ApiProblem && error.status === 429 && error.retryAfter !== null;
+}
+
 /** Returns whether a repeated request can succeed without a change of its content. */
 export function isTemporary(error: unknown): boolean {
-  if (error instanceof ConnectionLost) return true;
-  return error instanceof ApiProblem && (error.status === 503 || error.status === 429);
+  if (error instanceof ConnectionLost || isRateLimited(error)) return true;
+  return error instanceof ApiProblem && error.status === 503;
 }
 
 /** Returns whether a request may have succeeded although its response is missing or an error of the server. */

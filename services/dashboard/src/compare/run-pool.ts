@@ -1,4 +1,4 @@
-import { ApiProblem } from "../api/problem.ts";
+import { isRateLimited } from "../api/problem.ts";
 
 /** Requests that are sent at the same time. */
 const concurrency = 6;
@@ -28,10 +28,9 @@ export async function patiently<T>(request: () => Promise<T>): Promise<T> {
     try {
       return await request();
     } catch (error) {
-      const isLimited = error instanceof ApiProblem && error.status === 429;
-      if (!isLimited || waits === maxWaits) throw error;
+      if (!isRateLimited(error) || waits === maxWaits) throw error;
       const { promise, resolve } = Promise.withResolvers<void>();
-      setTimeout(resolve, Math.min(maxWaitMs, (error.retryAfter ?? 1) * 1_000));
+      setTimeout(resolve, Math.min(maxWaitMs, error.retryAfter * 1_000));
       await promise;
     }
   }

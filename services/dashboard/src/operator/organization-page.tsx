@@ -6,6 +6,7 @@ import { useOperatorSession } from "../session/session.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
+import { bytes } from "../ui/numbers.ts";
 import { Page } from "../ui/page.tsx";
 import { Card } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
@@ -37,7 +38,7 @@ const toOrganizations = { to: "/", label: "Organizations" };
 
 function LoadedOrganization({ organization }: { organization: Organization }) {
   const [dialog, setDialog] = useState<"rename" | "plan" | "delete">();
-  const { id, name, plan, limits } = organization;
+  const { id, name, plan, limits, configuration_bytes: rules } = organization;
   return (
     <Page
       title={name}
@@ -61,7 +62,10 @@ function LoadedOrganization({ organization }: { organization: Organization }) {
           {limitNames.map((key) => (
             <div key={key}>
               <dt>{limitLabels[key]}</dt>
-              <dd>{limitText(limits[key])}</dd>
+              <dd>{limitText(limits, key)}</dd>
+              {key === "configuration_bytes" && (
+                <dd className={styles.used}>{bytes(rules.used)} used</dd>
+              )}
             </div>
           ))}
         </dl>

@@ -66,7 +66,7 @@ const columns: readonly Column<Organization>[] = [
     id: name,
     header: limitLabels[name],
     align: "end" as const,
-    cell: ({ limits }: Organization) => limitText(limits[name]),
+    cell: ({ limits }: Organization) => limitText(limits, name),
   })),
   { id: "created", header: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
 ];

@@ -50,21 +50,18 @@ function PlanComparison({ present, next }: { present: Plan | undefined; next: Pl
         </tr>
       </thead>
       <tbody>
-        {limitNames.map((key) => {
-          const limit = next.limits[key];
-          return (
-            <tr key={key}>
-              <th scope="row">{limitLabels[key]}</th>
-              {present !== undefined && <td>{limitText(present.limits[key])}</td>}
-              <td>
-                {limitText(limit)}
-                {present !== undefined && isSmaller(limit, present.limits[key]) && (
-                  <span className={styles.smaller}> smaller</span>
-                )}
-              </td>
-            </tr>
-          );
-        })}
+        {limitNames.map((key) => (
+          <tr key={key}>
+            <th scope="row">{limitLabels[key]}</th>
+            {present !== undefined && <td>{limitText(present.limits, key)}</td>}
+            <td>
+              {limitText(next.limits, key)}
+              {present !== undefined && isSmaller(next.limits[key], present.limits[key]) && (
+                <span className={styles.smaller}> smaller</span>
+              )}
+            </td>
+          </tr>
+        ))}
       </tbody>
     </table>
   );

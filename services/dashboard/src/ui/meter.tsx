@@ -16,16 +16,24 @@ type LimitMeterProps = {
   limit: number | null;
   /** False if nothing breaks at the limit. */
   isAlarming?: boolean;
+  /** Returns the text of an amount. */
+  format?: (amount: number) => string;
 };
 
 /** A used amount against its limit. Without a limit it shows the amount only. */
-export function LimitMeter({ label, used, limit, isAlarming = true }: LimitMeterProps) {
+export function LimitMeter({
+  label,
+  used,
+  limit,
+  isAlarming = true,
+  format = count,
+}: LimitMeterProps) {
   if (limit === null)
     return (
       <div className={styles.meter}>
         <span className={styles.label}>{label}</span>
         <span className={styles.value}>
-          <strong>{count(used)}</strong> · unlimited
+          <strong>{format(used)}</strong> · unlimited
         </span>
       </div>
     );
@@ -34,13 +42,13 @@ export function LimitMeter({ label, used, limit, isAlarming = true }: LimitMeter
       className={styles.meter ?? ""}
       value={Math.min(used, limit)}
       maxValue={Math.max(limit, 1)}
-      valueLabel={`${count(used)} of ${count(limit)}`}
+      valueLabel={`${format(used)} of ${format(limit)}`}
     >
       {({ percentage }) => (
         <>
           <Label className={styles.label ?? ""}>{label}</Label>
           <span className={styles.value}>
-            <strong>{count(used)}</strong> of {count(limit)}
+            <strong>{format(used)}</strong> of {format(limit)}
           </span>
           <div className={styles.track} data-tone={isAlarming ? toneOf(used, limit) : "normal"}>
             <div className={styles.fill} style={{ width: `${percentage}%` }} />

@@ -4,10 +4,20 @@ const compact = new Intl.NumberFormat(undefined, {
   maximumSignificantDigits: 3,
 });
 
+const rounded = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+
 /** Returns a number with separators, such as "1,234,567". */
 export const count = (value: number): string => whole.format(value);
 /** Returns a number in three digits, such as "1.23M". */
 export const shortCount = (value: number): string => compact.format(value);
+/** Returns a size, such as "12.5 MiB". */
+export function bytes(value: number): string {
+  if (value < 1024) return value === 1 ? "1 byte" : `${value} bytes`;
+  const kibibytes = value / 1024;
+  return kibibytes < 1024
+    ? `${rounded.format(kibibytes)} KiB`
+    : `${rounded.format(kibibytes / 1024)} MiB`;
+}
 /** Returns a share in percent, such as "12 %". */
 export function share(value: number): string {
   return value > 0 && value < 0.01 ? "less than 1 %" : `${whole.format(value * 100)} %`;

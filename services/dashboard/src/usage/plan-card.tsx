@@ -2,6 +2,7 @@ import { Fragment, type ReactNode } from "react";
 import type { Usage } from "../api/schema.d.ts";
 import { Badge } from "../ui/badge.tsx";
 import { LimitMeter } from "../ui/meter.tsx";
+import { bytes } from "../ui/numbers.ts";
 import { Card, Warning } from "../ui/panels.tsx";
 import { addDays, datedDay, longDay } from "./months.ts";
 import styles from "./usage.module.css";
@@ -9,12 +10,13 @@ import styles from "./usage.module.css";
 /** The plan with its limits. */
 export function PlanCard({ usage }: { usage: Usage }) {
   const { plan, period, ...limits } = usage;
-  const { requests, sse_connections: streams, projects } = limits;
+  const { requests, sse_connections: streams, projects, configuration_bytes: rules } = limits;
   // A limit that the API adds does not compile until it is here.
   const meters: Readonly<Record<keyof typeof limits, ReactNode>> = {
     requests: <LimitMeter label="Requests this month" {...requests} />,
     sse_connections: <LimitMeter label="Open streams" {...streams} />,
     projects: <LimitMeter label="Projects" {...projects} isAlarming={false} />,
+    configuration_bytes: <LimitMeter label="Rules of all flags" {...rules} format={bytes} />,
   };
   const start = period.start.slice(0, 10);
   const end = period.end.slice(0, 10);
