@@ -1,6 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
-import { type FileHandle, open, readFile, rename, stat, utimes } from "node:fs/promises";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { type FileHandle, open, rename, utimes } from "node:fs/promises";
 import { type KeySignatures, signerOf } from "@halyard/api-keys";
 import {
   CompleteEntry,
@@ -62,8 +61,11 @@ const schemas = createHash("sha256")
   .update(JSON.stringify(cachedSchemas.map(toJsonSchema)))
   .digest("hex");
 
-/** Number of entries handled in one turn of the event loop: a millisecond or two of work. */
-const entriesPerSlice = 500;
+/**
+ * Size of a part that is written in one turn of the event loop, and read at a time: a millisecond or two of work. An entry
+ * can be larger, and is a part of its own.
+ */
+const partBytes = 256 * 1024;
 
 /** Only the owner can read the file, because it contains key hashes and names. */
 const fileMode = 0o600;
@@ -95,11 +97,9 @@ async function writeLines(
 ): Promise<void> {
   const hash = createHash("sha256");
   let lines = line({ format, epoch: snapshot.epoch, revision, currentAtMs, schemas });
-  let count = 0;
   for (const { address, value } of entriesOf(snapshot)) {
     lines += line({ key: entryKey(address), value });
-    count += 1;
-    if (count % entriesPerSlice === 0) {
+    if (lines.length >= partBytes) {
       await writeHashed(handle, hash, lines);
       lines = "";
     }
@@ -122,61 +122,103 @@ type Trusts = KeySignatures["trusts"];
 
 /**
  * Reads the file and checks all its content against the schemas that apply to entries from NATS. A file whose keys this
- * edge cannot verify is rejected, because an edge that rejects every key must not become ready.
+ * edge cannot verify is rejected, because an edge that rejects every key must not become ready. The file is read in
+ * parts, because an edge may have no memory for all of it beside the entries.
  */
 export async function readCacheFile(file: string, trusts: Trusts): Promise<CacheReading> {
-  let bytes: Buffer;
-  let currentAtMs: number;
+  let handle: FileHandle;
   try {
-    bytes = await readFile(file);
-    currentAtMs = (await stat(file)).mtimeMs;
+    handle = await open(file);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return { found: false };
     return { found: false, problem: `the file cannot be read (${code})` };
   }
-  const body = bodyOf(bytes);
-  if (body === undefined) return { found: false, problem: "the file is truncated or damaged" };
   try {
-    const parsed = await parseBody(body, trusts);
-    if (typeof parsed === "string") return { found: false, problem: parsed };
-    return { found: true, ...parsed, currentAtMs };
-  } catch {
-    // The checksum is right, but another program wrote the content.
-    return { found: false, problem: "the file is not a snapshot cache" };
+    const currentAtMs = (await handle.stat()).mtimeMs;
+    const content = await readContent(handle, trusts);
+    if (typeof content === "string") return { found: false, problem: content };
+    return { found: true, ...content, currentAtMs };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return { found: false, problem: `the file cannot be read (${code})` };
+  } finally {
+    await handle.close();
   }
 }
 
-/** Returns all lines but the last one; undefined if the last line is not their checksum. */
-function bodyOf(bytes: Buffer): Buffer | undefined {
-  const end = bytes.lastIndexOf(newline, -2) + 1;
-  const body = bytes.subarray(0, end);
-  const sha256 = createHash("sha256").update(body).digest("hex");
-  return bytes.toString("utf8", end) === line({ sha256 }) ? body : undefined;
+type Content = Omit<CachedEntries, "currentAtMs">;
+
+/** Returns the content of the file, or a text that describes the problem. Only the last line shows damage. */
+async function readContent(handle: FileHandle, trusts: Trusts): Promise<Content | string> {
+  const hash = createHash("sha256");
+  const parser = createParser(trusts);
+  let last: Buffer | undefined;
+  for await (const next of linesOf(handle)) {
+    if (last !== undefined) {
+      hash.update(last);
+      parser.take(last.toString("utf8"));
+    }
+    last = next;
+  }
+  const checksum = line({ sha256: hash.digest("hex") });
+  if (last?.toString("utf8") !== checksum) return "the file is truncated or damaged";
+  return parser.finish();
 }
 
-/** Returns the content of the file, or a text that describes the problem. */
-async function parseBody(
-  body: Buffer,
-  trusts: Trusts,
-): Promise<Omit<CachedEntries, "currentAtMs"> | string> {
+/** Yields the lines of a file with their ends. The last one may lack its end. */
+async function* linesOf(handle: FileHandle): AsyncGenerator<Buffer> {
+  let begun: Buffer[] = [];
+  const parts = handle.createReadStream({ highWaterMark: partBytes, autoClose: false });
+  for await (const part of parts as AsyncIterable<Buffer>) {
+    let start = 0;
+    for (let end = part.indexOf(newline); end !== -1; end = part.indexOf(newline, start)) {
+      yield Buffer.concat([...begun, part.subarray(start, end + 1)]);
+      begun = [];
+      start = end + 1;
+    }
+    if (start < part.length) begun.push(part.subarray(start));
+  }
+  if (begun.length > 0) yield Buffer.concat(begun);
+}
+
+/** Parses the lines until one has a problem. */
+function createParser(trusts: Trusts) {
   const entries: SnapshotEntry[] = [];
-  let start = body.indexOf(newline) + 1;
-  const header = JSON.parse(body.toString("utf8", 0, start));
-  if (header.format !== format) return "the file is in another format";
-  const checkedHeader = checkHeader(header);
-  if (!checkedHeader.ok) return checkedHeader.problem;
-  while (start < body.length) {
-    const end = body.indexOf(newline, start);
-    const entry = parseLine(body.toString("utf8", start, end));
+  let header: Record<string, unknown> | undefined;
+  let problem: string | undefined;
+
+  function parse(text: string): string | undefined {
+    if (header === undefined) {
+      header = JSON.parse(text) as Record<string, unknown>;
+      if (header.format !== format) return "the file is in another format";
+      const checked = checkHeader(header);
+      return checked.ok ? undefined : checked.problem;
+    }
+    const entry = parseLine(text);
     if (typeof entry === "string") return entry;
     entries.push(entry);
-    start = end + 1;
-    if (entries.length % entriesPerSlice === 0) await nextTurn();
+    return undefined;
   }
-  if (!hasUsableKeys(entries, trusts)) return "none of SIGNING_PUBLIC_KEYS verifies its API keys";
-  const { epoch } = checkedHeader.value;
-  return { epoch, entries, held: heldOf(epoch, header) };
+
+  return {
+    take(text: string): void {
+      try {
+        problem ??= parse(text);
+      } catch {
+        // If the checksum is right, another program wrote the content.
+        problem = "the file is not a snapshot cache";
+      }
+    },
+    finish(): Content | string {
+      if (problem !== undefined) return problem;
+      if (header === undefined) return "the file is not a snapshot cache";
+      if (!hasUsableKeys(entries, trusts))
+        return "none of SIGNING_PUBLIC_KEYS verifies its API keys";
+      const epoch = header.epoch as string;
+      return { epoch, entries, held: heldOf(epoch, header) };
+    },
+  };
 }
 
 function heldOf(epoch: string, header: Record<string, unknown>): HeldSnapshot | undefined {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import {
   mkdtemp,
+  open,
   readdir,
   readFile,
   rm,
@@ -12,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { everyEntryIsGenuine } from "@halyard/api-keys";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { type Logger, pino } from "pino";
 import { readCacheFile, writeCacheFile } from "../../src/snapshot/cache-file.ts";
 import { createDiskCache } from "../../src/snapshot/disk-cache.ts";
@@ -119,6 +120,30 @@ describe("given a snapshot in a file", () => {
       found: false,
       problem: expect.any(String),
     });
+  });
+});
+
+describe("given entries that together are larger than a part of the file", () => {
+  const partBytes = 256 * 1024;
+  const rule = { name: "x".repeat(200), conditions: [] };
+  const entries = Array.from({ length: 200 }, (_, number) =>
+    flagEntry({ flag_id: id("flag", number), targeting_rules: Array(40).fill(rule) }),
+  );
+
+  it("writes and reads them in parts, because a process may have no memory for the whole file", async () => {
+    file = join(directory, "snapshot");
+    const handle = await open(process.execPath);
+    const prototype = Object.getPrototypeOf(handle);
+    await handle.close();
+    const writes = jest.spyOn(prototype, "writeFile");
+    const large = buildSnapshot(id("epoch"), entries);
+    await writeCacheFile(file, { snapshot: large, revision: 1, currentAtMs }).finally(() =>
+      writes.mockRestore(),
+    );
+    const sizes = writes.mock.calls.map(([text]) => String(text).length);
+    expect(Math.max(...sizes)).toBeLessThan(2 * partBytes);
+    const reading = await readCacheFile(file, everyEntryIsGenuine.trusts);
+    expect(reading.found && buildSnapshot(reading.epoch, reading.entries)).toEqual(large);
   });
 });
 
