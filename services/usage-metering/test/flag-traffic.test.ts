@@ -110,6 +110,18 @@ describe("the flags of a project by evaluations", () => {
     expect(least).toEqual([{ flag_id: unused, evaluations: 0, last_evaluated_at: null }]);
   });
 
+  it("are at most the largest number that JSON readers represent exactly", async () => {
+    const { tenant, flagIds } = await newTenant(old);
+    const most = Number.MAX_SAFE_INTEGER;
+    const flags = [evaluated(flagIds[0], most, new Date().toISOString())];
+    await count(
+      tenant.used({ flags }),
+      tenant.used({ environment_id: tenant.otherEnvironmentId, flags }),
+    );
+    const report = await traffic("", tenant.serverKey);
+    expect([report.status, evaluationsOf(report)]).toEqual([200, [most]]);
+  });
+
   it("cover whole days, back to the day of the first hour, over the end of a month", async () => {
     const { tenant, flagIds } = await newTenant(old);
     const days = { "2031-08-30": 2, "2031-08-31": 3, "2031-09-01": 5, "2031-09-02": 7 };

@@ -204,6 +204,22 @@ describe("the requests of an organization by day", () => {
     expect(before.known_since).toBe("2020-01-01");
   });
 
+  it("are at most the largest number that JSON readers represent exactly", async () => {
+    const own = await newTenant();
+    const { organizationId, projectId, environmentId } = own;
+    const most = Number.MAX_SAFE_INTEGER;
+    await metering.admin`
+      insert into request_hours
+      select ${organizationId}, ${projectId}, ${environmentId}, 'flags',
+        '2020-01-01T00:00:00Z'::timestamptz + number * interval '1 hour', ${most}
+      from generate_series(0, 1) as number`;
+    const query = "?from=2020-01-01&to=2020-01-01";
+    const before = await days(query, own.serverKey);
+    expect([before.status, requestsOf(before)]).toEqual([200, [most]]);
+    await rollUpHours(replica.sql, 30);
+    expect(await days(query, own.serverKey)).toEqual(before);
+  });
+
   it("are 0 for an organization without requests", async () => {
     const own = await newTenant();
     const { status, ...body } = await days("?from=2031-01-30&to=2031-01-31", own.serverKey);

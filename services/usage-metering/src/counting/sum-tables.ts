@@ -5,7 +5,7 @@ import type { Sql, Transaction } from "@halyard/postgres";
  * evaluations. Without a maximum, it could let the sum of a flag overflow, and no message with this flag could be
  * counted.
  */
-const maxSum = Number.MAX_SAFE_INTEGER;
+export const maxSum = Number.MAX_SAFE_INTEGER;
 
 /**
  * The tables that messages add to, in the order of their locks in a transaction. Rows are locked in the order of the

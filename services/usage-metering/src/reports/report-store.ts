@@ -1,4 +1,5 @@
 import type { Sql } from "@halyard/postgres";
+import { maxSum } from "../counting/sum-tables.ts";
 
 /** The use of a month, for reports. Times are those of the database's clock. */
 type MonthUsed = { start: Date; end: Date; used: number };
@@ -47,7 +48,9 @@ export async function readDays(
       from request_days, period
       where organization_id = ${organizationId} and day between period.first and period.last
     ),
-    sums as (select day, sum(requests)::bigint as requests from counted group by day)
+    sums as (
+      select day, least(sum(requests), ${maxSum})::bigint as requests from counted group by day
+    )
     select day::text as date, coalesce(sums.requests, 0) as requests
     from period, lateral (select first + number as day from generate_series(0, last - first) as number)
       as days
@@ -138,7 +141,7 @@ export async function readFlagSums(
   { environmentIds, since }: Traffic,
 ): Promise<{ flagId: string; evaluations: number }[]> {
   return sql<{ flagId: string; evaluations: number }[]>`
-    select flag_id as "flagId", sum(evaluations)::bigint as evaluations
+    select flag_id as "flagId", least(sum(evaluations), ${maxSum})::bigint as evaluations
     from (
       select flag_id, evaluations from flags_last_seen
       where environment_id = any(${environmentIds as string[]}::uuid[])

@@ -1,5 +1,5 @@
 import type { Sql } from "@halyard/postgres";
-import { statementOf } from "../counting/sum-tables.ts";
+import { maxSum, statementOf } from "../counting/sum-tables.ts";
 
 const hours = { column: "hour", before: "present_time() - ? * interval '1 day'" };
 const days = { column: "day", before: "(present_time() at time zone 'UTC')::date - ?::integer" };
@@ -70,12 +70,13 @@ export async function rollUpHours(sql: Sql, atMost: number): Promise<number> {
       returning *, (hour at time zone 'UTC')::date as day
     ), added as (
       insert into request_days (organization_id, project_id, environment_id, endpoint, day, requests)
-      select organization_id, min(project_id::text)::uuid, environment_id, endpoint, day, sum(requests)
+      select organization_id, min(project_id::text)::uuid, environment_id, endpoint, day,
+        least(sum(requests), ${maxSum})
       from old
       group by organization_id, day, environment_id, endpoint
       order by organization_id, day, environment_id, endpoint
       on conflict (organization_id, day, environment_id, endpoint)
-        do update set requests = request_days.requests + excluded.requests
+        do update set requests = least(request_days.requests + excluded.requests, ${maxSum})
     )
     select count(*) as hours from old`;
   return row.hours;
