@@ -30,7 +30,7 @@ export function registerChangeStream(
     const isKey = principal.kind === "key";
     const caller = isKey ? principal.key.id : operatorCaller;
     const expiresAtMs = isKey ? principal.key.expiresAtMs : undefined;
-    const problem = streams.checkRoom(caller);
+    const problem = streams.checkRoom({ caller, feed });
     if (problem !== undefined) return problem;
     return answer.stream((response) =>
       streams.open(response, { feed, caller, expiresAtMs, resume }),

@@ -28,7 +28,7 @@ import { type Feed, type Newest, readNewest, readPageAfter } from "./feed-store.
  */
 export type ChangeStreams = {
   /** Returns the problem of a caller that cannot open another stream. */
-  checkRoom(caller: string): Problem | undefined;
+  checkRoom(caller: Pick<Opening, "caller" | "feed">): Problem | undefined;
   /** Begins the body of a response whose head is set. */
   open(response: ServerResponse, opening: Opening): void;
   /** Reads the audit log soon, because something was written. */
@@ -38,8 +38,11 @@ export type ChangeStreams = {
   stop(): Promise<void>;
 };
 
-/** Maximum number of streams of one API key, or of the operator. */
-const maxStreamsPerCaller = 100;
+/**
+ * Maximum number of streams of the API keys of one organization, and of the operator. An organization can issue itself
+ * further keys, so a limit of each key would leave no streams for others.
+ */
+const maxStreamsPerOwner = 100;
 /** Each stream can hold a page of entries in memory. */
 const maxStreams = 1_000;
 
@@ -92,8 +95,9 @@ export function createChangeStreams(options: {
     checkRoom(caller) {
       if (isDraining) return processIsStopping;
       if (streams.size >= maxStreams) return tooManyStreams;
-      const own = [...streams].filter((stream) => stream.caller === caller).length;
-      return own >= maxStreamsPerCaller ? tooManyOfCaller : undefined;
+      const owner = ownerOf(caller);
+      const own = [...streams].filter((stream) => ownerOf(stream) === owner).length;
+      return own >= maxStreamsPerOwner ? tooManyOfOwner : undefined;
     },
     open(response, opening) {
       if (isDraining || response.destroyed) {
@@ -196,6 +200,9 @@ async function sendAfter(
   }
 }
 
+const ownerOf = ({ caller, feed }: Pick<Opening, "caller" | "feed">) =>
+  caller === operatorCaller ? operatorCaller : feed.organizationId;
+
 const keyOf = ({ projectId, environmentId = "" }: Feed) => `${projectId} ${environmentId}`;
 
 /**
@@ -266,7 +273,7 @@ const tooManyStreams = createProblem(
   `This process of management has ${maxStreams} open streams of changes; retry later.`,
 );
 
-const tooManyOfCaller = createProblem(
+const tooManyOfOwner = createProblem(
   "RATE_001",
-  `Too many streams of changes with this key: at most ${maxStreamsPerCaller} in each process. Close others first.`,
+  `Too many streams of changes of this organization: at most ${maxStreamsPerOwner} in each process. Close others first.`,
 );

@@ -370,14 +370,17 @@ describe("opening a stream of changes", () => {
     expect(head.status).toBe(404);
   });
 
-  it("is limited to 100 streams of one key", async () => {
-    const scope = await given.scope();
-    await Promise.all(Array.from({ length: 100 }, () => openAndCatchUp(scope)));
+  it("is limited to 100 streams of an organization, with any of its keys", async () => {
+    const [scope, stranger] = [await given.scope(), await given.scope()];
+    const { key } = await given.key(scope.second, { user_id: scope.userId });
+    await Promise.all(Array.from({ length: 60 }, () => openAndCatchUp(scope)));
+    await Promise.all(Array.from({ length: 40 }, () => openAndCatchUp(scope, { key })));
     expect(await openStreams()).toBe(100);
-    const beyond = await open(scope);
+    const beyond = await open(scope, { key });
     await beyond.ended;
     expect([beyond.status, JSON.parse(beyond.rest()).error.code]).toEqual([429, "RATE_001"]);
     expect((await open(scope, { key: operatorToken })).status).toBe(200);
+    expect((await open(stranger)).status).toBe(200);
   });
 });
 
