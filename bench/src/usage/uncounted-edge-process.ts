@@ -38,6 +38,7 @@ await startOrExit(async () => {
       burst: config.INVALID_KEYS_BURST,
     },
     requestsPerSecond: config.SDK_REQUESTS_PER_SECOND,
+    reportsPerSecond: config.USAGE_REPORTS_PER_SECOND,
   });
   const { app, readiness, drain } = edge;
   const close = [connection.close, nats.stop, edge.close];

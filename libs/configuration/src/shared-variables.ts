@@ -221,14 +221,14 @@ export const operatorTokenDigestVariable = variable(
 );
 
 /** Average number of requests per second. */
-export function perSecondVariable(description: string) {
+export function perSecondVariable(description: string, perSecond = 100) {
   return variable(
     z
       .string()
       .regex(/^\d{1,7}(?:\.\d{1,3})?$/)
       .transform(Number)
-      .refine((perSecond) => perSecond > 0)
-      .default(100),
+      .refine((given) => given > 0)
+      .default(perSecond),
     { description, expects: "a number above 0, such as 100 or 0.5" },
   );
 }
@@ -263,7 +263,7 @@ export function limitVariable(limit: { default: number; max: number; description
 /** Rate limit of API keys, for the services of the management API. */
 export const keyRateVariables = {
   KEY_REQUESTS_PER_SECOND: perSecondVariable(
-    "Rate limit of this process in requests per second: for each API key, and for each address that sends invalid keys. Further requests get 429.",
+    "Rate limit of this process in requests per second: for each API key, and for each address that sends invalid keys. All keys of an organization together have five times this limit. Further requests get 429.",
   ),
   KEY_REQUESTS_BURST: burstVariable,
 };

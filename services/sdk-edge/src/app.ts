@@ -67,6 +67,8 @@ export type EdgeOptions = {
   invalidKeyRate: Rate;
   /** Rate limit of each key. Undefined: no limit. */
   requestsPerSecond?: number | undefined;
+  /** Rate limit of the usage reports of each organization. */
+  reportsPerSecond: number;
   /** Undefined: requests are not counted and not limited by plan. */
   usage?: Usage | undefined;
   /** Undefined: streams are not limited by plan. */

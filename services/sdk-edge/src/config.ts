@@ -46,6 +46,10 @@ export const configSchema = z.object({
       documentedDefault: "not set: no limit",
     },
   ),
+  USAGE_REPORTS_PER_SECOND: perSecondVariable(
+    "Rate limit of this edge for the usage reports of each organization, in reports per second. The burst is ten seconds' worth. Further reports get 429, and SDKs send them again. An SDK that evaluates in the application sends one a minute.",
+    20,
+  ),
 });
 
 export type Config = z.output<typeof configSchema>;

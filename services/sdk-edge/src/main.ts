@@ -61,6 +61,7 @@ await startOrExit(async () => {
       burst: config.INVALID_KEYS_BURST,
     },
     requestsPerSecond: config.SDK_REQUESTS_PER_SECOND,
+    reportsPerSecond: config.USAGE_REPORTS_PER_SECOND,
     usage: usage.usage,
     slots,
     publishReport: createPublishReport({ connection: connection.ready, logger }),

@@ -41,6 +41,7 @@ export async function startEdgeServer(
       EdgeOptions,
       | "streamTokenSecret"
       | "requestsPerSecond"
+      | "reportsPerSecond"
       | "invalidKeyRate"
       | "operatorTokenDigest"
       | "slots"
@@ -69,6 +70,7 @@ export async function startEdgeServer(
     trustedProxies: [],
     rejectedEntries: () => 0,
     invalidKeyRate: { requestsPerSecond: 100, burst: 1_000 },
+    reportsPerSecond: 1_000,
     ...settings,
     usage: counting?.usage,
     now,

@@ -14,8 +14,11 @@ import {
 export type Limits = {
   /** Returns the problem of a key that exceeds its rate limit or whose organization has used up its month. */
   check(key: DirectoryKey, nowMs: number): Problem | undefined;
-  /** Returns the problem of a key that exceeds its rate limit. The month does not limit the request. */
-  checkRate(key: DirectoryKey, nowMs: number): Problem | undefined;
+  /**
+   * Returns the problem of a usage report with a key that exceeds its rate limit, or whose organization sends too many
+   * reports. The month does not limit reports.
+   */
+  checkReport(key: DirectoryKey, nowMs: number): Problem | undefined;
   /** Returns the fields about the limits of a key. Figures may be a second old, so that few texts are made. */
   fields(key: DirectoryKey, nowMs: number): LimitFields;
   /**
@@ -48,6 +51,8 @@ export type KeyUses = {
 export function createLimits(options: {
   /** Rate limit of each key. Undefined: no limit. */
   requestsPerSecond?: number | undefined;
+  /** Rate limit of the usage reports of each organization. */
+  reportsPerSecond: number;
   invalidKeyRate: Rate;
   /** The limit of each organization's month, which also records the use of keys. Undefined: no limit. */
   usage: (Limit & KeyUses) | undefined;
@@ -55,6 +60,7 @@ export function createLimits(options: {
   const { requestsPerSecond, usage } = options;
   const rates = requestsPerSecond === undefined ? [] : [createKeyLimit(requestsPerSecond, usage)];
   const limits: readonly Limit[] = usage === undefined ? rates : [...rates, usage];
+  const reports = createReportLimit(options.reportsPerSecond, usage);
 
   function checkEach(
     checked: readonly Limit[],
@@ -75,7 +81,7 @@ export function createLimits(options: {
 
   return {
     check: (key, nowMs) => checkEach(limits, key, nowMs),
-    checkRate: (key, nowMs) => checkEach(rates, key, nowMs),
+    checkReport: (key, nowMs) => checkEach([...rates, reports], key, nowMs),
     fields: createFields(limits),
     invalidKey: createInvalidKeyLimit(options.invalidKeyRate),
   };
@@ -145,6 +151,30 @@ function createKeyLimit(requestsPerSecond: number, usage: KeyUses | undefined): 
       cache.set(key, { madeAtMs: nowMs, member });
       return member;
     },
+  };
+}
+
+/** Size of the burst: after an outage, all processes of an application send their reports at about the same time. */
+const reportBurstSeconds = 10;
+
+/**
+ * Creates the rate limit of the usage reports of each organization. Reports are free, and each one is a row that
+ * usage-metering keeps for two days.
+ */
+function createReportLimit(requestsPerSecond: number, usage: KeyUses | undefined): Limit {
+  const burst = Math.ceil(requestsPerSecond * reportBurstSeconds);
+  const rate = createRateLimit({ requestsPerSecond, burst });
+  const admit = createAdmission(
+    rate,
+    `Too many usage reports of this organization. The limit is ${describeRate(rate)}, on each edge. The operator raises it with USAGE_REPORTS_PER_SECOND.`,
+  );
+  return {
+    check(key, nowMs) {
+      const problem = admit({ id: key.organizationId }, nowMs);
+      if (problem !== undefined) usage?.used(key, nowMs);
+      return problem;
+    },
+    member: () => undefined,
   };
 }
 

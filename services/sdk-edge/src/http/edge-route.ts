@@ -67,7 +67,7 @@ function problemOf(route: EdgeRoute, exchange: SdkExchange, parts: EdgeParts): P
   if (isDraining && isEventStream(route.contract)) return edgeIsStopping;
   const key = route.authenticate(exchange);
   if (isProblem(key)) return key;
-  const overLimit = route.isFree ? limits.checkRate(key, nowMs) : limits.check(key, nowMs);
+  const overLimit = route.isFree ? limits.checkReport(key, nowMs) : limits.check(key, nowMs);
   if (overLimit !== undefined) return overLimit;
   const isForbidden = route.contract.access === "server_key" && key.kind !== "server";
   if (route.isFree) usage?.used(key, nowMs);
