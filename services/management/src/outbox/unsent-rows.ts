@@ -20,8 +20,8 @@ type BatchBounds = { rows: number; bytes: number };
 const queue = `(outbox_queue(sent_at, stream, subject, payload) collate "C")`;
 
 /**
- * Selects the oldest rows of each queue. `queues` finds each queue from the previous one. Every step, and the rows of
- * every queue, read the beginning of a range of `outbox_queues`. So the number of visited rows is close to the number
+ * Selects the oldest rows of each queue, except those in the last parameter. `queues` finds each queue from the previous
+ * one. Every step, and the rows of every queue, read the beginning of a range of `outbox_queues`. So the number of visited rows is close to the number
  * of returned rows, even with a large backlog. The conditions on the queue are ranges: with an equality, a plan could
  * scan the primary key in the order of `id`.
  *
@@ -46,14 +46,16 @@ const selectBatch = `
       limit 1
     ) as next
     where queues.number < $3::integer
+  ), taken as (
+    select queue from queues where queue <> all($5::text[])
   ), oldest as (
-    select row.*, row_number() over (partition by queues.queue order by row.id) as place
-    from queues
+    select row.*, row_number() over (partition by taken.queue order by row.id) as place
+    from taken
     cross join lateral (
       select id, message_id, subject, payload from outbox
-      where ${queue} >= queues.queue and ${queue} <= queues.queue
+      where ${queue} >= taken.queue and ${queue} <= taken.queue
       order by ${queue}, id
-      limit (select ceil($3::float / count(*)) from queues)
+      limit (select ceil($3::float / count(*)) from taken)
     ) as row
   ), measured as (
     select *, sum(octet_length(payload)) over (order by place, octet_length(payload), id)
@@ -80,21 +82,31 @@ type UnsentBatch = {
 
 /**
  * Reads the oldest rows of all queues of one kind, the same number from each. So a backlog of one organization does not
- * delay changes of another. The batch begins after `afterQueue`, or with the first queue.
+ * delay changes of another. The batch begins after `afterQueue`, or with the first queue. It has no rows of the queues in
+ * `except`.
  */
 export async function fairUnsentRows(
   sql: Pick<Sql, "unprepared">,
   kind: QueueKind,
-  { rows, bytes, afterQueue }: BatchBounds & { afterQueue: string | undefined },
+  {
+    rows,
+    bytes,
+    afterQueue,
+    except = [],
+  }: BatchBounds & { afterQueue: string | undefined; except?: readonly string[] },
 ): Promise<UnsentBatch> {
   const range = afterAllOf(kind, afterQueue);
   const found = await sql.unprepared<(UnsentRow & { lastQueue: string | null })[]>(selectBatch, [
     ...range,
     rows,
     bytes,
+    except,
   ]);
   return { rows: found, lastQueue: found[0]?.lastQueue ?? undefined };
 }
+
+/** Returns the name of the queue with the events of an organization. */
+export const eventQueueOf = (organizationId: string) => `events ${organizationId}`;
 
 /** Returns the exclusive bounds of the remaining queues of a kind. Their names begin with the kind and a space. */
 const afterAllOf = (kind: QueueKind, afterQueue?: string) => [afterQueue ?? kind, `${kind}!`];

@@ -13,6 +13,7 @@ import type { Publications } from "../outbox/effects.ts";
 import type { Broker } from "./broker.ts";
 import type { Lease } from "./lease.ts";
 import { markUnsentAfter, recordedStream, recordFound, recordStream } from "./records.ts";
+import type { UnreadEvents } from "./unread-events.ts";
 
 /**
  * Synchronizes the outbox with the event log before anything is published. The log may contain unrecorded events,
@@ -78,17 +79,22 @@ const readPage = ({ connection, manager }: Broker, fromSequence: number) =>
   readMessageIds({ connection, manager, stream: flagEventsStream.name, fromSequence, pageSize });
 
 /** Size of the event log, and the number of events that webhook dispatchers have not processed. */
-export type EventsSize = StreamSize & { unread: number };
+export type EventsSize = StreamSize & {
+  unread: number;
+  /** Number of organizations whose events wait in the outbox. */
+  waitingOrganizations: number;
+};
 
 /** Interval of measurements. It is short enough, because filling the log takes hours. */
 const watchIntervalMs = 10_000;
 
 /**
- * Measures the event log, and applies the configured size limit to a log that has another one. A failure does not end
+ * Measures the event log and what is unread of it, and applies the configured size limit to a log that has another one.
+ * A failure does not end
  * the term, because publishing is more important than the limit.
  */
 export async function watchEventsSize(
-  options: { broker: Broker; onEventsSize: (size: EventsSize) => void },
+  options: { broker: Broker; unread: UnreadEvents; onEventsSize: (size: EventsSize) => void },
   signal: AbortSignal,
 ): Promise<void> {
   const { manager, logger, flagEventsMaxBytes } = options.broker;
@@ -100,7 +106,10 @@ export async function watchEventsSize(
       const size = await boundStream(manager, name, maxBytes);
       if (size !== undefined) {
         const backlog = await findBacklog(manager, { stream: name, consumer: webhookConsumer });
-        options.onEventsSize({ ...size, unread: backlog?.waiting ?? 0 });
+        // Without a consumer, nobody waits for the events.
+        options.unread.processed(backlog?.ackFloor ?? Number.POSITIVE_INFINITY);
+        const waitingOrganizations = options.unread.waiting().length;
+        options.onEventsSize({ ...size, unread: backlog?.waiting ?? 0, waitingOrganizations });
         const before = alarm;
         alarm = eventsAlarm(size, maxBytes);
         if (alarm !== undefined && alarm !== before) logger.error({ ...size, maxBytes }, alarm);

@@ -57,6 +57,7 @@ export function startRelay(
     metrics.eventsBytes.set(0);
     metrics.eventsMaxBytes.set(0);
     metrics.eventsUnread.set(0);
+    metrics.eventsWaitingOrganizations.set(0);
   }
 
   const running = run();
@@ -109,6 +110,11 @@ export function createRelayMetrics(registry: Registry): RelayMetrics {
     eventsUnread: new Gauge({
       name: "halyard_event_log_unprocessed_events",
       help: "Events in the event log that webhook dispatchers have not processed",
+      registers,
+    }),
+    eventsWaitingOrganizations: new Gauge({
+      name: "halyard_event_log_waiting_organizations",
+      help: "Organizations whose events wait in the outbox, because too many of their earlier ones are unprocessed",
       registers,
     }),
     databaseBehind: new Counter({

@@ -12,6 +12,7 @@ import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/effects.ts";
 import {
   allUnsentRows,
+  eventQueueOf,
   fairUnsentRows,
   type QueueKind,
   type StreamName,
@@ -21,6 +22,7 @@ import {
 import { type Broker, StreamMovedError } from "./broker.ts";
 import { LeadershipLostError, type Lease } from "./lease.ts";
 import { recordAdvanced, recordSent, type SettledRow } from "./records.ts";
+import type { UnreadEvents } from "./unread-events.ts";
 
 /**
  * Publishes the outbox rows of one stream. It reads a batch of unsent rows, publishes it after the last sequence of the
@@ -53,6 +55,8 @@ type StreamPublisherOptions = {
   signer?: EntrySigner | undefined;
   /** The last sequence of the stream when the publisher starts. */
   lastSequence: number;
+  /** The unread events, for the publisher of events. */
+  unread?: UnreadEvents | undefined;
   isLeading: () => boolean;
 };
 
@@ -60,9 +64,9 @@ type StreamPublisherOptions = {
 const batchBounds = { rows: snapshotBatchEntries, bytes: 4 * 1024 * 1024 };
 
 export function createStreamPublisher(options: StreamPublisherOptions): StreamPublisher {
-  const { stream, sql } = options;
+  const { stream, sql, unread } = options;
   const batchPublisher = createBatchPublisher(options);
-  const nextPass = createPassReader(sql, stream);
+  const nextPass = createPassReader(sql, stream, () => unread?.waiting().map(eventQueueOf) ?? []);
 
   /** Publishes one batch, or one of each kind. Returns the number of messages, and whether rows may be left. */
   async function publishPass(): Promise<{ messages: number; hasMore: boolean }> {
@@ -110,31 +114,37 @@ const kindsOf: Readonly<Record<StreamName, readonly QueueKind[]>> = {
 
 /**
  * Creates a function that reads the batches of one pass. If all unsent rows fit into one batch, the pass has that
- * batch; otherwise it has the next batch of each kind. The first queue of a kind follows its last one.
+ * batch; otherwise it has the next batch of each kind. The first queue of a kind follows its last one. The queues that
+ * wait are left out.
  */
-function createPassReader(sql: Sql, stream: StreamName) {
+function createPassReader(sql: Sql, stream: StreamName, waitingQueues: () => readonly string[]) {
   const lastQueues = new Map<QueueKind, string | undefined>();
   /** True if the last batch of a kind was full, so that all rows do not fit into one batch. */
   let isBehind = false;
 
-  async function nextBatch(kind: QueueKind): Promise<UnsentRow[]> {
+  async function nextBatch(kind: QueueKind, except: readonly string[]): Promise<UnsentRow[]> {
     const afterQueue = lastQueues.get(kind);
-    const batch = await fairUnsentRows(sql, kind, { ...batchBounds, afterQueue });
+    const batch = await fairUnsentRows(sql, kind, { ...batchBounds, afterQueue, except });
     lastQueues.set(kind, batch.lastQueue);
-    return batch.rows.length === 0 && afterQueue !== undefined ? nextBatch(kind) : batch.rows;
+    return batch.rows.length === 0 && afterQueue !== undefined
+      ? nextBatch(kind, except)
+      : batch.rows;
   }
 
   return async function* pass(): AsyncGenerator<{ rows: UnsentRow[]; hasMore: boolean }> {
-    const all = isBehind ? undefined : await allUnsentRows(sql, stream, batchBounds);
+    const waiting = waitingQueues();
+    const mayTakeAll = !isBehind && waiting.length === 0;
+    const all = mayTakeAll ? await allUnsentRows(sql, stream, batchBounds) : undefined;
     isBehind = false;
     if (all !== undefined) {
       yield { rows: all, hasMore: false };
       return;
     }
     for (const kind of kindsOf[stream]) {
-      const rows = await nextBatch(kind);
+      const rows = await nextBatch(kind, waiting);
       isBehind ||= rows.length === batchBounds.rows;
-      yield { rows, hasMore: true };
+      // Without queues that wait, the next pass finds out.
+      yield { rows, hasMore: waiting.length === 0 || rows.length > 0 };
     }
   };
 }
@@ -147,7 +157,7 @@ function createBatchPublisher({
   publications,
   ...options
 }: StreamPublisherOptions) {
-  const { epoch, signer } = options;
+  const { epoch, signer, unread } = options;
   let lastSequence = options.lastSequence;
 
   function assertLeading(): void {
@@ -171,7 +181,7 @@ function createBatchPublisher({
       assertLeading();
       const values = stream === "events" ? everyValue(rows) : newestValues(rows);
       const messages = await Promise.all(
-        values.map(({ row }) =>
+        values.map(({ row }): Outgoing | Promise<Outgoing> =>
           stream === "events" ? outgoingEvent(row) : outgoingEntry(row, signer),
         ),
       );
@@ -183,6 +193,9 @@ function createBatchPublisher({
       lastSequence += messages.length;
       if (acknowledged !== lastSequence)
         throw new StreamMovedError("the broker reported a duplicate message");
+      for (const { organizationId, payload } of messages)
+        if (organizationId !== undefined)
+          unread?.add(organizationId, { lastSequence, bytes: Buffer.byteLength(payload) });
       return messages.length;
     },
 
@@ -204,10 +217,15 @@ function revisionOf(epoch: string | undefined, sequence: number): SnapshotRevisi
   return epoch === undefined ? undefined : { epoch, revision: sequence };
 }
 
+type Outgoing = OutgoingMessage & {
+  /** The organization of an event. */
+  organizationId?: string | undefined;
+};
+
 /** The entity of an event is its flag. */
-function outgoingEvent({ subject, payload, messageId }: UnsentRow): OutgoingMessage {
-  const { flag } = JSON.parse(payload) as Partial<FlagEvent>;
-  return { subject, payload, messageId, ...(flag && { entity: flag.id }) };
+function outgoingEvent({ subject, payload, messageId }: UnsentRow): Outgoing {
+  const { flag, organization_id: organizationId } = JSON.parse(payload) as Partial<FlagEvent>;
+  return { subject, payload, messageId, organizationId, ...(flag && { entity: flag.id }) };
 }
 
 /**

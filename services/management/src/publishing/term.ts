@@ -16,6 +16,7 @@ import { confirmStreams } from "./records.ts";
 import { discardStreams, findUnexplained } from "./restored-database.ts";
 import { synchronizeSnapshot } from "./snapshot.ts";
 import { createStreamPublisher, type StreamPublisher } from "./stream-publisher.ts";
+import { createUnreadEvents } from "./unread-events.ts";
 
 /**
  * Options of a term of leadership. A term first detects a database that is older than the streams, then synchronizes
@@ -51,6 +52,7 @@ export type RelayMetrics = {
   eventsBytes: Gauge;
   eventsMaxBytes: Gauge;
   eventsUnread: Gauge;
+  eventsWaitingOrganizations: Gauge;
 };
 
 /** Polling interval, for rows whose notification was lost or whose writer died. */
@@ -97,6 +99,7 @@ async function publish(options: TermOptions, signal: AbortSignal): Promise<void>
   await discardStreamsAhead(options, signal);
   // Before the synchronization, so that every complete snapshot contains them.
   await lease.recordAsLeader((tx) => writePlans(tx, { ...options, logger: broker.logger }));
+  const unread = createUnreadEvents(broker.flagEventsMaxBytes ?? flagEventsStream.defaultMaxBytes);
   await together(signal, (ended) => {
     const isLeading = () => lease.isHeld() && !ended.aborted;
     const shared = { sql, lease, broker, publications, isLeading };
@@ -125,7 +128,12 @@ async function publish(options: TermOptions, signal: AbortSignal): Promise<void>
     const publishEvents = async () => {
       positions.events = await synchronizeEvents(sql, lease, broker, publications);
       const { lastSequence } = positions.events;
-      const publisher = createStreamPublisher({ ...shared, stream: "events", lastSequence });
+      const publisher = createStreamPublisher({
+        ...shared,
+        stream: "events",
+        lastSequence,
+        unread,
+      });
       publishers.events = publisher;
       await runPublisher(publisher, { wakeUp: wakeUps.events, published }, ended);
     };
@@ -135,15 +143,22 @@ async function publish(options: TermOptions, signal: AbortSignal): Promise<void>
       watchStreams(positions, options, ended),
       confirmRegularly(publishers, options, ended),
       measureBacklog(options, ended),
-      watchEventsSize({ broker, onEventsSize: (size) => showEventsSize(size, metrics) }, ended),
+      watchEventsSize(
+        { broker, unread, onEventsSize: (size) => showEventsSize(size, metrics) },
+        ended,
+      ),
     ];
   });
 }
 
-function showEventsSize({ bytes, maxBytes, unread }: EventsSize, metrics: RelayMetrics): void {
+function showEventsSize(
+  { bytes, maxBytes, unread, waitingOrganizations }: EventsSize,
+  metrics: RelayMetrics,
+): void {
   metrics.eventsBytes.set(bytes);
   metrics.eventsMaxBytes.set(maxBytes ?? 0);
   metrics.eventsUnread.set(unread);
+  metrics.eventsWaitingOrganizations.set(waitingOrganizations);
 }
 
 /** Notifies all replicas of the revision of the snapshot, so that they can determine which edges are current. */

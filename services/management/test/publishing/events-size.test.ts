@@ -6,6 +6,7 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import type { Broker } from "../../src/publishing/broker.ts";
 import { type EventsSize, eventsAlarm, watchEventsSize } from "../../src/publishing/events.ts";
+import { createUnreadEvents } from "../../src/publishing/unread-events.ts";
 
 /** Tests the size limit of the event log. */
 const mebibyte = 1024 * 1024;
@@ -40,14 +41,18 @@ async function publish(mebibytes: number): Promise<void> {
 const boundOf = async () => (await findStream(broker.manager, name))?.config.max_bytes;
 
 /** Measures the log once. */
-async function measure(flagEventsMaxBytes: number): Promise<EventsSize[]> {
+async function measure(
+  flagEventsMaxBytes: number,
+  unread = createUnreadEvents(flagEventsMaxBytes),
+): Promise<EventsSize[]> {
   const sizes: EventsSize[] = [];
   const ending = new AbortController();
   const onEventsSize = (size: EventsSize) => {
     sizes.push(size);
     ending.abort();
   };
-  await watchEventsSize({ broker: { ...broker, flagEventsMaxBytes }, onEventsSize }, ending.signal);
+  const bounded = { ...broker, flagEventsMaxBytes };
+  await watchEventsSize({ broker: bounded, unread, onEventsSize }, ending.signal);
   return sizes;
 }
 
@@ -91,6 +96,22 @@ describe("given an event log without a limit, from an earlier release", () => {
     });
     await publish(1);
     expect(await measure(20 * mebibyte)).toMatchObject([{ unread: 2 }]);
+  });
+
+  it("holds the events of an organization back until dispatchers have processed its earlier ones", async () => {
+    const { webhookConsumer } = flagEventsStream;
+    await broker.manager.consumers.add(name, {
+      ...{ durable_name: webhookConsumer, ack_policy: "explicit" },
+    });
+    await publish(1);
+    const unread = createUnreadEvents(16 * mebibyte);
+    for (const lastSequence of [1, 2]) unread.add("large", { lastSequence, bytes: mebibyte / 2 });
+    expect(await measure(16 * mebibyte, unread)).toMatchObject([{ waitingOrganizations: 1 }]);
+    const consumer = await broker.client.consumers.get(name, webhookConsumer);
+    await (await consumer.next())?.ackAck();
+    expect(await measure(16 * mebibyte, unread)).toMatchObject([
+      { unread: 1, waitingOrganizations: 0 },
+    ]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { createPublications } from "../../src/outbox/effects.ts";
+import { createUnreadEvents } from "../../src/publishing/unread-events.ts";
 import type { StreamName } from "../../src/outbox/unsent-rows.ts";
 import { openRebuilds } from "../rebuild-fixture.ts";
 import {
@@ -81,6 +82,32 @@ describe("given 10,000 unsent rows of one organization", () => {
     const rows = rowsOf(10_000, () => eventRow(large));
     const published = await publishWith("events", rows, eventRow(small));
     expect(positionOf(small, published)).toBeLessThan(2 * batchRows);
+  });
+});
+
+describe("given an organization with more unread events than its share of the event log", () => {
+  /** So small that a batch of events passes the share of an organization. */
+  const logMaxBytes = 16 * 1024;
+
+  it("publishes the events of others, and its own when dispatchers have processed earlier ones", async () => {
+    const published: Publication[] = [];
+    const broker = observed(rebuilds.broker, (publication) => void published.push(publication));
+    const unread = createUnreadEvents(logMaxBytes);
+    await whileLeading(rebuilds, async () => {
+      const publisher = await openPublisher(rebuilds, "events", { broker, unread });
+      await insertRows(
+        rebuilds.sql,
+        rowsOf(20, () => eventRow(large)),
+      );
+      await publisher.drain();
+      expect(unread.waiting()).toEqual([large]);
+      await insertRows(rebuilds.sql, [eventRow(large), eventRow(small), eventRow(small)]);
+      expect(await publisher.drain()).toBe(2);
+      expect(published.slice(-2).map(organizationOf)).toEqual([small, small]);
+      unread.processed(publisher.lastSequence());
+      expect(await publisher.drain()).toBe(1);
+    });
+    expect(await unsentCount(rebuilds.sql)).toBe(0);
   });
 });
 

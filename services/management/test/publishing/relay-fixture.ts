@@ -4,6 +4,7 @@ import type { Sql } from "@halyard/postgres";
 import { testSigner } from "@halyard/testing";
 import { flagEntry } from "../../src/flags/flag.ts";
 import { createPublications, type Publications } from "../../src/outbox/effects.ts";
+import type { UnreadEvents } from "../../src/publishing/unread-events.ts";
 import type { StreamName } from "../../src/outbox/unsent-rows.ts";
 import type { Broker } from "../../src/publishing/broker.ts";
 import { synchronizeEvents } from "../../src/publishing/events.ts";
@@ -97,13 +98,14 @@ export async function openPublisher(
   {
     broker = rebuilds.broker,
     publications = createPublications(),
-  }: { broker?: Broker; publications?: Publications } = {},
+    unread,
+  }: { broker?: Broker; publications?: Publications; unread?: UnreadEvents } = {},
 ) {
   const { sql, lease } = rebuilds;
   const shared = { stream, sql, lease, broker, publications, isLeading: lease.isHeld };
   if (stream === "events") {
     const { lastSequence } = await synchronizeEvents(sql, lease, broker, publications);
-    return createStreamPublisher({ ...shared, lastSequence });
+    return createStreamPublisher({ ...shared, lastSequence, unread });
   }
   const { lastSequence, epoch } = await rebuilds.synchronize();
   return createStreamPublisher({ ...shared, lastSequence, epoch, signer: testSigner });
