@@ -8,12 +8,12 @@ import {
 } from "@halyard/rate-limit";
 
 /**
- * Rate limits per API key, and per address for invalid keys. Each process has its own counts, so several replicas
+ * Rate limits per API key, per organization, and per address for invalid keys. Each process has its own counts, so several replicas
  * together admit more requests.
  */
 export type KeyLimits = {
-  /** Rejects a valid key beyond its rate limit. */
-  checkKey(key: { id: string }, nowMs: number): Problem | undefined;
+  /** Rejects a valid key beyond its rate limit, or beyond that of its organization. */
+  checkKey(key: { id: string; organizationId: string }, nowMs: number): Problem | undefined;
   /**
    * Returns the problem of an invalid key: 401, or 429 for an address beyond its rate limit. Valid keys are verified
    * first, so invalid keys from the same address do not affect them. This does not help an attacker, because secrets of
@@ -27,11 +27,25 @@ export type KeyLimits = {
   checkAddress(address: string, nowMs: number): Problem | undefined;
 };
 
+/**
+ * The rate of an organization, as a multiple of the rate of a key. A server key can issue further keys, and more keys
+ * must not be a higher rate. Deployments with a key each for some teams and pipelines stay below it.
+ */
+const keysPerOrganization = 5;
+
 export function createKeyLimits(rate: Rate): KeyLimits {
   const limit = `is ${describeRate(rate)}, in each process. The operator raises it with KEY_REQUESTS_PER_SECOND and KEY_REQUESTS_BURST.`;
   const admitKey = createAdmission(
     createRateLimit(rate),
     `Too many requests with this key. The limit of a key ${limit}`,
+  );
+  const organizationRate = {
+    requestsPerSecond: rate.requestsPerSecond * keysPerOrganization,
+    burst: rate.burst * keysPerOrganization,
+  };
+  const admitOrganization = createAdmission(
+    createRateLimit(organizationRate),
+    `Too many requests with the keys of this organization. Their limit is ${describeRate(organizationRate)}, in each process: ${keysPerOrganization} times that of a key. The operator raises it with KEY_REQUESTS_PER_SECOND and KEY_REQUESTS_BURST.`,
   );
   const addresses = createRateLimit(rate);
   const admitAddress = createAdmission(
@@ -39,7 +53,8 @@ export function createKeyLimits(rate: Rate): KeyLimits {
     `Too many invalid keys from this address. The limit of an address ${limit}`,
   );
   return {
-    checkKey: admitKey,
+    checkKey: (key, nowMs) =>
+      admitKey(key, nowMs) ?? admitOrganization({ id: key.organizationId }, nowMs),
     rejectInvalidKey: (address, nowMs) =>
       admitAddress({ id: addressBlock(address) }, nowMs) ?? keyProblems.invalid,
     checkAddress(address, nowMs) {

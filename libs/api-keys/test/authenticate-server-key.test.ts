@@ -18,12 +18,20 @@ const tooMany = (seconds: number) =>
     },
   });
 
-/** The authentication with three valid keys and a clock that the test sets. */
+/** The authentication with valid keys of two organizations, and a clock that the test sets. */
 function givenAuthentication() {
-  const keys: Record<string, Pick<DirectoryKey, "id" | "kind">> = {
-    "server-a": { id: "a", kind: "server" },
-    "server-b": { id: "b", kind: "server" },
-    "a-client": { id: "c", kind: "client" },
+  const organizationId = "organization";
+  const keys: Record<string, Pick<DirectoryKey, "id" | "kind" | "organizationId">> = {
+    "server-a": { id: "a", kind: "server", organizationId },
+    "server-b": { id: "b", kind: "server", organizationId },
+    "a-client": { id: "c", kind: "client", organizationId },
+    "server-of-others": { id: "others", kind: "server", organizationId: "other organization" },
+    ...Object.fromEntries(
+      Array.from({ length: 12 }, (_, index) => [
+        `issued-${index}`,
+        { id: `issued-${index}`, kind: "server" as const, organizationId },
+      ]),
+    ),
   };
   const clock = { nowMs: 0 };
   const lastUsed = createLastUsed();
@@ -67,6 +75,22 @@ describe("given a key beyond its rate limit", () => {
     expect(request("a-client")).toMatchObject({ rejected: "AUTH_002" });
     expect(request("a-client")).toMatchObject({ rejected: "AUTH_002" });
     expect(request("a-client")).toEqual(tooMany(1));
+  });
+});
+
+describe("given an organization with many keys", () => {
+  it("has five times the rate of a key, which does not affect other organizations", () => {
+    const { request, clock } = givenAuthentication();
+    const seen = Array.from({ length: 12 }, (_, index) => request(`issued-${index}`));
+    expect(seen.filter((one) => "id" in one)).toHaveLength(10);
+    expect(seen.at(-1)).toMatchObject({
+      rejected: "RATE_001",
+      message: expect.stringMatching(/^Too many requests with the keys of this organization\. /),
+      headers: { "ratelimit-policy": '"requests";q=10;w=2', ratelimit: '"requests";r=0;t=1' },
+    });
+    expect(request("server-of-others")).toMatchObject({ id: "others" });
+    clock.nowMs = 200;
+    expect(request("issued-11")).toMatchObject({ id: "issued-11" });
   });
 });
 

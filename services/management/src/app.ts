@@ -67,7 +67,7 @@ export function createManagementApp(options: {
   registerProjectRoutes(routes, { sql });
   registerEnvironmentRoutes(routes, { sql });
   registerIdentityRoute(routes, { sql });
-  registerKeyRoutes(routes, { sql, randomBytes, allowDemoUser });
+  registerKeyRoutes(routes, { sql, randomBytes, now, allowDemoUser });
   registerStatusRoutes(routes, options.readStatus);
   return app;
 }

@@ -67,7 +67,7 @@ export const issueKey = defineRoute({
   params: EnvironmentParams,
   summary: "Issue an API key",
   description:
-    "Only this response contains `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it.",
+    "Only this response contains `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it. An environment has at most 1,000 live keys, which are neither revoked nor expired; a further one is rejected with 409.",
   body: IssueKey,
   example: {
     kind: "server",
@@ -77,6 +77,7 @@ export const issueKey = defineRoute({
   idempotent: true,
   carriesKey: true,
   success: { status: 201, description: "The key", body: IssuedApiKey },
+  errors: ["CONFLICT_001"],
 });
 
 export const listKeys = defineRoute({
@@ -86,10 +87,20 @@ export const listKeys = defineRoute({
   path: keys,
   params: EnvironmentParams,
   summary: "List the API keys of an environment",
+  description:
+    "Newest first. Without `limit`, the response contains all live keys, and those that were revoked or have expired in the last 30 days. It is sent while they are read: if the connection closes before the end of the body, repeat the request. With `limit`, pages contain all stored keys, and `next_cursor` is null on the last one.",
+  query: z.strictObject({
+    limit: z.int().min(1).max(1000).optional(),
+    cursor: z.string().max(400).optional(),
+  }),
   success: {
     status: 200,
-    description: "The keys of the environment, without their secrets",
-    body: z.strictObject({ keys: z.array(ApiKey) }),
+    description:
+      "The keys of the environment, or a page of them when `limit` is given, without their secrets",
+    body: z.strictObject({
+      keys: z.array(ApiKey),
+      next_cursor: z.string().nullable().optional(),
+    }),
   },
 });
 
@@ -111,7 +122,7 @@ export const rotateKey = defineRoute({
   params: KeyParams,
   summary: "Replace an API key",
   description:
-    "The old key stops working after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, restriction and expiry. A server key can rotate only keys that expire no later than itself.",
+    "The old key stops working after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, restriction and expiry. During the overlap, both count as live keys. A server key can rotate only keys that expire no later than itself.",
   body: RotateKey,
   example: { overlap_seconds: 3_600 },
   bodyOptional: true,

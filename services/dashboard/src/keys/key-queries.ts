@@ -24,15 +24,27 @@ export const pathOf = ({ projectId, environment }: KeyPlace) => ({
   environmentId: environment.id,
 });
 
-/** Reads the keys of an environment, without their secrets. */
+/** The maximum size of a page. */
+const pageSize = 1_000;
+
+/** Reads all keys of an environment page by page, without their secrets. */
 export function useKeys(place: KeyPlace) {
   const { api, environment } = place;
   return useQuery({
     queryKey: ["keys", environment.id],
     // The use of a key is not announced, nor is any change to the operator.
     staleTime: 0,
-    queryFn: async ({ signal }) =>
-      (await unwrap(api.GET(keysRoute, { params: { path: pathOf(place) }, signal }))).keys,
+    queryFn: async ({ signal }) => {
+      const path = pathOf(place);
+      const all: ApiKey[] = [];
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const query = { limit: pageSize, ...(cursor !== undefined && { cursor }) };
+        const page = await unwrap(api.GET(keysRoute, { params: { path, query }, signal }));
+        all.push(...page.keys);
+        cursor = page.next_cursor ?? null;
+      }
+      return all;
+    },
   });
 }
 

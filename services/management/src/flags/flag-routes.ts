@@ -3,7 +3,6 @@ import { checkKeyEnvironment, type DirectoryKey } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import { operators } from "@halyard/evaluation";
 import {
-  type Answer,
   answer,
   checkIfMatch,
   createProblem,
@@ -18,6 +17,7 @@ import {
 } from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
 import type { z } from "zod";
+import { answerAll } from "../access/answer-all.ts";
 import { maxPageBytes } from "../access/page-bounds.ts";
 import type { Routes } from "../access/routes.ts";
 import { changedSettings } from "./decide-flag.ts";
@@ -57,7 +57,15 @@ export function registerFlagRoutes(
     const selection = selectionOf(query, key, now());
     const readPage: ReadFlagPage = async (page) =>
       isPossible ? listFlags(sql, selection, page) : { flags: [], more: false };
-    if (limit === undefined) return answerAllFlags(readPage, afterKey);
+    if (limit === undefined)
+      return answerAll(
+        "flags",
+        async (last) => {
+          const page = await readPage({ afterKey: last?.flag.key ?? afterKey, ...pageBounds });
+          return { items: page.flags, more: page.more };
+        },
+        listedFlagResource,
+      );
     const { flags, more } = await readPage({ afterKey, limit, maxBytes: maxPageBytes });
     const last = more ? flags.at(-1) : undefined;
     return answer.ok({
@@ -222,39 +230,3 @@ const pageBounds = {
   /** Maximum size of the rules of a page. Three flags with rules of the maximum size fill it. */
   maxBytes: 1024 * 1024,
 };
-
-/**
- * Lists all flags of a project, and writes the response while it reads them. Each page is a separate short statement,
- * which runs when the caller has received the previous page. So a slow caller holds neither a database connection nor a
- * transaction, and management buffers one or two pages. The first page is read before the response begins, so that an
- * outage is answered with 503.
- *
- * The pages are not one snapshot of the database. Keys never change, so a flag that exists during the whole request is
- * listed exactly once. A flag that is created, changed or deleted meanwhile is listed as it is when its page is
- * read.
- */
-async function answerAllFlags(readPage: ReadFlagPage, afterKey: string): Promise<Answer> {
-  const readAfter = (key: string) => readPage({ afterKey: key, ...pageBounds });
-  const first = await readAfter(afterKey);
-  return first.more
-    ? answer.inParts(writeFlags(first, readAfter))
-    : answer.ok({ flags: first.flags.map(listedFlagResource) });
-}
-
-async function* writeFlags(
-  first: FlagPage,
-  readAfter: (key: string) => Promise<FlagPage>,
-): AsyncGenerator<string> {
-  yield `{"flags":[${jsonOf(first)}`;
-  for (let page = first; page.more; ) {
-    const last = page.flags.at(-1);
-    if (last === undefined) break;
-    page = await readAfter(last.flag.key);
-    if (page.flags.length > 0) yield `,${jsonOf(page)}`;
-  }
-  yield "]}";
-}
-
-function jsonOf({ flags }: FlagPage): string {
-  return flags.map((found) => JSON.stringify(listedFlagResource(found))).join(",");
-}

@@ -15,8 +15,19 @@ export type KeyDecision = {
   messages: readonly OutboxMessage[];
 };
 
-/** The context of a new key. `issuer` is the calling key, or null for the operator. */
-export type IssueContext = ChangeContext & { issuer: Key | null };
+/** The context of a new key. */
+export type IssueContext = ChangeContext & {
+  /** The calling key, or null for the operator. */
+  issuer: Key | null;
+  /** Number of keys of the environment that are neither revoked nor expired. */
+  liveKeyCount: number;
+};
+
+/**
+ * Maximum number of live keys per environment. Every process of every service holds all live keys in memory, and a key
+ * of the project may issue others without the operator.
+ */
+const maxLiveKeys = 1_000;
 
 /** The last instant that ISO 8601 represents with a four-digit year. */
 const lastInstantMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
@@ -32,7 +43,7 @@ export function decideIssue(
   if (requested !== null && isProblem(requested)) return requested;
   const { issuer } = context;
   const expiresAt = requested ?? issuer?.expiresAt ?? null;
-  const problem = checkLifetime({ expiresAt }, issuer);
+  const problem = checkLifetime({ expiresAt }, issuer) ?? checkRoom(context);
   if (problem !== undefined) return problem;
   const issued = newKey(material, context, {
     ...scope,
@@ -61,7 +72,11 @@ export function decideRotate(
   material: NewApiKey,
   context: IssueContext,
 ): (KeyDecision & { issued: Key }) | Problem {
-  const problem = checkStillWorks(old, context.now) ?? checkLifetime(old, context.issuer);
+  const problem =
+    checkStillWorks(old, context.now) ??
+    checkLifetime(old, context.issuer) ??
+    // Without an overlap, the number of live keys stays the same.
+    (overlapSeconds === 0 ? undefined : checkRoom(context));
   if (problem !== undefined) return problem;
   const issued = newKey(material, context, { ...old, successorOf: old.id });
   const ended =
@@ -123,6 +138,14 @@ function checkLifetime(
   return createProblem(
     "AUTH_002",
     `This key expires at ${limit.toISOString()}. It may issue and rotate only keys that expire by then.`,
+  );
+}
+
+function checkRoom({ liveKeyCount }: IssueContext): Problem | undefined {
+  if (liveKeyCount < maxLiveKeys) return undefined;
+  return createProblem(
+    "CONFLICT_001",
+    `The environment has ${liveKeyCount} live keys. The maximum is ${maxLiveKeys}: revoke keys that are not in use.`,
   );
 }
 

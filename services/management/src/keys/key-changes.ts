@@ -8,9 +8,16 @@ import type { Change } from "../access/routes.ts";
 import { recordAudit } from "../audit/audit-store.ts";
 import type { Write } from "../outbox/write.ts";
 import { noSuchEnvironment } from "../tenancy/environment.ts";
-import { decideIssue, decideRevoke, decideRotate, type KeyDecision } from "./decide-key.ts";
+import {
+  decideIssue,
+  decideRevoke,
+  decideRotate,
+  type IssueContext,
+  type KeyDecision,
+} from "./decide-key.ts";
 import { checkMayHandle, type Key, type KeyAddress } from "./key.ts";
 import {
+  countLiveKeys,
   findUnrevokedKey,
   holdOwner,
   insertKey,
@@ -49,7 +56,7 @@ export async function issueKey(
   const issuer = await readIssuer(change);
   if (issuer !== null && isProblem(issuer)) return issuer;
   const material = makeApiKey(request.kind, options.randomBytes);
-  const context = { ...(await change.context()), issuer };
+  const context = await readIssueContext(change, scope, issuer);
   const decision = decideIssue(scope, { ...request, user_id: owner.id }, material, context);
   if (isProblem(decision)) return decision;
   await carryOut(change, decision);
@@ -67,7 +74,7 @@ export async function rotateKey(
   const issuer = await readIssuer(change);
   if (issuer !== null && isProblem(issuer)) return issuer;
   const material = makeApiKey(old.kind, randomBytes);
-  const context = { ...(await change.context()), issuer };
+  const context = await readIssueContext(change, old, issuer);
   const decision = decideRotate(old, overlapSeconds, material, context);
   if (isProblem(decision)) return decision;
   await carryOut(change, decision);
@@ -96,6 +103,18 @@ async function readIssuer({ tx, principal, now }: Change): Promise<Key | null | 
   const issuer = await findUnrevokedKey(tx, principal.key.id);
   const hasEnded = issuer === undefined || (issuer.expiresAt !== null && issuer.expiresAt <= now());
   return hasEnded ? keyProblems.invalid : issuer;
+}
+
+async function readIssueContext(
+  change: Change,
+  { environmentId }: { environmentId: string },
+  issuer: Key | null,
+): Promise<IssueContext> {
+  const [context, liveKeyCount] = await Promise.all([
+    change.context(),
+    countLiveKeys(change.tx, environmentId, change.now()),
+  ]);
+  return { ...context, issuer, liveKeyCount };
 }
 
 async function lockPermitted(

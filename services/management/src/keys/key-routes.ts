@@ -1,17 +1,31 @@
 import * as contract from "@halyard/contracts";
-import { type Answer, answer } from "@halyard/http";
+import {
+  type Answer,
+  answer,
+  cursorOf,
+  isProblem,
+  noSuchCursor,
+  type Problem,
+  readCursor,
+} from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
+import { answerAll } from "../access/answer-all.ts";
 import { checkReachesEnvironment, reachesProject } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
 import { noSuchEnvironment } from "../tenancy/environment.ts";
 import { issuedKeyResource, keyResource } from "./key.ts";
 import { type IssuedKey, issueKey, noSuchKey, revokeKey, rotateKey } from "./key-changes.ts";
-import { findKey, findKeyScope, listKeys } from "./key-store.ts";
+import { findKey, findKeyScope, type KeyPosition, listKeys } from "./key-store.ts";
 
 /** Registers the routes of API keys, for the operator and for server keys of the project. */
 export function registerKeyRoutes(
   routes: Routes,
-  options: { sql: Sql; randomBytes: (size: number) => Buffer; allowDemoUser: boolean },
+  options: {
+    sql: Sql;
+    randomBytes: (size: number) => Buffer;
+    now: () => Date;
+    allowDemoUser: boolean;
+  },
 ): void {
   const { sql, randomBytes } = options;
 
@@ -20,14 +34,27 @@ export function registerKeyRoutes(
     answer: issuedAnswer,
   });
 
-  routes.read(contract.listKeys, async ({ params }, principal) => {
+  routes.read(contract.listKeys, async ({ params, query }, principal) => {
     if (!reachesProject(principal, params.projectId)) return noSuchEnvironment;
     const scope = await findKeyScope(sql, params);
     if (scope === undefined) return noSuchEnvironment;
     const problem = checkReachesEnvironment(principal, scope.environmentId);
     if (problem !== undefined) return problem;
-    const keys = await listKeys(sql, scope.environmentId);
-    return answer.ok({ keys: keys.map(keyResource) });
+    const { limit, cursor } = query;
+    const after = cursor === undefined ? undefined : positionOf(cursor);
+    if (after !== undefined && isProblem(after)) return after;
+    if (limit === undefined) {
+      const endedSince = new Date(options.now().getTime() - listedAfterEndMs);
+      const readPage = (last: KeyPosition | undefined) =>
+        listKeys(sql, scope.environmentId, { after: last ?? after, endedSince, limit: pageSize });
+      return answerAll("keys", readPage, keyResource);
+    }
+    const { items, more } = await listKeys(sql, scope.environmentId, { after, limit });
+    const last = more ? items.at(-1) : undefined;
+    return answer.ok({
+      keys: items.map(keyResource),
+      next_cursor: last === undefined ? null : cursorAt(last),
+    });
   });
 
   routes.read(contract.getKey, async ({ params }, principal) => {
@@ -48,6 +75,21 @@ export function registerKeyRoutes(
       revokeKey(change, params, { withIssued: query.issued ?? false }),
     answer: answer.noContent,
   });
+}
+
+/** Number of keys that a list without a limit reads at a time. */
+const pageSize = 1_000;
+/** Time for which a list without a limit contains keys that have ended. Otherwise it would grow forever. */
+const listedAfterEndMs = 30 * 24 * 60 * 60 * 1_000;
+
+/** Keys have a creation time in whole milliseconds. */
+const cursorAt = ({ createdAt, id }: KeyPosition) => cursorOf(`${createdAt.getTime()} ${id}`);
+
+function positionOf(cursor: string): KeyPosition | Problem {
+  const position = readCursor(cursor, (text) => /^\d{1,15} [a-z2-7]{16}$/.test(text));
+  if (position === undefined) return noSuchCursor;
+  const [createdMs, id = ""] = position.split(" ");
+  return { createdAt: new Date(Number(createdMs)), id };
 }
 
 function issuedAnswer({ key, text }: IssuedKey): Answer {

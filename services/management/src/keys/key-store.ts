@@ -1,4 +1,5 @@
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
+import type { Page } from "../access/answer-all.ts";
 import type { Key, KeyAddress, KeyInUse, KeyScope } from "./key.ts";
 
 /** The environment of keys, as paths name it. Keys are removed by retention, and with their deleted environment. */
@@ -57,12 +58,42 @@ export async function holdOwner(
   return owner;
 }
 
-export async function listKeys(sql: Sql, environmentId: string): Promise<KeyInUse[]> {
-  return sql<KeyInUse[]>`
+/** A position in the list of keys: that of the last key of a page. */
+export type KeyPosition = Pick<Key, "id" | "createdAt">;
+
+/** Returns a page of the keys of an environment, newest first. `endedSince` leaves out those that have ended before. */
+export async function listKeys(
+  sql: Sql,
+  environmentId: string,
+  page: { after: KeyPosition | undefined; endedSince?: Date; limit: number },
+): Promise<Page<KeyInUse>> {
+  const { after, endedSince, limit } = page;
+  const ofPage = after
+    ? fragment`and (key.created_at, key.id) < (${after.createdAt}, ${after.id})`
+    : fragment``;
+  const unlessLongEnded = endedSince
+    ? fragment`and coalesce(least(key.revoked_at, key.expires_at), 'infinity') >= ${endedSince}`
+    : fragment``;
+  const found = await sql<KeyInUse[]>`
     select ${columns}, seen.used_at as "lastUsedAt"
     from ${withUse}
-    where key.environment_id = ${environmentId}
-    order by key.created_at, key.id`;
+    where key.environment_id = ${environmentId} ${ofPage} ${unlessLongEnded}
+    order by key.created_at desc, key.id desc
+    limit ${limit + 1}`;
+  return { items: found.slice(0, limit), more: found.length > limit };
+}
+
+/** Counts the keys of an environment that are neither revoked nor expired. */
+export async function countLiveKeys(
+  tx: Transaction,
+  environmentId: string,
+  now: Date,
+): Promise<number> {
+  const [row] = await tx<[{ count: number }]>`
+    select count(*)::integer as count from api_keys
+    where environment_id = ${environmentId}
+      and revoked_at is null and coalesce(expires_at, 'infinity') > ${now}`;
+  return row.count;
 }
 
 export async function findKey(sql: Sql, address: KeyAddress): Promise<KeyInUse | undefined> {
@@ -105,7 +136,7 @@ export const workingKeysAfter = (sql: Sql, id: string, limit: number) => sql<Key
 
 /**
  * Serializes the requests that issue or end keys of a project. Otherwise a key that is issued during a revocation with
- * `issued=true` would survive it.
+ * `issued=true` would survive it, and concurrent requests could exceed the maximum number of keys.
  */
 export async function lockKeysOf(tx: Transaction, projectIds: readonly string[]): Promise<void> {
   const names = projectIds.map((projectId) => `keys of ${projectId.toLowerCase()}`);

@@ -16,6 +16,7 @@ const context: IssueContext = {
   now,
   newId: () => "new-id",
   issuer: null,
+  liveKeyCount: 0,
 };
 const material = { id: "bbbbbbbbbbbbbbbb", key: "hs_…", secretSha256: "b".repeat(64) };
 const scope = {
@@ -105,6 +106,26 @@ describe("issuing", () => {
     expect(decideIssue(scope, { ...request, expires_at }, material, context)).toMatchObject({
       message: "/expires_at must be before the year 10000",
     });
+  });
+});
+
+describe("given an environment with the maximum number of live keys", () => {
+  const full = { ...context, liveKeyCount: 1_000 };
+  const tooMany = {
+    rejected: "CONFLICT_001",
+    message:
+      "The environment has 1000 live keys. The maximum is 1000: revoke keys that are not in use.",
+  };
+
+  it("issues no further key", () => {
+    expect(decideIssue(scope, request, material, full)).toEqual(tooMany);
+    const oneLess = { ...full, liveKeyCount: 999 };
+    expect(decideIssue(scope, request, material, oneLess)).toHaveProperty("issued");
+  });
+
+  it("rotates keys without an overlap only", () => {
+    expect(decideRotate(aKey(), 1, material, full)).toEqual(tooMany);
+    expect(decideRotate(aKey(), 0, material, full)).toHaveProperty("issued");
   });
 });
 

@@ -113,7 +113,7 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
       cause: "manual" as const,
       now: new Date(nowMs),
       newId: () => "id",
-      issuer,
+      ...{ issuer, liveKeyCount: 0 },
     };
     const material = { id: `key-${counter++}`, key: "", secretSha256: "" };
     const environmentId = `environment-${step.environment}`;

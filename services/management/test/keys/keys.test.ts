@@ -72,7 +72,7 @@ describe("issuing a key", () => {
       revoked_at: null,
       last_used_at: null,
     });
-    expect((await list(first)).at(-1)).toEqual(record);
+    expect((await list(first))[0]).toEqual(record);
     for (const reader of [operatorToken, serverKey])
       expect((await readLocationOf(management, answer, reader)).body).toEqual(record);
   });
@@ -138,6 +138,89 @@ describe("issuing a key", () => {
     const answer = await issue(first, operatorToken, { user_id: other.userId });
     expect(answer.status).toBe(400);
     expect(answer.body.error.message).toContain("/user_id must be a user of the project's");
+  });
+});
+
+/** Inserts keys that the test does not use: live, revoked or expired ones, an hour old. */
+const seedKeys = (
+  environment: Environment,
+  userId: string,
+  ended: { count: number; revokedAt?: Date; expiresAt?: Date },
+) => management.sql`
+  insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id, environment_only,
+    version, created_at, expires_at, revoked_at)
+  select translate(substr(replace(gen_random_uuid()::text, '-', ''), 1, 16), '0189', 'ghij'), repeat('0', 64),
+    'client', 'Seeded ' || number, ${environment.id}, ${userId}, false, 1,
+    date_trunc('milliseconds', now()) - interval '1 hour', ${ended.expiresAt ?? null},
+    ${ended.revokedAt ?? null}
+  from generate_series(1, ${ended.count}) as number`;
+
+describe("given an environment with almost 1,000 live keys", () => {
+  it("issues only as many as are missing to concurrent requests, and one more after a revocation", async () => {
+    const { first, userId, serverKey } = await given.scope();
+    const longAgo = new Date(Date.now() - 60_000);
+    await seedKeys(first, userId, { count: 997 });
+    await seedKeys(first, userId, { count: 5, revokedAt: longAgo });
+    await seedKeys(first, userId, { count: 5, expiresAt: longAgo });
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => issue(first, serverKey, { user_id: userId })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 409, 409, 409, 409]);
+    const rejected = answers.find(({ status }) => status === 409);
+    expect(rejected?.body.error.code).toBe("CONFLICT_001");
+    const issued = answers.find(({ status }) => status === 201);
+    expect((await revoke(first, serverKey, issued?.body.id)).status).toBe(204);
+    expect((await issue(first, serverKey, { user_id: userId })).status).toBe(201);
+  });
+});
+
+describe("listing keys", () => {
+  type Listed = { keys: { id: string; created_at: string }[]; next_cursor?: string | null };
+  const page = async (environment: Environment, query: string) =>
+    (await management.call(`${pathOf(environment)}?${query}`, { key: operatorToken }))
+      .body as Listed;
+  const idsOf = ({ keys }: Listed) => keys.map(({ id }) => id);
+
+  it("returns pages of the newest keys first, together the same as the list without a limit", async () => {
+    const { first, userId } = await given.scope();
+    // All of them have the same creation time, so their order depends on their ids.
+    await seedKeys(first, userId, { count: 1_200, revokedAt: new Date() });
+    const all: Listed = { keys: await list(first) };
+    expect(all.keys).toHaveLength(1_201);
+    expect(all.keys.map(({ created_at }) => created_at)).toEqual(
+      all.keys
+        .map(({ created_at }) => created_at)
+        .toSorted()
+        .toReversed(),
+    );
+    const one = await page(first, "limit=700");
+    const two = await page(first, `limit=700&cursor=${one.next_cursor}`);
+    expect([...idsOf(one), ...idsOf(two)]).toEqual(idsOf(all));
+    expect(one.keys).toHaveLength(700);
+    expect(two.next_cursor).toBeNull();
+    const after = await page(first, `cursor=${one.next_cursor}`);
+    expect(after).toEqual({ keys: two.keys });
+  });
+
+  it("contains keys that ended more than 30 days ago only with a limit", async () => {
+    const { first, userId } = await given.scope();
+    const daysAgo = (days: number) => new Date(Date.now() - days * 24 * 60 * 60 * 1_000);
+    await seedKeys(first, userId, { count: 1, revokedAt: daysAgo(29) });
+    await seedKeys(first, userId, { count: 1, expiresAt: daysAgo(31) });
+    await seedKeys(first, userId, { count: 1, revokedAt: daysAgo(31), expiresAt: daysAgo(1) });
+    expect(await list(first)).toHaveLength(2);
+    expect((await page(first, "limit=10")).keys).toHaveLength(4);
+  });
+
+  it.each([
+    ["limit=0", "/limit must be >= 1"],
+    ["limit=1001", "/limit must be <= 1000"],
+    ["cursor=YQ", "/cursor must be the `next_cursor` of an earlier answer"],
+  ])("rejects %s", async (query, message) => {
+    const { first } = await given.scope();
+    const answer = await management.call(`${pathOf(first)}?${query}`, { key: operatorToken });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error.message).toContain(message);
   });
 });
 
