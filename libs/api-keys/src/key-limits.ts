@@ -12,8 +12,17 @@ import {
  * together admit more requests.
  */
 export type KeyLimits = {
-  /** Rejects a valid key beyond its rate limit, or beyond that of its organization. */
-  checkKey(key: { id: string; organizationId: string }, nowMs: number): Problem | undefined;
+  /**
+   * Rejects a valid key beyond its rate limit, or beyond that of its organization. The request counts as `cost` requests
+   * of the organization.
+   */
+  checkKey(
+    key: { id: string; organizationId: string },
+    nowMs: number,
+    cost?: number,
+  ): Problem | undefined;
+  /** Counts costs of an organization that were not known when its request was admitted. */
+  charge(organizationId: string, nowMs: number, cost: number): void;
   /**
    * Returns the problem of an invalid key: 401, or 429 for an address beyond its rate limit. Valid keys are verified
    * first, so invalid keys from the same address do not affect them. This does not help an attacker, because secrets of
@@ -43,9 +52,10 @@ export function createKeyLimits(rate: Rate): KeyLimits {
     requestsPerSecond: rate.requestsPerSecond * keysPerOrganization,
     burst: rate.burst * keysPerOrganization,
   };
+  const organizations = createRateLimit(organizationRate);
   const admitOrganization = createAdmission(
-    createRateLimit(organizationRate),
-    `Too many requests with the keys of this organization. Their limit is ${describeRate(organizationRate)}, in each process: ${keysPerOrganization} times that of a key. The operator raises it with KEY_REQUESTS_PER_SECOND and KEY_REQUESTS_BURST.`,
+    organizations,
+    `Too many requests with the keys of this organization. Their limit is ${describeRate(organizationRate)}, in each process: ${keysPerOrganization} times that of a key. Large requests count several times. The operator raises it with KEY_REQUESTS_PER_SECOND and KEY_REQUESTS_BURST.`,
   );
   const addresses = createRateLimit(rate);
   const admitAddress = createAdmission(
@@ -53,8 +63,9 @@ export function createKeyLimits(rate: Rate): KeyLimits {
     `Too many invalid keys from this address. The limit of an address ${limit}`,
   );
   return {
-    checkKey: (key, nowMs) =>
-      admitKey(key, nowMs) ?? admitOrganization({ id: key.organizationId }, nowMs),
+    checkKey: (key, nowMs, cost) =>
+      admitKey(key, nowMs) ?? admitOrganization({ id: key.organizationId }, nowMs, cost),
+    charge: organizations.charge,
     rejectInvalidKey: (address, nowMs) =>
       admitAddress({ id: addressBlock(address) }, nowMs) ?? keyProblems.invalid,
     checkAddress(address, nowMs) {

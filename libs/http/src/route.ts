@@ -41,6 +41,14 @@ type Handling<
 > = {
   /** Authenticates the caller before the body is read. */
   authenticate: (request: RequestFacts) => Awaitable<Principal | Problem>;
+  /**
+   * Delays an authenticated request before its body is read, or rejects it. The returned function is called once: when
+   * the request has been handled, or when it ends before that.
+   */
+  admitBody?: (
+    request: RequestFacts,
+    principal: Principal,
+  ) => Awaitable<(() => void) | Problem | undefined>;
   handle: (input: RouteInput<P, Q, B>, principal: Principal) => Awaitable<Answer | Problem>;
 };
 
@@ -51,13 +59,19 @@ type Handling<
 type Taking = { take: (request: FastifyRequest, response: ServerResponse) => void };
 
 /** Results of `onRequest` for the handler. */
-type Admission = { principal: object; params: unknown; facts: RequestFacts };
+type Admission = {
+  principal: object;
+  params: unknown;
+  facts: RequestFacts;
+  /** Called when the request has been handled. Undefined when the handler has begun. */
+  onHandled?: (() => void) | undefined;
+};
 const admissionKey = Symbol("halyard.admission");
 type AdmittedRequest = FastifyRequest & { [admissionKey]: Admission };
 
 /**
  * Registers a route by its contract. A request passes these steps: authentication (401, 403), the parameters of the
- * path (404), parsing of the body (413, 415, 400), validation of `If-Match`, query and body (400), and the handler,
+ * path (404), `admitBody` (429), parsing of the body (413, 415, 400), validation of `If-Match`, query and body (400), and the handler,
  * which receives typed input. A `GET` route also accepts `HEAD`: Node sends the same headers without the body.
  */
 export function registerRoute<
@@ -118,12 +132,36 @@ function stepsOf<
     if (isProblem(principal)) return sendProblem(reply, principal);
     const params = checks.params(request.params);
     if (isProblem(params)) return sendProblem(reply, params);
-    (request as AdmittedRequest)[admissionKey] = { principal, params: params.value, facts };
+    const onHandled = await options.admitBody?.(facts, principal);
+    if (onHandled !== undefined && isProblem(onHandled)) return sendProblem(reply, onHandled);
+    if (onHandled !== undefined && reply.raw.destroyed) {
+      // The client left during the delay, and `close` was emitted.
+      onHandled();
+      return reply.hijack();
+    }
+    const admission: Admission = { principal, params: params.value, facts, onHandled };
+    // Without a handler, the body was invalid or the client left before its end.
+    if (onHandled !== undefined) reply.raw.once("close", () => admission.onHandled?.());
+    (request as AdmittedRequest)[admissionKey] = admission;
     return undefined;
   }
 
   async function respond(request: FastifyRequest, reply: FastifyReply) {
-    const { principal, params, facts } = (request as AdmittedRequest)[admissionKey];
+    const admission = (request as AdmittedRequest)[admissionKey];
+    const { onHandled } = admission;
+    admission.onHandled = undefined;
+    try {
+      return await handleBody(request, reply, admission);
+    } finally {
+      onHandled?.();
+    }
+  }
+
+  async function handleBody(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { principal, params, facts }: Admission,
+  ) {
     const ifMatch = request.headers["if-match"];
     if (contract.conditional === true && ifMatch !== undefined) {
       const tags = readIfMatch(ifMatch);

@@ -1,5 +1,7 @@
+import { connect } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { getFlag, listFlags, updateFlagState } from "@halyard/contracts";
-import { afterEach, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { answer, createProblem, registerRoute } from "../src/index.ts";
 import { type GivenApp, givenApp, sendRaw } from "./given-app.ts";
 
@@ -13,6 +15,105 @@ const authenticate = () => ({ name: "caller" });
 
 let given: GivenApp;
 afterEach(() => given.close());
+
+describe("given a route that delays a request before its body is read", () => {
+  let handled: string[];
+  let admit: (() => void) | undefined;
+
+  /** A route whose requests wait for `admit`. */
+  const start = (handle: () => Promise<void> = async () => undefined) =>
+    givenApp((app) =>
+      registerRoute(app, updateFlagState, {
+        authenticate,
+        admitBody: async () => {
+          await new Promise<void>((resolve) => {
+            admit = resolve;
+          });
+          return () => void handled.push("released");
+        },
+        handle: async () => {
+          handled.push("begun");
+          await handle();
+          handled.push("ended");
+          return answer.noContent();
+        },
+      }),
+    );
+  const target = `/api/v1/flags/${id}/environments/${id}`;
+  const send = (body: string) =>
+    fetch(given.url + target, {
+      method: "PATCH",
+      headers: { "content-type": "application/json" },
+      body,
+    });
+  /** Sends a request on a connection of its own. `leave` closes it, and waits until the server has noticed. */
+  const sendAndLeave = (body: string) => {
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    given.app.server.once("connection", (accepted) => accepted.once("close", () => resolve()));
+    const socket = connect(given.port, "127.0.0.1");
+    const length = Buffer.byteLength(body);
+    const head = `PATCH ${target} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n`;
+    socket.write(`${head}Content-Length: ${length}\r\n\r\n${body}`);
+    return {
+      leave: () => {
+        socket.destroy();
+        return closed;
+      },
+    };
+  };
+  const until = async (condition: () => boolean) => {
+    while (!condition()) await nextTurn();
+  };
+
+  beforeEach(() => {
+    handled = [];
+    admit = undefined;
+  });
+
+  it("ends the admission when the request has been handled", async () => {
+    given = await start();
+    const answered = send('{"enabled":true}');
+    await until(() => admit !== undefined);
+    expect(handled).toEqual([]);
+    admit?.();
+    await answered;
+    expect(handled).toEqual(["begun", "ended", "released"]);
+  });
+
+  it("ends the admission of a request whose body is invalid", async () => {
+    given = await start();
+    const answered = send("{");
+    await until(() => admit !== undefined);
+    admit?.();
+    expect((await answered).status).toBe(400);
+    await until(() => handled.length > 0);
+    expect(handled).toEqual(["released"]);
+  });
+
+  it("does not handle the request of a client that left meanwhile", async () => {
+    given = await start();
+    const { leave } = sendAndLeave('{"enabled":true}');
+    await until(() => admit !== undefined);
+    await leave();
+    admit?.();
+    await until(() => handled.length > 0);
+    expect(handled).toEqual(["released"]);
+  });
+
+  it("does not end the admission of a handler whose client leaves", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    given = await start(() => promise);
+    const { leave } = sendAndLeave('{"enabled":true}');
+    await until(() => admit !== undefined);
+    admit?.();
+    await until(() => handled.length > 0);
+    await leave();
+    expect(handled).toEqual(["begun"]);
+    resolve();
+    await until(() => handled.length > 2);
+    expect(handled).toEqual(["begun", "ended", "released"]);
+  });
+});
 
 describe("given a route registered by its contract", () => {
   it("passes typed parameters, query and facts to the handler", async () => {

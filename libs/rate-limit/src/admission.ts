@@ -3,7 +3,7 @@ import type { RateLimit } from "./rate-limit.ts";
 import { retryAfter } from "./retry-after.ts";
 
 /** Returns the problem of a request beyond the rate limit; undefined for an admitted request. */
-type Admission = (caller: { id: string }, nowMs: number) => Problem | undefined;
+type Admission = (caller: { id: string }, nowMs: number, cost?: number) => Problem | undefined;
 
 /**
  * Creates an admission check whose problems have the header fields for the time of the next request
@@ -11,8 +11,8 @@ type Admission = (caller: { id: string }, nowMs: number) => Problem | undefined;
  */
 export function createAdmission(limit: RateLimit, message: string): Admission {
   const policy = policyOf(limit);
-  return (caller, nowMs) => {
-    const taken = limit.take(caller.id, nowMs);
+  return (caller, nowMs, cost) => {
+    const taken = limit.take(caller.id, nowMs, cost);
     if (taken.admitted) return undefined;
     // Whole seconds, and never zero, which clients would treat as "no limit".
     const seconds = Math.max(1, Math.ceil(taken.retryAfterMs / 1_000));

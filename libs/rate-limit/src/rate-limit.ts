@@ -4,6 +4,9 @@
  * that would move it further than the burst allows is rejected and changes nothing. Counting in fixed windows instead
  * would admit twice the burst around the end of a window.
  *
+ * A costly request counts as several. A cost that is known only afterwards is charged then, and may leave a debt of one
+ * burst at most.
+ *
  * It is synchronous and in memory, because an edge checks it for each request. The limit therefore applies to each
  * process. A limit for all processes would cost a round trip per request.
  *
@@ -11,8 +14,10 @@
  * has usually passed, so their removal changes nothing.
  */
 export type RateLimit = {
-  /** Counts one request, or returns the time that it must wait. */
-  take(callerId: string, nowMs: number): Taken;
+  /** Counts a request, or returns the time that it must wait. It counts as `cost` requests, a burst at most. */
+  take(callerId: string, nowMs: number, cost?: number): Taken;
+  /** Counts requests without a rejection. */
+  charge(callerId: string, nowMs: number, cost: number): void;
   /** Returns the number of requests that are available now, and the time until the full burst is. */
   left(callerId: string, nowMs: number): { requests: number; fullInMs: number };
   readonly requestsPerSecond: number;
@@ -51,14 +56,15 @@ export function createRateLimit(
 ): RateLimit {
   const intervalMs = 1_000 / requestsPerSecond;
   const reachMs = burst * intervalMs;
+  const maxDebtMs = reachMs;
   /** Time at which the full burst is available again, by caller, in the order of their last requests. */
   const fullAgainAtMs = new Map<string, number>();
 
   /** Returns the time at which a caller's full burst is available again, but not before now. */
   function fullAtMs(callerId: string, nowMs: number): number {
     const known = fullAgainAtMs.get(callerId) ?? nowMs;
-    // Admitted requests never reach further. The clock was set back, and callers must not wait until it catches up.
-    const wasSetBack = known > nowMs + reachMs + minWaitMs;
+    // Requests and debts never reach further. The clock was set back, and callers must not wait until it catches up.
+    const wasSetBack = known > nowMs + reachMs + maxDebtMs + minWaitMs;
     return wasSetBack ? nowMs : Math.max(known, nowMs);
   }
 
@@ -80,17 +86,22 @@ export function createRateLimit(
     requestsPerSecond,
     burst,
     windowSeconds: Math.max(1, Math.ceil(reachMs / 1_000)),
-    take(callerId, nowMs) {
+    take(callerId, nowMs, cost = 1) {
       const fullAt = fullAtMs(callerId, nowMs);
-      const waitMs = fullAt + intervalMs - reachMs - nowMs;
+      const costMs = Math.min(cost, burst) * intervalMs;
+      const waitMs = fullAt + costMs - reachMs - nowMs;
       // Sums of fractions of a millisecond are not exact, so a tiny remainder is no wait.
       const isAdmitted = waitMs <= minWaitMs;
-      store(callerId, isAdmitted ? fullAt + intervalMs : fullAt);
+      store(callerId, isAdmitted ? fullAt + costMs : fullAt);
       return isAdmitted ? admitted : { admitted: false, retryAfterMs: waitMs };
+    },
+    charge(callerId, nowMs, cost) {
+      const charged = fullAtMs(callerId, nowMs) + cost * intervalMs;
+      store(callerId, Math.min(charged, nowMs + reachMs + maxDebtMs));
     },
     left(callerId, nowMs) {
       const fullInMs = fullAtMs(callerId, nowMs) - nowMs;
-      const requests = Math.floor((reachMs - fullInMs + minWaitMs) / intervalMs);
+      const requests = Math.max(0, Math.floor((reachMs - fullInMs + minWaitMs) / intervalMs));
       return { requests, fullInMs };
     },
   };

@@ -94,6 +94,33 @@ describe("the remaining requests", () => {
   );
 });
 
+describe("given requests of different costs", () => {
+  it("admits a request that costs several when as many are available", () => {
+    const limit = limitOf(10);
+    expect(limit.take("a", 0, 8).admitted).toBe(true);
+    expect(limit.take("a", 0, 3)).toEqual({ admitted: false, retryAfterMs: 100 });
+    expect(limit.take("a", 100, 3).admitted).toBe(true);
+  });
+
+  it("admits a request that costs more than a burst when the full burst is available", () => {
+    const limit = limitOf(10);
+    expect(limit.take("a", 0, 1_000).admitted).toBe(true);
+    expect(limit.take("a", 999, 1_000).admitted).toBe(false);
+    expect(limit.take("a", 1_000, 1_000).admitted).toBe(true);
+  });
+
+  it("rejects requests until a cost that was charged afterwards is paid, for one more burst at most", () => {
+    const limit = limitOf(10);
+    limit.charge("a", 0, 15);
+    expect(limit.left("a", 0)).toEqual({ requests: 0, fullInMs: 1_500 });
+    expect(limit.take("a", 599).admitted).toBe(false);
+    expect(limit.take("a", 600).admitted).toBe(true);
+    limit.charge("a", 600, 1_000_000);
+    expect(limit.take("a", 1_699).admitted).toBe(false);
+    expect(limit.take("a", 1_700).admitted).toBe(true);
+  });
+});
+
 describe("given a limit of less than one request a second", () => {
   it("admits one request, and the next after the interval", () => {
     const limit = limitOf(0.5);

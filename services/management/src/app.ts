@@ -5,7 +5,9 @@ import { isOutage, type Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { createAuthentication, type FindKey } from "./access/principal.ts";
-import { createRoutes } from "./access/routes.ts";
+import { bodyLimitBytes } from "./access/request-cost.ts";
+import { type Charge, createRoutes } from "./access/routes.ts";
+import { createTurns } from "./access/turns.ts";
 import { registerAuditRoutes } from "./audit/audit-routes.ts";
 import {
   registerFlagExplanation,
@@ -24,9 +26,6 @@ import { type ReadStatus, registerStatusRoutes } from "./status/read-status.ts";
 import { registerEnvironmentRoutes } from "./tenancy/environment-routes.ts";
 import { registerOrganizationRoutes } from "./tenancy/organization-routes.ts";
 import { registerProjectRoutes } from "./tenancy/project-routes.ts";
-
-/** Maximum size of a request body. The largest valid set of targeting rules is about half as large. */
-const bodyLimitBytes = 1024 * 1024;
 
 /** Creates the HTTP API of management. */
 export function createManagementApp(options: {
@@ -49,15 +48,19 @@ export function createManagementApp(options: {
 }): App {
   const { sql, writer, allowDemoUser, now, newId } = options;
   const app = createApp({ ...options, bodyLimitBytes, isOutage });
-  const authenticationFor = createAuthentication({
-    ...options,
-    limits: options.keyLimits,
-    nowMs: () => now().getTime(),
+  const limits = options.keyLimits;
+  const nowMs = () => now().getTime();
+  const authenticationFor = createAuthentication({ ...options, limits, nowMs });
+  const charge: Charge = (principal, cost) => {
+    if (principal.kind === "key") limits.charge(principal.key.organizationId, nowMs(), cost);
+  };
+  const routes = createRoutes({
+    ...{ app, authenticationFor, writer, charge, randomBytes, now, newId },
+    turns: createTurns(),
   });
-  const routes = createRoutes({ app, authenticationFor, writer, randomBytes, now, newId });
   registerFlagRoutes(routes, { sql, now });
   registerFlagStateRoutes(routes, { sql });
-  registerFlagExplanation(routes, { sql });
+  registerFlagExplanation(routes, { sql, charge });
   registerOperatorCatalogue(routes);
   registerHistoryRoutes(routes, { sql, writer, now, newId });
   registerAuditRoutes(routes, { sql });

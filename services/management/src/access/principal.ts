@@ -11,6 +11,7 @@ import {
 import type { Access } from "@halyard/contracts";
 import { createProblem, isProblem, type Problem, type RequestFacts } from "@halyard/http";
 import type { Author } from "./change-context.ts";
+import { costOfRequest } from "./request-cost.ts";
 
 /** The authenticated caller: the holder of an API key, or the platform's operator. */
 export type KeyPrincipal = { kind: "key"; key: DirectoryKey };
@@ -73,14 +74,13 @@ export function createAuthentication(options: {
 
   function authorize(
     principal: Principal,
-    access: BearerAccess,
-    nowMs: number,
+    { access, cost, nowMs }: { access: BearerAccess; cost: number; nowMs: number },
   ): Principal | Problem {
     if (principal.kind === "operator") return checkAccess(principal, access) ?? principal;
     const { key } = principal;
     // Rejected requests count too. Otherwise a key in use could appear unused and be revoked.
     lastUsed.note(key.id, nowMs);
-    return limits.checkKey(key, nowMs) ?? checkAccess(principal, access) ?? principal;
+    return limits.checkKey(key, nowMs, cost) ?? checkAccess(principal, access) ?? principal;
   }
 
   return (access) => async (request) => {
@@ -88,7 +88,8 @@ export function createAuthentication(options: {
     if (token === undefined) return keyProblems.missing;
     const nowMs = options.nowMs();
     const principal = await identify(token, request.ip, nowMs);
-    return isProblem(principal) ? principal : authorize(principal, access, nowMs);
+    if (isProblem(principal)) return principal;
+    return authorize(principal, { access, cost: costOfRequest(request.headers), nowMs });
   };
 }
 

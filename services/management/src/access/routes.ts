@@ -19,6 +19,8 @@ import {
   type Principal,
   type PrincipalOf,
 } from "./principal.ts";
+import { costOfBytes, isLarge } from "./request-cost.ts";
+import type { Turns } from "./turns.ts";
 
 /** A write that a request makes. */
 export type Change<Caller extends Principal = Principal> = Write &
@@ -37,6 +39,8 @@ type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> =
   answer: (done: Done, write: Write) => Awaitable<Answer>;
 };
 
+export type Charge = (principal: Principal, cost: number) => void;
+
 export type Routes = ReturnType<typeof createRoutes>;
 
 /**
@@ -48,10 +52,14 @@ export function createRoutes(
     app: App;
     authenticationFor: (access: BearerAccess) => Authenticate;
     writer: Writer;
+    /** Large and costly requests of an organization are handled one at a time. */
+    turns: Turns;
+    /** Counts a cost that was not known when the request was admitted. */
+    charge: Charge;
     randomBytes: (size: number) => Buffer;
   },
 ) {
-  const { app, writer, now, newId } = options;
+  const { app, writer, turns, charge, now, newId } = options;
   const answerOnce = createAnswerOnce(options.randomBytes);
   const authenticationFor = <A extends BearerAccess>(access: A) =>
     options.authenticationFor(access) as Authenticate<PrincipalOf<A>>;
@@ -64,8 +72,13 @@ export function createRoutes(
   >(
     contract: RouteContract<P, Q, B, A>,
     handle: (input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) => Awaitable<Answer | Problem>,
+    { isCostly = false }: { isCostly?: boolean } = {},
   ): void {
-    registerRoute(app, contract, { authenticate: authenticationFor(contract.access), handle });
+    registerRoute(app, contract, {
+      authenticate: authenticationFor(contract.access),
+      admitBody: (request, principal) => takeTurn(principal, isCostly || isLarge(request.headers)),
+      handle,
+    });
   }
 
   function write<
@@ -84,18 +97,30 @@ export function createRoutes(
     function handle(input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) {
       const checked = steps.check?.(input);
       if (checked !== undefined && isProblem(checked)) return checked;
-      return writer((write): Promise<Answer | Problem> => {
-        const work = async () => {
+      const work = (write: Write): Promise<Answer | Problem> => {
+        const run = async () => {
           const done = await steps.run(changeOf(write, principal), input, checked as Checked);
           return isProblem(done) ? done : steps.answer(done, write);
         };
-        if (!idempotent) return work();
+        if (!idempotent) return run();
         const caller = principal.kind === "operator" ? "operator" : principal.key.id;
-        return answerOnce(write.tx, { caller, operationId, ...input }, work);
-      });
+        return answerOnce(write.tx, { caller, operationId, ...input }, run);
+      };
+      return writer(work, (published) => charge(principal, costOfBytes(published)));
     }
 
-    registerRoute(app, contract, { authenticate: authenticationFor(contract.access), handle });
+    registerRoute(app, contract, {
+      authenticate: authenticationFor(contract.access),
+      admitBody: (request, principal) => takeTurn(principal, isLarge(request.headers)),
+      handle,
+    });
+  }
+
+  /** Waits for the turn of the organization. The operator needs none. */
+  function takeTurn(principal: Principal, isNeeded: boolean) {
+    return isNeeded && principal.kind === "key"
+      ? turns.take(principal.key.organizationId)
+      : undefined;
   }
 
   function changeOf<Caller extends Principal>(write: Write, principal: Caller): Change<Caller> {

@@ -17,13 +17,19 @@ import type { WithCheckedRules } from "./targeting-rules.ts";
 /** Evaluates a flag for a user, with changed settings if given, and returns how each rule contributed. */
 export async function explainFlag(
   { flag, state }: FlagInEnvironment,
-  user: ExplainFlag["user"],
-  changed: WithCheckedRules<NonNullable<ExplainFlag["state"]>>,
+  request: {
+    user: ExplainFlag["user"];
+    changed: WithCheckedRules<NonNullable<ExplainFlag["state"]>>;
+    /** Called with the time of the event loop that the evaluation has taken. */
+    onUsed: (ms: number) => void;
+  },
 ): Promise<FlagExplanation | Problem> {
-  const attributes = readUser(user ?? {});
+  const { changed, onUsed } = request;
+  const attributes = readUser(request.user ?? {});
   if (isProblem(attributes)) return attributes;
   const evaluated = { key: flag.key, ...changedContent(state.content, changed) };
-  const { rules, ...outcome } = await explainInTurns(evaluated, createContext(attributes));
+  const context = createContext(attributes);
+  const { rules, ...outcome } = await explainInTurns(evaluated, context, onUsed);
   const { enabled, rollout_percentage } = evaluated;
   const split =
     outcome.reason === "split" ? { split: splitOf(evaluated, rules, attributes.get("id")) } : {};
@@ -56,14 +62,17 @@ const sliceMs = 10;
 async function explainInTurns(
   state: ResolvedState,
   context: EvaluationContext,
+  onUsed: (ms: number) => void,
 ): Promise<Explanation> {
   const steps = explainInSteps(state, context);
-  for (let endMs = performance.now() + sliceMs; ; ) {
+  for (let beganMs = performance.now(); ; ) {
     const step = steps.next();
+    const usedMs = performance.now() - beganMs;
+    if (step.done !== true && usedMs < sliceMs) continue;
+    onUsed(usedMs);
     if (step.done === true) return step.value;
-    if (performance.now() < endMs) continue;
     await nextTurn();
-    endMs = performance.now() + sliceMs;
+    beganMs = performance.now();
   }
 }
 

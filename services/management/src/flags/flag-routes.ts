@@ -19,7 +19,8 @@ import type { Sql } from "@halyard/postgres";
 import type { z } from "zod";
 import { answerAll } from "../access/answer-all.ts";
 import { maxPageBytes } from "../access/page-bounds.ts";
-import type { Routes } from "../access/routes.ts";
+import { costOfTime } from "../access/request-cost.ts";
+import type { Charge, Routes } from "../access/routes.ts";
 import { changedSettings } from "./decide-flag.ts";
 import { explainFlag } from "./explain-flag.ts";
 import {
@@ -135,18 +136,28 @@ export function registerFlagStateRoutes(routes: Routes, { sql }: { sql: Sql }): 
 }
 
 /** Registers the explanation of a flag. It writes nothing, and the user is in no log, metric or message. */
-export function registerFlagExplanation(routes: Routes, { sql }: { sql: Sql }): void {
-  routes.read(contract.explainFlag, async ({ params, body }, { key }) => {
-    const changed = checkRules(body.state ?? {}, "/state");
-    if (isProblem(changed)) return changed;
-    const scope = { ...key, flagId: params.flagId, environmentId: params.envId };
-    const found = await findFlag(sql, scope);
-    if (found === undefined) return noSuchFlag;
-    const problem = checkKeyEnvironment(key, found.environment.id);
-    if (problem !== undefined) return problem;
-    const explained = await explainFlag(found, body.user, changed);
-    return isProblem(explained) ? explained : answer.ok(explained);
-  });
+export function registerFlagExplanation(
+  routes: Routes,
+  { sql, charge }: { sql: Sql; charge: Charge },
+): void {
+  routes.read(
+    contract.explainFlag,
+    async ({ params, body }, principal) => {
+      const { key } = principal;
+      const changed = checkRules(body.state ?? {}, "/state");
+      if (isProblem(changed)) return changed;
+      const scope = { ...key, flagId: params.flagId, environmentId: params.envId };
+      const found = await findFlag(sql, scope);
+      if (found === undefined) return noSuchFlag;
+      const problem = checkKeyEnvironment(key, found.environment.id);
+      if (problem !== undefined) return problem;
+      const onUsed = (ms: number) => charge(principal, costOfTime(ms));
+      const explained = await explainFlag(found, { user: body.user, changed, onUsed });
+      return isProblem(explained) ? explained : answer.ok(explained);
+    },
+    // Stored rules can be as costly as those in a body.
+    { isCostly: true },
+  );
 }
 
 /** Registers the catalogue of condition operators. Any key can read it, and it is the same for all callers. */

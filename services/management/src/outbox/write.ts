@@ -26,6 +26,8 @@ export type Write = {
 
 export type Writer = <T extends object>(
   work: (write: Write) => Promise<T | Problem>,
+  /** Called with the size of the messages, before the commit. */
+  onPublish?: (characters: number) => void,
 ) => Promise<T | Problem>;
 
 /** Creates a writer. `workers.ts` creates `wakeRelay` and `effects`. */
@@ -39,7 +41,7 @@ export function createWriter(options: {
 }): Writer {
   const { sql, effects, newId } = options;
 
-  return async (work) => {
+  return async (work, onPublish) => {
     const messages: OutboxMessage[] = [];
     const last: (() => Promise<unknown>)[] = [];
     let pending: ExpectedEffect | undefined;
@@ -52,13 +54,16 @@ export function createWriter(options: {
           beforeCommit: (send) => void last.push(send),
         });
         if (isProblem(done)) return done;
-        if (messages.length > 0)
+        if (messages.length > 0) {
+          const rows = messages.map((message) => rowOf(message, newId));
+          onPublish?.(rows.reduce((sum, { payload }) => sum + payload.length, 0));
           ignoreRejection(
-            appendMessages(tx, messages, newId).then((rowIds) => {
+            appendRows(tx, rows).then((rowIds) => {
               // The commit is sent, but not confirmed yet.
               pending = effects?.expect(rowIds);
             }),
           );
+        }
         for (const send of last) ignoreRejection(send());
         return done;
       });
@@ -78,7 +83,13 @@ export function appendMessages(
   messages: readonly OutboxMessage[],
   newId: () => string,
 ): Promise<number[]> {
-  const rows = messages.map((message) => rowOf(message, newId));
+  return appendRows(
+    tx,
+    messages.map((message) => rowOf(message, newId)),
+  );
+}
+
+function appendRows(tx: Transaction, rows: readonly OutboxRow[]): Promise<number[]> {
   // Booleans are sent as text, because the client library mistakes an array of them for a single one.
   const inserted = tx<{ id: number }[]>`
     insert into outbox (stream, message_id, subject, payload, tombstone)

@@ -57,6 +57,53 @@ describe("given a key that exceeds its rate limit", () => {
   });
 });
 
+describe("given an organization that sends large requests", () => {
+  /** The cost of an organization's whole burst, 15 small requests, in bytes. */
+  const burstBytes = 15 * 16 * 1024;
+  const createLarge = (key: string, bytes: number) =>
+    management.call("/api/v1/flags", {
+      method: "POST",
+      key,
+      body: { key: "large", name: "A flag", targeting_rules: rulesOf(bytes) },
+    });
+  const rulesOf = (bytes: number) => [
+    {
+      conditions: [
+        {
+          attribute: "id",
+          operator: "in",
+          value: Array.from({ length: bytes / 256 }, (_, index) => `${index}`.padStart(253, "u")),
+        },
+      ],
+    },
+  ];
+
+  it("counts the bytes of bodies and of what they change, for all keys of the organization", async () => {
+    const { serverKey, environmentOnlyKey } = await seedProject(management);
+    const stranger = await seedProject(management);
+    // The published event and entry cost more than is left of the burst.
+    expect((await createLarge(serverKey, burstBytes / 2)).status).toBe(201);
+    const rejected = await ask(environmentOnlyKey);
+    expect(rejected.status).toBe(429);
+    expect(rejected.body.error.message).toMatch(
+      /^Too many requests with the keys of this organization\. .* Large requests count several times\. /,
+    );
+    expect(rejected.headers.get("ratelimit-policy")).toBe('"requests";q=15;w=3000');
+    expect((await ask(stranger.serverKey)).status).toBe(200);
+  });
+
+  it("rejects a body that costs more than is left before it is read", async () => {
+    const { serverKey, environmentOnlyKey } = await seedProject(management);
+    expect((await ask(environmentOnlyKey)).status).toBe(200);
+    const rejected = await management.call("/api/v1/flags", {
+      method: "POST",
+      key: serverKey,
+      body: `"${"x".repeat(burstBytes)}"`,
+    });
+    expect(rejected.status).toBe(429);
+  });
+});
+
 describe("given an address that sends invalid tokens", () => {
   it("returns 429 even with forged forwarding headers, but accepts valid keys", async () => {
     const { serverKey } = await seedProject(management);

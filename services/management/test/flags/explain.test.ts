@@ -1,5 +1,9 @@
+import { eventually } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
+import { explainFlag } from "../../src/flags/explain-flag.ts";
+import type { FlagInEnvironment } from "../../src/flags/flag.ts";
+import type { CheckedRules } from "../../src/flags/targeting-rules.ts";
 import { openManagement, seedProject } from "../management-fixture.ts";
 
 /** Tests the explanation of a flag for a user, including settings that are not stored. */
@@ -29,6 +33,84 @@ const path = `/api/v1/flags/${created.body.id}/environments/${project.environmen
 
 const explain = (body: unknown, key = project.serverKey, of = path) =>
   management.call(`${of}/explain`, { method: "POST", key, body });
+
+/** Rules of 24 KiB, so that a request with them is large. */
+const largeRules = [
+  {
+    conditions: [
+      {
+        attribute: "id",
+        operator: "in",
+        value: Array.from({ length: 1_000 }, (_, index) => `${index}`.padStart(20, "u")),
+      },
+    ],
+  },
+];
+
+describe("given a large change of an organization that is being made", () => {
+  it("handles its large changes and explanations afterwards, and all other requests meanwhile", async () => {
+    const other = await seedProject(management);
+    const small = await management.call("/api/v1/flags", {
+      ...{ method: "POST", key: project.serverKey, body: { key: "blocked", name: "A flag" } },
+    });
+    const ended: string[] = [];
+    const send = async (name: string, sent: ReturnType<typeof management.call>) =>
+      ended.push(`${name} ${(await sent).status}`);
+    const create = (flagKey: string, key: string, targeting_rules: object[]) =>
+      management.call("/api/v1/flags", {
+        ...{ method: "POST", key, body: { key: flagKey, name: "A flag", targeting_rules } },
+      });
+    const isWaiting = async () => {
+      const [waiting] = await management.sql<[{ count: number }]>`
+        select count(*)::integer as count from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      return waiting.count > 0;
+    };
+    const sent: Promise<unknown>[] = [];
+    await management.sql.begin(async (tx) => {
+      await tx`select from flags where id = ${small.body.id} for update`;
+      const change = management.call(`/api/v1/flags/${small.body.id}`, {
+        ...{ method: "PATCH", key: project.serverKey, body: { targeting_rules: largeRules } },
+      });
+      sent.push(send("change", change));
+      await eventually(isWaiting);
+      sent.push(send("later", create("large", project.environmentOnlyKey, largeRules)));
+      sent.push(
+        send(
+          "later",
+          explain({}).then((given) => ({ ...given, status: 201 })),
+        ),
+      );
+      await send("small", create("small", project.serverKey, []));
+      await send("of others", create("large", other.serverKey, largeRules));
+    });
+    await Promise.all(sent);
+    expect(ended).toEqual(["small 201", "of others 201", "change 200", "later 201", "later 201"]);
+  });
+});
+
+describe("the time of an explanation", () => {
+  it("is reported, so that it can be charged", async () => {
+    const conditions = Array.from({ length: 50 }, (_, index) => ({
+      ...{ attribute: "text", operator: "contains" as const, value: `${index}-is-not-in-it` },
+    }));
+    const content = {
+      enabled: true,
+      rollout_percentage: 100,
+      targeting_rules: Array.from({ length: 100 }, () => ({ conditions })) as CheckedRules,
+    };
+    const used: number[] = [];
+    const beganMs = performance.now();
+    await explainFlag({ flag: { key: "slow" }, state: { content } } as FlagInEnvironment, {
+      user: { attributes: { text: "x".repeat(10_000) } },
+      changed: {},
+      onUsed: (ms) => used.push(ms),
+    });
+    const sum = used.reduce((total, ms) => total + ms, 0);
+    expect(sum).toBeGreaterThan(0);
+    expect(sum).toBeLessThanOrEqual(performance.now() - beganMs);
+  });
+});
 
 describe("explaining a flag", () => {
   it("returns the value, the result of each rule and condition, and the bucket of a split", async () => {
