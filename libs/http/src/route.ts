@@ -46,7 +46,7 @@ type Handling<
    * the request has been handled, or when it ends before that.
    */
   admitBody?: (
-    request: RequestFacts,
+    input: { params: z.infer<P>; request: RequestFacts },
     principal: Principal,
   ) => Awaitable<(() => void) | Problem | undefined>;
   handle: (input: RouteInput<P, Q, B>, principal: Principal) => Awaitable<Answer | Problem>;
@@ -132,36 +132,17 @@ function stepsOf<
     if (isProblem(principal)) return sendProblem(reply, principal);
     const params = checks.params(request.params);
     if (isProblem(params)) return sendProblem(reply, params);
-    const onHandled = await options.admitBody?.(facts, principal);
+    const input = { params: params.value as z.infer<P>, request: facts };
+    const onHandled = await options.admitBody?.(input, principal);
     if (onHandled !== undefined && isProblem(onHandled)) return sendProblem(reply, onHandled);
-    if (onHandled !== undefined && reply.raw.destroyed) {
-      // The client left during the delay, and `close` was emitted.
-      onHandled();
-      return reply.hijack();
-    }
     const admission: Admission = { principal, params: params.value, facts, onHandled };
-    // Without a handler, the body was invalid or the client left before its end.
-    if (onHandled !== undefined) reply.raw.once("close", () => admission.onHandled?.());
+    if (!endIfUnhandled(admission, reply.raw)) return reply.hijack();
     (request as AdmittedRequest)[admissionKey] = admission;
     return undefined;
   }
 
   async function respond(request: FastifyRequest, reply: FastifyReply) {
-    const admission = (request as AdmittedRequest)[admissionKey];
-    const { onHandled } = admission;
-    admission.onHandled = undefined;
-    try {
-      return await handleBody(request, reply, admission);
-    } finally {
-      onHandled?.();
-    }
-  }
-
-  async function handleBody(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { principal, params, facts }: Admission,
-  ) {
+    const { principal, params, facts } = (request as AdmittedRequest)[admissionKey];
     const ifMatch = request.headers["if-match"];
     if (contract.conditional === true && ifMatch !== undefined) {
       const tags = readIfMatch(ifMatch);
@@ -187,8 +168,34 @@ function stepsOf<
     // The duration of a stream is not that of a request.
     config: { measured: !isEventStream(contract) },
     onRequest: admit,
-    handler: respond,
+    handler: (request, reply) =>
+      whileAdmitted((request as AdmittedRequest)[admissionKey], () => respond(request, reply)),
   };
+}
+
+/**
+ * Ends the admission of a request whose handler never begins: its body is invalid, or its client leaves before the end
+ * of the body. Returns false if the client has left already.
+ */
+function endIfUnhandled(admission: Admission, response: ServerResponse): boolean {
+  if (admission.onHandled === undefined) return true;
+  if (response.destroyed) admission.onHandled();
+  else response.once("close", () => admission.onHandled?.());
+  return !response.destroyed;
+}
+
+/** Ends the admission of a request when its handler has ended, even if the client leaves before. */
+async function whileAdmitted<Result>(
+  admission: Admission,
+  handle: () => Promise<Result>,
+): Promise<Result> {
+  const { onHandled } = admission;
+  admission.onHandled = undefined;
+  try {
+    return await handle();
+  } finally {
+    onHandled?.();
+  }
 }
 
 function factsOf(request: FastifyRequest): RequestFacts {

@@ -4,10 +4,10 @@ import { type App, createApp } from "@halyard/http";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
+import { createCosts } from "./access/costs.ts";
 import { createAuthentication, type FindKey } from "./access/principal.ts";
 import { bodyLimitBytes } from "./access/request-cost.ts";
-import { type Charge, createRoutes } from "./access/routes.ts";
-import { createTurns } from "./access/turns.ts";
+import { createRoutes } from "./access/routes.ts";
 import { registerAuditRoutes } from "./audit/audit-routes.ts";
 import {
   registerFlagExplanation,
@@ -49,18 +49,16 @@ export function createManagementApp(options: {
   const { sql, writer, allowDemoUser, now, newId } = options;
   const app = createApp({ ...options, bodyLimitBytes, isOutage });
   const limits = options.keyLimits;
-  const nowMs = () => now().getTime();
-  const authenticationFor = createAuthentication({ ...options, limits, nowMs });
-  const charge: Charge = (principal, cost) => {
-    if (principal.kind === "key") limits.charge(principal.key.organizationId, nowMs(), cost);
-  };
-  const routes = createRoutes({
-    ...{ app, authenticationFor, writer, charge, randomBytes, now, newId },
-    turns: createTurns(),
+  const authenticationFor = createAuthentication({
+    ...options,
+    limits,
+    nowMs: () => now().getTime(),
   });
+  const costs = createCosts({ limits, now });
+  const routes = createRoutes({ app, authenticationFor, writer, costs, randomBytes, now, newId });
   registerFlagRoutes(routes, { sql, now });
   registerFlagStateRoutes(routes, { sql });
-  registerFlagExplanation(routes, { sql, charge });
+  registerFlagExplanation(routes, { sql, costs });
   registerOperatorCatalogue(routes);
   registerHistoryRoutes(routes, { sql, writer, now, newId });
   registerAuditRoutes(routes, { sql });

@@ -13,6 +13,9 @@ const msPerRequest = 2;
 
 export const costOfBytes = (bytes: number): number => Math.floor(bytes / bytesPerRequest);
 
+/** Returns whether the messages about a change cost as much as several small requests. */
+export const isLargeEffect = (bytes: number): boolean => bytes >= 8 * bytesPerRequest;
+
 export const costOfTime = (ms: number): number => Math.floor(ms / msPerRequest);
 
 /** Maximum size of a request body. The largest valid set of targeting rules is about half as large. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RouteContract } from "@halyard/contracts";
 import {
   type Answer,
@@ -5,6 +6,7 @@ import {
   type Awaitable,
   isProblem,
   type Problem,
+  type RequestFacts,
   type RouteInput,
   registerRoute,
 } from "@halyard/http";
@@ -12,6 +14,7 @@ import { createAnswerOnce } from "@halyard/idempotency";
 import type { z } from "zod";
 import type { Write, Writer } from "../outbox/write.ts";
 import { type Cause, type ChangeContext, readContext, type TimeAndIds } from "./change-context.ts";
+import type { Costs } from "./costs.ts";
 import {
   type Authenticate,
   authorOf,
@@ -19,8 +22,7 @@ import {
   type Principal,
   type PrincipalOf,
 } from "./principal.ts";
-import { costOfBytes, isLarge } from "./request-cost.ts";
-import type { Turns } from "./turns.ts";
+import { isLarge } from "./request-cost.ts";
 
 /** A write that a request makes. */
 export type Change<Caller extends Principal = Principal> = Write &
@@ -39,27 +41,22 @@ type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> =
   answer: (done: Done, write: Write) => Awaitable<Answer>;
 };
 
-export type Charge = (principal: Principal, cost: number) => void;
-
 export type Routes = ReturnType<typeof createRoutes>;
+
+type RoutesOptions = TimeAndIds & {
+  app: App;
+  authenticationFor: (access: BearerAccess) => Authenticate;
+  writer: Writer;
+  costs: Costs;
+  randomBytes: (size: number) => Buffer;
+};
 
 /**
  * Registers routes according to their contracts. A contract defines the access, and whether a request that is repeated
  * with the same `Idempotency-Key` gets the stored response; `run` is then not called.
  */
-export function createRoutes(
-  options: TimeAndIds & {
-    app: App;
-    authenticationFor: (access: BearerAccess) => Authenticate;
-    writer: Writer;
-    /** Large and costly requests of an organization are handled one at a time. */
-    turns: Turns;
-    /** Counts a cost that was not known when the request was admitted. */
-    charge: Charge;
-    randomBytes: (size: number) => Buffer;
-  },
-) {
-  const { app, writer, turns, charge, now, newId } = options;
+export function createRoutes(options: RoutesOptions) {
+  const { app, writer, costs, now, newId } = options;
   const answerOnce = createAnswerOnce(options.randomBytes);
   const authenticationFor = <A extends BearerAccess>(access: A) =>
     options.authenticationFor(access) as Authenticate<PrincipalOf<A>>;
@@ -76,7 +73,8 @@ export function createRoutes(
   ): void {
     registerRoute(app, contract, {
       authenticate: authenticationFor(contract.access),
-      admitBody: (request, principal) => takeTurn(principal, isCostly || isLarge(request.headers)),
+      admitBody: (input, principal) =>
+        costs.admit(input, principal, isCostly ? "costly_read" : "read"),
       handle,
     });
   }
@@ -94,41 +92,46 @@ export function createRoutes(
   ): void {
     const { operationId, idempotent = false } = contract;
 
-    function handle(input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) {
+    async function handle(input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) {
+      const pause = pauseOf(input.request);
+      await pause();
       const checked = steps.check?.(input);
       if (checked !== undefined && isProblem(checked)) return checked;
+      await pause();
       const work = (write: Write): Promise<Answer | Problem> => {
         const run = async () => {
-          const done = await steps.run(changeOf(write, principal), input, checked as Checked);
+          const change = changeOf(write, principal, { now, newId });
+          const done = await steps.run(change, input, checked as Checked);
+          await pause();
           return isProblem(done) ? done : steps.answer(done, write);
         };
         if (!idempotent) return run();
         const caller = principal.kind === "operator" ? "operator" : principal.key.id;
         return answerOnce(write.tx, { caller, operationId, ...input }, run);
       };
-      return writer(work, (published) => charge(principal, costOfBytes(published)));
+      return writer(work, (bytes) => costs.chargeMessages(input, principal, bytes));
     }
 
     registerRoute(app, contract, {
       authenticate: authenticationFor(contract.access),
-      admitBody: (request, principal) => takeTurn(principal, isLarge(request.headers)),
+      admitBody: (input, principal) => costs.admit(input, principal, "change"),
       handle,
     });
   }
 
-  /** Waits for the turn of the organization. The operator needs none. */
-  function takeTurn(principal: Principal, isNeeded: boolean) {
-    return isNeeded && principal.kind === "key"
-      ? turns.take(principal.key.organizationId)
-      : undefined;
-  }
-
-  function changeOf<Caller extends Principal>(write: Write, principal: Caller): Change<Caller> {
-    const author = authorOf(principal);
-    const context = (cause: Cause = "manual") =>
-      readContext(write.tx, { author, cause }, { now, newId });
-    return { ...write, now, newId, principal, context };
-  }
-
   return { read, write };
+}
+
+/** Lets other requests run between the steps of a large request, each of which takes tens of milliseconds. */
+const pauseOf = ({ headers }: RequestFacts) =>
+  isLarge(headers) ? () => nextTurn() : () => undefined;
+
+function changeOf<Caller extends Principal>(
+  write: Write,
+  principal: Caller,
+  timeAndIds: TimeAndIds,
+): Change<Caller> {
+  const author = authorOf(principal);
+  const context = (cause: Cause = "manual") => readContext(write.tx, { author, cause }, timeAndIds);
+  return { ...write, ...timeAndIds, principal, context };
 }

@@ -2,11 +2,19 @@ import { createProblem, type Problem } from "@halyard/http";
 
 /**
  * Turns of organizations: of each one, at most one request has the turn, and the others wait in the order of arrival. A
- * request waits before its body is read, so it holds neither its body nor a database connection.
+ * request waits before its body is read, so it holds neither its body nor a database connection. After each turn the
+ * organization rests for as long, so that its turns take at most half of the time.
  */
 export type Turns = {
   /** Waits for the turn of an organization. Returns the function that ends it, or the problem if too many wait. */
   take(organizationId: string): Promise<EndTurn> | EndTurn | Problem;
+  /**
+   * Notes that a change of a resource had a large effect, as every change of a flag with large rules has. For some
+   * seconds, small changes of this resource need a turn too.
+   */
+  noteLargeEffect(resource: string, nowMs: number): void;
+  /** Returns whether small changes of a resource need a turn. */
+  areForSmallChanges(resource: string, nowMs: number): boolean;
 };
 
 /** Ends a turn. Further calls have no effect. */
@@ -16,21 +24,44 @@ export type EndTurn = () => void;
  * Maximum number of requests of an organization that wait. Each of them is one of the concurrent requests of a gateway,
  * and the last one should not wait until the gateway gives up.
  */
-const maxWaiting = 16;
+const maxWaiting = 8;
 
-export function createTurns(): Turns {
-  /** The waiting requests of each organization that has a request with the turn; oldest first. */
+/** Maximum rest. A turn can be long because it waits for a lock or for edges, which costs others nothing. */
+const maxRestMs = 500;
+
+/** Time for which small changes need a turn after one of them had a large effect. */
+const noteLifetimeMs = 10_000;
+/** Maximum number of noted resources. The oldest notes are removed. */
+const maxNotes = 1_000;
+
+export function createTurns({
+  monotonicMs,
+  after,
+}: {
+  monotonicMs: () => number;
+  /** Calls a function after some time. */
+  after: (ms: number, call: () => void) => void;
+}): Turns {
+  /** Times of the last large effects by resource, oldest first. */
+  const notedAtMs = new Map<string, number>();
+
+  /** The waiting requests of each organization that has a request with the turn, or rests; oldest first. */
   const queues = new Map<string, (() => void)[]>();
 
   function turnOf(organizationId: string): EndTurn {
+    const beganMs = monotonicMs();
     let hasEnded = false;
     return () => {
       if (hasEnded) return;
       hasEnded = true;
-      const next = queues.get(organizationId)?.shift();
-      if (next === undefined) queues.delete(organizationId);
-      else next();
+      after(Math.min(monotonicMs() - beganMs, maxRestMs), () => giveTurn(organizationId));
     };
+  }
+
+  function giveTurn(organizationId: string): void {
+    const next = queues.get(organizationId)?.shift();
+    if (next === undefined) queues.delete(organizationId);
+    else next();
   }
 
   return {
@@ -42,6 +73,16 @@ export function createTurns(): Turns {
       }
       if (queue.length >= maxWaiting) return tooManyWaiting;
       return new Promise((resolve) => queue.push(() => resolve(turnOf(organizationId))));
+    },
+    noteLargeEffect(resource, nowMs) {
+      notedAtMs.delete(resource);
+      notedAtMs.set(resource, nowMs);
+      const [oldest] = notedAtMs.keys();
+      if (notedAtMs.size > maxNotes && oldest !== undefined) notedAtMs.delete(oldest);
+    },
+    areForSmallChanges(resource, nowMs) {
+      const noted = notedAtMs.get(resource);
+      return noted !== undefined && nowMs - noted < noteLifetimeMs;
     },
   };
 }

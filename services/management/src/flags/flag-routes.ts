@@ -18,9 +18,9 @@ import {
 import type { Sql } from "@halyard/postgres";
 import type { z } from "zod";
 import { answerAll } from "../access/answer-all.ts";
+import type { Costs } from "../access/costs.ts";
 import { maxPageBytes } from "../access/page-bounds.ts";
-import { costOfTime } from "../access/request-cost.ts";
-import type { Charge, Routes } from "../access/routes.ts";
+import type { Routes } from "../access/routes.ts";
 import { changedSettings } from "./decide-flag.ts";
 import { explainFlag } from "./explain-flag.ts";
 import {
@@ -138,7 +138,7 @@ export function registerFlagStateRoutes(routes: Routes, { sql }: { sql: Sql }): 
 /** Registers the explanation of a flag. It writes nothing, and the user is in no log, metric or message. */
 export function registerFlagExplanation(
   routes: Routes,
-  { sql, charge }: { sql: Sql; charge: Charge },
+  { sql, costs }: { sql: Sql; costs: Costs },
 ): void {
   routes.read(
     contract.explainFlag,
@@ -151,7 +151,7 @@ export function registerFlagExplanation(
       if (found === undefined) return noSuchFlag;
       const problem = checkKeyEnvironment(key, found.environment.id);
       if (problem !== undefined) return problem;
-      const onUsed = (ms: number) => charge(principal, costOfTime(ms));
+      const onUsed = (ms: number) => costs.chargeTime(principal, ms);
       const explained = await explainFlag(found, { user: body.user, changed, onUsed });
       return isProblem(explained) ? explained : answer.ok(explained);
     },
