@@ -46,6 +46,8 @@ export function compileCondition(condition: Condition): CompiledCondition {
 const maxComparedLength = 500;
 
 function sameAs({ text }: AttributeName, { operator, value }: Condition): string | undefined {
+  // Each item takes two characters at least.
+  if (Array.isArray(value) && value.length > maxComparedLength / 2) return undefined;
   const written = JSON.stringify([text, operator, value]);
   return written.length <= maxComparedLength ? written : undefined;
 }

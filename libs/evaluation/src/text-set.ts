@@ -4,30 +4,28 @@ import { firstSharedNumber, textNumber } from "./text-number.ts";
 /**
  * A set of folded texts for lookups by number: a user's country gets its number once and is then looked up in the lists
  * of many flags. The numbers are stored in a hash table with linear probing, which is at most half full. Texts are
- * compared only if their number can be shared.
+ * compared only if their number can be shared. The first lookup builds the table, because it takes far longer than
+ * everything else that compiles a flag, and most lists of a large environment are not needed at once.
  *
  * Collisions are easy to construct. Texts without a free slot within `maxProbes` slots go to an ordinary set, so that
  * the lookup is fast for every list.
  */
 export class TextSet {
-  readonly #items: readonly string[];
+  /** Undefined after the table is built. */
+  #readTexts: (() => readonly string[]) | undefined;
+  #items: readonly string[] = [];
   readonly #texts: string[] = [];
   readonly #numbers: number[] = [];
-  readonly #mask: number;
+  #mask = 0;
   readonly #overflow = new Set<string>();
 
-  constructor(texts: readonly string[]) {
-    this.#items = texts;
-    const size = 2 ** Math.ceil(Math.log2(Math.max(1, texts.length) * 2));
-    this.#mask = size - 1;
-    for (let slot = 0; slot < size; slot++) {
-      this.#texts.push("");
-      this.#numbers.push(free);
-    }
-    for (const folded of texts) this.#add({ folded, foldedNumber: textNumber(folded) });
+  /** Reads the folded texts at the first lookup. */
+  constructor(readTexts: () => readonly string[]) {
+    this.#readTexts = readTexts;
   }
 
   has(text: Numbered): boolean {
+    if (this.#readTexts !== undefined) this.#build(this.#readTexts);
     const mask = this.#mask;
     const numbers = this.#numbers;
     const number = text.foldedNumber;
@@ -44,11 +42,24 @@ export class TextSet {
 
   /** Returns whether any element of an array is in the set. Iterates over the shorter one of array and set. */
   hasAnyOf(elements: Elements): boolean {
+    if (this.#readTexts !== undefined) this.#build(this.#readTexts);
     if (elements.subjects.length <= this.#items.length) {
       return elements.subjects.some((element) => this.has(element));
     }
     const { texts } = elements;
     return this.#items.some((item) => texts.has(item));
+  }
+
+  #build(readTexts: () => readonly string[]): void {
+    this.#readTexts = undefined;
+    this.#items = readTexts();
+    const size = 2 ** Math.ceil(Math.log2(Math.max(1, this.#items.length) * 2));
+    this.#mask = size - 1;
+    for (let slot = 0; slot < size; slot++) {
+      this.#texts.push("");
+      this.#numbers.push(free);
+    }
+    for (const folded of this.#items) this.#add({ folded, foldedNumber: textNumber(folded) });
   }
 
   #add(text: Numbered): void {

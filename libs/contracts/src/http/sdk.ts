@@ -106,6 +106,8 @@ export const sdkPostFlags = defineRoute({
   path: flagsPath,
   query: UserQuery,
   summary: "Evaluate all flags, with the user's context in the body",
+  description:
+    "The same as `GET`, for a user with more attributes than headers can carry. Without a body, the user has no attributes.",
   body: UserContext,
   example: { user_id: "user-42", country: "DE", plan: "pro" },
   bodyOptional: true,
@@ -182,7 +184,7 @@ export const sdkRuleset = defineRoute({
   path: "/api/v1/sdk/ruleset",
   query: z.looseObject({}),
   summary: "Get the rules of all flags",
-  description: `For SDKs that evaluate flags in the application. Compressed with \`br\` or \`gzip\` for clients that accept it; the ETag is the same. ${neverOlder}`,
+  description: `For SDKs that evaluate flags in the application. Compressed with \`gzip\` for clients that accept it; the ETag is the same. ${neverOlder}`,
   revalidated: true,
   compressed: true,
   cacheControl: "no-store",

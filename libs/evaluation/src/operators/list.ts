@@ -1,4 +1,4 @@
-import { isScalar } from "../attributes.ts";
+import { isScalar, type Scalar } from "../attributes.ts";
 import { foldCase } from "../fold-case.ts";
 import { textOf } from "../subject.ts";
 import { TextSet } from "../text-set.ts";
@@ -12,9 +12,8 @@ const isNegated: { readonly [operator in OperatorOf<"list">]: boolean } = {
 
 /** Compiles `in` and `not_in`: equality, regardless of case, with an item of a list. */
 export function compileList(operator: OperatorOf<"list">, value: unknown): Comparison | undefined {
-  const items = readList(value);
-  if (items === undefined) return undefined;
-  const members = new TextSet(items.map(foldCase));
+  if (!isList(value)) return undefined;
+  const members = new TextSet(() => (readList(value) ?? []).map(foldCase));
   return {
     holds: (subject) => members.has(subject),
     holdsForAny: (elements) => members.hasAnyOf(elements),
@@ -27,10 +26,14 @@ export function compileList(operator: OperatorOf<"list">, value: unknown): Compa
 
 /** Returns the items of an array or of a comma-separated text; undefined if the value is neither. */
 export function readList(value: unknown): readonly string[] | undefined {
-  if (Array.isArray(value)) return value.every(isScalar) ? value.map(textOf) : undefined;
-  if (typeof value !== "string") return undefined;
+  if (!isList(value)) return undefined;
+  if (typeof value !== "string") return value.map(textOf);
   return value
     .split(",")
     .map((item) => item.trim())
     .filter((item) => item !== "");
+}
+
+function isList(value: unknown): value is string | readonly Scalar[] {
+  return Array.isArray(value) ? value.every(isScalar) : typeof value === "string";
 }

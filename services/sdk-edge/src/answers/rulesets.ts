@@ -1,15 +1,17 @@
 import type { DirectoryKey } from "@halyard/api-keys";
 import type { FlagEntry, State } from "@halyard/contracts";
 import type { ConfigurationTag } from "./configuration-tags.ts";
-import { type CompressedCoding, compress } from "./content-coding.ts";
 import type { EnvironmentView, EnvironmentViews } from "./environment-view.ts";
 import { createFairScheduler, type Steps } from "./fair-scheduler.ts";
+import { compressPart, gzipHeader, gzipTrailer, storedPart } from "./gzip-parts.ts";
 import type { Segment } from "./segments.ts";
+import { createTurns } from "./turns.ts";
 
 /**
  * The serialized rule sets of environments. The first request after a change prepares the rule set, and all further
- * ones share its bytes. Only the segments that changed are serialized, in time slices. An environment whose rule set
- * is never requested costs nothing, and its bytes are dropped when they have not been used for a while.
+ * ones share its bytes. Only the segments that changed are serialized, in time slices, and compressed, in another
+ * thread. Organizations take turns with both, so a large rule set delays nobody else. An environment whose rule set is
+ * never requested costs nothing, and its bytes are dropped when they have not been used for a while.
  */
 export type Rulesets = {
   /** Resolves with the rule set of the current view of the key's environment. */
@@ -22,8 +24,7 @@ export const unusedLifetimeMs = 90_000;
 
 /** The bytes of one environment. */
 type Prepared = {
-  /** `flags` of each segment, without its braces. */
-  readonly bytesOf: WeakMap<Segment, Buffer>;
+  readonly bytesOf: WeakMap<Segment, SegmentBytes>;
   view: EnvironmentView;
   ruleset: Promise<Ruleset>;
   readonly unused: NodeJS.Timeout;
@@ -40,19 +41,26 @@ export function createRulesets(options: {
   const { views, tagOf, monotonicMs } = options;
   const prepared = new Map<string, Prepared>();
   const scheduler = createFairScheduler<Job>({ work: ({ steps }) => steps, monotonicMs });
+  const turns = createTurns();
 
-  function prepare(
+  async function prepare(
     { organizationId, environmentId }: Pick<DirectoryKey, "organizationId" | "environmentId">,
     { bytesOf, view }: Pick<Prepared, "bytesOf" | "view">,
   ): Promise<Ruleset> {
     const etag = etagOf(tagOf(environmentId));
-    return new Promise((resolve, reject) => {
-      const serializing = serialize(view, bytesOf);
-      const steps = settled(serializing, reject, (parts) =>
-        resolve(new Ruleset({ environmentId, etag, view, parts })),
-      );
-      scheduler.add(organizationId, environmentId, [{ steps }]);
-    });
+    const inSlices: InSlices = (work) =>
+      new Promise((resolve, reject) => {
+        const steps = settled(work, reject, resolve);
+        scheduler.add(organizationId, environmentId, [{ steps }]);
+      });
+    const parts = await inSlices(serialize(view, bytesOf));
+    const compressed = async () => {
+      const pieces: Buffer[] = [];
+      for (const part of parts)
+        pieces.push(await part.compressed((work) => turns.take(organizationId, work)));
+      return pieces;
+    };
+    return new Ruleset({ environmentId, etag, view, parts, compressed, inSlices });
   }
 
   return {
@@ -68,7 +76,7 @@ export function createRulesets(options: {
         }
         return known.ruleset;
       }
-      const bytesOf = new WeakMap<Segment, Buffer>();
+      const bytesOf = new WeakMap<Segment, SegmentBytes>();
       const ruleset = prepare(key, { bytesOf, view });
       const drop = () => void prepared.delete(environmentId);
       const unused = setTimeout(drop, unusedLifetimeMs).unref();
@@ -82,24 +90,50 @@ export function createRulesets(options: {
   };
 }
 
+/** Does work in time slices. Resolves with its result. */
+type InSlices = <T>(work: Generator<undefined, T>) => Promise<T>;
+
+/** Members of `flags` of one segment, without the braces. */
+class SegmentBytes {
+  readonly bytes: Buffer;
+  #compressed: Promise<Buffer> | undefined;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  /** Resolves with the compressed bytes. The first call compresses them, when `inTurn` starts the work. */
+  compressed(inTurn: (work: () => Promise<Buffer>) => Promise<Buffer>): Promise<Buffer> {
+    if (this.#compressed === undefined) {
+      this.#compressed = inTurn(() => compressPart(this.bytes));
+      // The next request tries again.
+      this.#compressed.catch(() => {
+        this.#compressed = undefined;
+      });
+    }
+    return this.#compressed;
+  }
+}
+
 /** Serializes the segments of a view that have no bytes yet. Returns the bytes of those with flags. */
 function* serialize(
   { segments }: EnvironmentView,
-  bytesOf: WeakMap<Segment, Buffer>,
-): Generator<undefined, Buffer[]> {
-  const parts: Buffer[] = [];
+  bytesOf: WeakMap<Segment, SegmentBytes>,
+): Generator<undefined, SegmentBytes[]> {
+  const parts: SegmentBytes[] = [];
   for (const segment of segments) {
-    let bytes = bytesOf.get(segment);
-    if (bytes === undefined) {
+    let part = bytesOf.get(segment);
+    if (part === undefined) {
       const members: string[] = [];
       for (const { entry } of segment.flags) {
         members.push(flagMember(entry));
         yield;
       }
-      bytes = Buffer.from(members.join(","));
-      bytesOf.set(segment, bytes);
+      part = new SegmentBytes(Buffer.from(members.join(",")));
+      bytesOf.set(segment, part);
+      yield;
     }
-    if (bytes.length > 0) parts.push(bytes);
+    if (part.bytes.length > 0) parts.push(part);
   }
   return parts;
 }
@@ -124,56 +158,66 @@ type SharedBytes = { readonly parts: readonly Buffer[]; readonly length: number 
 class Ruleset {
   readonly view: EnvironmentView;
   readonly etag: string;
-  readonly #environmentId: string;
-  readonly #parts: readonly Buffer[];
-  readonly #compressed = new Map<CompressedCoding, Promise<SharedBytes>>();
+  readonly body: SharedBytes;
+  readonly #given: RulesetParts;
+  #gzip: Promise<SharedBytes> | undefined;
 
-  constructor(given: {
-    environmentId: string;
-    etag: string;
-    view: EnvironmentView;
-    parts: readonly Buffer[];
-  }) {
+  constructor(given: RulesetParts & { etag: string; view: EnvironmentView }) {
     this.view = given.view;
     this.etag = given.etag;
-    this.#environmentId = given.environmentId;
-    this.#parts = given.parts;
-  }
-
-  get body(): SharedBytes {
-    return framed(this.#parts, bodyFrame(this.#environmentId));
+    this.#given = given;
+    this.body = shared(this.#framed(bodyFrame(given.environmentId)));
   }
 
   /** The event with all flags. */
   get fullEvent(): readonly Buffer[] {
-    return framed(this.#parts, fullEventFrame(this.#environmentId, this.etag)).parts;
+    return this.#framed(fullEventFrame(this.#given.environmentId, this.etag));
   }
 
-  /** Resolves with the compressed body. The first request compresses it, outside the event loop's thread. */
-  compressed(coding: CompressedCoding): Promise<SharedBytes> {
-    let bytes = this.#compressed.get(coding);
-    if (bytes === undefined) {
-      bytes = compress(coding, this.body.parts).then((whole) => ({
-        parts: [whole],
-        length: whole.length,
-      }));
-      this.#compressed.set(coding, bytes);
+  /** Resolves with the compressed body. The first request compresses what earlier rule sets did not contain. */
+  gzip(): Promise<SharedBytes> {
+    if (this.#gzip === undefined) {
+      this.#gzip = this.#compress();
       // The next request tries again.
-      bytes.catch(() => this.#compressed.delete(coding));
+      this.#gzip.catch(() => {
+        this.#gzip = undefined;
+      });
     }
-    return bytes;
+    return this.#gzip;
+  }
+
+  async #compress(): Promise<SharedBytes> {
+    const { environmentId, compressed, inSlices } = this.#given;
+    const { begin, end } = bodyFrame(environmentId);
+    const members = joined(await compressed(), storedComma);
+    const trailer = await inSlices(gzipTrailer(this.body.parts));
+    const last = storedPart(end, { isLast: true });
+    return shared([gzipHeader, storedPart(begin), ...members, last, trailer]);
+  }
+
+  #framed({ begin, end }: Frame): Buffer[] {
+    const members = this.#given.parts.map(({ bytes }) => bytes);
+    return [begin, ...joined(members, comma), end];
   }
 }
 
-const comma = Buffer.from(",");
+/** The bytes of a rule set, and the work that compresses them. */
+type RulesetParts = {
+  environmentId: string;
+  parts: readonly SegmentBytes[];
+  /** Resolves with the compressed bytes of each part. */
+  compressed: () => Promise<readonly Buffer[]>;
+  inSlices: InSlices;
+};
 
-function framed(members: readonly Buffer[], { begin, end }: Frame): SharedBytes {
-  const parts: Buffer[] = [Buffer.from(begin)];
-  members.forEach((bytes, index) => {
-    if (index > 0) parts.push(comma);
-    parts.push(bytes);
-  });
-  parts.push(Buffer.from(end));
+const comma = Buffer.from(",");
+const storedComma = storedPart(comma);
+
+function joined(members: readonly Buffer[], separator: Buffer): Buffer[] {
+  return members.flatMap((bytes, index) => (index === 0 ? [bytes] : [separator, bytes]));
+}
+
+function shared(parts: readonly Buffer[]): SharedBytes {
   return { parts, length: parts.reduce((sum, { length }) => sum + length, 0) };
 }
 
@@ -193,7 +237,7 @@ function flagMember(flag: FlagEntry): string {
 
 /** Returns the text before and after the members of `flags` in a response. */
 function bodyFrame(environmentId: string): Frame {
-  return { begin: `{"environment_id":"${environmentId}","flags":{`, end: "}}" };
+  return frameOf({ begin: `{"environment_id":"${environmentId}","flags":{`, end: "}}" });
 }
 
 /**
@@ -202,10 +246,14 @@ function bodyFrame(environmentId: string): Frame {
  */
 function fullEventFrame(environmentId: string, etag: string): Frame {
   const begin = `{"environment_id":"${environmentId}","full":true,"flags":{`;
-  return { begin: `event: ruleset\nid: ${etag}\ndata: ${begin}`, end: "}}\n\n" };
+  return frameOf({ begin: `event: ruleset\nid: ${etag}\ndata: ${begin}`, end: "}}\n\n" });
 }
 
-type Frame = { begin: string; end: string };
+type Frame = { begin: Buffer; end: Buffer };
+
+function frameOf({ begin, end }: { [part in keyof Frame]: string }): Frame {
+  return { begin: Buffer.from(begin), end: Buffer.from(end) };
+}
 
 /**
  * Returns the delta event for a client that may have other rules of the flags with these keys, and has all other rules

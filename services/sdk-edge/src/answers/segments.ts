@@ -12,9 +12,9 @@ import { existingFlag, isDeleted, type TakenEntry } from "../snapshot/snapshot.t
 import { SegmentKeys } from "./flag-keys.ts";
 
 /**
- * The flags of an environment in the order of their keys, in segments of bounded length. A change of one flag therefore
- * costs about the same with a thousand flags and with a hundred thousand. There is always at least one segment. A
- * segment is empty only if the environment has no flags.
+ * The flags of an environment in the order of their keys, in segments of bounded length and size. A change of one flag
+ * therefore costs about the same with a thousand flags and with a hundred thousand, and with few bytes of rules and with
+ * many. There is always at least one segment. A segment is empty only if the environment has no flags.
  */
 export type Segments = readonly Segment[];
 
@@ -23,6 +23,12 @@ export type Segments = readonly Segment[];
  * environment is one segment. A change copies the lists of one segment, which takes a few microseconds at this length.
  */
 export const maxSegmentSize = 1_024;
+
+/**
+ * Maximum size of the rules in a segment of several flags. Flags with ordinary rules fill a segment by their number. Some
+ * flags with the longest rules, of 480 KiB each, are serialized and compressed again after a change of one of them.
+ */
+export const maxSegmentBytes = 512 * 1024;
 
 /**
  * Minimum length of a changed segment. A shorter one is merged into the segment before it, so that deletions do not
@@ -46,18 +52,21 @@ export class Segment {
   /** The keys of `flags`. */
   readonly keys: SegmentKeys;
   readonly weight: number;
+  /** Size of the rules of `withReplaced`. */
+  readonly bytes: number;
   #evaluateAll: EvaluateAll | undefined;
   #outcomesWithoutContext: Uint8Array | undefined;
 
   /** Derives the parts that are not in `known`. */
   constructor(
     withReplaced: readonly PreparedFlag[],
-    known?: Pick<Segment, "flags" | "keys" | "weight">,
+    known?: Pick<Segment, "flags" | "keys" | "weight" | "bytes">,
   ) {
     this.withReplaced = withReplaced;
     this.flags = known?.flags ?? newestOfEachKey(withReplaced);
     this.keys = known?.keys ?? new SegmentKeys(this.flags.map(({ entry }) => entry.key));
     this.weight = known?.weight ?? this.flags.reduce((sum, { weight }) => sum + weight, 0);
+    this.bytes = known?.bytes ?? withReplaced.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   get evaluateAll(): EvaluateAll {
@@ -86,6 +95,7 @@ class SegmentDraft {
   readonly withReplaced: PreparedFlag[];
   readonly #previous: Segment;
   #weight: number;
+  #bytes: number;
   /**
    * True while the keys are those of the previous segment. Otherwise the new segment derives everything from its flags.
    */
@@ -95,13 +105,16 @@ class SegmentDraft {
     this.withReplaced = [...previous.withReplaced];
     this.#previous = previous;
     this.#weight = previous.weight;
+    this.#bytes = previous.bytes;
     this.#hasSameKeys = previous.withReplaced.length === previous.flags.length;
   }
 
   remove(entry: FlagEntry): void {
     const position = this.#positionOf(entry);
-    if (!this.#isAt(position, entry)) return;
+    const removed = this.#flagAt(position, entry);
+    if (removed === undefined) return;
     this.withReplaced.splice(position, 1);
+    this.#bytes -= removed.bytes;
     this.#hasSameKeys = false;
   }
 
@@ -109,8 +122,10 @@ class SegmentDraft {
   put(entry: FlagEntry): void {
     const position = this.#positionOf(entry);
     const flag = prepareFlag(entry);
-    if (this.#isAt(position, entry)) {
-      this.#weight += flag.weight - (this.withReplaced[position]?.weight ?? 0);
+    const replaced = this.#flagAt(position, entry);
+    this.#bytes += flag.bytes - (replaced?.bytes ?? 0);
+    if (replaced !== undefined) {
+      this.#weight += flag.weight - replaced.weight;
       this.withReplaced[position] = flag;
     } else {
       this.withReplaced.splice(position, 0, flag);
@@ -118,15 +133,23 @@ class SegmentDraft {
     }
   }
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   finish(): Segment {
     if (!this.#hasSameKeys) return new Segment(this.withReplaced);
     const { keys } = this.#previous;
-    return new Segment(this.withReplaced, { flags: this.withReplaced, keys, weight: this.#weight });
+    return new Segment(this.withReplaced, {
+      ...{ flags: this.withReplaced, keys },
+      ...{ weight: this.#weight, bytes: this.#bytes },
+    });
   }
 
-  #isAt(position: number, entry: FlagEntry): boolean {
-    const found = this.withReplaced[position]?.entry;
-    return found !== undefined && compareEntries(found, entry) === 0;
+  /** Returns the flag at an index if it has the key and the id of the entry. */
+  #flagAt(position: number, entry: FlagEntry): PreparedFlag | undefined {
+    const found = this.withReplaced[position];
+    return found !== undefined && compareEntries(found.entry, entry) === 0 ? found : undefined;
   }
 
   /** Returns the index of an entry, or the index at which it belongs. */
@@ -188,29 +211,36 @@ function append(segments: Segment[], draft: SegmentDraft): void {
   const { length } = draft.withReplaced;
   if (length === 0) return;
   const last = segments.at(-1);
-  if (
-    last !== undefined &&
-    length < minSegmentSize &&
-    last.withReplaced.length + length <= maxSegmentSize
-  )
+  if (last !== undefined && length < minSegmentSize && fitInOne(last, draft))
     segments.splice(-1, 1, new Segment([...last.withReplaced, ...draft.withReplaced]));
-  else if (length <= maxSegmentSize) segments.push(draft.finish());
+  else if (length === 1 || fitInOne(draft)) segments.push(draft.finish());
   else segments.push(...segmentsOf(draft.withReplaced));
 }
 
-/** Cuts ordered flags into segments of about equal length. */
+/** Returns whether the flags of these parts are one segment at most. */
+function fitInOne(...parts: Pick<Segment, "withReplaced" | "bytes">[]): boolean {
+  const length = parts.reduce((sum, { withReplaced }) => sum + withReplaced.length, 0);
+  const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+  return length <= maxSegmentSize && bytes <= maxSegmentBytes;
+}
+
+/** Cuts ordered flags into segments, which have about equal lengths unless their rules are large. */
 function segmentsOf(ordered: readonly PreparedFlag[]): Segment[] {
   const segments: Segment[] = [];
   const length = Math.ceil(ordered.length / Math.ceil(ordered.length / maxSegmentSize));
-  for (let begin = 0; begin < ordered.length; ) {
-    let end = begin + length;
+  let begin = 0;
+  let bytes = 0;
+  ordered.forEach((flag, end) => {
+    const isFull = end - begin >= length || bytes + flag.bytes > maxSegmentBytes;
     // Flags with the same key stay together.
-    while (ordered[end] !== undefined && ordered[end]?.entry.key === ordered[end - 1]?.entry.key)
-      end += 1;
-    segments.push(new Segment(ordered.slice(begin, end)));
-    begin = end;
-  }
-  return segments.length === 0 ? [new Segment([])] : segments;
+    if (end > begin && isFull && flag.entry.key !== ordered[end - 1]?.entry.key) {
+      segments.push(new Segment(ordered.slice(begin, end)));
+      begin = end;
+      bytes = 0;
+    }
+    bytes += flag.bytes;
+  });
+  return [...segments, new Segment(ordered.slice(begin))];
 }
 
 /** Returns the index of the segment that contains a key, or would contain it. */
@@ -251,6 +281,8 @@ export type PreparedFlag = {
   readonly compiled: CompiledFlag;
   /** Cost of evaluating it, in conditions; 0 if its outcome is constant. */
   readonly weight: number;
+  /** Approximate size of its rules in bytes. */
+  readonly bytes: number;
   /** Number of its outcome for the empty context. */
   readonly outcomeWithoutContext: number;
 };
@@ -264,13 +296,40 @@ function prepareFlag(entry: FlagEntry): PreparedFlag {
     entry,
     compiled,
     weight: compiled.constant === undefined ? weightOf(entry) : 0,
+    bytes: bytesOf(entry),
     outcomeWithoutContext: codeOfOutcome(compiled.evaluate(emptyContext)),
   };
 }
 
+/** Number of items in a list whose first lookup costs as much as a condition at worst. */
+const itemsPerWeight = 32;
+
+/** A text with commas can be a list, whose items take two characters at least. */
+const charactersPerWeight = 2 * itemsPerWeight;
+
 function weightOf({ targeting_rules }: FlagEntry): number {
   let weight = 0;
   for (const { conditions } of targeting_rules)
-    for (const { operator } of conditions) weight += hasPattern(operator) ? expressionWeight : 1;
+    for (const { operator, value } of conditions) {
+      weight += hasPattern(operator) ? expressionWeight : 1;
+      if (Array.isArray(value)) weight += Math.floor(value.length / itemsPerWeight);
+      else if (typeof value === "string") weight += Math.floor(value.length / charactersPerWeight);
+    }
   return weight;
+}
+
+/** Size of a condition without its value, and of an item without its text. */
+const conditionBytes = 64;
+const itemBytes = 4;
+
+/** Adds up the lengths of the values. Serializing the rules would take several times as long. */
+function bytesOf({ targeting_rules }: FlagEntry): number {
+  let bytes = 0;
+  for (const { conditions } of targeting_rules)
+    for (const { value } of conditions) {
+      bytes += conditionBytes;
+      for (const item of Array.isArray(value) ? value : [value])
+        bytes += itemBytes + (typeof item === "string" ? item.length : 0);
+    }
+  return bytes;
 }

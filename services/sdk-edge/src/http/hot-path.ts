@@ -134,9 +134,7 @@ export class SdkExchange {
     const coding = contentCoding === undefined ? none : ["Content-Encoding", contentCoding];
     const tagged = ["ETag", etag, "Content-Length", String(length), "Content-Type", jsonType];
     this.#begin(200, [...tagged, ...coding]);
-    this.response.cork();
-    for (const part of parts) this.response.write(part);
-    this.response.end();
+    writeInTurns(this.response, parts);
   }
 
   /** Sends a body in ASCII with its tag, or 304 if the client has the tag. */
@@ -218,6 +216,19 @@ export class SdkExchange {
     if (this.response.headersSent) this.response.destroy();
     else this.reject(ourFault);
   }
+}
+
+/**
+ * Writes parts one after another, as the client reads them, and ends the response. Given all of a long body, libuv would
+ * write as long as the client reads, tens of megabytes in one turn of the event loop.
+ */
+function writeInTurns(response: ServerResponse, parts: readonly Buffer[]): void {
+  response.cork();
+  const last = parts.findIndex((part) => !response.write(part));
+  const rest = last === -1 ? [] : parts.slice(last + 1);
+  if (rest.length === 0) response.end();
+  else response.once("drain", () => writeInTurns(response, rest));
+  response.uncork();
 }
 
 const none: readonly string[] = [];

@@ -1,9 +1,10 @@
+import { gunzipSync } from "node:zlib";
 import type { FlagEntry, SnapshotEntry } from "@halyard/contracts";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { createConfigurationTags } from "../../src/answers/configuration-tags.ts";
 import { createEnvironmentViews } from "../../src/answers/environment-view.ts";
 import { createRulesets, type Rulesets, unusedLifetimeMs } from "../../src/answers/rulesets.ts";
-import { maxSegmentSize } from "../../src/answers/segments.ts";
+import { maxSegmentBytes, maxSegmentSize } from "../../src/answers/segments.ts";
 import {
   buildSnapshot,
   changedBetween,
@@ -23,10 +24,17 @@ let change: (entry: SnapshotEntry) => void;
 
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ["setImmediate", "nextTick", "performance"] });
+  start(Array.from({ length: flagCount }, (_, number) => watchedFlag(number, 1)));
+});
+afterEach(() => {
+  rulesets.stop();
+  jest.useRealTimers();
+});
+
+function start(flags: readonly SnapshotEntry[]): void {
   serialized = 0;
   const views = createEnvironmentViews();
   const tags = createConfigurationTags();
-  const flags = Array.from({ length: flagCount }, (_, number) => watchedFlag(number, 1));
   snapshot = buildSnapshot(id("epoch"), flags);
   const whole = {
     ...{ snapshot, isReplacement: true, taken: [] },
@@ -40,20 +48,18 @@ beforeEach(() => {
     tags.follow(update);
   };
   rulesets = createRulesets({ views, tagOf: tags.of, monotonicMs: () => performance.now() });
-});
-afterEach(() => {
-  rulesets.stop();
-  jest.useRealTimers();
-});
+}
 
 /** Returns a flag that counts how often its rules are serialized. */
-function watchedFlag(number: number, version: number): SnapshotEntry {
+function watchedFlag(number: number, version: number, listBytes = 0): SnapshotEntry {
   const entry = flagEntry({
     flag_id: id("flag", number),
     key: `flag-${String(number).padStart(5, "0")}`,
     version,
   });
-  const rule: FlagEntry["targeting_rules"][number] = { conditions: [] };
+  const rule: FlagEntry["targeting_rules"][number] = {
+    conditions: [{ attribute: "id", operator: "in", value: "x".repeat(listBytes) }],
+  };
   Object.defineProperty(rule, "toJSON", {
     enumerable: false,
     value: () => {
@@ -90,11 +96,18 @@ describe("given a rule set that was requested", () => {
 
   it("compresses it once for all requests", async () => {
     const ruleset = await rulesets.of(key);
-    const [one, other] = await Promise.all([
-      ruleset.compressed("gzip"),
-      ruleset.compressed("gzip"),
-    ]);
+    const [one, other] = await Promise.all([ruleset.gzip(), ruleset.gzip()]);
     expect(one).toBe(other);
+  });
+
+  it("compresses only the changed segment after a change", async () => {
+    const before = new Set((await (await rulesets.of(key)).gzip()).parts);
+    change(watchedFlag(1, 2));
+    const ruleset = await rulesets.of(key);
+    const { parts } = await ruleset.gzip();
+    const large = parts.filter(({ length }) => length > 1_000);
+    expect(large.filter((part) => before.has(part))).toHaveLength(flagCount / maxSegmentSize - 1);
+    expect(gunzipSync(Buffer.concat(parts))).toEqual(Buffer.concat(ruleset.body.parts));
   });
 
   it("serializes only the changed segment after a change", async () => {
@@ -126,5 +139,24 @@ describe("given a rule set that was requested", () => {
     jest.advanceTimersByTime(unusedLifetimeMs);
     await rulesets.of(key);
     expect(serialized).toBe(2 * flagCount);
+  });
+});
+
+describe("given flags with large rules", () => {
+  /** Four flags fill a segment. */
+  const listBytes = Math.floor(maxSegmentBytes / 4.5);
+  const count = 100;
+
+  it("serializes as many flags after a change as a segment has bytes for", async () => {
+    start(Array.from({ length: count }, (_, number) => watchedFlag(number, 1, listBytes)));
+    await rulesets.of(key);
+    expect(serialized).toBe(count);
+    for (const [version, bytes] of [listBytes, 0, 3 * listBytes].entries()) {
+      serialized = 0;
+      change(watchedFlag(50, version + 2, bytes));
+      const { body } = await rulesets.of(key);
+      expect(serialized).toBeLessThanOrEqual(4);
+      expect(versionsIn(body.parts)).toHaveLength(count);
+    }
   });
 });

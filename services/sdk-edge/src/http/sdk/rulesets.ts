@@ -1,5 +1,5 @@
 import { sdkRuleset, sdkRulesetStream } from "@halyard/contracts";
-import { chooseCoding } from "../../answers/content-coding.ts";
+import { acceptsGzip } from "../../answers/content-coding.ts";
 import { deltaEvent, etagOf } from "../../answers/rulesets.ts";
 import type { RulesetListener } from "../../streams/ruleset-streams.ts";
 import { unknownKey } from "../authentication.ts";
@@ -46,9 +46,10 @@ const minCompressedBytes = 1_024;
 async function prepareBody({ rulesets }: EdgeParts, { key, headers }: SdkExchange) {
   const ruleset = await rulesets.of(key);
   const { body, etag } = ruleset;
-  const coding = chooseCoding(headers["accept-encoding"]?.toString());
-  if (coding === undefined || body.length < minCompressedBytes) return { etag, bytes: body };
-  return { etag, bytes: await ruleset.compressed(coding), coding };
+  const isCompressed =
+    body.length >= minCompressedBytes && acceptsGzip(headers["accept-encoding"]?.toString());
+  if (!isCompressed) return { etag, bytes: body };
+  return { etag, bytes: await ruleset.gzip(), coding: "gzip" };
 }
 
 /** Passes the result of a preparation on, unless the client has left or its key has ended meanwhile. */
