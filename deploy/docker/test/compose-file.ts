@@ -20,6 +20,8 @@ export type Container = {
   cap_drop?: string[];
   security_opt?: string[];
   restart?: string;
+  mem_limit?: string;
+  pids_limit?: number;
   healthcheck?: unknown;
 };
 

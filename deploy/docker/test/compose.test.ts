@@ -70,6 +70,21 @@ describe("docker-compose.yml", () => {
     expect(withCapabilities.map(([name]) => name)).toEqual(["postgres"]);
   });
 
+  it("bounds the memory and the processes of every container", () => {
+    const unbounded = Object.entries(services).filter(
+      ([, { mem_limit, pids_limit }]) => mem_limit === undefined || pids_limit === undefined,
+    );
+    expect(unbounded).toEqual([]);
+  });
+
+  it("names the images of other projects by exact tags", () => {
+    const images = [services.postgres, services.nats].map((container) => container?.image);
+    const [, base] =
+      /^ARG NODE_IMAGE=(.*)$/m.exec(readProjectFile("deploy/docker/Dockerfile")) ?? [];
+    for (const image of [...images, base])
+      expect(image).toMatch(/^\w+:\d+\.\d+(\.\d+)?(-slim)?(@sha256:[0-9a-f]{64})?$/);
+  });
+
   it("connects each container only to the servers that it needs", () => {
     const reached = Object.fromEntries(
       Object.entries(services).map(([name, container]) => [name, container.networks.toSorted()]),

@@ -9,6 +9,8 @@ const introduction = `# Configuration
 
 Environment variables configure every process. A process checks them when it starts; if some are invalid, it reports all problems and exits with code 2. An empty variable counts as not set.
 
+The value of each variable can be in a file instead. \`POSTGRES_URL_FILE=/run/secrets/postgres\` reads \`POSTGRES_URL\` from this file, without the line break at its end. The process reads the file once, when it starts.
+
 [Common settings](#common-settings) lists the variables that several processes share. The sections of the processes list the others.
 `;
 

@@ -1,8 +1,11 @@
-import type { RenderedObject, Workload } from "./rendered-overlay.ts";
+import { ofKind, type RenderedObject, type Workload } from "./rendered-overlay.ts";
 
 export type Variable = { name: string; value: string; source: "ConfigMap" | "Secret" | "pod" };
 
-/** Returns the environment variables of a workload's container, from its ConfigMaps, its Secrets and its own list. */
+/**
+ * Returns the environment variables of a workload's container, from its ConfigMaps, its Secrets and its own list. A
+ * variable whose file is in a mounted Secret has the value in the Secret.
+ */
 export function environmentOf(
   workload: Workload,
   objects: readonly RenderedObject[],
@@ -15,7 +18,29 @@ export function environmentOf(
   const own = (container?.env ?? []).map(
     ({ name, value = "" }): Variable => ({ name, value, source: "pod" }),
   );
-  return [...referenced, ...own];
+  const mounted = mountedSecrets(workload, objects);
+  return [...referenced, ...own].map((variable) => {
+    const found = mounted.get(variable.value);
+    return found === undefined ? variable : { ...found, name: variable.name.replace(/_FILE$/, "") };
+  });
+}
+
+/** Returns the values in mounted Secrets by the paths of their files. */
+function mountedSecrets(
+  { template: { spec } }: Workload,
+  objects: readonly RenderedObject[],
+): ReadonlyMap<string, Variable> {
+  const mounts = spec.containers.flatMap(({ volumeMounts = [] }) => volumeMounts);
+  const secrets = new Set(ofKind(objects, "Secret").map(({ metadata }) => metadata.name));
+  const files = (spec.volumes ?? []).flatMap(({ name, secret: { secretName = "" } = {} }) => {
+    // cert-manager creates the others, which contain certificates.
+    if (!secrets.has(secretName)) return [];
+    const folder = mounts.find((mount) => mount.name === name)?.mountPath;
+    return variablesOf("Secret", secretName, objects).map(
+      (variable) => [`${folder}/${variable.name}`, variable] as const,
+    );
+  });
+  return new Map(files);
 }
 
 function variablesOf(

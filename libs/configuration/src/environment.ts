@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { z } from "zod";
 import { ConfigurationError } from "./configuration-error.ts";
 
@@ -20,21 +21,50 @@ export function variable<S extends z.ZodType>(schema: S, notes: VariableNotes): 
 /**
  * Parses the environment with a schema whose fields have the names of the variables. The error lists all problems, so
  * that an operator can fix them in one restart. It contains no values, because any of them may be a secret. An empty
- * variable counts as not set.
+ * variable counts as not set. The value can be in a file instead, whose path is in the variable with the suffix `_FILE`.
  */
 export function readEnvironment<S extends z.ZodObject>(
   schema: S,
   env: Readonly<Record<string, string | undefined>>,
 ): z.output<S> {
   const given: Record<string, string> = {};
+  const unread = new Map<string, string>();
   for (const name of Object.keys(schema.shape)) {
-    const value = env[name];
-    if (value !== undefined && value !== "") given[name] = value;
+    const read = readVariable(name, env);
+    if (typeof read === "string") given[name] = read;
+    else if (read !== undefined) unread.set(name, read.problem);
   }
   const parsed = schema.safeParse(given);
-  if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map((issue) => sentenceOf(schema, given, issue));
-  throw new ConfigurationError([...new Set(problems)]);
+  if (parsed.success && unread.size === 0) return parsed.data;
+  const problems = (parsed.error?.issues ?? [])
+    .filter(({ path }) => !unread.has(String(path[0])))
+    .map((issue) => sentenceOf(schema, given, issue));
+  throw new ConfigurationError([...new Set([...unread.values(), ...problems])]);
+}
+
+/** Returns the value of a variable, from the environment or from its file; undefined if it is not set. */
+function readVariable(
+  name: string,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined | { problem: string } {
+  const value = env[name] || undefined;
+  const file = env[`${name}_FILE`] || undefined;
+  if (file === undefined) return value;
+  if (value !== undefined) return { problem: `Only one of ${name} and ${name}_FILE may be set.` };
+  return (
+    readWithoutLineBreak(file) ?? {
+      problem: `${name}_FILE must be the path of a file with a value that this process can read.`,
+    }
+  );
+}
+
+/** Returns the content of a file without the line break at its end; undefined if it is empty or cannot be read. */
+function readWithoutLineBreak(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8").replace(/\r?\n$/, "") || undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Returns an issue as a sentence. With the parameter `isSentenceEnd`, its message follows the variable's name. */

@@ -1,4 +1,7 @@
-import { describe, expect, it } from "@jest/globals";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { z } from "zod";
 import {
   ConfigurationError,
@@ -110,5 +113,30 @@ describe("given a schema of variables", () => {
     });
     const defaults = Object.fromEntries(documented.map((row) => [row.name, row.defaultText]));
     expect(defaults).toMatchObject({ PORT: "0", LOG_LEVEL: "info", TRUSTED_PROXIES: "none" });
+  });
+});
+
+describe("given a variable whose value is in a file", () => {
+  const directory = mkdtempSync(join(tmpdir(), "halyard-secrets-"));
+  afterAll(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, "postgres");
+  writeFileSync(file, `${good.POSTGRES_URL}\n`);
+  writeFileSync(join(directory, "empty"), "\n");
+
+  it("reads the file without the line break at its end", () => {
+    expect(readEnvironment(schema, { POSTGRES_URL_FILE: file })).toMatchObject(good);
+  });
+
+  it("rejects a variable that is also set, without its value", () => {
+    expect(problemsOf({ ...good, POSTGRES_URL_FILE: file })).toEqual([
+      "Only one of POSTGRES_URL and POSTGRES_URL_FILE may be set.",
+    ]);
+  });
+
+  it.each([["missing"], ["empty"]])("rejects a file that is %s", (name) => {
+    expect(problemsOf({ POSTGRES_URL_FILE: join(directory, name), PORT: "x" })).toEqual([
+      "POSTGRES_URL_FILE must be the path of a file with a value that this process can read.",
+      "PORT must be a port from 0 to 65535.",
+    ]);
   });
 });
