@@ -106,6 +106,25 @@ describe("given the context of a user", () => {
   });
 });
 
+describe("given flags with lists, which are hashed at their first use", () => {
+  const items = Array.from({ length: 1_000 }, (_, number) => number);
+  it.each([
+    ["an array", items],
+    ["a text", items.join()],
+  ])("counts many items as costly: %s", (_what, value) => {
+    const rule: TargetingRule = { conditions: [{ attribute: "plan", operator: "in", value }] };
+    const costs = [10, 200].map(
+      (count) =>
+        viewOf(
+          ...Array.from({ length: count }, (_, number) =>
+            flag(number, `flag-${number}`, true, { targeting_rules: [rule] }),
+          ),
+        ).isCostly,
+    );
+    expect(costs).toEqual([false, true]);
+  });
+});
+
 describe("given the tag of values", () => {
   const tagOf = (...entries: SnapshotEntry[]) => viewOf(...entries).valuesWithoutContext.etag;
   const tag = tagOf(flag(1, "alpha", true), flag(2, "beta", false));
