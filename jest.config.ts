@@ -53,7 +53,7 @@ export const tiers = {
     testTimeout: systemTimeout,
     testMatch: [
       "<rootDir>/e2e/chaos/*.test.ts",
-      "<rootDir>/e2e/test/{bad-input,forged-keys,read-your-writes,rolling-restart}.system.test.ts",
+      "<rootDir>/e2e/test/{bad-input,forged-keys,openapi,read-your-writes,rolling-restart}.system.test.ts",
       "<rootDir>/bench/test/quick.system.test.ts",
       "<rootDir>/deploy/local/test/{restart-on-change,users-and-closed-directories}.system.test.ts",
       "<rootDir>/libs/evaluation/test/{evaluate.property,fold-case,malformed,plain-context,shared-work}.test.ts",

@@ -205,8 +205,10 @@ describe("given the OpenAPI document", () => {
   });
 
   it("has a response for every error code", () => {
-    const { responses } = document.components as { responses: object };
-    expect(Object.keys(responses)).toEqual(expect.arrayContaining(Object.keys(errorCodes)));
+    const { paths, components } = document as { paths: object; components: { responses: object } };
+    const described = JSON.stringify([paths, components.responses]);
+    const missing = Object.keys(errorCodes).filter((code) => !described.includes(`"${code}":`));
+    expect(missing).toEqual([]);
   });
 });
 

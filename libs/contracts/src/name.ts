@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { control, loneSurrogate } from "./text-pattern.ts";
 
 /**
  * Characters that make a name look like another one: they show nothing, or reorder the text around them. They include
@@ -11,7 +12,7 @@ export const Name = z
   .string()
   .min(1)
   .max(200)
-  .regex(new RegExp(String.raw`^(?=[\s\S]*\S)[^\p{Cc}\p{Cs}${deceptive}]+$`, "u"))
+  .regex(new RegExp(String.raw`^(?=[\s\S]*\S)[^${control}${loneSurrogate}${deceptive}]+$`, "u"))
   .describe(
     "must be one line of text, not blank, without control, bidirectional or zero-width characters",
   );
@@ -20,5 +21,5 @@ export const Name = z
 export const RuleName = z
   .string()
   .max(200)
-  .regex(new RegExp(String.raw`^[^\0\p{Cs}${deceptive}]*$`, "u"))
+  .regex(new RegExp(String.raw`^[^\x00${loneSurrogate}${deceptive}]*$`, "u"))
   .describe("must be text without NUL, bidirectional or zero-width characters or broken Unicode");

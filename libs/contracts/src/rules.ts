@@ -10,13 +10,14 @@ import {
 } from "@halyard/evaluation";
 import { z } from "zod";
 import { RuleName } from "./name.ts";
+import { loneSurrogate } from "./text-pattern.ts";
 
 /** Text of a rule. PostgreSQL cannot store NUL, and UTF-8 cannot encode a lone surrogate. */
 const text = (longest: number) =>
   z
     .string()
     .max(longest)
-    .regex(/^[^\0\p{Cs}]*$/u)
+    .regex(new RegExp(`^[^\\x00${loneSurrogate}]*$`, "u"))
     .describe("must be text without NUL characters or broken Unicode");
 
 /**
@@ -75,7 +76,7 @@ function valuesByOperator(): object[] {
     operatorNames.filter((name) => categoryOf(name) === category && !hasPattern(name));
   const byCategory: Record<OperatorCategory, object[]> = {
     string: [text, number, boolean],
-    list: [text, { type: "array" }],
+    list: [text, { type: "array", items: { anyOf: [text, number, boolean] } }],
     number: [number, { ...text, pattern: numberPattern }, { ...text, format: "date-time" }],
     semver: [{ ...text, pattern: semverPattern }],
   };
@@ -99,6 +100,10 @@ function valueFor(operators: readonly string[], anyOf: object[], expected: strin
   return {
     if: { properties: { operator: { enum: operators } }, required: ["operator"] },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: { properties: { value: { description: `must be ${expected}`, anyOf } } },
+    then: { properties: { value: { description: `must be ${expected}`, ...alternatives(anyOf) } } },
   };
+}
+
+function alternatives(schemas: readonly object[]): object {
+  return schemas.length === 1 ? { ...schemas[0] } : { anyOf: schemas };
 }

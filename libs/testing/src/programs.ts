@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { projectRoot } from "./project-root.ts";
@@ -32,6 +33,14 @@ export const programs = {
     name: "older releases of Node.js",
     advice: "npm ci --prefix e2e/node-versions",
     isMissing: !["20", "22"].every((major) => existsSync(olderNodeBinary(major))),
+    isRequiredInCi: true,
+  },
+  python: {
+    name: "Python 3 with venv",
+    advice: "apt-get install python3-venv",
+    get isMissing() {
+      return spawnSync("python3", ["-c", "import ensurepip, venv"]).status !== 0;
+    },
     isRequiredInCi: true,
   },
   docker: {

@@ -51,7 +51,7 @@ export function errorResponses(
   const responses: JsonObject = {};
   for (const code of Object.keys(errorCodes) as ErrorCode[]) {
     const answering = contracts.filter(
-      (contract) => !hasOwnShape(contract) && answerableErrors(contract).includes(code),
+      (contract) => !hasOwnShape(contract) && isAloneWithStatus(contract, code),
     );
     const ways = new Set(answering.map((contract) => reportsRemaining(contract, code)));
     for (const reportsLimits of [...ways].toSorted())
@@ -68,6 +68,13 @@ export function errorResponses(
  */
 function nameOf(code: ErrorCode, reportsLimits: boolean): string {
   return reportsLimits && code !== "RATE_001" ? `${code}_with_limits` : code;
+}
+
+/** Returns whether a code is the only one of the route with its status. Otherwise the route has a response for all. */
+function isAloneWithStatus(contract: RouteContract, code: ErrorCode): boolean {
+  const { status } = errorCodes[code];
+  const codes = answerableErrors(contract).filter((other) => errorCodes[other].status === status);
+  return codes.length === 1 && codes[0] === code;
 }
 
 /** Returns whether the errors of a route have their own shape, as those of OFREP do. */

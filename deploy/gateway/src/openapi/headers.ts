@@ -45,6 +45,9 @@ export const answerHeaders: JsonObject = {
   "WWW-Authenticate": { description: "Always `Bearer`", schema: text },
 };
 
+/** RFC 9110, section 8.8.3, without characters beyond ASCII. */
+const entityTag = '(?:W/)?"[!#-~]*"';
+
 export const requestHeaderParameters: JsonObject = {
   "X-Request-Id": header("X-Request-Id", "An id for this request, to find it in the logs", {
     ...text,
@@ -53,7 +56,7 @@ export const requestHeaderParameters: JsonObject = {
   "If-Match": header(
     "If-Match",
     "Applies the change only if the resource still has this ETag; otherwise 412",
-    text,
+    { ...text, maxLength: 1_000, pattern: `^(?:\\*|${entityTag}(?:, *${entityTag})*)$` },
   ),
   "If-None-Match": header("If-None-Match", "Returns 304 if the ETag is still the same", text),
   "If-None-Match-Any": header(
@@ -64,7 +67,7 @@ export const requestHeaderParameters: JsonObject = {
   "Idempotency-Key": header(
     "Idempotency-Key",
     "Makes repetitions safe for 24 hours: the same key with the same body returns the first response again",
-    text,
+    { ...text, minLength: 1, maxLength: 255, pattern: "^[ -~]+$" },
   ),
   "Last-Event-ID": header("Last-Event-ID", "The id of the last event received", text),
   "X-User-Context": header(

@@ -34,7 +34,7 @@ export function describeOperation(contract: RouteContract, components: Component
     operationId,
     tags: [tag],
     summary,
-    ...(description === undefined ? {} : { description }),
+    description,
     security: securityOf[access],
     parameters: parametersOf(contract, components),
     ...requestBodyOf(contract, components),

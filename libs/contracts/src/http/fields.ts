@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { control, invisible, loneSurrogate } from "../text-pattern.ts";
 
 /** Fields that several resources share. Lengths are counted in Unicode code points. */
 
@@ -29,23 +30,20 @@ export const InstantIn = z.string().meta({
   examples: ["2027-01-31T09:00:00Z", "2027-01-31T10:00:00+01:00"],
 });
 
-/** A used amount and its limit. */
-export const Limited = z.strictObject({
-  used: z.int().min(0),
-  limit: z.int().min(0).nullable().describe("`null`: unlimited"),
-});
 
 /** Text that may have several lines. */
 export const Description = z
   .string()
   .max(2_000)
-  .regex(/^(?:[^\p{Cc}\p{Cs}]|[\t\n\r])*$/u)
+  .regex(new RegExp(`^(?:[^${control}${loneSurrogate}]|[\\t\\n\\r])*$`, "u"))
   .describe("must be text without control characters other than tab and line breaks");
+
+const addressPart = `[^\\s@${control}${loneSurrogate}${invisible}]+`;
 
 /** The e-mail address of a user: one `@` between printable characters other than white space. */
 export const Email = z
   .string()
   .min(3)
   .max(254)
-  .regex(/^[^\s@\p{C}]+@[^\s@\p{C}]+$/u)
+  .regex(new RegExp(`^${addressPart}@${addressPart}$`, "u"))
   .describe("must be an e-mail address");

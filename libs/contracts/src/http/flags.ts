@@ -203,6 +203,8 @@ export const deleteFlag = defineRoute({
   path: flag,
   params: FlagParams,
   summary: "Delete a flag permanently, in every environment",
+  description:
+    "Cancels the schedules of the flag. SDKs no longer receive it. The audit log keeps its changes. An `environment_only` key cannot delete flags.",
   conditional: true,
   success: { status: 204, description: "The flag no longer exists" },
   errors: ["CONFLICT_003"],
@@ -215,6 +217,7 @@ export const getFlagState = defineRoute({
   path: state,
   params: StateParams,
   summary: "Read a flag's state in an environment",
+  description: "The `version` of a state is that of the flag at the last change of this state.",
   success: { status: 200, description: "The state", body: FlagState },
 });
 

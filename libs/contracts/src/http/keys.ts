@@ -111,6 +111,7 @@ export const getKey = defineRoute({
   path: `${keys}/:keyId`,
   params: KeyParams,
   summary: "Read an API key",
+  description: "The text of a key is returned only when it is issued or rotated.",
   success: { status: 200, description: "The key, without its secret", body: ApiKey },
 });
 

@@ -98,6 +98,8 @@ export const ofrepEvaluateFlag = defineRoute({
   path: "/ofrep/v1/evaluate/flags/:key",
   params: z.strictObject({ key: z.string() }),
   summary: "Evaluate one flag with OFREP",
+  description:
+    "The reason is that of the SDK endpoints in upper case. A disabled flag has the value `false` and the reason `DISABLED`.",
   body: OfrepRequest,
   example: { context: { targetingKey: "user-42", country: "DE", plan: "pro" } },
   success: { status: 200, description: "The value and its reason", body: OfrepEvaluation },

@@ -33,7 +33,7 @@ export type RouteContract<
   access: A;
   tag: string;
   summary: string;
-  description?: string;
+  description: string;
   /** Parameters of the path. A value that does not match has the same response as an unknown resource. */
   params: P;
   query: Q;

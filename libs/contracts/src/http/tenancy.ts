@@ -90,6 +90,7 @@ export const listPlans = defineRoute({
   method: "GET",
   path: "/api/v1/plans",
   summary: "List the plans of this installation and their limits",
+  description: "The operator configures the plans. `null` is no limit.",
   success: {
     status: 200,
     description: "All plans, in ascending order of requests per month",
@@ -103,6 +104,8 @@ export const createOrganization = defineRoute({
   method: "POST",
   path: organizations,
   summary: "Create an organization",
+  description:
+    "An organization owns users and projects. Its plan limits its requests, streams and projects.",
   body: CreateOrganization,
   example: { name: "Example Ltd", plan: "pro" },
   idempotent: true,
@@ -115,6 +118,7 @@ export const listOrganizations = defineRoute({
   method: "GET",
   path: organizations,
   summary: "List all organizations",
+  description: "Organizations in the order of their creation, with their plans.",
   success: {
     status: 200,
     description: "All organizations",
@@ -129,6 +133,7 @@ export const getOrganization = defineRoute({
   path: organization,
   params: OrganizationParams,
   summary: "Read an organization",
+  description: "`plan` is the name of one of the configured plans.",
   success: { status: 200, description: "The organization", body: Organization },
 });
 
@@ -140,6 +145,7 @@ export const updateOrganization = defineRoute({
   path: organization,
   params: OrganizationParams,
   summary: "Rename an organization or move it to another plan",
+  description: "A change of the plan reaches every edge within a second. No open stream is closed.",
   body: UpdateOrganization,
   example: { name: "Example Ltd", plan: "pro" },
   success: { status: 200, description: "The organization", body: Organization },
@@ -181,6 +187,7 @@ export const listUsers = defineRoute({
   path: `${organization}/users`,
   params: OrganizationParams,
   summary: "List the users of an organization",
+  description: "API keys are issued to users, and changes are attributed to them.",
   success: {
     status: 200,
     description: "The users of the organization",
@@ -195,6 +202,7 @@ export const getUser = defineRoute({
   path: `${organization}/users/:userId`,
   params: UserParams,
   summary: "Read a user",
+  description: "An e-mail address is unique within its organization, regardless of case.",
   success: { status: 200, description: "The user", body: User },
 });
 
@@ -206,6 +214,7 @@ export const updateUser = defineRoute({
   path: `${organization}/users/:userId`,
   params: UserParams,
   summary: "Change the name or the e-mail address of a user",
+  description: "The id stays the same, so earlier changes and API keys still belong to the user.",
   body: UpdateUser,
   example: { name: "Grace Hopper" },
   success: { status: 200, description: "The user", body: User },
@@ -248,6 +257,7 @@ export const listProjects = defineRoute({
   path: `${organization}/projects`,
   params: OrganizationParams,
   summary: "List the projects of an organization",
+  description: "Projects in the order of their creation, with their environments.",
   success: {
     status: 200,
     description: "The projects of the organization",
@@ -262,6 +272,7 @@ export const getProject = defineRoute({
   path: `${organization}/projects/:projectId`,
   params: ProjectOfOrganizationParams,
   summary: "Read a project with its environments",
+  description: "A project has a set of flags. Each flag has a state in each of the environments.",
   success: { status: 200, description: "The project", body: Project },
 });
 
@@ -273,6 +284,7 @@ export const updateProject = defineRoute({
   path: `${organization}/projects/:projectId`,
   params: ProjectOfOrganizationParams,
   summary: "Rename a project",
+  description: "The id of the project and everything in the project stay the same.",
   body: UpdateProject,
   example: { name: "Online shop" },
   success: { status: 200, description: "The project", body: Project },
@@ -321,6 +333,8 @@ export const listEnvironments = defineRoute({
   path: environments,
   params: ProjectParams,
   summary: "List the environments of a project",
+  description:
+    "Environments in the order of their creation. Their ids are the `envId` of the routes for flags.",
   success: {
     status: 200,
     description: "The environments of the project",
@@ -335,6 +349,7 @@ export const getEnvironment = defineRoute({
   path: `${environments}/:environmentId`,
   params: EnvironmentParams,
   summary: "Read an environment",
+  description: "An environment has its own API keys, and its own state of each flag.",
   success: { status: 200, description: "The environment", body: Environment },
 });
 
@@ -347,6 +362,7 @@ export const updateEnvironment = defineRoute({
   path: `${environments}/:environmentId`,
   params: EnvironmentParams,
   summary: "Rename an environment",
+  description: "The id, the API keys and the states of flags stay the same.",
   body: UpdateEnvironment,
   example: { name: "qa" },
   success: { status: 200, description: "The environment", body: Environment },

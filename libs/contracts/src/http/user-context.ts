@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { toJsonSchema } from "../json-schema.ts";
 
 /**
  * Schemas of the user's context in bodies. The edge does not run them, because its parsers also convert the values
@@ -22,25 +23,33 @@ const ids = {
   user_id: userId.describe("The same as `id`. If both are set, `id` wins"),
 };
 
-export const UserAttributes = z.object(ids).catchall(AttributeValue);
+export const UserAttributes = withAttributes(ids);
 
-export const ContextUser = z
-  .object({ ...ids, attributes: UserAttributes.nullable().optional() })
-  .catchall(AttributeValue);
+export const ContextUser = withAttributes({
+  ...ids,
+  attributes: UserAttributes.nullable().optional(),
+});
+
+/**
+ * Returns the schema of an object whose other members are attributes. They match a pattern, because programs that
+ * generate types require the known members to have the type of `additionalProperties` too.
+ */
+function withAttributes<Known extends z.ZodRawShape>(known: Known) {
+  const others = `^(?!(?:${Object.keys(known).join("|")})$)`;
+  const patternProperties = { [others]: toJsonSchema(AttributeValue) };
+  return z.looseObject(known).meta({ patternProperties });
+}
 
 /** The body of the SDK endpoints. */
-export const UserContext = z
-  .object({
-    ...ids,
-    user: z
-      .union([ContextUser, AttributeValue])
-      .optional()
-      .describe(
-        "The user as an object. Its `id` overrides its `attributes`, these override its other members, and these override the members beside `user`. A value other than an object is an attribute named `user`",
-      ),
-  })
-  .catchall(AttributeValue)
-  .describe("Attributes of the user, side by side or below `user`");
+export const UserContext = withAttributes({
+  ...ids,
+  user: z
+    .union([ContextUser, AttributeValue])
+    .optional()
+    .describe(
+      "The user as an object. Its `id` overrides its `attributes`, these override its other members, and these override the members beside `user`. A value other than an object is an attribute named `user`",
+    ),
+}).describe("Attributes of the user, side by side or below `user`");
 
 /** OpenFeature contexts can contain anything; objects count as missing. */
 const ofrepId = z
@@ -57,7 +66,7 @@ const contextWithTargetingKey = z.looseObject({
 });
 
 const contextWithoutTargetingKey = z.looseObject({
-  targetingKey: z.literal("").nullable().optional(),
+  targetingKey: z.string().max(0).nullable().optional(),
   id: ofrepId,
   user_id: ofrepId,
 });

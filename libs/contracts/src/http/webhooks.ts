@@ -2,6 +2,7 @@ import { z } from "zod";
 import { EventName, FlagEvent } from "../events.ts";
 import { Name } from "../name.ts";
 import { State } from "../state.ts";
+import { loneSurrogate } from "../text-pattern.ts";
 import { Id, IdParam, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
@@ -26,7 +27,7 @@ const Secret = z
   .string()
   .min(1)
   .max(maxSecretLength)
-  .regex(/^\P{Cs}*$/u)
+  .regex(new RegExp(`^[^${loneSurrogate}]*$`, "u"))
   .describe(
     "must be 1 to 256 bytes of UTF-8. Deliveries are signed with it, and no response contains it",
   );
@@ -191,6 +192,7 @@ export const listWebhooks = defineRoute({
   path: webhooks,
   params: ProjectParams,
   summary: "List the webhooks of the project",
+  description: "Secrets are never returned; `has_secret` is true for a webhook that has one.",
   success: {
     status: 200,
     description: "The webhooks of the project",
@@ -205,6 +207,7 @@ export const getWebhook = defineRoute({
   path: webhook,
   params: WebhookParams,
   summary: "Read a webhook",
+  description: "The `ETag` is the version of the webhook, for `If-Match`.",
   success: { status: 200, description: "The webhook", body: Webhook },
 });
 
@@ -258,6 +261,8 @@ export const listDeliveries = defineRoute({
   path: deliveries,
   params: WebhookParams,
   summary: "List the deliveries of a webhook, newest first",
+  description:
+    "Deliveries without their payloads and attempts. `next_cursor` is absent on the last page.",
   query: z.strictObject({
     status: DeliveryStatus.optional(),
     limit: z.int().min(1).max(1000).optional(),
@@ -277,6 +282,8 @@ export const getDelivery = defineRoute({
   path: `${deliveries}/:deliveryId`,
   params: DeliveryParams,
   summary: "Read a delivery with its payload and every attempt",
+  description:
+    "`attempts` contains the status, the duration, and the beginning of the response of each attempt.",
   success: { status: 200, description: "The delivery", body: DeliveryWithAttempts },
 });
 

@@ -17,7 +17,10 @@ export interface paths {
          */
         get: operations["sdkGetFlags"];
         put?: never;
-        /** Evaluate all flags, with the user's context in the body */
+        /**
+         * Evaluate all flags, with the user's context in the body
+         * @description The same as `GET`, for a user with more attributes than headers can carry. Without a body, the user has no attributes.
+         */
         post: operations["sdkPostFlags"];
         delete?: never;
         options?: never;
@@ -78,7 +81,7 @@ export interface paths {
         };
         /**
          * Get the rules of all flags
-         * @description For SDKs that evaluate flags in the application. Compressed with `br` or `gzip` for clients that accept it; the ETag is the same. An edge that may be behind the client waits for the missing change for up to one second, then returns 503.
+         * @description For SDKs that evaluate flags in the application. Compressed with `gzip` for clients that accept it; the ETag is the same. An edge that may be behind the client waits for the missing change for up to one second, then returns 503.
          */
         get: operations["sdkRuleset"];
         put?: never;
@@ -158,7 +161,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Evaluate one flag with OFREP */
+        /**
+         * Evaluate one flag with OFREP
+         * @description The reason is that of the SDK endpoints in upper case. A disabled flag has the value `false` and the reason `DISABLED`.
+         */
         post: operations["ofrepEvaluateFlag"];
         delete?: never;
         options?: never;
@@ -228,7 +234,10 @@ export interface paths {
          */
         put: operations["updateFlagByPUT"];
         post?: never;
-        /** Delete a flag permanently, in every environment */
+        /**
+         * Delete a flag permanently, in every environment
+         * @description Cancels the schedules of the flag. SDKs no longer receive it. The audit log keeps its changes. An `environment_only` key cannot delete flags.
+         */
         delete: operations["deleteFlag"];
         options?: never;
         head?: never;
@@ -266,7 +275,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a flag's state in an environment */
+        /**
+         * Read a flag's state in an environment
+         * @description The `version` of a state is that of the flag at the last change of this state.
+         */
         get: operations["getFlagState"];
         /**
          * Change a flag's state in an environment
@@ -421,7 +433,7 @@ export interface paths {
         };
         /**
          * Stream the changes of a project as they are made
-         * @description Server-sent events. Each `change` event is one entry of the audit log, in the form and with the visibility of `GET …/changes`; its `id` is the id of the entry. An `environment_only` key receives `flag_changed` with only `flag_id` and `flag_key` if a flag is created with a key of another environment, or if its name, description or type changes. `heartbeat` is sent at the start and every 15 seconds; the first one has the id of the newest entry, so a list that is read after it misses nothing. After a reconnection with `Last-Event-ID`, the stream sends the changes that were missed, each once and in order. `reset` is sent instead if there are more than 1,000, or if the id is unknown: then read the list again. The stream uses no stream and no request of the plan. All keys of an organization together can have 100 open streams in each process of management. The stream ends with its key and with its project.
+         * @description Server-sent events. Each `change` event is one entry of the audit log, in the form and with the visibility of `GET …/changes`; its `id` is the id of the entry. An `environment_only` key receives `flag_changed` with only `flag_id` and `flag_key` if a flag is created with a key of another environment, or if its name, description or type changes. `heartbeat` is sent at the start and every 15 seconds; the first one has the id of the newest entry, so a list that is read after it misses nothing. After a reconnection with `Last-Event-ID`, the stream sends the changes that were missed, each once and in order. `reset` is sent instead if there are more than 1,000, or if the id is unknown: then read the list again. The stream uses no stream and no request of the plan. An API key can have 100 open streams in each process of management. The stream ends with its key and with its project.
          */
         get: operations["streamChanges"];
         put?: never;
@@ -439,7 +451,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the webhooks of the project */
+        /**
+         * List the webhooks of the project
+         * @description Secrets are never returned; `has_secret` is true for a webhook that has one.
+         */
         get: operations["listWebhooks"];
         put?: never;
         /**
@@ -460,7 +475,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a webhook */
+        /**
+         * Read a webhook
+         * @description The `ETag` is the version of the webhook, for `If-Match`.
+         */
         get: operations["getWebhook"];
         /**
          * Change a webhook, disable or enable it, or replace its secret
@@ -509,7 +527,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the deliveries of a webhook, newest first */
+        /**
+         * List the deliveries of a webhook, newest first
+         * @description Deliveries without their payloads and attempts. `next_cursor` is absent on the last page.
+         */
         get: operations["listDeliveries"];
         put?: never;
         post?: never;
@@ -526,7 +547,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a delivery with its payload and every attempt */
+        /**
+         * Read a delivery with its payload and every attempt
+         * @description `attempts` contains the status, the duration, and the beginning of the response of each attempt.
+         */
         get: operations["getDelivery"];
         put?: never;
         post?: never;
@@ -643,7 +667,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the environments of a project */
+        /**
+         * List the environments of a project
+         * @description Environments in the order of their creation. Their ids are the `envId` of the routes for flags.
+         */
         get: operations["listEnvironments"];
         put?: never;
         /**
@@ -664,7 +691,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read an environment */
+        /**
+         * Read an environment
+         * @description An environment has its own API keys, and its own state of each flag.
+         */
         get: operations["getEnvironment"];
         /**
          * Rename an environment
@@ -679,7 +709,10 @@ export interface paths {
         delete: operations["deleteEnvironment"];
         options?: never;
         head?: never;
-        /** Rename an environment */
+        /**
+         * Rename an environment
+         * @description The id, the API keys and the states of flags stay the same.
+         */
         patch: operations["updateEnvironment"];
         trace?: never;
     };
@@ -712,13 +745,13 @@ export interface paths {
         };
         /**
          * List the API keys of an environment
-         * @description Newest first. Without `limit`, the response contains all live keys, and those that were revoked or have expired in the last 30 days. It is sent while they are read: if the connection closes before the end of the body, repeat the request. With `limit`, pages contain all stored keys, and `next_cursor` is null on the last one.
+         * @description Revoked and expired keys are included. `last_used_at` can be some seconds old.
          */
         get: operations["listKeys"];
         put?: never;
         /**
          * Issue an API key
-         * @description Only this response contains `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it. An environment has at most 1,000 live keys, which are neither revoked nor expired; a further one is rejected with 409.
+         * @description Only this response contains `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it.
          */
         post: operations["issueKey"];
         delete?: never;
@@ -734,7 +767,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read an API key */
+        /**
+         * Read an API key
+         * @description The text of a key is returned only when it is issued or rotated.
+         */
         get: operations["getKey"];
         put?: never;
         post?: never;
@@ -759,7 +795,7 @@ export interface paths {
         put?: never;
         /**
          * Replace an API key
-         * @description The old key stops working after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, restriction and expiry. During the overlap, both count as live keys. A server key can rotate only keys that expire no later than itself.
+         * @description The old key stops working after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, restriction and expiry. A server key can rotate only keys that expire no later than itself.
          */
         post: operations["rotateKey"];
         delete?: never;
@@ -795,7 +831,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the plans of this installation and their limits */
+        /**
+         * List the plans of this installation and their limits
+         * @description The operator configures the plans. `null` is no limit.
+         */
         get: operations["listPlans"];
         put?: never;
         post?: never;
@@ -812,10 +851,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List all organizations */
+        /**
+         * List all organizations
+         * @description Organizations in the order of their creation, with their plans.
+         */
         get: operations["listOrganizations"];
         put?: never;
-        /** Create an organization */
+        /**
+         * Create an organization
+         * @description An organization owns users and projects. Its plan limits its requests, streams and projects.
+         */
         post: operations["createOrganization"];
         delete?: never;
         options?: never;
@@ -830,7 +875,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read an organization */
+        /**
+         * Read an organization
+         * @description `plan` is the name of one of the configured plans.
+         */
         get: operations["getOrganization"];
         /**
          * Rename an organization or move it to another plan
@@ -845,7 +893,10 @@ export interface paths {
         delete: operations["deleteOrganization"];
         options?: never;
         head?: never;
-        /** Rename an organization or move it to another plan */
+        /**
+         * Rename an organization or move it to another plan
+         * @description A change of the plan reaches every edge within a second. No open stream is closed.
+         */
         patch: operations["updateOrganization"];
         trace?: never;
     };
@@ -856,7 +907,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the users of an organization */
+        /**
+         * List the users of an organization
+         * @description API keys are issued to users, and changes are attributed to them.
+         */
         get: operations["listUsers"];
         put?: never;
         /**
@@ -877,7 +931,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a user */
+        /**
+         * Read a user
+         * @description An e-mail address is unique within its organization, regardless of case.
+         */
         get: operations["getUser"];
         /**
          * Change the name or the e-mail address of a user
@@ -892,7 +949,10 @@ export interface paths {
         delete: operations["deleteUser"];
         options?: never;
         head?: never;
-        /** Change the name or the e-mail address of a user */
+        /**
+         * Change the name or the e-mail address of a user
+         * @description The id stays the same, so earlier changes and API keys still belong to the user.
+         */
         patch: operations["updateUser"];
         trace?: never;
     };
@@ -903,7 +963,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the projects of an organization */
+        /**
+         * List the projects of an organization
+         * @description Projects in the order of their creation, with their environments.
+         */
         get: operations["listProjects"];
         put?: never;
         /**
@@ -924,7 +987,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read a project with its environments */
+        /**
+         * Read a project with its environments
+         * @description A project has a set of flags. Each flag has a state in each of the environments.
+         */
         get: operations["getProject"];
         /**
          * Rename a project
@@ -939,7 +1005,10 @@ export interface paths {
         delete: operations["deleteProject"];
         options?: never;
         head?: never;
-        /** Rename a project */
+        /**
+         * Rename a project
+         * @description The id of the project and everything in the project stay the same.
+         */
         patch: operations["updateProject"];
         trace?: never;
     };
@@ -1026,7 +1095,7 @@ export interface components {
             user_id?: string | number | null;
             attributes?: components["schemas"]["UserAttributes"] | null;
         } & {
-            [key: string]: components["schemas"]["AttributeValue"];
+            [key: string]: unknown | ((string | number | boolean) | (string | number | boolean)[] | null);
         };
         CreateEnvironment: {
             /** @description must be one line of text, not blank, without control characters */
@@ -1329,7 +1398,6 @@ export interface components {
         };
         ListKeysAnswer: {
             keys: components["schemas"]["ApiKey"][];
-            next_cursor?: string | null;
         };
         ListOperatorsAnswer: {
             operators: components["schemas"]["Operator"][];
@@ -1394,7 +1462,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         }) | ({
-            targetingKey?: "" | null;
+            targetingKey?: string | null;
             /** @description The user's id if there is no `targetingKey` */
             id?: string | number | null | {
                 [key: string]: unknown;
@@ -1846,7 +1914,7 @@ export interface components {
             /** @description The same as `id`. If both are set, `id` wins */
             user_id?: string | number | null;
         } & {
-            [key: string]: components["schemas"]["AttributeValue"];
+            [key: string]: unknown | ((string | number | boolean) | (string | number | boolean)[] | null);
         };
         /** @description Attributes of the user, side by side or below `user` */
         UserContext: {
@@ -1857,7 +1925,7 @@ export interface components {
             /** @description The user as an object. Its `id` overrides its `attributes`, these override its other members, and these override the members beside `user`. A value other than an object is an attribute named `user` */
             user?: components["schemas"]["ContextUser"] | components["schemas"]["AttributeValue"];
         } & {
-            [key: string]: components["schemas"]["AttributeValue"];
+            [key: string]: unknown | ((string | number | boolean) | (string | number | boolean)[] | null);
         };
         Webhook: {
             /** Format: uuid */
@@ -2082,19 +2150,6 @@ export interface components {
                 "Cache-Control": components["headers"]["Cache-Control"];
                 Vary: components["headers"]["Vary"];
                 Location: components["headers"]["Location"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["ErrorBody"];
-            };
-        };
-        /** @description CONFLICT_002: The flag has no earlier state to roll back to */
-        CONFLICT_002: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
-                "Cache-Control": components["headers"]["Cache-Control"];
-                Vary: components["headers"]["Vary"];
                 [name: string]: unknown;
             };
             content: {
@@ -2346,7 +2401,6 @@ export type ResponseValidation_002WithLimits = components['responses']['VALIDATI
 export type ResponseValidation_003 = components['responses']['VALIDATION_003'];
 export type ResponseValidation_003WithLimits = components['responses']['VALIDATION_003_with_limits'];
 export type ResponseConflict_001 = components['responses']['CONFLICT_001'];
-export type ResponseConflict_002 = components['responses']['CONFLICT_002'];
 export type ResponseConflict_003 = components['responses']['CONFLICT_003'];
 export type ResponseRate_001 = components['responses']['RATE_001'];
 export type ResponseServer_001 = components['responses']['SERVER_001'];
@@ -5532,10 +5586,7 @@ export interface operations {
     };
     listKeys: {
         parameters: {
-            query?: {
-                limit?: number;
-                cursor?: string;
-            };
+            query?: never;
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
@@ -5556,7 +5607,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The keys of the environment, or a page of them when `limit` is given, without their secrets */
+            /** @description The keys of the environment, without their secrets */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
