@@ -31,6 +31,12 @@ export const InstantIn = z.string().meta({
 });
 
 
+/** A used amount and its limit. */
+export const Limited = z.strictObject({
+  used: z.int().min(0),
+  limit: z.int().min(0).nullable().describe("`null`: unlimited"),
+});
+
 /** Text that may have several lines. */
 export const Description = z
   .string()

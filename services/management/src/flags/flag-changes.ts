@@ -113,7 +113,7 @@ export async function decideUnderLock<Decided extends Decision | "unchanged">(
   return { current, decision };
 }
 
-const hasSameRules = (before: FlagState, after: FlagState): boolean =>
+const hasSameRules = (before: StoredState, after: StoredState): boolean =>
   isDeepStrictEqual(before.content.targeting_rules, after.content.targeting_rules);
 
 export async function removeFlag(

@@ -216,7 +216,7 @@ describe("given another key", () => {
   });
 
   it("applies the limit of reports to all keys of the organization, which does not limit other requests", async () => {
-    const foreign = apiKey({ key_kind: "server", organization_id: id("organization", 2) });
+    const foreign = apiKey({ key_kind: "server", organization_id: id("org", 2) });
     const limited = await startEdgeServer([...entries, foreign.entry], {
       // So slow that no report is admitted again while the test runs.
       reportsPerSecond: 0.001,
