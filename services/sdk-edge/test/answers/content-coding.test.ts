@@ -12,9 +12,16 @@ describe("given Accept-Encoding", () => {
     expect(acceptsGzip(header)).toBe(true);
   });
 
-  it.each([
-    ...[[undefined], [""], ["*"], ["identity"], ["deflate"], ["br"]],
-    ...[["br, gzip;q=0"], ["gzip;q=x"], ["gzip;q=2"]],
+  it.each<[string | undefined]>([
+    [undefined],
+    [""],
+    ["*"],
+    ["identity"],
+    ["deflate"],
+    ["br"],
+    ["br, gzip;q=0"],
+    ["gzip;q=x"],
+    ["gzip;q=2"],
   ])("compresses nothing for %j", (header) => {
     expect(acceptsGzip(header)).toBe(false);
   });
