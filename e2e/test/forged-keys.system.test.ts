@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { idIn, makeApiKey } from "@halyard/api-keys";
-import { call, eventually, someOf } from "@halyard/testing";
+import { call, eventually, someOf, startReceiver } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import {
   type Forger,
@@ -12,6 +12,7 @@ import {
   type Way,
   ways,
 } from "../src/checks/forger.ts";
+import { createWebhook } from "../src/stories/webhook-story.ts";
 import { awaitLeader, type Replica, type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
 
@@ -272,6 +273,48 @@ describe("given a NATS client that can write to the snapshot", () => {
     await storeUntilRestored("publish", expiring.address, later);
     await eventually(async () => (await acceptedBy(expiring.key)).length === 0);
     expect(await acceptedBy(expiring.key)).toEqual([]);
+  });
+
+  it("reaches no webhook and switches no flag by the messages that it publishes", async () => {
+    const [management] = system.managements as [Replica];
+    const [dispatcher] = system.dispatchers as [Replica];
+    const receiver = await startReceiver();
+    const url = `${receiver.url}/hooks`;
+    const hook = { name: "Hook", url, events: ["flag.deleted", "flag.toggled"], secret: "known" };
+    await createWebhook(dispatcher.url, tenant, hook);
+    const flags = `${management.url}/api/v1/flags`;
+    const key = tenant.serverKey;
+    const flag = await must(flags, {
+      method: "POST",
+      key,
+      body: { key: "forged", name: "Forged" },
+    });
+    const state = { enabled: true, rollout_percentage: 0, targeting_rules: [] };
+    const [id, timestamp] = [randomUUID(), new Date().toISOString()];
+    const { organizationId, projectId, environmentId, userId } = tenant;
+    await forger.publish("flag.deleted", {
+      ...{ id, event: "flag.deleted", timestamp, version: 9, cause: "manual" },
+      ...{ organization_id: organizationId, project_id: projectId },
+      flag: { id: flag.id, key: "forged", name: "Forged", description: "", type: "release" },
+      environment: { id: environmentId, name: "production" },
+      ...{ state, state_before: state, triggered_by: { id: userId, email: "ada@example.com" } },
+    });
+    await forger.publish("schedule.due", {
+      ...{ id, schedule_id: id, organization_id: organizationId, project_id: projectId },
+      ...{ flag_id: flag.id, environment_id: environmentId, user_id: userId },
+      ...{ action: "enable", due_at: timestamp },
+    });
+    const forged = /^halyard_queue_messages_processed_total\{[^}]*"forged"[^}]*\} 1$/m;
+    for (const { metricsUrl } of [management, dispatcher])
+      await eventually(async () =>
+        forged.test(await (await fetch(`${metricsUrl}/metrics`)).text()),
+      );
+    expect(await must(`${flags}/${flag.id}`, { key })).toMatchObject({ enabled: false });
+    await must(`${flags}/${flag.id}`, { method: "PATCH", key, body: { enabled: true } });
+    await eventually(() => receiver.requests.length > 0);
+    const payloads = receiver.requests.map(({ raw }) => JSON.parse(raw.toString()));
+    expect(payloads).toMatchObject([{ event: "flag.toggled" }]);
+    await receiver.close();
   });
 
   it("obtains no key from services that start while management cannot restore the snapshot", async () => {

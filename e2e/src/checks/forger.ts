@@ -26,6 +26,8 @@ export type Forger = {
   store(way: Way, address: KeyAddress, payload: string): Promise<void>;
   /** Stores a payload as the entry `complete`. */
   storeComplete(payload: string): Promise<void>;
+  /** Publishes a message. Resolves when its stream has stored it. */
+  publish(subject: string, message: unknown): Promise<void>;
   /** Returns the epoch of the snapshot, or undefined during a rebuild and while `complete` has no signature. */
   epoch(): Promise<string | undefined>;
   /** Returns the current payload of an entry in the bucket. */
@@ -50,6 +52,9 @@ export async function openForger(natsUrl: string): Promise<Forger> {
     async storeComplete(payload) {
       connection.publish(snapshotBucket.subjectPrefix + completeKey, payload);
       await connection.flush();
+    },
+    async publish(subject, message) {
+      await jetstream(connection).publish(subject, JSON.stringify(message));
     },
     async epoch() {
       const complete = await readComplete(manager);

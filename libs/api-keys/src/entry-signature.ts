@@ -1,14 +1,13 @@
-import { createHash, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
-import { promisify } from "node:util";
+import type { KeyObject } from "node:crypto";
 import type { CompleteEntry } from "@halyard/contracts";
+import { createSigner, hasSignature, type PublicKeys, signerIn } from "@halyard/jetstream";
 
 /**
- * Ed25519 signatures of the entries of API keys in the snapshot. The signed text consists of a purpose, the key of the
+ * Signatures of the entries of API keys in the snapshot. The signed text consists of a purpose, the key of the
  * entry in the bucket, and the JSON of all other members in their order. An entry therefore cannot be copied to another
  * key, and a reader also verifies members that a later release adds.
  *
- * The member `signature` is the last one: `<signer>.<signature in base64url>`. The signer is the beginning of the
- * SHA-256 of the public key.
+ * The member `signature` is the last one.
  */
 export type EntrySigner = {
   /** Identifies the public key. */
@@ -19,21 +18,16 @@ export type EntrySigner = {
 };
 
 const purpose = "halyard api key entry 1";
-const signerIdLength = 16;
-const signatureShape = /^([0-9a-f]{16})\.([A-Za-z0-9_-]{86})$/;
 const signatureMember = /,"signature":"[0-9a-f]{16}\.[A-Za-z0-9_-]{86}"\}$/;
 
-const signOnThreadPool = promisify(sign);
-
 export function createEntrySigner(privateKey: KeyObject): EntrySigner {
-  const publicKey = createPublicKey(privateKey);
-  const id = signerIdOf(publicKey);
+  const { id, publicKey, sign } = createSigner(privateKey);
   return {
     id,
     publicKey,
     async sign(entryKey, payload) {
-      const bytes = await signOnThreadPool(null, signedBytes(entryKey, payload), privateKey);
-      return `${payload.slice(0, -1)},"signature":"${id}.${bytes.toString("base64url")}"}`;
+      const signature = await sign(signedBytes(entryKey, payload));
+      return `${payload.slice(0, -1)},"signature":"${signature}"}`;
     },
   };
 }
@@ -53,18 +47,14 @@ export function signComplete(
 /** Returns the replacement of the key in the signed text of the entry `complete`. */
 export const completeAt = (sequence: number): string => `complete ${sequence}`;
 
-/** Returns whether the entry has a valid signature by one of the public keys, which are given by signer id. */
+/** Returns whether the entry has a valid signature by one of the public keys. */
 export function hasValidSignature(
   entryKey: string,
   entry: { signature?: string | undefined },
-  publicKeys: ReadonlyMap<string, KeyObject>,
+  publicKeys: PublicKeys,
 ): boolean {
   const { signature = "", ...content } = entry;
-  const [, signer = "", bytes = ""] = signatureShape.exec(signature) ?? [];
-  const publicKey = publicKeys.get(signer);
-  if (publicKey === undefined) return false;
-  const signed = signedBytes(entryKey, JSON.stringify(content));
-  return verify(null, signed, publicKey, Buffer.from(bytes, "base64url"));
+  return hasSignature(() => signedBytes(entryKey, JSON.stringify(content)), signature, publicKeys);
 }
 
 /** Returns the payload of an entry without its signature. */
@@ -74,12 +64,7 @@ export function withoutSignature(payload: string): string {
 }
 
 export function signerOf(entry: { signature?: string | undefined }): string | undefined {
-  return entry.signature?.slice(0, signerIdLength);
-}
-
-export function signerIdOf(publicKey: KeyObject): string {
-  const der = publicKey.export({ format: "der", type: "spki" });
-  return createHash("sha256").update(der).digest("hex").slice(0, signerIdLength);
+  return entry.signature === undefined ? undefined : signerIn(entry.signature);
 }
 
 function signedBytes(entryKey: string, content: string): Buffer {

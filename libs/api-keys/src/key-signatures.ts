@@ -1,8 +1,9 @@
 import type { KeyObject } from "node:crypto";
 import type { CompleteEntry, SignedEntry } from "@halyard/contracts";
+import { publicKeysById, throttleLog } from "@halyard/jetstream";
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
-import { completeAt, hasValidSignature, signerIdOf } from "./entry-signature.ts";
+import { completeAt, hasValidSignature } from "./entry-signature.ts";
 
 /** Verifies the signatures of entries in the snapshot. */
 export type KeySignatures = {
@@ -20,9 +21,6 @@ export const everyEntryIsGenuine: KeySignatures = {
   isGenuine: () => true,
   isGenuineComplete: () => true,
 };
-
-/** Minimum time between log lines about rejected entries, because an attacker could write any number of entries. */
-const logIntervalMs = 10_000;
 
 /** Verifies signatures with these public keys. Without public keys, every entry is accepted and a warning is logged. */
 export function createKeySignatures(options: {
@@ -42,23 +40,17 @@ export function createKeySignatures(options: {
     );
     return everyEntryIsGenuine;
   }
-  const bySigner = new Map(publicKeys.map((key) => [signerIdOf(key), key]));
-  let loggedAtMs = Number.NEGATIVE_INFINITY;
-  let unlogged = 0;
-
-  function report(entryKey: string): void {
-    rejected.inc();
-    const nowMs = performance.now();
-    if (nowMs - loggedAtMs < logIntervalMs) {
-      unlogged += 1;
-      return;
-    }
+  const bySigner = publicKeysById(publicKeys);
+  const log = throttleLog<{ entry: string }>((fields) =>
     logger.error(
-      { entry: entryKey, unlogged },
+      fields,
       "the entry of an API key or of the plans, or a deletion, has no valid signature and was rejected",
-    );
-    loggedAtMs = nowMs;
-    unlogged = 0;
+    ),
+  );
+
+  function report(entry: string): void {
+    rejected.inc();
+    log({ entry });
   }
 
   return {

@@ -1,5 +1,5 @@
 import { auditStream } from "@halyard/contracts";
-import { publishOnce, streamPosition } from "@halyard/jetstream";
+import { publishSigned, type SignMessage, streamPosition } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
@@ -18,7 +18,7 @@ const pollIntervalMs = 1_000;
 /** A batch has some hundred KB. */
 const batchSize = 100;
 
-type Options = { sql: Sql; client: JetStreamClient; logger: Logger };
+type Options = { sql: Sql; client: JetStreamClient; sign: SignMessage; logger: Logger };
 
 /**
  * Publishes the changes in the outbox, oldest first. A row is deleted when management has acknowledged its message, and
@@ -53,7 +53,7 @@ export function startPublishingAudit(options: Options): { stop(): Promise<void> 
 }
 
 async function publish(
-  { sql, client }: Options,
+  { sql, client, sign }: Options,
   manager: JetStreamManager,
   rows: readonly UnsentRow[],
   signal: AbortSignal,
@@ -63,9 +63,11 @@ async function publish(
   for (const { id, message, wasLost } of rows) {
     if (signal.aborted) return;
     // A lost message has no id, because the broker would drop a known id even if it lost the first message.
-    const how = wasLost ? {} : { msgID: id };
-    const { subject } = auditStream.recorded;
-    const { seq } = await publishOnce(client, subject, JSON.stringify(message), how);
+    const { seq } = await publishSigned(client, sign, {
+      subject: auditStream.recorded.subject,
+      payload: JSON.stringify(message),
+      ...(wasLost ? {} : { messageId: id }),
+    });
     await markSent(sql, { id, streamCreatedAt: position.createdAt, sequence: seq });
   }
 }

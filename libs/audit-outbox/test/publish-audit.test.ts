@@ -1,7 +1,7 @@
 import { type AuditRecorded, auditStream } from "@halyard/contracts";
 import { ensureAudit } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
-import { createTestDatabase, eventually, startTestNats } from "@halyard/testing";
+import { createTestDatabase, eventually, startTestNats, testMessageSigner } from "@halyard/testing";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
@@ -28,8 +28,10 @@ afterEach(async () => {
   await sql`delete from audit_outbox`;
 });
 
-const startPublisher = () =>
-  publishers.push(startPublishingAudit({ sql, client: jetstream(connection), logger }));
+const startPublisher = () => {
+  const sign = testMessageSigner("scheduler");
+  publishers.push(startPublishingAudit({ sql, client: jetstream(connection), sign, logger }));
+};
 
 const idOf = (number: number) => `01890000-0000-7000-8000-${String(number).padStart(12, "0")}`;
 

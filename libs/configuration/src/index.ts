@@ -34,6 +34,8 @@ export {
   urlOf,
 } from "./shared-variables.ts";
 export {
+  messagePrivateKeyVariable,
+  messagePublicKeysVariable,
   requireInProduction,
   signingPrivateKeyVariable,
   signingPublicKeysVariable,

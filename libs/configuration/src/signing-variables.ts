@@ -4,8 +4,8 @@ import { variable } from "./environment.ts";
 import { commaSeparated } from "./shared-variables.ts";
 
 /**
- * The key pair that signs the entries of API keys in the snapshot. Management has the private key. Every service that
- * reads API keys has the public key, or two during a rotation.
+ * The key pairs of the services that write signed entries and messages. Only the writer has its private key. Services
+ * that read what it writes have the public key, and for a week after a rotation also the former one.
  */
 const privateKey = z
   .string()
@@ -39,29 +39,53 @@ function readKey(read: () => KeyObject): KeyObject | undefined {
   }
 }
 
+const expectsPrivateKey = "an Ed25519 private key (PKCS#8, DER, base64)";
+const expectsPublicKeys = "Ed25519 public keys (SPKI, DER, base64), separated by commas";
+
 export const signingPrivateKeyVariable = variable(privateKey, {
   description:
-    "Private key that signs the API key entries in NATS. Required in production. See [signed key entries](security.md#signed-key-entries).",
-  expects: "an Ed25519 private key (PKCS#8, DER, base64)",
-  documentedDefault: "not set: entries are not signed",
+    "Private key with which management signs the API key entries and its messages in NATS. Required in production. See [signatures](security.md#signatures).",
+  expects: expectsPrivateKey,
+  documentedDefault: "not set: nothing is signed",
   secret: true,
 });
 
 export const signingPublicKeysVariable = variable(publicKeys, {
   description:
-    "Public keys that verify the API key entries in NATS; two during a rotation. Required in production, except in management.",
-  expects: "Ed25519 public keys (SPKI, DER, base64), separated by commas",
-  documentedDefault: "not set: entries are not verified",
+    "Public keys of management, which verify the API key entries and the messages of management in NATS; two after a rotation. Required in production, except in management.",
+  expects: expectsPublicKeys,
+  documentedDefault: "not set: nothing is verified",
 });
+
+/** The private key with which a service other than management signs its messages. */
+export const messagePrivateKeyVariable = (service: string) =>
+  variable(privateKey, {
+    description: `Private key with which ${service} signs its messages in NATS. Required in production. See [signatures](security.md#signatures).`,
+    expects: expectsPrivateKey,
+    documentedDefault: "not set: messages are not signed",
+    secret: true,
+  });
+
+/** The public keys with which management verifies the messages of another service. */
+export const messagePublicKeysVariable = (service: string) =>
+  variable(publicKeys, {
+    description: `Public keys of ${service}, which verify its messages in NATS; two after a rotation. Required in production.`,
+    expects: expectsPublicKeys,
+    documentedDefault: "not set: messages are not verified",
+  });
 
 type Mode = { HALYARD_MODE: "development" | "production" };
 
-/** Rejects a production configuration without this variable. */
-export function requireInProduction<S extends z.ZodObject>(schema: S, name: string): S {
-  return schema.refine(
-    (config) =>
-      (config as Mode).HALYARD_MODE !== "production" ||
-      (config as Record<string, unknown>)[name] !== undefined,
-    `${name} is not set: it is required in production. See "Signed key entries" in docs/security.md.`,
+/** Rejects a production configuration without these variables. */
+export function requireInProduction<S extends z.ZodObject>(schema: S, ...names: string[]): S {
+  return names.reduce(
+    (checked, name) =>
+      checked.refine(
+        (config) =>
+          (config as Mode).HALYARD_MODE !== "production" ||
+          (config as Record<string, unknown>)[name] !== undefined,
+        `${name} is not set: it is required in production. See "Signatures" in docs/security.md.`,
+      ),
+    schema,
   );
 }

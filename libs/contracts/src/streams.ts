@@ -76,6 +76,19 @@ export const auditStream = {
   maxBytes: 256 * 1024 * 1024,
 } as const;
 
+/** The services that sign their messages. */
+export type SigningService = "management" | "scheduler" | "webhook-dispatcher";
+
+const writers = new Map<string, readonly SigningService[]>([
+  ...flagEventsStream.subjects.map((subject) => [subject, ["management"]] as const),
+  [scheduleStream.due.subject, ["scheduler"]],
+  [scheduleStream.resolved.subject, ["management"]],
+  [auditStream.recorded.subject, ["scheduler", "webhook-dispatcher"]],
+]);
+
+/** Returns the services that write the signed messages of a subject; none if its messages are not signed. */
+export const writersOf = (subject: string): readonly SigningService[] => writers.get(subject) ?? [];
+
 /** Requests of each organization in the current month: a KV bucket with one entry for each organization. */
 export const quotaBucket = {
   bucket: "QUOTA",

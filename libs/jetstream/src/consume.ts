@@ -14,7 +14,7 @@ import { repeatAttempts } from "./attempts.ts";
 import { apiTimeoutMs } from "./connect.ts";
 import { watchConnection } from "./connection-watch.ts";
 import { createMessagesInWork } from "./messages-in-work.ts";
-import { type HandlerOptions, processMessage } from "./process-message.ts";
+import { createForeignLog, type HandlerOptions, processMessage } from "./process-message.ts";
 
 /**
  * Consumes a work queue: a stream whose messages stay until they are acknowledged. All replicas of a service share one
@@ -68,7 +68,7 @@ export function consumeQueue(options: ConsumptionOptions): Consumption {
     isRunning = false;
     void fetching?.close();
   });
-  const processing = { ...options, logger, client, watch };
+  const processing = { ...options, logger, client, watch, logForeign: createForeignLog(logger) };
   const inWork = createMessagesInWork({
     concurrency: options.concurrency,
     workingIntervalMs: ackWaitMs / 3,

@@ -1,6 +1,7 @@
 import { deadLetterStream } from "@halyard/contracts";
 import type { JetStreamClient, JsMsg } from "@nats-io/jetstream";
 import { headers } from "@nats-io/transport-node";
+import { keepSignature } from "./message-signatures.ts";
 import { publishOnce } from "./publish-once.ts";
 
 /** Maximum length of the reason. The text of an error may contain a whole document. */
@@ -27,6 +28,7 @@ export async function publishDeadLetter(
   about.set("Halyard-Stream", stream);
   about.set("Halyard-Sequence", String(streamSequence));
   about.set("Halyard-Time", message.timestamp);
+  keepSignature(message.headers, about);
   // A message of the maximum size would not fit with its headers, and would block its queue for ever.
   const payload = message.data.subarray(0, options.maxPayloadBytes - roomForHeadersBytes);
   if (payload.length < message.data.length)

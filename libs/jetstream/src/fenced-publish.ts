@@ -1,4 +1,5 @@
 import type { JetStreamClient } from "@nats-io/jetstream";
+import { signatureHeaders } from "./message-signatures.ts";
 import { publishOnce } from "./publish-once.ts";
 
 /**
@@ -17,6 +18,8 @@ export type OutgoingMessage = {
   payload: string;
   /** The broker drops a message with a known id within the stream's duplicate window. */
   messageId?: string;
+  /** The signature of the message, if its stream has signed messages. */
+  signature?: string | undefined;
   /** Messages with the same value are stored in order, even if another client writes to the stream. */
   entity?: string;
 };
@@ -72,6 +75,7 @@ async function publishRun(
       publishOnce(client, message.subject, message.payload, {
         ...(message.messageId === undefined ? {} : { msgID: message.messageId }),
         expect: { lastSequence: lastSequence + index },
+        ...signatureHeaders(message.signature),
       }),
     ),
   );

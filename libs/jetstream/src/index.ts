@@ -13,14 +13,29 @@ export {
   type StreamReader,
 } from "./follow-stream.ts";
 export { keepStreams } from "./keep-streams.ts";
+export {
+  createMessageSigner,
+  createMessageVerifier,
+  type Origin,
+  type SignMessage,
+  type VerifyMessage,
+} from "./message-signatures.ts";
 export type { NatsServers } from "./nats-servers.ts";
 export { createDeadLetterReader, type DeadLetters } from "./newest-dead-letters.ts";
 export { parseJson } from "./parse-json.ts";
 export type { QueueMessage, Verdict } from "./process-message.ts";
-export { publishOnce } from "./publish-once.ts";
+export { publishOnce, publishSigned } from "./publish-once.ts";
 export type { StreamMessage } from "./push-message.ts";
 export { createQueueMetrics, type QueueMetrics } from "./queue-metrics.ts";
 export { readMessageIds, readPage } from "./read-tail.ts";
+export {
+  createSigner,
+  hasSignature,
+  type PublicKeys,
+  publicKeysById,
+  type Signer,
+  signerIn,
+} from "./signer.ts";
 export {
   boundStream,
   deleteStream,
@@ -38,4 +53,5 @@ export {
   type StreamSize,
   streamPosition,
 } from "./streams.ts";
+export { throttleLog } from "./throttled-log.ts";
 export { countWaiting, findBacklog } from "./work-queue.ts";

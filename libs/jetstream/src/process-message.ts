@@ -1,3 +1,4 @@
+import type { SigningService } from "@halyard/contracts";
 import { backoffMs, pause } from "@halyard/timing";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
@@ -5,8 +6,10 @@ import type { Logger } from "pino";
 import type { ConnectionWatch } from "./connection-watch.ts";
 import { publishDeadLetter } from "./dead-letter.ts";
 import { failureName } from "./failures.ts";
+import type { Origin, VerifyMessage } from "./message-signatures.ts";
 import type { MessageInWork, Settlement } from "./messages-in-work.ts";
 import type { QueueMetrics } from "./queue-metrics.ts";
+import { throttleLog } from "./throttled-log.ts";
 
 export type QueueMessage = {
   subject: string;
@@ -16,6 +19,8 @@ export type QueueMessage = {
   deliveries: number;
   /** Creation time of the stream. It differs after the stream was deleted and created again. */
   streamCreatedAt: string;
+  /** The service that signed the message. Undefined in a queue without signatures, or in development without keys. */
+  writer: SigningService | undefined;
 };
 
 export type Verdict =
@@ -30,6 +35,9 @@ export type HandlerOptions = {
   connection: NatsConnection;
   /** Subject of the messages, and the name of the queue in metrics. */
   subject: string;
+  /** Verifies the messages of a queue with signatures. */
+  verify?: VerifyMessage;
+  /** Called only with messages that are verified. */
   handle(message: QueueMessage): Promise<Verdict>;
   /** Returns whether an error of `handle` is an outage, whose end is awaited, or a fault of the message. */
   isOutage(error: unknown): boolean;
@@ -46,7 +54,10 @@ type ProcessingOptions = HandlerOptions & {
   client: JetStreamClient;
   watch: ConnectionWatch;
   streamCreatedAt: string;
+  logForeign: (about: MessagePosition) => void;
 };
+
+type MessagePosition = { stream: string; subject: string; sequence: number };
 
 /**
  * Processes one message until its outcome is known.
@@ -59,25 +70,53 @@ export async function processMessage(
   inWork: MessageInWork,
 ): Promise<Settlement> {
   const { subject: queue, metrics } = options;
-  const verdict = await reachVerdict(options, inWork);
+  const origin = originOf(options, inWork);
+  // Consumers have no right to dead-letter under a foreign subject.
+  if (origin === "foreign") return dropForeign(options, inWork);
+  const verdict =
+    origin === "forged" ? forgedVerdict : await reachVerdict(options, inWork, origin.writer);
   if (verdict === "cancelled") return "release";
   if (verdict === "later") return "later";
   if (verdict !== "done" && !(await deadLetter(options, inWork, verdict.deadLetter)))
     return "release";
   // On a lost connection the acknowledgement would be lost, and the message would be delivered again.
   if (!(await options.watch.connected(inWork.cancelled))) return "release";
-  metrics.messages.inc({ queue, outcome: verdict === "done" ? "done" : "set_aside" });
+  const outcome = verdict === "done" ? "done" : "set_aside";
+  metrics.messages.inc({ queue, outcome: origin === "forged" ? "forged" : outcome });
+  return "remove";
+}
+
+function originOf({ verify }: ProcessingOptions, { delivery }: MessageInWork): Origin {
+  if (verify === undefined) return { writer: undefined };
+  const { subject, data: payload, headers } = delivery;
+  return verify({ subject, payload, headers });
+}
+
+const forgedVerdict = { deadLetter: "no valid signature" } as const;
+
+export const createForeignLog = (logger: Logger) =>
+  throttleLog<MessagePosition>((about) =>
+    logger.error(about, "removed a message that another client has delivered to the stream"),
+  );
+
+function dropForeign(
+  { subject: queue, metrics, logForeign }: ProcessingOptions,
+  inWork: MessageInWork,
+): Settlement {
+  metrics.messages.inc({ queue, outcome: "forged" });
+  logForeign(about(inWork));
   return "remove";
 }
 
 async function reachVerdict(
   options: ProcessingOptions,
   inWork: MessageInWork,
+  writer: SigningService | undefined,
 ): Promise<Verdict | "cancelled"> {
   const { handle, onRetriesExhausted, isOutage, logger, streamCreatedAt } = options;
   const { subject, data: payload, info } = inWork.delivery;
   const { streamSequence: sequence, deliveryCount: deliveries } = info;
-  const message = { subject, payload, sequence, deliveries, streamCreatedAt };
+  const message = { subject, payload, sequence, deliveries, streamCreatedAt, writer };
   const handled = await attempt(() => handle(message), isOutage, options, inWork);
   if (handled === "cancelled") return "cancelled";
   if ("result" in handled) return handled.result;
@@ -110,7 +149,7 @@ async function deadLetter(
   return true;
 }
 
-function about({ delivery }: MessageInWork) {
+function about({ delivery }: MessageInWork): MessagePosition {
   const { stream, streamSequence } = delivery.info;
   return { stream, subject: delivery.subject, sequence: streamSequence };
 }

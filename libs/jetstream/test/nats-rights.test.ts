@@ -1,15 +1,19 @@
+import { randomUUID } from "node:crypto";
 import {
   auditStream,
   deadLetterStream,
   evaluationsStream,
   flagEventsStream,
   inboxPrefixOf,
+  keysAndScopesFilter,
   natsUsers,
   quotaBucket,
+  type SigningService,
   scheduleStream,
   serviceNames,
   snapshotBucket,
   usageStream,
+  writersOf,
 } from "@halyard/contracts";
 import {
   eventually,
@@ -17,11 +21,23 @@ import {
   natsServerBinary,
   type RestartableNats,
   startRestartableNats,
+  testMessageSigner,
+  testMessageVerifier,
 } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, errors, type NatsConnection } from "@nats-io/transport-node";
-import { ensureSnapshot, ensureStreams } from "../src/index.ts";
+import { pino } from "pino";
+import { Registry } from "prom-client";
+import {
+  type Consumption,
+  consumeQueue,
+  createQueueMetrics,
+  ensureSnapshot,
+  ensureStreams,
+  publishSigned,
+} from "../src/index.ts";
+import { signatureHeaders } from "../src/message-signatures.ts";
 import { readStream } from "../src/read-stream.ts";
 
 /**
@@ -272,3 +288,112 @@ describe("an attack that rights cannot prevent", () => {
     expect(stored).toBe(true);
   });
 });
+
+describe("a service that delivers a forged message to the stream of another one", () => {
+  const queues = [
+    { ...flagEventsStream, consumer: flagEventsStream.webhookConsumer, subject: ">" },
+    { name: scheduleStream.name, ...scheduleStream.due },
+    { name: scheduleStream.name, ...scheduleStream.resolved },
+    { name: auditStream.name, ...auditStream.recorded },
+  ];
+  const targets = ["flag.deleted", "schedule.due", "schedule.resolved", "audit.recorded"] as const;
+  const consumerOf: Record<string, Service> = {
+    "flag.deleted": "webhook-dispatcher",
+    "schedule.resolved": "scheduler",
+  };
+  const metrics = createQueueMetrics(new Registry());
+  const handled: { subject: string; text: string }[] = [];
+  const consumptions: Consumption[] = [];
+  let manager: JetStreamManager;
+
+  beforeAll(async () => {
+    manager = await jetstreamManager(operator);
+    await manager.streams.purge(snapshotBucket.streamName);
+    await manager.streams.purge(flagEventsStream.name);
+    for (const [index, { name: stream, consumer, subject }] of queues.entries())
+      consumptions.push(
+        consumeQueue({
+          connection: as(consumerOf[targets[index] ?? ""] ?? "management"),
+          ...{ stream, consumer, subject, metrics, concurrency: 10 },
+          verify: testMessageVerifier,
+          isOutage: () => false,
+          async handle(message) {
+            const text = Buffer.from(message.payload).toString();
+            handled.push({ subject: message.subject, text });
+            return "done";
+          },
+          logger: pino({ level: "silent" }),
+        }),
+      );
+  });
+  afterAll(async () => {
+    for (const consumption of consumptions) await consumption.stop();
+  });
+
+  /** Lets the service deliver everything in a bucket to the target, if it has the right to. */
+  async function deliver(service: Service, target: string, stream: string, filter?: string) {
+    const name = randomUUID();
+    const request = ["$JS.API.CONSUMER.CREATE", stream, name, ...(filter ? [filter] : [])];
+    const config = {
+      ...{ name, deliver_subject: target, deliver_policy: "all", ack_policy: "none" },
+      ...(filter && { filter_subject: filter }),
+    };
+    const denied = await denials(as(service), () =>
+      as(service).publish(request.join("."), JSON.stringify({ stream_name: stream, config })),
+    );
+    if (denied.length > 0) return;
+    await eventually(async () => (await manager.consumers.info(stream, name)).num_pending === 0);
+    await manager.consumers.delete(stream, name);
+  }
+
+  /** Publishes a message as its writer does, and waits until it is handled. */
+  async function awaitNext(target: (typeof targets)[number]) {
+    const text = JSON.stringify(randomUUID());
+    const [writer] = writersOf(target) as [SigningService];
+    const message = { subject: target, payload: text };
+    await publishSigned(jetstream(operator), testMessageSigner(writer), message);
+    await eventually(() => handled.some((one) => one.text === text));
+  }
+
+  it.each(targets.flatMap((target) => services.map((service) => [service, target] as const)))(
+    "as %s, is ignored by the consumer of %s",
+    async (service, target) => {
+      const text = JSON.stringify({ by: service });
+      const isSigner = service in signers;
+      const sign = isSigner ? testMessageSigner(service as SigningService) : signNothing;
+      const options = signatureHeaders(await sign({ subject: target, payload: text }));
+      const buckets = [`${quotaBucket.subjectPrefix}any`, `${snapshotBucket.subjectPrefix}a.key.a`];
+      // Anybody may have stored them, because replies to requests can be stored in a bucket.
+      for (const subject of [...buckets, `${snapshotBucket.subjectPrefix}complete`])
+        await jetstream(operator).publish(subject, text, options);
+
+      as(service).publish(target, text, options);
+      const complete = `${snapshotBucket.streamName}.${snapshotBucket.subjectPrefix}complete`;
+      as(service).publish(`$JS.API.DIRECT.GET.${complete}`, undefined, { reply: target });
+      const keys = `${snapshotBucket.subjectPrefix}${keysAndScopesFilter}`;
+      await deliver(service, target, snapshotBucket.streamName);
+      await deliver(service, target, snapshotBucket.streamName, keys);
+      await deliver(service, target, quotaBucket.streamName);
+      await deliver(service, target, quotaBucket.streamName, `${quotaBucket.subjectPrefix}*`);
+      await awaitNext(target);
+
+      const isWriter = writersOf(target).some((writer) => writer === service);
+      expect(handled.some((one) => one.text === text && one.subject === target)).toBe(isWriter);
+    },
+  );
+
+  it("is counted in every queue", async () => {
+    const { values } = await metrics.messages.get();
+    const forged = values.filter(({ labels }) => labels.outcome === "forged");
+    expect(new Set(forged.map(({ labels }) => labels.queue))).toEqual(
+      new Set(queues.map(({ subject }) => subject)),
+    );
+  });
+});
+
+const signers: Record<SigningService, true> = {
+  management: true,
+  scheduler: true,
+  "webhook-dispatcher": true,
+};
+const signNothing = async () => undefined;

@@ -33,7 +33,10 @@ export {
   payloadOf,
   privateKeyOf,
   signingSettings,
+  testMessageSigner,
+  testMessageVerifier,
   testSignatures,
   testSigner,
+  testVerification,
 } from "./test-signing.ts";
 export { isThorough, someOf } from "./thorough.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { natsLoginVariables } from "./nats-login.ts";
 import { projectRoot } from "./project-root.ts";
-import { testSigning } from "./test-signing.ts";
+import { testMessageSigning, testSigning } from "./test-signing.ts";
 
 /** A service in its own process, as in production. */
 export type ServiceProcess = {
@@ -44,6 +44,7 @@ export async function startServiceProcess(
       ...natsLoginVariables(name),
       ...testSigning.readers,
       ...(name === "management" && testSigning.management),
+      ...testMessageSigning[name],
       ...environment,
     },
     execArgv: ["--disable-warning=ExperimentalWarning"],

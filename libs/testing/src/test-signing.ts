@@ -1,21 +1,58 @@
-import { createPrivateKey } from "node:crypto";
+import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import {
   completeAt,
   createEntrySigner,
   hasValidSignature,
   type KeySignatures,
 } from "@halyard/api-keys";
-import { entryKey, isSignedEntry, type SnapshotEntry } from "@halyard/contracts";
+import {
+  entryKey,
+  isSignedEntry,
+  type SigningService,
+  type SnapshotEntry,
+} from "@halyard/contracts";
+import { createMessageSigner, createMessageVerifier } from "@halyard/jetstream";
+import { pino } from "pino";
 
 /** An Ed25519 private key in PKCS#8 consists of this prefix and the seed. */
 const pkcs8Head = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** The key pair that signs the entries of API keys in tests. It protects nothing else. */
-const privateKey = privateKeyOf("k");
-export const testSigner = createEntrySigner(privateKey);
+/** The key pairs of the services in tests. They protect nothing else. */
+const privateKeys = {
+  management: privateKeyOf("k"),
+  scheduler: privateKeyOf("s"),
+  "webhook-dispatcher": privateKeyOf("w"),
+};
+export const testSigner = createEntrySigner(privateKeys.management);
 
 /** Environment variables of management and of all other services. */
-export const testSigning = signingSettings(privateKey);
+export const testSigning = signingSettings(privateKeys.management);
+
+/** Environment variables of the messages of scheduler and webhook dispatcher. */
+export const testMessageSigning: Partial<Record<string, Record<string, string>>> = {
+  management: {
+    SCHEDULER_SIGNING_PUBLIC_KEYS: publicKeyText(privateKeys.scheduler),
+    WEBHOOK_DISPATCHER_SIGNING_PUBLIC_KEYS: publicKeyText(privateKeys["webhook-dispatcher"]),
+  },
+  scheduler: { SCHEDULER_SIGNING_PRIVATE_KEY: privateKeyText(privateKeys.scheduler) },
+  "webhook-dispatcher": {
+    WEBHOOK_DISPATCHER_SIGNING_PRIVATE_KEY: privateKeyText(privateKeys["webhook-dispatcher"]),
+  },
+};
+
+/** Returns what a service signs its messages with. */
+export const testMessageSigner = (service: SigningService) =>
+  createMessageSigner(privateKeys[service]);
+
+/** Verifies the messages of all services. */
+export const testMessageVerifier = createMessageVerifier({
+  publicKeys: {
+    management: [createPublicKey(privateKeys.management)],
+    scheduler: [createPublicKey(privateKeys.scheduler)],
+    "webhook-dispatcher": [createPublicKey(privateKeys["webhook-dispatcher"])],
+  },
+  logger: pino({ level: "silent" }),
+});
 
 /** Returns the verification of a service with the public key. */
 export function testSignatures(): KeySignatures {
@@ -28,17 +65,26 @@ export function testSignatures(): KeySignatures {
   };
 }
 
+/** Returns the verification of entries and messages. */
+export const testVerification = () => ({
+  signatures: testSignatures(),
+  verify: testMessageVerifier,
+});
+
 /** Returns the environment variables for a key pair. */
-export function signingSettings(key: ReturnType<typeof privateKeyOf>) {
-  const der = (exported: Buffer) => exported.toString("base64");
+export function signingSettings(key: KeyObject) {
   return {
-    management: { SIGNING_PRIVATE_KEY: der(key.export({ format: "der", type: "pkcs8" })) },
-    readers: {
-      SIGNING_PUBLIC_KEYS: der(
-        createEntrySigner(key).publicKey.export({ format: "der", type: "spki" }),
-      ),
-    },
+    management: { SIGNING_PRIVATE_KEY: privateKeyText(key) },
+    readers: { SIGNING_PUBLIC_KEYS: publicKeyText(key) },
   };
+}
+
+function privateKeyText(key: KeyObject): string {
+  return key.export({ format: "der", type: "pkcs8" }).toString("base64");
+}
+
+function publicKeyText(key: KeyObject): string {
+  return createPublicKey(key).export({ format: "der", type: "spki" }).toString("base64");
 }
 
 /** Returns the private key whose seed repeats a letter. */

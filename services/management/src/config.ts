@@ -2,6 +2,7 @@ import {
   flagEventsMaxBytesVariable,
   jetstreamReplicasVariable,
   keyRateVariables,
+  messagePublicKeysVariable,
   portVariable,
   postgresMaxConnectionsVariable,
   postgresUrlVariable,
@@ -59,6 +60,8 @@ export const configSchema = z.object({
   JETSTREAM_REPLICAS: jetstreamReplicasVariable,
   SIGNING_PRIVATE_KEY: signingPrivateKeyVariable,
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
+  SCHEDULER_SIGNING_PUBLIC_KEYS: messagePublicKeysVariable("the scheduler"),
+  WEBHOOK_DISPATCHER_SIGNING_PUBLIC_KEYS: messagePublicKeysVariable("the webhook dispatcher"),
   FLAG_EVENTS_MAX_BYTES: flagEventsMaxBytesVariable,
   ...keyRateVariables,
 });
@@ -66,7 +69,15 @@ export const configSchema = z.object({
 export type Config = z.output<typeof configSchema>;
 
 export const readConfig = (): Config =>
-  readEnvironment(requireInProduction(configSchema, "SIGNING_PRIVATE_KEY"), process.env);
+  readEnvironment(
+    requireInProduction(
+      configSchema,
+      "SIGNING_PRIVATE_KEY",
+      "SCHEDULER_SIGNING_PUBLIC_KEYS",
+      "WEBHOOK_DISPATCHER_SIGNING_PUBLIC_KEYS",
+    ),
+    process.env,
+  );
 
 export const readOwnerUrl = (): string => readPostgresOwnerUrl("management", process.env);
 

@@ -8,6 +8,7 @@ import {
 } from "@halyard/api-keys";
 import { keyRate, natsServers } from "@halyard/configuration";
 import { defaultPlans } from "@halyard/contracts";
+import { createMessageSigner, createMessageVerifier } from "@halyard/jetstream";
 import { type Database, openDatabase } from "@halyard/postgres";
 import { createLogger, createMetrics, runService, startOrExit } from "@halyard/service";
 import type { Registry } from "prom-client";
@@ -25,16 +26,28 @@ import { startRetention } from "./upkeep/retention.ts";
 import { startWorkers, type Workers } from "./workers.ts";
 
 /**
- * Returns the signer and the verification keys. The public key of the signer is always included, so management accepts
- * its own signatures even if `SIGNING_PUBLIC_KEYS` lacks the key.
+ * Returns what signs and verifies entries and messages. The public key of the signer is always included, so management
+ * accepts its own signatures even if `SIGNING_PUBLIC_KEYS` lacks the key.
  */
 function signing(
-  { SIGNING_PRIVATE_KEY: own, SIGNING_PUBLIC_KEYS: others = [] }: Config,
+  { SIGNING_PRIVATE_KEY: own, SIGNING_PUBLIC_KEYS: others = [], ...config }: Config,
   options: Omit<Parameters<typeof createKeySignatures>[0], "publicKeys">,
 ) {
   const signer = own && createEntrySigner(own);
   const publicKeys = signer ? [signer.publicKey, ...others] : others;
-  return { signer, signatures: createKeySignatures({ ...options, publicKeys }) };
+  return {
+    signer,
+    signatures: createKeySignatures({ ...options, publicKeys }),
+    sign: createMessageSigner(own),
+    verify: createMessageVerifier({
+      publicKeys: {
+        management: publicKeys,
+        scheduler: config.SCHEDULER_SIGNING_PUBLIC_KEYS,
+        "webhook-dispatcher": config.WEBHOOK_DISPATCHER_SIGNING_PUBLIC_KEYS,
+      },
+      logger: options.logger,
+    }),
+  };
 }
 
 function createReadiness(database: Database, demoKeys: DemoKeyCheck, workers: Workers) {
@@ -81,8 +94,8 @@ await startOrExit(async () => {
     config.HALYARD_MODE === "production"
       ? await forbidDemoKeys({ sql, onFound: exitWith, logger })
       : allowDemoKeys;
-  const { signer, signatures } = signing(config, { metrics, logger });
-  const directory = createKeyDirectory(signatures);
+  const signatures = signing(config, { metrics, logger });
+  const directory = createKeyDirectory(signatures.signatures);
   const lastUsed = createLastUsed();
   const shared = { ...planOptions, sql, lastUsed, metrics };
   const changeStreams = createChangeStreams({ ...shared, monotonicMs: () => performance.now() });
@@ -92,7 +105,7 @@ await startOrExit(async () => {
     replicas: config.JETSTREAM_REPLICAS,
     flagEventsMaxBytes: config.FLAG_EVENTS_MAX_BYTES,
     holder: randomUUID(),
-    ...{ directory, signer, signatures },
+    ...{ directory, ...signatures },
     ...shared,
   });
   const { wakeRelay, effects, directoryIsCurrent } = workers;

@@ -14,7 +14,9 @@ import {
   createQueueMetrics,
   keepStreams,
   type NatsServers,
+  type SignMessage,
   trackProblem,
+  type VerifyMessage,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { type FollowedReports, reportStatus } from "@halyard/reports";
@@ -81,6 +83,8 @@ type WorkerOptions = {
   signer: EntrySigner | undefined;
   /** Verifies the entries of API keys that the relay finds in the snapshot. */
   signatures: KeySignatures;
+  sign: SignMessage;
+  verify: VerifyMessage;
   lastUsed: LastUsed;
   plans: Plans;
   now: () => Date;

@@ -14,6 +14,8 @@ import {
   type TestDatabase,
   type TestNats,
   tenantInSnapshot,
+  testMessageSigner,
+  testMessageVerifier,
   testSignatures,
   testSigner,
 } from "@halyard/testing";
@@ -97,6 +99,8 @@ export async function openManagement(
     directory,
     signer: testSigner,
     signatures,
+    sign: testMessageSigner("management"),
+    verify: testMessageVerifier,
     lastUsed,
     plans,
     now: () => clock.now(),

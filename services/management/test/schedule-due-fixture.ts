@@ -11,10 +11,11 @@ import {
   consumeQueue,
   createQueueMetrics,
   ensureSchedule,
+  publishSigned,
 } from "@halyard/jetstream";
-import { eventually } from "@halyard/testing";
+import { eventually, testMessageSigner, testMessageVerifier } from "@halyard/testing";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { connect } from "@nats-io/transport-node";
+import { connect, headers } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import type { Management, seedProject } from "./management-fixture.ts";
@@ -37,6 +38,7 @@ export async function openScheduler(management: Management) {
       consumer: scheduleStream.resolved.consumer,
       subject: scheduleStream.resolved.subject,
       concurrency: 16,
+      verify: testMessageVerifier,
       handle: async ({ payload }) => {
         const resolved = checkScheduleResolved(JSON.parse(new TextDecoder().decode(payload)));
         if (!resolved.ok) throw new Error(resolved.problem);
@@ -51,7 +53,9 @@ export async function openScheduler(management: Management) {
 
   /** Publishes a message with a new message id, so that the broker does not drop repetitions. */
   async function sendBytes(payload: string | Uint8Array): Promise<void> {
-    await client.publish(scheduleStream.due.subject, payload, { msgID: randomUUID() });
+    const { subject } = scheduleStream.due;
+    const message = { subject, payload: Buffer.from(payload).toString(), messageId: randomUUID() };
+    await publishSigned(client, testMessageSigner("scheduler"), message);
   }
 
   /** Returns the dead letters with their reasons, oldest first. */
@@ -76,6 +80,12 @@ export async function openScheduler(management: Management) {
     received,
     sendBytes,
     deadLetters,
+    /** Sends a due change with the signature of another service, of another change, or with none. */
+    async sendForged(due: ScheduleDue, signature: string | undefined) {
+      const signed = headers();
+      if (signature !== undefined) signed.set("Halyard-Signature", signature);
+      await client.publish(scheduleStream.due.subject, JSON.stringify(due), { headers: signed });
+    },
     send: (due: ScheduleDue) => sendBytes(JSON.stringify(due)),
     outcomesOf,
     outcomeOf: (due: ScheduleDue) =>

@@ -1,3 +1,4 @@
+import { createMessageSigner, createMessageVerifier } from "@halyard/jetstream";
 import { openService } from "@halyard/server-key-service";
 import { startOrExit } from "@halyard/service";
 import { v7 as uuidv7 } from "uuid";
@@ -9,10 +10,19 @@ import { createScheduleChanges } from "./schedules/schedule-changes.ts";
 import { startWorkers } from "./workers.ts";
 
 await startOrExit(async () => {
-  const service = openService("scheduler", readConfig());
+  const config = readConfig();
+  const service = openService("scheduler", config);
   const { hasEnded } = service.keys;
   const flags = createFlagDirectory({ now: Date.now, hasEnded });
-  const workers = startWorkers({ ...service, flags });
+  const workers = startWorkers({
+    ...service,
+    flags,
+    sign: createMessageSigner(config.SCHEDULER_SIGNING_PRIVATE_KEY),
+    verify: createMessageVerifier({
+      publicKeys: { management: config.SIGNING_PUBLIC_KEYS },
+      logger: service.logger,
+    }),
+  });
   const app = createSchedulerApp({
     ...service,
     ...service.appOptions(workers),

@@ -1,6 +1,11 @@
 import { startPublishingAudit } from "@halyard/audit-outbox";
 import { everythingFilter, scheduleStream } from "@halyard/contracts";
-import { consumeQueue, createQueueMetrics } from "@halyard/jetstream";
+import {
+  consumeQueue,
+  createQueueMetrics,
+  type SignMessage,
+  type VerifyMessage,
+} from "@halyard/jetstream";
 import { isOutage } from "@halyard/postgres";
 import {
   startWorkers as startSnapshotWorkers,
@@ -22,11 +27,13 @@ const shareOfConnections = 0.5;
  * Starts the background workers, which need NATS. They follow the keys and flags, send due changes, record their
  * outcomes, and publish the use of keys and audit entries.
  */
-export function startWorkers(options: WorkerOptions & { flags: FlagDirectory }): Workers & {
+export function startWorkers(
+  options: WorkerOptions & { flags: FlagDirectory; sign: SignMessage; verify: VerifyMessage },
+): Workers & {
   /** Called after a schedule was set. */
   onSet(scope: { flagId: string; environmentId: string }): void;
 } {
-  const { sql, flags, logger } = options;
+  const { sql, flags, sign, verify, logger } = options;
   const metrics = createScheduleMetrics(options.metrics);
   const cancelling = createCancelOnDeletion({ sql, logger });
   let dispatcher: Dispatcher | undefined;
@@ -40,16 +47,16 @@ export function startWorkers(options: WorkerOptions & { flags: FlagDirectory }):
     },
     remove: createRemove(sql, options.deletions),
     begin(connection, client) {
-      const send = createSendDue({ client, logger });
+      const send = createSendDue({ client, sign, logger });
       dispatcher = startDispatcher({ ...options, canSend: workers.isCurrent, send });
       const { name: stream, resolved } = scheduleStream;
       const outcomes = consumeQueue({
-        ...{ connection, stream, ...resolved, isOutage, logger },
+        ...{ connection, stream, ...resolved, verify, isOutage, logger },
         concurrency: Math.max(1, Math.floor(sql.maxConnections * shareOfConnections)),
         handle: createSettleChanges({ ...options, metrics, onArmed: dispatcher.wake }),
         metrics: createQueueMetrics(options.metrics),
       });
-      const audit = startPublishingAudit({ sql, client, logger });
+      const audit = startPublishingAudit({ sql, client, sign, logger });
       return {
         parts: [partOfFlags(flags, cancelling.deleted)],
         stops: [audit, outcomes, dispatcher].map(({ stop }) => stop),

@@ -1,6 +1,8 @@
-import type { ScheduleDue } from "@halyard/contracts";
-import { eventually } from "@halyard/testing";
+import { type ScheduleDue, scheduleStream } from "@halyard/contracts";
+import { publishSigned } from "@halyard/jetstream";
+import { eventually, testMessageSigner } from "@halyard/testing";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
+import { jetstream } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { type Behavior, startFakeManagement } from "./fake-management.ts";
 import { makeTenant, openScheduler, type Replica } from "./scheduler-fixture.ts";
@@ -298,6 +300,30 @@ describe("an overdue change", () => {
   });
 });
 
+describe("a forged answer", () => {
+  it("does not end a change", async () => {
+    const due = Promise.withResolvers<ScheduleDue>();
+    const held = Promise.withResolvers<void>();
+    const before = (message: ScheduleDue) => {
+      due.resolve(message);
+      return held.promise;
+    };
+    behavior = { before };
+    const flag = await newFlag();
+    await schedule(flag, { enable: soonMs });
+    const { id, schedule_id } = await due.promise;
+    const connection = await connect({ servers: scheduler.natsUrl });
+    const answer = { id, schedule_id, outcome: "failed", applied_at: null, reason: "forged" };
+    const { subject } = scheduleStream.resolved;
+    await jetstream(connection).publish(subject, JSON.stringify(answer));
+    await eventually(async () => /"forged"[^}]*\} 1/.test(await replica.metrics.metrics()));
+    held.resolve();
+    await ended(flag);
+    expect((await read(flag)).changes).toMatchObject([{ state: "applied" }]);
+    await connection.close();
+  });
+});
+
 describe("a repeated answer", () => {
   it("changes nothing, and an unreadable answer is dead-lettered", async () => {
     const flag = await newFlag();
@@ -307,8 +333,11 @@ describe("a repeated answer", () => {
     const [due] = of(flag);
     const connection = await connect({ servers: scheduler.natsUrl });
     const again = { id: due?.id, schedule_id: due?.schedule_id, applied_at: null, reason: "late" };
-    await connection.request("schedule.resolved", JSON.stringify({ ...again, outcome: "failed" }));
-    await connection.request("schedule.resolved", "nonsense");
+    const { subject } = scheduleStream.resolved;
+    for (const payload of [JSON.stringify({ ...again, outcome: "failed" }), "nonsense"])
+      await publishSigned(jetstream(connection), testMessageSigner("management"), {
+        ...{ subject, payload },
+      });
     await eventually(async () =>
       /messages_processed_total\{[^}]*"set_aside"[^}]*\} 1/.test(await replica.metrics.metrics()),
     );

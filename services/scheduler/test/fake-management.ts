@@ -4,9 +4,10 @@ import {
   consumeQueue,
   createQueueMetrics,
   isBrokerUnavailable,
+  publishSigned,
 } from "@halyard/jetstream";
 import { createMetrics } from "@halyard/service";
-import { natsLogin } from "@halyard/testing";
+import { natsLogin, testMessageSigner, testMessageVerifier } from "@halyard/testing";
 import { jetstream } from "@nats-io/jetstream";
 import { pino } from "pino";
 
@@ -49,6 +50,7 @@ export async function startFakeManagement(
     consumer: scheduleStream.due.consumer,
     subject: scheduleStream.due.subject,
     concurrency: 8,
+    verify: testMessageVerifier,
     async handle({ payload }) {
       const due = JSON.parse(Buffer.from(payload).toString()) as ScheduleDue;
       received.push(due);
@@ -64,7 +66,10 @@ export async function startFakeManagement(
         reason: null,
         ...outcome?.(due),
       };
-      await client.publish(scheduleStream.resolved.subject, JSON.stringify(resolved));
+      await publishSigned(client, testMessageSigner("management"), {
+        subject: scheduleStream.resolved.subject,
+        payload: JSON.stringify(resolved),
+      });
       return "done";
     },
     isOutage: isBrokerUnavailable,

@@ -23,6 +23,8 @@ import {
   stepClock,
   type TenantIds,
   tenantInSnapshot,
+  testMessageSigner,
+  testMessageVerifier,
   testSignatures,
 } from "@halyard/testing";
 import { pino } from "pino";
@@ -100,6 +102,8 @@ async function composeReplica({
     keys,
     flags,
     lastUsed,
+    sign: testMessageSigner("scheduler"),
+    verify: testMessageVerifier,
     deletions: createDeletions(),
     sweep: { nowMs, intervalMs: 50 },
     metrics,

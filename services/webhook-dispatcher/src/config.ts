@@ -1,6 +1,7 @@
 import {
   commaSeparated,
   limitVariable,
+  messagePrivateKeyVariable,
   readEnvironment,
   readPostgresOwnerUrl,
   requireInProduction,
@@ -28,6 +29,7 @@ function millisecondsOf(text: string): number {
 
 export const configSchema = z.object({
   ...serviceVariables({ port: 8084, schema: "webhooks" }),
+  WEBHOOK_DISPATCHER_SIGNING_PRIVATE_KEY: messagePrivateKeyVariable("the webhook dispatcher"),
   WEBHOOK_SECRET_KEYS: variable(secretKeys, {
     description:
       "Keys that encrypt the webhook secrets in the database. The first key encrypts; all keys decrypt. Must be the same on all dispatchers. See [rotation](runbooks.md#rotate-the-keys-of-webhook-secrets).",
@@ -85,6 +87,13 @@ export const configSchema = z.object({
 type Config = z.output<typeof configSchema>;
 
 export const readConfig = (): Config =>
-  readEnvironment(requireInProduction(configSchema, "SIGNING_PUBLIC_KEYS"), process.env);
+  readEnvironment(
+    requireInProduction(
+      configSchema,
+      "SIGNING_PUBLIC_KEYS",
+      "WEBHOOK_DISPATCHER_SIGNING_PRIVATE_KEY",
+    ),
+    process.env,
+  );
 
 export const readOwnerUrl = (): string => readPostgresOwnerUrl("webhooks", process.env);

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { createMessageSigner, createMessageVerifier } from "@halyard/jetstream";
 import { openService } from "@halyard/server-key-service";
 import { startOrExit } from "@halyard/service";
 import { v7 as uuidv7 } from "uuid";
@@ -28,7 +29,15 @@ await startOrExit(async () => {
     random: Math.random,
     monotonicMs: () => performance.now(),
   });
-  const workers = startWorkers({ ...shared, onDeliveries: dispatch.wake });
+  const workers = startWorkers({
+    ...shared,
+    sign: createMessageSigner(config.WEBHOOK_DISPATCHER_SIGNING_PRIVATE_KEY),
+    verify: createMessageVerifier({
+      publicKeys: { management: config.SIGNING_PUBLIC_KEYS },
+      logger: service.logger,
+    }),
+    onDeliveries: dispatch.wake,
+  });
   const retentionDays = config.WEBHOOK_DELIVERY_RETENTION_DAYS;
   const cleanUp = startCleanUp({ ...shared, retentionDays });
   const maxPerOrganization = config.WEBHOOK_TESTS_PER_ORGANIZATION;

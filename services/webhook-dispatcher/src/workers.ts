@@ -1,5 +1,5 @@
 import { startPublishingAudit } from "@halyard/audit-outbox";
-import type { Consumption } from "@halyard/jetstream";
+import type { Consumption, SignMessage, VerifyMessage } from "@halyard/jetstream";
 import {
   startWorkers as startSnapshotWorkers,
   type WorkerOptions,
@@ -13,12 +13,14 @@ import { deleteWebhooksOf } from "./webhooks/webhook-store.ts";
  */
 export function startWorkers(
   options: WorkerOptions & {
+    sign: SignMessage;
+    verify: VerifyMessage;
     newId: () => string;
     /** Called when new deliveries are due. */
     onDeliveries: () => void;
   },
 ) {
-  const { sql, deletions, logger } = options;
+  const { sql, deletions, sign, logger } = options;
   let events: Consumption | undefined;
   const workers = startSnapshotWorkers({
     ...options,
@@ -27,7 +29,7 @@ export function startWorkers(
       deleteWebhooksOf(sql, deletions.before("project", beforeMs), { ...options, mayContinue }),
     begin(connection, client) {
       events = consumeEvents({ ...options, connection });
-      const audit = startPublishingAudit({ sql, client, logger });
+      const audit = startPublishingAudit({ sql, client, sign, logger });
       return { parts: [], stops: [audit.stop, events.stop] };
     },
   });

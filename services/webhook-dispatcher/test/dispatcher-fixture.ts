@@ -24,6 +24,8 @@ import {
   startReceiver,
   startTestNats,
   tenantInSnapshot,
+  testMessageSigner,
+  testMessageVerifier,
   testSignatures,
 } from "@halyard/testing";
 import { pino } from "pino";
@@ -131,6 +133,8 @@ async function composeReplica({
     deletions: createDeletions(),
     sweep: { nowMs: sweepNowMs, intervalMs: 50 },
     lastUsed,
+    sign: testMessageSigner("webhook-dispatcher"),
+    verify: testMessageVerifier,
     onDeliveries: () => undefined,
   });
   const tests = createWebhookTests({ ...shared, maxPerOrganization: testsPerOrganization });

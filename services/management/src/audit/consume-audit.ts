@@ -1,5 +1,12 @@
 import { type AuditRecorded, auditStream, checkAuditRecorded } from "@halyard/contracts";
-import { type Consumption, consumeJson, type QueueMetrics, type Verdict } from "@halyard/jetstream";
+import {
+  type Consumption,
+  consumeJson,
+  type QueueMessage,
+  type QueueMetrics,
+  type Verdict,
+  type VerifyMessage,
+} from "@halyard/jetstream";
 import { isOutage, type Sql, type Transaction } from "@halyard/postgres";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -16,6 +23,7 @@ const concurrency = 1;
 export function consumeAudit(options: {
   connection: NatsConnection;
   sql: Sql;
+  verify: VerifyMessage;
   metrics: QueueMetrics;
   logger: Logger;
 }): Consumption {
@@ -26,12 +34,21 @@ export function consumeAudit(options: {
     subject: auditStream.recorded.subject,
     concurrency,
     check: checkAuditRecorded,
-    async handle(recorded) {
+    async handle(recorded, { writer }) {
+      if (!isOfWriter(recorded, writer))
+        return { deadLetter: "The change is of another service than the signature." };
       if (!hasSubject(recorded)) return { deadLetter: "The subject of the change is missing." };
       return options.sql.begin((tx) => insertRecorded(tx, recorded));
     },
     isOutage,
   });
+}
+
+/** Returns whether the service that signed the message is the one that owns the webhook or the schedule. */
+function isOfWriter({ action, service }: AuditRecorded, writer: QueueMessage["writer"]): boolean {
+  if (writer === undefined) return true;
+  const owner = action.startsWith("webhook_") ? "webhook-dispatcher" : "scheduler";
+  return writer === owner && service === writer;
 }
 
 function hasSubject(message: AuditRecorded): boolean {

@@ -105,10 +105,14 @@ export async function recordFound(
   return unsent.map(({ id }) => id);
 }
 
-/** Returns whether any of these message ids belongs to no event of the outbox. */
-export async function hasUnknownEvent(sql: Sql, messageIds: Iterable<string>): Promise<boolean> {
+/** Returns the message ids that belong to no event of the outbox. */
+export async function unknownEvents(
+  sql: Sql,
+  messageIds: Iterable<string>,
+): Promise<ReadonlySet<string>> {
   const ours = ofManagement(messageIds);
-  return (await eventRows(sql, ours)).length < ours.length;
+  const known = new Set((await eventRows(sql, ours)).map(({ messageId }) => messageId));
+  return new Set(ours.filter((id) => !known.has(id)));
 }
 
 /** An entry's row without a recorded sequence: it is unsent, or it was superseded by a newer value. */

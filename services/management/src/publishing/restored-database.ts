@@ -11,17 +11,18 @@ import {
 } from "@halyard/contracts";
 import {
   deleteStream,
+  type Origin,
   parseJson,
   readMessageIds,
   readPage,
   streamPosition,
+  type VerifyMessage,
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { snapshotPosition } from "@halyard/snapshot";
 import type { Broker } from "./broker.ts";
 import { LeadershipLostError, type Lease } from "./lease.ts";
 import {
-  hasUnknownEvent,
   isRebuilding,
   recordDiscardedQueue,
   recordedStream,
@@ -30,6 +31,7 @@ import {
   type SettledRow,
   settle,
   type UnrecordedRow,
+  unknownEvents,
   unrecordedRows,
 } from "./records.ts";
 
@@ -42,9 +44,9 @@ import {
  * leaves messages after the recorded sequence, whose rows have no sequence. A message after the recorded sequence
  * without such a row comes from lost commits or from another client.
  *
- * JetStream publishes a reply to any subject that a request names, so any client can store a message in the snapshot. A
- * malformed entry, or one without a valid signature, proves nothing about the database. The snapshot that contains it
- * is rebuilt under a new epoch, because readers may have applied a forged version. The other streams stay.
+ * JetStream publishes a reply to any subject that a request names, so any client can store a message in the streams. A
+ * malformed entry, or an entry or event without a valid signature, proves nothing about the database. The snapshot that
+ * contains it is rebuilt under a new epoch, because readers may have applied a forged version. The other streams stay.
  */
 type StreamAhead = typeof flagEventsStream.name | typeof snapshotBucket.bucket;
 
@@ -53,10 +55,10 @@ export async function findUnexplained(
   sql: Sql,
   lease: Lease,
   broker: Broker,
-  signatures: KeySignatures,
+  { signatures, verify }: { signatures: KeySignatures; verify: VerifyMessage },
 ): Promise<StreamAhead | undefined> {
   if (await isSnapshotAhead(sql, lease, broker, signatures)) return snapshotBucket.bucket;
-  if (await isLogAhead(sql, broker)) return flagEventsStream.name;
+  if (await isLogAhead(sql, broker, verify)) return flagEventsStream.name;
   return undefined;
 }
 
@@ -160,10 +162,16 @@ async function readEntries(
   return { entries, lastSequence: page.lastSequence };
 }
 
+const isOfWriter = (origin: Origin) => origin !== "forged" && origin !== "foreign";
+
 const hasItsSignature = (key: string, entry: SnapshotEntry, signatures: KeySignatures) =>
   !isSignedEntry(entry) || signatures.isGenuine(key, entry.value);
 
-async function isLogAhead(sql: Sql, { connection, manager }: Broker): Promise<boolean> {
+async function isLogAhead(
+  sql: Sql,
+  { connection, manager }: Broker,
+  verify: VerifyMessage,
+): Promise<boolean> {
   const stream = flagEventsStream.name;
   const position = await streamPosition(manager, stream);
   if (position === undefined) return false;
@@ -171,16 +179,19 @@ async function isLogAhead(sql: Sql, { connection, manager }: Broker): Promise<bo
   const isRecorded = recorded?.createdAt === position.createdAt;
   let read = isRecorded ? recorded.lastSequence : 0;
   while (read < position.lastSequence) {
-    const page = await readMessageIds({
-      connection,
-      manager,
-      stream,
-      fromSequence: read + 1,
-      pageSize,
-    });
+    const range = { connection, manager, stream, fromSequence: read + 1, pageSize };
+    const page = await readMessageIds(range);
     // The remaining messages have expired.
     if (page.lastSequence === undefined) return false;
-    if (await hasUnknownEvent(sql, page.ids.keys())) return true;
+    const unknown = await unknownEvents(sql, page.ids.keys());
+    if (unknown.size > 0) {
+      // The page is read again only now, because its payloads can be too large to keep and cost time to verify.
+      let isAhead = false;
+      await readPage(range, (message) => {
+        isAhead ||= unknown.has(message.messageId ?? "") && isOfWriter(verify(message));
+      });
+      if (isAhead) return true;
+    }
     read = page.lastSequence;
   }
   return false;

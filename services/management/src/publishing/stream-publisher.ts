@@ -7,7 +7,7 @@ import {
   snapshotBatchEntries,
   snapshotBucket,
 } from "@halyard/contracts";
-import { type OutgoingMessage, publishFenced } from "@halyard/jetstream";
+import { type OutgoingMessage, publishFenced, type SignMessage } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import type { Publications } from "../outbox/effects.ts";
 import {
@@ -52,7 +52,10 @@ type StreamPublisherOptions = {
   publications: Publications;
   /** The epoch, for the publisher of the snapshot. */
   epoch?: string;
+  /** Signs the entries of the snapshot. */
   signer?: EntrySigner | undefined;
+  /** Signs the events of the event log. */
+  sign?: SignMessage;
   /** The last sequence of the stream when the publisher starts. */
   lastSequence: number;
   /** The unread events, for the publisher of events. */
@@ -157,7 +160,7 @@ function createBatchPublisher({
   publications,
   ...options
 }: StreamPublisherOptions) {
-  const { epoch, signer, unread } = options;
+  const { epoch, signer, sign, unread } = options;
   let lastSequence = options.lastSequence;
 
   function assertLeading(): void {
@@ -181,8 +184,8 @@ function createBatchPublisher({
       assertLeading();
       const values = stream === "events" ? everyValue(rows) : newestValues(rows);
       const messages = await Promise.all(
-        values.map(({ row }): Outgoing | Promise<Outgoing> =>
-          stream === "events" ? outgoingEvent(row) : outgoingEntry(row, signer),
+        values.map(({ row }): Promise<Outgoing> =>
+          stream === "events" ? outgoingEvent(row, sign) : outgoingEntry(row, signer),
         ),
       );
       const { sequences, failure } = await publishFenced(broker.client, messages, lastSequence);
@@ -222,10 +225,19 @@ type Outgoing = OutgoingMessage & {
   organizationId?: string | undefined;
 };
 
-/** The entity of an event is its flag. */
-function outgoingEvent({ subject, payload, messageId }: UnsentRow): Outgoing {
+/**
+ * Returns the message of a row. The entity of an event is its flag. The leader signs when it publishes, so a row that was
+ * written before a rotation, or by an earlier release, has the current signer. A repeated row has the same signature,
+ * unless the key was rotated in between.
+ */
+async function outgoingEvent(
+  { subject, payload, messageId }: UnsentRow,
+  sign?: SignMessage,
+): Promise<Outgoing> {
   const { flag, organization_id: organizationId } = JSON.parse(payload) as Partial<FlagEvent>;
-  return { subject, payload, messageId, organizationId, ...(flag && { entity: flag.id }) };
+  const signature = await sign?.({ subject, payload, messageId });
+  const message = { subject, payload, messageId, signature, organizationId };
+  return { ...message, ...(flag && { entity: flag.id }) };
 }
 
 /**

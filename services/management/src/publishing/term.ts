@@ -1,6 +1,11 @@
 import type { EntrySigner, KeySignatures } from "@halyard/api-keys";
 import { flagEventsStream, type SnapshotRevision, snapshotBucket } from "@halyard/contracts";
-import { type StreamPosition, streamPosition } from "@halyard/jetstream";
+import {
+  type SignMessage,
+  type StreamPosition,
+  streamPosition,
+  type VerifyMessage,
+} from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { snapshotPosition } from "@halyard/snapshot";
 import { pause, type WakeUp } from "@halyard/timing";
@@ -33,6 +38,10 @@ export type TermOptions = {
   signer: EntrySigner | undefined;
   /** Verifies the entries of API keys that this leader finds in the snapshot. */
   signatures: KeySignatures;
+  /** Signs the events. */
+  sign: SignMessage;
+  /** Verifies the events that this leader finds in the event log. */
+  verify: VerifyMessage;
   now: () => Date;
   newId: () => string;
   newEpoch: () => string;
@@ -92,7 +101,7 @@ type StreamPublishers = { events?: StreamPublisher; snapshot?: StreamPublisher }
  * event log of millions is filled.
  */
 async function publish(options: TermOptions, signal: AbortSignal): Promise<void> {
-  const { sql, broker, publications, lease, signer, wakeUps, metrics } = options;
+  const { sql, broker, publications, lease, signer, sign, wakeUps, metrics } = options;
   const { published } = metrics;
   const positions: StreamPositions = {};
   const publishers: StreamPublishers = {};
@@ -131,6 +140,7 @@ async function publish(options: TermOptions, signal: AbortSignal): Promise<void>
       const publisher = createStreamPublisher({
         ...shared,
         stream: "events",
+        sign,
         lastSequence,
         unread,
       });
@@ -172,8 +182,8 @@ async function publishRevision(
 
 /** Discards the streams if the database is older than they are. */
 async function discardStreamsAhead(options: TermOptions, signal: AbortSignal): Promise<void> {
-  const { sql, lease, broker, signatures } = options;
-  const ahead = await findUnexplained(sql, lease, broker, signatures);
+  const { sql, lease, broker } = options;
+  const ahead = await findUnexplained(sql, lease, broker, options);
   if (ahead === undefined) return;
   options.metrics.databaseBehind.inc();
   const isLeading = () => lease.isHeld() && !signal.aborted;

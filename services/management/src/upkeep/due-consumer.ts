@@ -1,5 +1,12 @@
 import { checkScheduleDue, type ScheduleDue, scheduleStream } from "@halyard/contracts";
-import { type Consumption, consumeJson, publishOnce, type QueueMetrics } from "@halyard/jetstream";
+import {
+  type Consumption,
+  consumeJson,
+  publishSigned,
+  type QueueMetrics,
+  type SignMessage,
+  type VerifyMessage,
+} from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import { createWriter } from "../outbox/write.ts";
@@ -24,17 +31,19 @@ const shareOfConnections = 0.4;
 export function consumeDueChanges(options: {
   sql: Sql;
   broker: Broker;
+  sign: SignMessage;
+  verify: VerifyMessage;
   wakeRelay: () => void;
   now: () => Date;
   newId: () => string;
   metrics: QueueMetrics;
 }): Consumption {
-  const { sql, broker, now, newId, metrics } = options;
-  const { connection, client, logger } = broker;
+  const { sql, broker, verify, now, newId, metrics } = options;
+  const { connection, logger } = broker;
   const writer = createWriter({ sql, newId, wakeRelay: options.wakeRelay });
   const dueChanges = createDueChanges({ writer, now, newId });
   return consumeJson({
-    ...{ connection, metrics, logger, isOutage },
+    ...{ connection, verify, metrics, logger, isOutage },
     stream: scheduleStream.name,
     consumer: scheduleStream.due.consumer,
     subject: scheduleStream.due.subject,
@@ -47,7 +56,7 @@ export function consumeDueChanges(options: {
       // A scheduler whose database knows the change sends it again.
       if (status === "discarded") return "done";
       const outcome = await dueChanges.apply(due);
-      await publishOutcome(client, due, outcome);
+      await publishOutcome(options, due, outcome);
       if (outcome.outcome === "failed")
         logger.error({ scheduled_change: due.id, reason: outcome.reason }, "a due change failed");
       return verdictOf(outcome);
@@ -57,7 +66,7 @@ export function consumeDueChanges(options: {
       logger.error({ scheduled_change: due.id, err: error }, "a due change exhausted its retries");
       const name = error instanceof Error ? error.name : typeof error;
       const outcome = await dueChanges.giveUp(due, `It could not be processed (${name}).`);
-      await publishOutcome(client, due, outcome);
+      await publishOutcome(options, due, outcome);
     },
   });
 }
@@ -67,12 +76,13 @@ export function consumeDueChanges(options: {
  * of the change.
  */
 async function publishOutcome(
-  client: JetStreamClient,
+  { broker, sign }: { broker: Broker; sign: SignMessage },
   due: ScheduleDue,
   outcome: Outcome,
 ): Promise<void> {
-  const message = JSON.stringify(resolvedMessage(due, outcome));
-  await publishOnce(client, scheduleStream.resolved.subject, message, {
-    msgID: `resolved.${due.id}`,
+  await publishSigned(broker.client, sign, {
+    subject: scheduleStream.resolved.subject,
+    payload: JSON.stringify(resolvedMessage(due, outcome)),
+    messageId: `resolved.${due.id}`,
   });
 }

@@ -1,4 +1,5 @@
 import { type AuditRecorded, auditStream, deadLetterStream } from "@halyard/contracts";
+import { publishSigned } from "@halyard/jetstream";
 import {
   call,
   connectAsSuperuser,
@@ -6,6 +7,7 @@ import {
   openEventStream,
   type ServiceProcess,
   startServiceProcess,
+  testMessageSigner,
 } from "@halyard/testing";
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -56,9 +58,17 @@ function aMessage(fields: Partial<AuditRecorded> = {}): AuditRecorded {
   };
 }
 
-/** Publishes a message without a message id, so that the broker does not drop repetitions. */
-const send = (message: unknown) =>
-  jetstream(connection).publish(auditStream.recorded.subject, JSON.stringify(message));
+/**
+ * Publishes a message with the signature of its service. It has no message id, so that the broker does not drop
+ * repetitions.
+ */
+const send = (message: unknown) => {
+  const isSchedulers = (message as AuditRecorded).service === "scheduler";
+  const writer = isSchedulers ? "scheduler" : "webhook-dispatcher";
+  const payload = JSON.stringify(message);
+  const { subject } = auditStream.recorded;
+  return publishSigned(jetstream(connection), testMessageSigner(writer), { subject, payload });
+};
 
 const untilTaken = () =>
   eventually(async () => (await manager.streams.info(auditStream.name)).state.messages === 0, {
@@ -224,9 +234,11 @@ describe("given an invalid message", () => {
     ["a webhook without its id", () => aMessage({ webhook_id: null }), "subject of the change"],
     [
       "a schedule without a flag",
-      () => aMessage({ action: "schedule_set" }),
+      () => aMessage({ service: "scheduler", action: "schedule_set" }),
       "subject of the change",
     ],
+    ["a schedule by the dispatcher", () => aMessage({ action: "schedule_set" }), "another service"],
+    ["a webhook by the scheduler", () => aMessage({ service: "scheduler" }), "another service"],
   ])("dead-letters it and continues: %s", async (_what, write, reason) => {
     await send(write());
     await send(aMessage());
@@ -236,6 +248,17 @@ describe("given an invalid message", () => {
       last_by_subj: deadLetterStream.subjectPrefix + auditStream.recorded.subject,
     });
     expect(stored?.header.get("Halyard-Reason")).toContain(reason);
+  });
+});
+
+describe("given a message without a signature", () => {
+  it("dead-letters it and continues", async () => {
+    const { subject } = auditStream.recorded;
+    await jetstream(connection).publish(subject, JSON.stringify(aMessage()));
+    const signed = aMessage();
+    await send(signed);
+    await untilTaken();
+    expect(await changesOf()).toMatchObject([{ id: signed.id }]);
   });
 });
 

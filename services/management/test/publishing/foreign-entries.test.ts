@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { flagEventsStream, quotaBucket, scheduleStream, snapshotBucket } from "@halyard/contracts";
 import { ensureSchedule, readPage, streamPosition } from "@halyard/jetstream";
-import { eventually, natsLogin, readEpoch, testSignatures } from "@halyard/testing";
+import { eventually, natsLogin, readEpoch, testVerification } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
@@ -113,7 +113,7 @@ describe("given a publisher whose batch is stored in part", () => {
   }
 
   const findAhead = () =>
-    findUnexplained(rebuilds.sql, rebuilds.lease, rebuilds.broker, testSignatures());
+    findUnexplained(rebuilds.sql, rebuilds.lease, rebuilds.broker, testVerification());
 
   it("publishes a flag's events in order although another client wrote before the batch", async () => {
     const { sql, broker } = rebuilds;
@@ -132,6 +132,16 @@ describe("given a publisher whose batch is stored in part", () => {
       expect(published.flatMap(({ messageId }) => messageId ?? [])).toEqual(
         rows.map(({ messageId }) => messageId),
       );
+    });
+  });
+
+  it("does not take an event of another client for an event of lost commits", async () => {
+    const { broker } = rebuilds;
+    await whileLeading(rebuilds, async () => {
+      await openPublisher(rebuilds, "events");
+      const [subject] = flagEventsStream.subjects;
+      await broker.client.publish(subject, JSON.stringify({}), { msgID: randomUUID() });
+      expect(await findAhead()).toBeUndefined();
     });
   });
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { entryKey, flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
-import { testSigner } from "@halyard/testing";
+import { testMessageSigner, testSigner } from "@halyard/testing";
 import { flagEntry } from "../../src/flags/flag.ts";
 import { createPublications, type Publications } from "../../src/outbox/effects.ts";
 import type { UnreadEvents } from "../../src/publishing/unread-events.ts";
@@ -105,7 +105,8 @@ export async function openPublisher(
   const shared = { stream, sql, lease, broker, publications, isLeading: lease.isHeld };
   if (stream === "events") {
     const { lastSequence } = await synchronizeEvents(sql, lease, broker, publications);
-    return createStreamPublisher({ ...shared, lastSequence, unread });
+    const sign = testMessageSigner("management");
+    return createStreamPublisher({ ...shared, sign, lastSequence, unread });
   }
   const { lastSequence, epoch } = await rebuilds.synchronize();
   return createStreamPublisher({ ...shared, lastSequence, epoch, signer: testSigner });

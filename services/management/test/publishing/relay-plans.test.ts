@@ -14,11 +14,11 @@ import {
 import { readFullState } from "../../src/publishing/full-state.ts";
 import { createLease } from "../../src/publishing/lease.ts";
 import {
-  hasUnknownEvent,
   recordFound,
   recordSent,
   recordStream,
   settle,
+  unknownEvents,
   unrecordedRows,
 } from "../../src/publishing/records.ts";
 import { visitedRows } from "../visited-rows.ts";
@@ -167,7 +167,7 @@ const statements: Statement[] = [
     name: "the search for unknown events",
     async work(tx, { events }) {
       const ids = second(events).map(({ messageId }) => messageId);
-      await hasUnknownEvent(asSql(tx), ids);
+      await unknownEvents(asSql(tx), ids);
       return ids.length;
     },
   },

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { testSignatures, testSigner } from "@halyard/testing";
+import { testSigner, testVerification } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { createPublications } from "../../src/outbox/effects.ts";
 import type { Lease } from "../../src/publishing/lease.ts";
@@ -44,7 +44,7 @@ async function takeOver(subject: string): Promise<number[]> {
   const { sql, broker, lease } = rebuilds;
   const published: Publication[] = [];
   const observing = observed(broker, (publication) => void published.push(publication));
-  expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
+  expect(await findUnexplained(sql, lease, broker, testVerification())).toBeUndefined();
   const publisher = await openPublisher(rebuilds, "snapshot", { broker: observing });
   await publisher.drain();
   expect(await unsentCount(sql)).toBe(0);

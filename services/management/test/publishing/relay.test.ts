@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
+import { isDeepStrictEqual } from "node:util";
 import { flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import { deleteStream, readPage } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
-import { connectAsSuperuser, eventually, readEpoch } from "@halyard/testing";
+import { connectAsSuperuser, eventually, readEpoch, testMessageVerifier } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
@@ -93,16 +94,27 @@ async function connectThroughProxy(url: string) {
 const leaseNamed = (name: string, holder: string = randomUUID()) =>
   createLease({ sql: management.sql, name, holder, monotonicMs });
 
-type Logged = { id: string; event: string; flagId: string; timestamp: string; sequence: number };
+type Logged = {
+  id: string;
+  event: string;
+  flagId: string;
+  timestamp: string;
+  sequence: number;
+  signature: string | undefined;
+  isGenuine: boolean;
+};
 
 /** Returns the events in the log, in order. */
 async function logged(): Promise<Logged[]> {
   const messages: Logged[] = [];
   const stream = flagEventsStream.name;
   const everything = { connection, manager, stream, fromSequence: 1, pageSize: 1_000_000 };
-  await readPage(everything, ({ payload, sequence }) => {
+  await readPage(everything, (message) => {
+    const { payload, sequence, headers } = message;
     const { id, event, flag, timestamp } = JSON.parse(new TextDecoder().decode(payload));
-    messages.push({ id, event, flagId: flag?.id, timestamp, sequence });
+    const signature = headers?.get("Halyard-Signature");
+    const isGenuine = isDeepStrictEqual(testMessageVerifier(message), { writer: "management" });
+    messages.push({ id, event, flagId: flag?.id, timestamp, sequence, signature, isGenuine });
   });
   return messages;
 }
@@ -112,12 +124,13 @@ const written = () =>
     select message_id as "messageId", stream_sequence as sequence
     from outbox where stream = 'events' order by stream_sequence`;
 
-/** Expects every event once, in order for each flag. Events of different flags may be in any order. */
+/** Expects every event once, signed by management, in order for each flag. Events of different flags may be in any order. */
 async function expectLogToBeWhole(): Promise<void> {
   await eventually(async () => (await written()).every((row) => row.sequence !== null));
   const rows = await written();
   const log = await logged();
   expect(log.map(({ id, sequence }) => ({ messageId: id, sequence }))).toEqual([...rows]);
+  expect(log.filter(({ isGenuine }) => !isGenuine)).toEqual([]);
   for (const ofFlag of Map.groupBy(log, ({ flagId }) => flagId).values()) {
     const timestamps = ofFlag.map(({ timestamp }) => timestamp);
     expect(timestamps).toEqual([...timestamps].sort());
@@ -144,11 +157,12 @@ describe("given changes", () => {
 });
 
 describe("given a deleted event log", () => {
-  it("recreates the log with its previous events", async () => {
+  it("recreates the log with its previous events and their signatures", async () => {
+    const signedOf = (log: readonly Logged[]) => log.map(({ id, signature }) => [id, signature]);
     const before = await logged();
     await manager.streams.delete(flagEventsStream.name);
     await eventually(async () => (await logged()).length === before.length);
-    expect(idsOf(await logged())).toEqual(idsOf(before));
+    expect(signedOf(await logged()).sort()).toEqual(signedOf(before).sort());
     await expectLogToBeWhole();
   });
 });

@@ -4,9 +4,9 @@ import {
   scheduleStream,
   snapshotBucket,
 } from "@halyard/contracts";
-import { ensureSchedule, readPage, streamPosition } from "@halyard/jetstream";
+import { ensureSchedule, publishSigned, readPage, streamPosition } from "@halyard/jetstream";
 import { connectPostgres, type Sql } from "@halyard/postgres";
-import { eventually, readEpoch, testSignatures } from "@halyard/testing";
+import { eventually, readEpoch, testMessageSigner, testVerification } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
@@ -274,7 +274,7 @@ describe("given a leader that crashes while it discards the streams", () => {
     await withSql(async (sql) => {
       const lease = createLease({ sql, name: "relay", holder: uuidv4(), monotonicMs });
       await eventually(() => lease.acquire(), { because: "the former lease has ended" });
-      const ahead = await findUnexplained(sql, lease, broker, testSignatures());
+      const ahead = await findUnexplained(sql, lease, broker, testVerification());
       let left = deleted;
       const dying = discardStreams(ahead as NonNullable<typeof ahead>, {
         lease,
@@ -320,7 +320,11 @@ describe("given queued changes that the restored database does not contain", () 
   const isConfirmed = async (sql: Sql) => (await queueStatus(sql, "")) === "current";
 
   const send = (due: ScheduleDue) =>
-    broker.client.publish(scheduleStream.due.subject, JSON.stringify(due), { msgID: due.id });
+    publishSigned(broker.client, testMessageSigner("scheduler"), {
+      subject: scheduleStream.due.subject,
+      payload: JSON.stringify(due),
+      messageId: due.id,
+    });
   const queueLength = async () =>
     (await manager.streams.info(scheduleStream.name).catch(() => undefined))?.state.messages;
   const inboxOf = ({ id }: ScheduleDue) =>

@@ -12,8 +12,8 @@ import {
   payloadOf,
   privateKeyOf,
   readComplete,
-  testSignatures,
   testSigner,
+  testVerification,
 } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { v7 as uuidv7 } from "uuid";
@@ -66,7 +66,7 @@ describe("given a leader with a private key", () => {
     const entry = await seedKey({ publish: true });
     await broker.client.publish(subjectOf(entry), await payloadOf(entry));
     await lease.acquire();
-    expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
+    expect(await findUnexplained(sql, lease, broker, testVerification())).toBeUndefined();
     const next = await rebuilds.synchronize();
     expect(next).toMatchObject({ epoch, lastSequence: lastSequence + 1 });
     await publishRows(next);
@@ -95,7 +95,7 @@ describe("given a leader with a private key", () => {
     const forged = forge(genuine?.string() ?? "");
     await broker.client.publish(subject, forged);
     await lease.acquire();
-    await findUnexplained(sql, lease, broker, testSignatures());
+    await findUnexplained(sql, lease, broker, testVerification());
     const { epoch } = await rebuilds.synchronize();
     expect(forged).not.toContain(epoch);
     expect(epoch).not.toBe(before.epoch);
@@ -108,7 +108,7 @@ describe("given a leader with a private key", () => {
     const entry = await seedKey({ publish: true });
     await broker.client.publish(subjectOf(entry), JSON.stringify(entry.value));
     await lease.acquire();
-    expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
+    expect(await findUnexplained(sql, lease, broker, testVerification())).toBeUndefined();
     expect((await rebuilds.synchronize()).epoch).not.toBe(epoch);
     await expectSignedBy(testSigner);
   });

@@ -7,7 +7,13 @@ import {
   type HeldSnapshot,
   snapshotPosition,
 } from "@halyard/snapshot";
-import { eventually, readComplete, readEpoch, testSignatures, testSigner } from "@halyard/testing";
+import {
+  eventually,
+  readComplete,
+  readEpoch,
+  testSigner,
+  testVerification,
+} from "@halyard/testing";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { createPublications } from "../../src/outbox/effects.ts";
@@ -321,7 +327,7 @@ describe("given a leader that crashes during a rebuild", () => {
         const outcome = await attempt().catch((error: Error) => error.message);
         if (outcome !== "the leader died") break;
         deaths += 1;
-        expect(await findUnexplained(sql, lease, broker, testSignatures())).toBeUndefined();
+        expect(await findUnexplained(sql, lease, broker, testVerification())).toBeUndefined();
         await expectAgreement();
         if ((await readEpoch(broker.manager)) !== undefined) continue;
         // A rebuild without an existing `complete` entry has one record less.

@@ -1,7 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { defaultPlans, flagEventsStream, snapshotBucket } from "@halyard/contracts";
 import { createMetrics } from "@halyard/service";
-import { eventually, testSignatures, testSigner } from "@halyard/testing";
+import {
+  eventually,
+  testMessageSigner,
+  testMessageVerifier,
+  testSignatures,
+  testSigner,
+} from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import { v7 as uuidv7 } from "uuid";
@@ -30,6 +36,8 @@ beforeAll(async () => {
     plans: defaultPlans,
     signer: testSigner,
     signatures: testSignatures(),
+    sign: testMessageSigner("management"),
+    verify: testMessageVerifier,
     now: () => new Date(),
     newId: uuidv7,
     newEpoch: randomUUID,

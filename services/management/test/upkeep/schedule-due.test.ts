@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { type ScheduleDue, type SigningService, scheduleStream } from "@halyard/contracts";
+import { testMessageSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { flagsOf } from "../flag-fixture.ts";
 import { openManagement, seedProject } from "../management-fixture.ts";
@@ -111,6 +113,34 @@ describe("given a due change", () => {
     await scheduler.outcomeOf(due);
     expect(patched.status).toBe(200);
     expect(await read(flag)).toMatchObject({ enabled: true, rollout_percentage: 5, version: 3 });
+  });
+});
+
+describe("given a due change that the scheduler has not signed", () => {
+  const signedBy = (service: SigningService, due: ScheduleDue) =>
+    testMessageSigner(service)({
+      subject: scheduleStream.due.subject,
+      payload: JSON.stringify(due),
+    });
+
+  it.each<[string, (due: ScheduleDue) => Promise<string | undefined>]>([
+    ["no signature", async () => undefined],
+    ["the signature of the webhook dispatcher", (due) => signedBy("webhook-dispatcher", due)],
+    ["the signature of management", (due) => signedBy("management", due)],
+    [
+      "the signature of another change",
+      (due) => signedBy("scheduler", { ...due, action: "disable" }),
+    ],
+  ])("dead-letters it with %s, and changes nothing", async (_what, forge) => {
+    const flag = await flags.createFlag();
+    const due = dueChange(project, flag);
+    await scheduler.sendForged(due, await forge(due));
+    await scheduler.queueIsEmpty();
+    expect(await read(flag)).toMatchObject({ enabled: false, version: 1 });
+    expect((await scheduler.deadLetters()).at(-1)).toEqual({
+      text: JSON.stringify(due),
+      reason: "no valid signature",
+    });
   });
 });
 

@@ -1,5 +1,5 @@
 import { type ScheduleAction, type ScheduleDue, scheduleStream } from "@halyard/contracts";
-import { publishOnce } from "@halyard/jetstream";
+import { publishSigned, type SignMessage } from "@halyard/jetstream";
 import type { JetStreamClient } from "@nats-io/jetstream";
 import type { Logger } from "pino";
 import type { ScheduleScope } from "../schedules/schedule.ts";
@@ -38,15 +38,20 @@ export type SendDue = (changes: readonly DueChange[]) => Promise<void>;
 
 export function createSendDue({
   client,
+  sign,
   logger,
 }: {
   client: JetStreamClient;
+  sign: SignMessage;
   logger: Logger;
 }): SendDue {
   return async (changes) => {
     const outcomes = await Promise.allSettled(
       changes.map((change) =>
-        publishOnce(client, scheduleStream.due.subject, JSON.stringify(dueMessage(change))),
+        publishSigned(client, sign, {
+          subject: scheduleStream.due.subject,
+          payload: JSON.stringify(dueMessage(change)),
+        }),
       ),
     );
     const failed = outcomes.filter((outcome) => outcome.status === "rejected");

@@ -11,6 +11,7 @@ import {
   parseJson,
   type QueueMessage,
   type Verdict,
+  type VerifyMessage,
 } from "@halyard/jetstream";
 import { isOutage, type Sql, type Transaction } from "@halyard/postgres";
 import type { NatsConnection } from "@nats-io/transport-node";
@@ -28,6 +29,7 @@ import { readActor, recordErasure } from "./erasures.ts";
 type ConsumeEventsOptions = {
   connection: NatsConnection;
   sql: Sql;
+  verify: VerifyMessage;
   newId: () => string;
   /** Called when new deliveries are due. */
   onDeliveries: () => void;
@@ -45,6 +47,7 @@ export function consumeEvents(options: ConsumeEventsOptions): Consumption {
     consumer: flagEventsStream.webhookConsumer,
     subject: ">",
     concurrency: eventsAtOnce,
+    verify: options.verify,
     handle: (message) => takeEvent(options, message),
     isOutage,
     metrics: createQueueMetrics(options.metrics),

@@ -1,7 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { createKeyDirectory, createLastUsed } from "@halyard/api-keys";
-import { EventName, type FlagEvent, flagEventsStream } from "@halyard/contracts";
-import { ensureFlagEvents } from "@halyard/jetstream";
+import {
+  EventName,
+  type FlagEvent,
+  flagEventsStream,
+  inboxPrefixOf,
+  type NatsUser,
+  quotaBucket,
+} from "@halyard/contracts";
+import { ensureFlagEvents, ensureQuota, publishSigned } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import { createDeletions } from "@halyard/snapshot";
@@ -16,10 +23,12 @@ import {
   type Receiver,
   startReceiver,
   startTestNats,
+  testMessageSigner,
+  testMessageVerifier,
   testSignatures,
 } from "@halyard/testing";
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { connect } from "@nats-io/transport-node";
+import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect, headers } from "@nats-io/transport-node";
 import { pino } from "pino";
 import type postgres from "postgres";
 import { v7 as uuidv7 } from "uuid";
@@ -127,6 +136,8 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
     deletions,
     sweep: { nowMs: Date.now },
     lastUsed: createLastUsed(),
+    sign: testMessageSigner("webhook-dispatcher"),
+    verify: testMessageVerifier,
     newId: uuidv7,
     onDeliveries: dispatch.wake,
     metrics,
@@ -154,12 +165,43 @@ async function openEventLog(natsUrl: string) {
   const manager = await jetstreamManager(connection);
   const client = jetstream(connection);
   await ensureFlagEvents(manager, 1);
+  const publishText = (subject: string, payload: string) =>
+    publishSigned(client, testMessageSigner("management"), { subject, payload });
   return {
     /** Publishes events as management does, but without the message id that removes duplicates. */
     async publish(...events: FlagEvent[]) {
-      for (const event of events) await client.publish(event.event, JSON.stringify(event));
+      for (const event of events) await publishText(event.event, JSON.stringify(event));
     },
-    publishRaw: (subject: string, text: string) => client.publish(subject, text),
+    publishText,
+    /** Publishes an event with the signature of another service, of another event, or with none. */
+    async publishForged(event: FlagEvent, signature: string | undefined) {
+      const signed = headers();
+      if (signature !== undefined) signed.set("Halyard-Signature", signature);
+      await client.publish(event.event, JSON.stringify(event), { headers: signed });
+    },
+    /**
+     * Stores an event in the bucket of quotas as usage-metering, and has a consumer of the user deliver it to the subject
+     * of the event. Resolves when the event is in the stream.
+     */
+    async deliverFromBucket(user: "usage-metering" | "sdk-edge", event: FlagEvent) {
+      await ensureQuota(manager, 1);
+      const { subjectPrefix, streamName } = quotaBucket;
+      const before = (await manager.streams.info(flagEventsStream.name)).state.last_seq;
+      const subject = subjectPrefix + event.id;
+      const writer = await connectAs("usage-metering", natsUrl);
+      await jetstream(writer).publish(subject, JSON.stringify(event));
+      const attacker = await connectAs(user, natsUrl);
+      const attacking = await jetstreamManager(attacker, { checkAPI: false });
+      await attacking.consumers.add(streamName, {
+        ...{ name: event.id, deliver_subject: event.event, ack_policy: AckPolicy.None },
+        // Edges may read the bucket only with this filter.
+        ...(user === "sdk-edge" && { filter_subject: `${subjectPrefix}*` }),
+      });
+      await eventually(
+        async () => (await manager.streams.info(flagEventsStream.name)).state.last_seq > before,
+      );
+      await Promise.all([writer.close(), attacker.close()]);
+    },
     /** Deletes the stream and creates it again, empty. */
     async createAgain() {
       await manager.streams.delete(flagEventsStream.name);
@@ -180,6 +222,11 @@ async function openEventLog(natsUrl: string) {
     },
     close: () => connection.close(),
   };
+}
+
+function connectAs(service: NatsUser, natsUrl: string) {
+  const { url, user, password } = natsLogin(service, natsUrl);
+  return connect({ servers: url, user, pass: password, inboxPrefix: inboxPrefixOf(service) });
 }
 
 type NewWebhook = {

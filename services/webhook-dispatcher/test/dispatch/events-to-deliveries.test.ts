@@ -1,5 +1,5 @@
-import { flagEventsStream } from "@halyard/contracts";
-import { eventually } from "@halyard/testing";
+import { type FlagEvent, flagEventsStream, type SigningService } from "@halyard/contracts";
+import { eventually, testMessageSigner } from "@halyard/testing";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { Webhook } from "standardwebhooks";
 import { v7 as uuidv7 } from "uuid";
@@ -106,8 +106,8 @@ describe("an event", () => {
 
   it("that is invalid is dead-lettered and does not delay others", async () => {
     const webhook = await dispatch.newWebhook();
-    await dispatch.log.publishRaw("flag.toggled", "nonsense");
-    await dispatch.log.publishRaw("flag.toggled", JSON.stringify({ id: "no event" }));
+    await dispatch.log.publishText("flag.toggled", "nonsense");
+    await dispatch.log.publishText("flag.toggled", JSON.stringify({ id: "no event" }));
     await dispatch.log.publish(makeEvent({}, webhook));
     await dispatch.deliveryWith(webhook, "delivered");
     await dispatch.log.isConsumed();
@@ -115,6 +115,32 @@ describe("an event", () => {
       /messages_processed_total\{[^}]*"set_aside"[^}]*\} 2/,
     );
   });
+
+  const forgeries: [string, (event: FlagEvent) => Promise<string | undefined>][] = [
+    ["without a signature", async () => undefined],
+    ["with the signature of the scheduler", (event) => sign("scheduler", event)],
+    ["with the signature of another event", () => sign("management", makeEvent())],
+  ];
+  const sign = (service: SigningService, event: FlagEvent) =>
+    testMessageSigner(service)({ subject: event.event, payload: JSON.stringify(event) });
+
+  it.each(forgeries)("is not delivered %s", async (_what, forge) => {
+    const webhook = await dispatch.newWebhook();
+    const event = makeEvent({}, webhook);
+    await dispatch.log.publishForged(event, await forge(event));
+    await dispatch.log.isConsumed();
+    expect(await dispatch.deliveriesTo(webhook)).toEqual([]);
+  });
+
+  it.each(["usage-metering", "sdk-edge"] as const)(
+    "is not delivered if a consumer of %s has stored it in the log",
+    async (user) => {
+      const webhook = await dispatch.newWebhook();
+      await dispatch.log.deliverFromBucket(user, makeEvent({ event: "flag.deleted" }, webhook));
+      await dispatch.log.isConsumed();
+      expect(await dispatch.deliveriesTo(webhook)).toEqual([]);
+    },
+  );
 
   it("is sent in the order of events if several wait", async () => {
     const webhook = await dispatch.newWebhook({ slow: true });

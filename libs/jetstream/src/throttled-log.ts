@@ -1,0 +1,20 @@
+/** Minimum time between two lines about what an attacker causes, who could cause any number of them. */
+const intervalMs = 10_000;
+
+/** Returns a function that logs at most one line in ten seconds, with the number of lines that it left out. */
+export function throttleLog<Fields extends object>(
+  log: (fields: Fields & { unlogged: number }) => void,
+): (fields: Fields) => void {
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
+  let unlogged = 0;
+  return (fields) => {
+    const nowMs = performance.now();
+    if (nowMs - loggedAtMs < intervalMs) {
+      unlogged += 1;
+      return;
+    }
+    log({ ...fields, unlogged });
+    loggedAtMs = nowMs;
+    unlogged = 0;
+  };
+}
