@@ -42,10 +42,11 @@ const settings: Record<DatabaseUser, Record<string, string>> = {
   management: {
     OPERATOR_TOKEN: operatorToken,
     ...signingSettings.management,
+    ...signingSettings.messages.management,
     PLANS: JSON.stringify({ [unlimitedPlan]: unlimited }),
     ...keyLimits,
   },
-  scheduler: keyLimits,
+  scheduler: { ...keyLimits, ...signingSettings.messages.scheduler },
   "usage-metering": {},
   // In development mode, because the receivers use plain HTTP on this machine.
   "webhook-dispatcher": {
@@ -54,6 +55,7 @@ const settings: Record<DatabaseUser, Record<string, string>> = {
     WEBHOOK_SECRET_KEYS: `bench:${Buffer.alloc(32, "k").toString("base64")}`,
     WEBHOOK_ALLOW_PRIVATE_TARGETS: "true",
     ...keyLimits,
+    ...signingSettings.messages["webhook-dispatcher"],
   },
 };
 

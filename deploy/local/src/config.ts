@@ -89,7 +89,7 @@ function chooseCacheDir(home: string): string {
 
 /** Variables whose values the launcher replaces for all processes. It neither checks nor passes on what is given. */
 const replaced =
-  /^(?:HOST|METRICS_PORT|POSTGRES_URL|OPERATOR_TOKEN_DIGEST|SIGNING_\w+|SNAPSHOT_CACHE_FILE|STREAM_TOKEN_SECRET|WEBHOOK_SECRET_KEYS|WEBHOOK_ALLOW_PRIVATE_TARGETS|DASHBOARD_DIR|UPSTREAM_\w+)$/;
+  /^(?:HOST|METRICS_PORT|POSTGRES_URL|OPERATOR_TOKEN_DIGEST|(?:\w+_)?SIGNING_\w+|SNAPSHOT_CACHE_FILE|STREAM_TOKEN_SECRET|WEBHOOK_SECRET_KEYS|WEBHOOK_ALLOW_PRIVATE_TARGETS|DASHBOARD_DIR|UPSTREAM_\w+)$/;
 
 /**
  * Reads the other variables of each process's schema. The problems are those that the process would report, so that a

@@ -12,8 +12,11 @@ const secretNames = [
   "runtime_password",
   "scheduler_owner_password",
   "scheduler_runtime_password",
+  // Seeds of the key pairs with which these services sign their messages.
+  "scheduler_signing_seed",
+  "webhook_dispatcher_signing_seed",
   "stream_token_secret",
-  // Seed of the key pair that signs the snapshot entries of API keys.
+  // Seed of the key pair of management, which signs the snapshot entries of API keys and its messages.
   "signing_seed",
   // Key with which the webhook dispatcher encrypts the secrets of webhooks.
   "webhook_secret_key",

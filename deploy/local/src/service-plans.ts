@@ -15,8 +15,8 @@ const services = Object.keys(programDirs).filter((name) => name !== "gateway") a
 
 /**
  * Returns the environment of each service, which contains only what that service needs. A service with a schema
- * connects to the database as its own role. Only management has the operator token and signs the entries of API keys.
- * Only edges have the secret of stream tokens. Only the dispatcher has the key that encrypts the secrets of webhooks.
+ * connects to the database as its own role. Only management has the operator token. Each service that signs has only
+ * its own private key. Only edges have the secret of stream tokens. Only the dispatcher has the key that encrypts the secrets of webhooks.
  */
 export function planServices(options: {
   settings: Settings;
@@ -27,16 +27,24 @@ export function planServices(options: {
   migrate: (service: ServiceWithSchema) => Promise<void>;
 }): ServicePlan[] {
   const { settings, natsUrl, credentials, databaseUrls, operatorToken } = options;
-  const signing = signingSettings(credentials.signing_seed);
+  const signing = signingKeys(credentials.signing_seed);
+  const schedulerSigning = signingKeys(credentials.scheduler_signing_seed);
+  const dispatcherSigning = signingKeys(credentials.webhook_dispatcher_signing_seed);
   const own: Record<ServiceName, Record<string, string>> = {
-    management: { OPERATOR_TOKEN: operatorToken, SIGNING_PRIVATE_KEY: signing.privateKey },
-    scheduler: {},
+    management: {
+      OPERATOR_TOKEN: operatorToken,
+      SIGNING_PRIVATE_KEY: signing.privateKey,
+      SCHEDULER_SIGNING_PUBLIC_KEYS: schedulerSigning.publicKey,
+      WEBHOOK_DISPATCHER_SIGNING_PUBLIC_KEYS: dispatcherSigning.publicKey,
+    },
+    scheduler: { SCHEDULER_SIGNING_PRIVATE_KEY: schedulerSigning.privateKey },
     "sdk-edge": {
       SNAPSHOT_CACHE_FILE: join(settings.home, "sdk-edge/snapshot-cache"),
       STREAM_TOKEN_SECRET: credentials.stream_token_secret,
     },
     "usage-metering": {},
     "webhook-dispatcher": {
+      WEBHOOK_DISPATCHER_SIGNING_PRIVATE_KEY: dispatcherSigning.privateKey,
       WEBHOOK_SECRET_KEYS: `local:${inBase64(credentials.webhook_secret_key)}`,
       // In development, the receiver of webhooks usually runs on the same machine.
       WEBHOOK_ALLOW_PRIVATE_TARGETS: String(settings.mode !== "production"),
@@ -113,8 +121,8 @@ function inBase64(secret: string): string {
 /** Start of an Ed25519 private key in PKCS#8. The seed of 32 bytes follows. */
 const pkcs8Head = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** Returns the key pair that signs the entries of API keys, as base64 of DER. */
-function signingSettings(seed: string): { privateKey: string; publicKey: string } {
+/** Returns the key pair of a service that signs, as base64 of DER. */
+function signingKeys(seed: string): { privateKey: string; publicKey: string } {
   const der = Buffer.concat([pkcs8Head, Buffer.from(seed, "base64url")]);
   const publicKey = createPublicKey(createPrivateKey({ key: der, format: "der", type: "pkcs8" }));
   const spki = publicKey.export({ format: "der", type: "spki" });

@@ -43,6 +43,8 @@ describe("given a home that lacks some of the secrets", () => {
       ...old,
       scheduler_owner_password: expect.stringMatching(/^[\w-]{43}$/),
       scheduler_runtime_password: expect.stringMatching(/^[\w-]{43}$/),
+      scheduler_signing_seed: expect.stringMatching(/^[\w-]{43}$/),
+      webhook_dispatcher_signing_seed: expect.stringMatching(/^[\w-]{43}$/),
       stream_token_secret: expect.stringMatching(/^[\w-]{43}$/),
       signing_seed: expect.stringMatching(/^[\w-]{43}$/),
       webhook_secret_key: expect.stringMatching(/^[\w-]{43}$/),

@@ -13,6 +13,8 @@ const credentials = {
   stream_token_secret: "the edges'",
   webhook_secret_key: keptSecretKey,
   signing_seed: Buffer.alloc(32, 255).toString("base64url"),
+  scheduler_signing_seed: Buffer.alloc(32, 255).toString("base64url"),
+  webhook_dispatcher_signing_seed: Buffer.alloc(32, 255).toString("base64url"),
   nats_passwords: Object.fromEntries(natsUsers.map((user) => [user, `NATS as ${user}`])),
 } as Credentials;
 
@@ -52,9 +54,12 @@ describe("given the environment of each service", () => {
 
   it.each([
     ["management", ["POSTGRES_URL", "OPERATOR_TOKEN", "SIGNING_PRIVATE_KEY"]],
-    ["scheduler", ["POSTGRES_URL"]],
+    ["scheduler", ["POSTGRES_URL", "SCHEDULER_SIGNING_PRIVATE_KEY"]],
     ["sdk-edge", ["STREAM_TOKEN_SECRET"]],
-    ["webhook-dispatcher", ["POSTGRES_URL", "WEBHOOK_SECRET_KEYS"]],
+    [
+      "webhook-dispatcher",
+      ["POSTGRES_URL", "WEBHOOK_DISPATCHER_SIGNING_PRIVATE_KEY", "WEBHOOK_SECRET_KEYS"],
+    ],
     ["usage-metering", ["POSTGRES_URL"]],
   ])("gives %s the secrets that it needs and no other", async (name, needed) => {
     const secrets = /postgres:|the operator's|the edges'|-_8A|\+\/8A|\/{40}/;
