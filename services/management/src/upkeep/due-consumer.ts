@@ -8,7 +8,6 @@ import {
   type VerifyMessage,
 } from "@halyard/jetstream";
 import { isOutage, type Sql } from "@halyard/postgres";
-import type { JetStreamClient } from "@nats-io/jetstream";
 import { createWriter } from "../outbox/write.ts";
 import type { Broker } from "../publishing/broker.ts";
 import { queueStatus } from "../publishing/records.ts";
