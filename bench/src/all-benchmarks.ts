@@ -1,6 +1,7 @@
 import type { Benchmark } from "./benchmark.ts";
 import { changesBenchmark } from "./changes/changes-benchmark.ts";
 import { dashboardBenchmark } from "./dashboard/dashboard-benchmark.ts";
+import { edgeRulesBenchmark } from "./edge-start/edge-rules-benchmark.ts";
 import { edgeStartBenchmark } from "./edge-start/edge-start-benchmark.ts";
 import { evaluationBenchmark } from "./evaluation/evaluation-benchmark.ts";
 import { flagsBenchmark } from "./flags/flags-benchmark.ts";
@@ -28,7 +29,13 @@ import { webhooksBenchmark } from "./webhooks/webhooks-benchmark.ts";
 export const allBenchmarks: readonly Benchmark[] = [
   ...[flagsBenchmark, evaluationBenchmark, targetingBenchmark, peersBenchmark, refetchBenchmark],
   ...[streamsBenchmark, sdkEvaluationBenchmark, sdkStartBenchmark, sdkStreamsBenchmark],
-  ...[edgeStartBenchmark, changesBenchmark, schedulesBenchmark, webhooksBenchmark],
+  ...[
+    edgeStartBenchmark,
+    edgeRulesBenchmark,
+    changesBenchmark,
+    schedulesBenchmark,
+    webhooksBenchmark,
+  ],
   ...[usageBenchmark, dashboardBenchmark],
   ...[edgeFlagsCurve, entriesCurve, startUnderWritesCurve, fullReadsCurve, rebuildCurve],
   ...[addedEnvironmentCurve, deletedProjectCurve, flagListCurve, environmentsCurve, keysCurve],

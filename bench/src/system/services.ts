@@ -90,6 +90,8 @@ type EdgeOptions = {
   nats: Pick<Nats, "url">;
   cacheFile?: string;
   core?: keyof Cores;
+  /** Further options of Node.js. */
+  nodeOptions?: string;
   /** An edge without metering and limits, instead of the service. */
   program?: "bench/src/usage/uncounted-edge-process.ts";
 };
@@ -100,7 +102,10 @@ export function launchEdge(bench: Bench, options: EdgeOptions): Promise<Service>
   const { program = "services/sdk-edge/src/main.ts" } = options;
   const cache = cacheFile === undefined ? {} : { SNAPSHOT_CACHE_FILE: cacheFile };
   const secret = { STREAM_TOKEN_SECRET: "the secret of streams of the benchmarks" };
-  return launch(bench, program, core, { ...natsVariables("sdk-edge", nats), ...cache, ...secret });
+  const { nodeOptions = "" } = options;
+  const node = { NODE_OPTIONS: `${production.NODE_OPTIONS} ${nodeOptions}` };
+  const login = natsVariables("sdk-edge", nats);
+  return launch(bench, program, core, { ...login, ...cache, ...secret, ...node });
 }
 
 export const startEdge = (bench: Bench, options: EdgeOptions): Promise<Service> =>

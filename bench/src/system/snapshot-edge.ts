@@ -39,7 +39,7 @@ export async function startSnapshotEdge(
   return { nats, content, edge, key: (content.scopes[0] as SnapshotScope).key };
 }
 
-const batchSize = 1_000;
+const batchSize = 200;
 
 /** Writes the snapshot bucket without management. */
 export async function writeSnapshot(natsUrl: string, content: SnapshotContent): Promise<void> {

@@ -46,10 +46,14 @@ const madeWithSecrets: ReadonlySet<string> = new Set([
   "WEBHOOK_DISPATCHER_SIGNING_PUBLIC_KEYS",
 ]);
 
+/** The variable that Node.js reads itself. */
+const ofNode = "NODE_OPTIONS";
+
 /** Returns unknown variables, and secrets that are not in a Secret. */
 function misplaced(schema: z.ZodObject, variables: readonly Variable[]): string[] {
   const known = new Map(documentVariables(schema).map((row) => [row.name, row]));
   return variables.flatMap(({ name, source }) => {
+    if (name === ofNode) return [];
     const row = known.get(name);
     if (row === undefined) return [`${name} is unknown`];
     if (row.secret && source !== "Secret") return [`${name} is a secret in a ${source}`];
