@@ -27,9 +27,10 @@ function ownerOfUnnamed(error: ErrorObject, schema: object): string | undefined 
   let depth = 1;
   for (const [index, keyword] of keywords.entries()) {
     const isName = keywords[index - 1] === "properties";
-    if (keyword === "additionalProperties" && !isName && part.properties !== undefined)
+    const isUnnamed = keyword === "additionalProperties" || keyword === "patternProperties";
+    if (isUnnamed && !isName && part.properties !== undefined)
       return names.slice(0, depth).join("/");
-    if (isName || keyword === "items" || keyword === "additionalProperties") depth += 1;
+    if (isName || keyword === "items" || isUnnamed) depth += 1;
     part = part[keyword] ?? {};
   }
   return undefined;

@@ -76,7 +76,8 @@ function valuesByOperator(): object[] {
     operatorNames.filter((name) => categoryOf(name) === category && !hasPattern(name));
   const byCategory: Record<OperatorCategory, object[]> = {
     string: [text, number, boolean],
-    list: [text, { type: "array", items: { anyOf: [text, number, boolean] } }],
+    // The items are checked by `Condition`, which names the wrong one.
+    list: [text, { type: "array", items: {} }],
     number: [number, { ...text, pattern: numberPattern }, { ...text, format: "date-time" }],
     semver: [{ ...text, pattern: semverPattern }],
   };

@@ -81,6 +81,7 @@ export type SigningService = "management" | "scheduler" | "webhook-dispatcher";
 
 const writers = new Map<string, readonly SigningService[]>([
   ...flagEventsStream.subjects.map((subject) => [subject, ["management"]] as const),
+  [flagEventsStream.erasureSubject, ["management"]],
   [scheduleStream.due.subject, ["scheduler"]],
   [scheduleStream.resolved.subject, ["management"]],
   [auditStream.recorded.subject, ["scheduler", "webhook-dispatcher"]],

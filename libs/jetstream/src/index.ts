@@ -33,7 +33,6 @@ export {
   hasSignature,
   type PublicKeys,
   publicKeysById,
-  type Signer,
   signerIn,
 } from "./signer.ts";
 export {

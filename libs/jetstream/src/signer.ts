@@ -5,7 +5,7 @@ import { promisify } from "node:util";
  * Ed25519 signatures as text: `<signer>.<signature in base64url>`. The signer is the beginning of the SHA-256 of the
  * public key. Ed25519 is deterministic: the same bytes always get the same signature.
  */
-export type Signer = {
+type Signer = {
   /** Identifies the public key. */
   id: string;
   publicKey: KeyObject;

@@ -1,6 +1,12 @@
 import { type AuditRecorded, auditStream, type FlagEvent, usageStream } from "@halyard/contracts";
-import { ensureAudit, ensureFlagEvents, ensureUsage } from "@halyard/jetstream";
-import { call, eventually, type ServiceProcess, startServiceProcess } from "@halyard/testing";
+import { ensureAudit, ensureFlagEvents, ensureUsage, publishSigned } from "@halyard/jetstream";
+import {
+  call,
+  eventually,
+  type ServiceProcess,
+  startServiceProcess,
+  testMessageSigner,
+} from "@halyard/testing";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
@@ -52,7 +58,10 @@ async function publishEvent(): Promise<FlagEvent> {
   const event = anEvent();
   const connection = await connect({ servers: dispatcher.natsUrl });
   await ensureFlagEvents(await jetstreamManager(connection), 1);
-  await jetstream(connection).publish(event.event, JSON.stringify(event));
+  await publishSigned(jetstream(connection), testMessageSigner("management"), {
+    subject: event.event,
+    payload: JSON.stringify(event),
+  });
   await connection.close();
   return event;
 }

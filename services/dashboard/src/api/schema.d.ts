@@ -413,7 +413,7 @@ export interface paths {
         };
         /**
          * Read the audit log of a project, the newest first
-         * @description The entries of a flag remain after its deletion. The creation of a flag has one entry, in the environment of the key that created it. The deletion has one entry for each environment, with the last state there. Changes of the organization's users are in the audit log of each of its projects. URLs of webhooks have no user info and no query, and `***` in place of each segment of the path. Changes of webhooks and schedules appear within seconds. An `environment_only` key sees only the changes that name its environment: no settings of flags, webhooks, users or the project, and no creation of a flag by a key of another environment. Filters can be combined. A page of large changes can have fewer entries than `limit`. `next_cursor` is null on the last page.
+         * @description The entries of a flag remain after its deletion. Each action has one entry, except that the end of several API keys has one for each key. The creation and the deletion of a flag have one entry, with the state in the environment of the key. A change of settings that also changes a state is one `settings` entry with both. Entries are in the order of the commits of management; `changed_at` of webhooks and schedules is the time at their service. Changes of the organization's users are in the audit log of each of its projects. URLs of webhooks have no user info and no query, and `***` in place of each segment of the path. Changes of webhooks and schedules appear within seconds. An `environment_only` key sees only the changes that name its environment: no settings of flags, webhooks, users or the project, and no creation or deletion of a flag by a key of another environment. Filters can be combined. A page of large changes can have fewer entries than `limit`. `next_cursor` is null on the last page.
          */
         get: operations["listChanges"];
         put?: never;
@@ -433,7 +433,7 @@ export interface paths {
         };
         /**
          * Stream the changes of a project as they are made
-         * @description Server-sent events. Each `change` event is one entry of the audit log, in the form and with the visibility of `GET …/changes`; its `id` is the id of the entry. An `environment_only` key receives `flag_changed` with only `flag_id` and `flag_key` if a flag is created with a key of another environment, or if its name, description or type changes. `heartbeat` is sent at the start and every 15 seconds; the first one has the id of the newest entry, so a list that is read after it misses nothing. After a reconnection with `Last-Event-ID`, the stream sends the changes that were missed, each once and in order. `reset` is sent instead if there are more than 1,000, or if the id is unknown: then read the list again. The stream uses no stream and no request of the plan. An API key can have 100 open streams in each process of management. The stream ends with its key and with its project.
+         * @description Server-sent events. Each `change` event is one entry of the audit log, in the form and with the visibility of `GET …/changes`; its `id` is the id of the entry. An `environment_only` key receives `flag_changed` with only `flag_id` and `flag_key` if a flag is created or deleted with a key of another environment, or if its name, description or type changes. `heartbeat` is sent at the start and every 15 seconds; the first one has the id of the newest entry, so a list that is read after it misses nothing. After a reconnection with `Last-Event-ID`, the stream sends the changes that were missed, each once and in order. `reset` is sent instead if there are more than 1,000, or if the id is unknown: then read the list again. The stream uses no stream and no request of the plan. All keys of an organization together can have 100 open streams in each process of management. The stream ends with its key and with its project.
          */
         get: operations["streamChanges"];
         put?: never;
@@ -745,13 +745,13 @@ export interface paths {
         };
         /**
          * List the API keys of an environment
-         * @description Revoked and expired keys are included. `last_used_at` can be some seconds old.
+         * @description Newest first. Without `limit`, the response contains all live keys, and those that were revoked or have expired in the last 30 days. It is sent while they are read: if the connection closes before the end of the body, repeat the request. With `limit`, pages contain all stored keys, and `next_cursor` is null on the last one.
          */
         get: operations["listKeys"];
         put?: never;
         /**
          * Issue an API key
-         * @description Only this response contains `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it.
+         * @description Only this response contains `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it. An environment has at most 1,000 live keys, which are neither revoked nor expired; a further one is rejected with 409.
          */
         post: operations["issueKey"];
         delete?: never;
@@ -795,7 +795,7 @@ export interface paths {
         put?: never;
         /**
          * Replace an API key
-         * @description The old key stops working after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, restriction and expiry. A server key can rotate only keys that expire no later than itself.
+         * @description The old key stops working after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, restriction and expiry. During the overlap, both count as live keys. A server key can rotate only keys that expire no later than itself.
          */
         post: operations["rotateKey"];
         delete?: never;
@@ -944,7 +944,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a user and revoke the API keys of the user
-         * @description The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log in the background.
+         * @description The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background.
          */
         delete: operations["deleteUser"];
         options?: never;
@@ -1098,12 +1098,12 @@ export interface components {
             [key: string]: unknown | ((string | number | boolean) | (string | number | boolean)[] | null);
         };
         CreateEnvironment: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
         };
         CreateFlag: {
             key: components["schemas"]["FlagKey"];
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
             /** @description must be text without control characters other than tab and line breaks */
             description?: string;
@@ -1111,27 +1111,27 @@ export interface components {
             enabled?: boolean;
             /** @description Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
-            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON */
+            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
         };
         CreateOrganization: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
             plan: string;
         };
         CreateProject: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
             environments?: string[];
         };
         CreateUser: {
             /** @description must be an e-mail address */
             email: string;
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
         };
         CreateWebhook: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
             /** @description An absolute `https` URL without user name and password; `http` only in development. Its host must be public, and its port must not be one of another protocol, such as 25 or 6379 */
             url: string;
@@ -1352,7 +1352,7 @@ export interface components {
         IssueKey: {
             /** @enum {string} */
             kind: "client" | "server";
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
             /**
              * Format: uuid
@@ -1398,6 +1398,7 @@ export interface components {
         };
         ListKeysAnswer: {
             keys: components["schemas"]["ApiKey"][];
+            next_cursor?: string | null;
         };
         ListOperatorsAnswer: {
             operators: components["schemas"]["Operator"][];
@@ -1522,6 +1523,12 @@ export interface components {
             name: string;
             plan: string;
             limits: components["schemas"]["PlanLimits"];
+            /** @description Bytes of the rules of all flags in all environments, as JSON without spaces between tokens */
+            configuration_bytes: {
+                used: number;
+                /** @description `null`: unlimited */
+                limit: number | null;
+            };
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -1535,6 +1542,8 @@ export interface components {
             requests_per_month: number | null;
             sse_connections: number | null;
             projects: number | null;
+            /** @description Size of the rules of all flags in all environments, in bytes of JSON without spaces between tokens. `null`: unlimited */
+            configuration_bytes: number | null;
         };
         Project: {
             /** Format: uuid */
@@ -1771,7 +1780,7 @@ export interface components {
         TargetingRuleInput: {
             /** @description must be text without NUL characters or broken Unicode */
             id?: string;
-            /** @description must be text without NUL characters or broken Unicode */
+            /** @description must be text without NUL, bidirectional or zero-width characters or broken Unicode */
             name?: string;
             conditions: components["schemas"]["ConditionInput"][];
             value?: boolean;
@@ -1780,11 +1789,11 @@ export interface components {
         TargetingRules: components["schemas"]["TargetingRule"][];
         TargetingRulesInput: components["schemas"]["TargetingRuleInput"][];
         UpdateEnvironment: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
         };
         UpdateFlag: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
             /** @description must be text without control characters other than tab and line breaks */
             description?: string;
@@ -1792,33 +1801,33 @@ export interface components {
             enabled?: boolean;
             /** @description Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
-            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON */
+            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
         };
         UpdateFlagState: {
             enabled?: boolean;
             /** @description Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
-            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON */
+            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
         };
         UpdateOrganization: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
             plan?: string;
         };
         UpdateProject: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
         };
         UpdateUser: {
             /** @description must be an e-mail address */
             email?: string;
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
         };
         UpdateWebhook: {
-            /** @description must be one line of text, not blank, without control characters */
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
             /** @description An absolute `https` URL without user name and password; `http` only in development. Its host must be public, and its port must not be one of another protocol, such as 25 or 6379 */
             url?: string;
@@ -1852,6 +1861,12 @@ export interface components {
                 limit: number | null;
             };
             projects: {
+                used: number;
+                /** @description `null`: unlimited */
+                limit: number | null;
+            };
+            /** @description Bytes of the rules of all flags in all environments, as JSON without spaces between tokens */
+            configuration_bytes: {
                 used: number;
                 /** @description `null`: unlimited */
                 limit: number | null;
@@ -5586,7 +5601,10 @@ export interface operations {
     };
     listKeys: {
         parameters: {
-            query?: never;
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
@@ -5607,7 +5625,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The keys of the environment, without their secrets */
+            /** @description The keys of the environment, or a page of them when `limit` is given, without their secrets */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

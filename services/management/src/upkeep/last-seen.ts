@@ -8,21 +8,27 @@ import type { Logger } from "pino";
 const concurrency = 1;
 
 /** Consumes messages with the times at which keys and flags were last used, and stores these times. */
-export function consumeLastSeen(options: {
+export function consumeLastSeen({
+  connection,
+  sql,
+  metrics,
+  logger,
+}: {
   connection: NatsConnection;
   sql: Sql;
   metrics: QueueMetrics;
   logger: Logger;
 }): Consumption {
+  // Usage metering does not sign these messages, so no verification may be passed on.
   return consumeJson({
-    ...options,
+    ...{ connection, metrics, logger },
     stream: usageStream.name,
     consumer: usageStream.lastSeen.consumer,
     subject: usageStream.lastSeen.subject,
     concurrency,
     check: checkUsageLastSeen,
     async handle(seen) {
-      await recordLastSeen(options.sql, seen);
+      await recordLastSeen(sql, seen);
       return "done";
     },
     isOutage,

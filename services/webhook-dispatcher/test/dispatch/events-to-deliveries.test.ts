@@ -169,7 +169,7 @@ describe("the erasure of a user", () => {
       organization_id: uuidv7(),
       user_id: userId,
     };
-    await dispatch.log.publishRaw(flagEventsStream.erasureSubject, JSON.stringify(erased));
+    await dispatch.log.publishText(flagEventsStream.erasureSubject, JSON.stringify(erased));
     await dispatch.log.isConsumed();
     while (await eraseNextBatch(replica.sql));
   };
