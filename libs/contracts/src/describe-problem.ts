@@ -76,7 +76,10 @@ function expectationOf(error: ErrorObject): string {
     case "additionalProperties":
       return "is not a known field";
     case "type":
-      return `must be ${orList([error.params.type as string | string[]].flat())}`;
+      return (
+        requirementOfOperator(error) ??
+        `must be ${orList([error.params.type as string | string[]].flat())}`
+      );
     case "enum":
       return `must be one of ${(error.params.allowedValues as unknown[]).map((v) => JSON.stringify(v)).join(", ")}`;
     case "const":
@@ -97,6 +100,11 @@ function expectationOf(error: ErrorObject): string {
 function requirementOf({ parentSchema }: ErrorObject): string | undefined {
   const description = parentSchema?.description as string | undefined;
   return description?.startsWith("must ") === true ? description : undefined;
+}
+
+/** Returns the requirement of the operator of a condition on its value, which says more than the type. */
+function requirementOfOperator(error: ErrorObject): string | undefined {
+  return error.schemaPath.includes("/then/") ? requirementOf(error) : undefined;
 }
 
 function orList(words: readonly string[]): string {

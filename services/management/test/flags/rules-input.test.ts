@@ -123,6 +123,11 @@ describe("given an invalid rollout or invalid rules", () => {
       `${at}/value ${list}`,
     ],
     [
+      "a number as a version",
+      { targeting_rules: ruleWith({ operator: "semver_eq", value: 2 }) },
+      `${at}/value must be a version as a text`,
+    ],
+    [
       "null in a list",
       { targeting_rules: ruleWith({ operator: "in", value: ["de", null] }) },
       `${at}/value/1 must be string, number or boolean`,
