@@ -30,7 +30,7 @@ const base: Config = {
  * A test of whole systems starts up to a dozen processes, and several such tests run concurrently on as few as two cores.
  * Time limits that Halyard guarantees are asserted in the tests.
  */
-const systemTimeout = 120_000;
+const systemTimeout = 180_000;
 
 /** The three sets of tests. The variable `TEST_TIER` chooses one. */
 export const tiers = {
