@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -21,9 +22,12 @@ export async function givenUpstream(listener: RequestListener, port = 0): Promis
   return { server, origin, close };
 }
 
-/** Returns an origin at which no server listens. */
+/**
+ * Returns an origin at which no server listens. Its port is below those that a system assigns (from 32768 on Linux), so
+ * that no other process is given it.
+ */
 export async function findUnusedOrigin(): Promise<URL> {
-  const upstream = await givenUpstream(() => undefined);
+  const upstream = await givenUpstream(() => undefined, randomInt(10_000, 30_000));
   await upstream.close();
   return upstream.origin;
 }
