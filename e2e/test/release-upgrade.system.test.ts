@@ -130,10 +130,13 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
 
   it("returns the same responses as the release", async () => {
     expect(fixture.exchanges.length).toBeGreaterThan(0);
-    for (const exchange of fixture.exchanges)
-      expect({ ...exchange, answer: await send(url, fixture.keys, exchange) }).toMatchObject(
-        exchange as Record<string, unknown>,
-      );
+    for (const exchange of fixture.exchanges) {
+      const expected = isRolling ? exchange.answer : withNewestKeyFirst(exchange.answer);
+      expect({ ...exchange, answer: await send(url, fixture.keys, exchange) }).toMatchObject({
+        ...exchange,
+        answer: expected,
+      });
+    }
   });
 
   it.each(["revoked", "rotatedOut"])("rejects the key that was %s", async (name) => {
@@ -251,3 +254,9 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
     }
   });
 });
+
+/** Release 0.1 listed the oldest key first. */
+function withNewestKeyFirst(answer: unknown): unknown {
+  const { keys } = answer as { keys?: unknown[] };
+  return keys === undefined ? answer : { ...(answer as object), keys: keys.toReversed() };
+}

@@ -17,7 +17,7 @@ export function describeLive(given: () => DashboardSystem): void {
   const url = () => given().gateway.url;
 
   beforeAll(async () => {
-    ada = await createTenant(url(), { name: "Live" });
+    ada = await createTenant(url(), { name: "Watched" });
     const grace = await addPerson(url(), ada, "grace@example.com");
     await must(`${url()}/api/v1/flags`, {
       method: "POST",

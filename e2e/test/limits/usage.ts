@@ -94,14 +94,15 @@ export function describeUsageLimits(given: () => ClientSystem): void {
       const shown = await must(`${gateway.url}/api/v1/usage`, { key: tenant.serverKey });
       return shown.sse_connections.used > 0 && shown;
     });
+    open.close();
     expect(usage).toEqual({
       plan: "small",
       period: { start: new Date(start).toISOString(), end: new Date(end).toISOString() },
       requests: { used, limit },
       sse_connections: { used: 1, limit: null },
       projects: { used: 1, limit: null },
+      configuration_bytes: { used: 0, limit: null },
     });
-    open.close();
   });
 
   it("reports the last use of keys and flags, and the number of evaluations", async () => {
