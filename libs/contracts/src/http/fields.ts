@@ -30,7 +30,6 @@ export const InstantIn = z.string().meta({
   examples: ["2027-01-31T09:00:00Z", "2027-01-31T10:00:00+01:00"],
 });
 
-
 /** A used amount and its limit. */
 export const Limited = z.strictObject({
   used: z.int().min(0),

@@ -184,8 +184,9 @@ function createBatchPublisher({
       assertLeading();
       const values = stream === "events" ? everyValue(rows) : newestValues(rows);
       const messages = await Promise.all(
-        values.map(({ row }): Promise<Outgoing> =>
-          stream === "events" ? outgoingEvent(row, sign) : outgoingEntry(row, signer),
+        values.map(
+          ({ row }): Promise<Outgoing> =>
+            stream === "events" ? outgoingEvent(row, sign) : outgoingEntry(row, signer),
         ),
       );
       const { sequences, failure } = await publishFenced(broker.client, messages, lastSequence);

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { createPublications } from "../../src/outbox/effects.ts";
-import { createUnreadEvents } from "../../src/publishing/unread-events.ts";
 import type { StreamName } from "../../src/outbox/unsent-rows.ts";
+import { createUnreadEvents } from "../../src/publishing/unread-events.ts";
 import { openRebuilds } from "../rebuild-fixture.ts";
 import {
   eventRow,

@@ -4,11 +4,11 @@ import type { Sql } from "@halyard/postgres";
 import { testMessageSigner, testSigner } from "@halyard/testing";
 import { flagEntry } from "../../src/flags/flag.ts";
 import { createPublications, type Publications } from "../../src/outbox/effects.ts";
-import type { UnreadEvents } from "../../src/publishing/unread-events.ts";
 import type { StreamName } from "../../src/outbox/unsent-rows.ts";
 import type { Broker } from "../../src/publishing/broker.ts";
 import { synchronizeEvents } from "../../src/publishing/events.ts";
 import { createStreamPublisher } from "../../src/publishing/stream-publisher.ts";
+import type { UnreadEvents } from "../../src/publishing/unread-events.ts";
 import type { Rebuilds } from "../rebuild-fixture.ts";
 
 /** A row of the outbox as a change writes it. */
