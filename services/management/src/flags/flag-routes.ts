@@ -41,6 +41,7 @@ export function registerFlagRoutes(
   routes: Routes,
   { sql, now }: { sql: Sql; now: () => Date },
 ): void {
+  registerFlagList(routes, { sql, now });
   routes.write(contract.createFlag, {
     check: ({ body }) => checkRules(body),
     run: (change, _, request) => createFlag(change, change.principal.key, request),
@@ -48,31 +49,6 @@ export function registerFlagRoutes(
       answer.created(pathOf(flag), flagResource({ flag, state, lastEvaluatedAt: null }), {
         etag: etagOf(flag),
       }),
-  });
-
-  routes.read(contract.listFlags, async ({ query }, { key }) => {
-    const { cursor, limit, key: flagKey } = query;
-    const afterKey = cursor === undefined ? "" : readCursor(cursor, isFlagKey);
-    if (afterKey === undefined) return noSuchCursor;
-    const isPossible = flagKey === undefined || isFlagKey(flagKey);
-    const selection = selectionOf(query, key, now());
-    const readPage: ReadFlagPage = async (page) =>
-      isPossible ? listFlags(sql, selection, page) : { flags: [], more: false };
-    if (limit === undefined)
-      return answerAll(
-        "flags",
-        async (last) => {
-          const page = await readPage({ afterKey: last?.flag.key ?? afterKey, ...pageBounds });
-          return { items: page.flags, more: page.more };
-        },
-        listedFlagResource,
-      );
-    const { flags, more } = await readPage({ afterKey, limit, maxBytes: maxPageBytes });
-    const last = more ? flags.at(-1) : undefined;
-    return answer.ok({
-      flags: flags.map(listedFlagResource),
-      next_cursor: last === undefined ? null : cursorOf(last.flag.key),
-    });
   });
 
   routes.read(contract.getFlag, async ({ params, request }, { key }) => {
@@ -107,6 +83,33 @@ export function registerFlagRoutes(
       return removeFlag(change, { scope, permit });
     },
     answer: answer.noContent,
+  });
+}
+
+function registerFlagList(routes: Routes, { sql, now }: { sql: Sql; now: () => Date }): void {
+  routes.read(contract.listFlags, async ({ query }, { key }) => {
+    const { cursor, limit, key: flagKey } = query;
+    const afterKey = cursor === undefined ? "" : readCursor(cursor, isFlagKey);
+    if (afterKey === undefined) return noSuchCursor;
+    const isPossible = flagKey === undefined || isFlagKey(flagKey);
+    const selection = selectionOf(query, key, now());
+    const readPage: ReadFlagPage = async (page) =>
+      isPossible ? listFlags(sql, selection, page) : { flags: [], more: false };
+    if (limit === undefined)
+      return answerAll(
+        "flags",
+        async (last) => {
+          const page = await readPage({ afterKey: last?.flag.key ?? afterKey, ...pageBounds });
+          return { items: page.flags, more: page.more };
+        },
+        listedFlagResource,
+      );
+    const { flags, more } = await readPage({ afterKey, limit, maxBytes: maxPageBytes });
+    const last = more ? flags.at(-1) : undefined;
+    return answer.ok({
+      flags: flags.map(listedFlagResource),
+      next_cursor: last === undefined ? null : cursorOf(last.flag.key),
+    });
   });
 }
 
