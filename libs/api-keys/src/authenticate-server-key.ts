@@ -28,9 +28,8 @@ export function createServerKeyAuthentication(options: {
       return isOperatorToken(token) ? keyProblems.operator : limits.rejectInvalidKey(ip, nowMs);
     // Noted even if the key is rejected, so that an operator does not revoke a key that is still in use.
     lastUsed.note(key.id, nowMs);
-    const problem = limits.checkKey(key, nowMs);
-    if (problem !== undefined) return problem;
-    return key.kind === "server" ? key : keyProblems.notServer;
+    const checkAccess = () => (key.kind === "server" ? undefined : keyProblems.notServer);
+    return limits.admit(key, nowMs, { checkAccess }) ?? key;
   };
 }
 

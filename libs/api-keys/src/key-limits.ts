@@ -6,20 +6,22 @@ import {
   describeRate,
   type Rate,
 } from "@halyard/rate-limit";
+import type { DirectoryKey } from "./key-verification.ts";
 
 /**
- * Rate limits per API key, per organization, and per address for invalid keys. Each process has its own counts, so several replicas
- * together admit more requests.
+ * Rate limits per API key, per organization, and per address for invalid keys. Each process has its own counts, so
+ * several replicas together admit more requests.
  */
 export type KeyLimits = {
   /**
-   * Rejects a valid key beyond its rate limit, or beyond that of its organization. The request counts as `cost` requests
-   * of the organization.
+   * Rejects a request with a valid key beyond the rate limit of the key, without access, or beyond the rate limit of the
+   * organization, in this order: a key that anyone can read in a page must not use up the limit of the others. The
+   * request counts as `cost` requests of the organization. Its client keys have a limit of their own, of the same size.
    */
-  checkKey(
-    key: { id: string; organizationId: string },
+  admit(
+    key: Pick<DirectoryKey, "id" | "organizationId" | "kind">,
     nowMs: number,
-    cost?: number,
+    request: { checkAccess: () => Problem | undefined; cost?: number },
   ): Problem | undefined;
   /** Counts costs of an organization that were not known when its request was admitted. */
   charge(organizationId: string, nowMs: number, cost: number): void;
@@ -63,8 +65,11 @@ export function createKeyLimits(rate: Rate): KeyLimits {
     `Too many invalid keys from this address. The limit of an address ${limit}`,
   );
   return {
-    checkKey: (key, nowMs, cost) =>
-      admitKey(key, nowMs) ?? admitOrganization({ id: key.organizationId }, nowMs, cost),
+    admit(key, nowMs, { checkAccess, cost }) {
+      const { organizationId, kind } = key;
+      const id = kind === "client" ? `${organizationId} ${kind}` : organizationId;
+      return admitKey(key, nowMs) ?? checkAccess() ?? admitOrganization({ id }, nowMs, cost);
+    },
     charge: organizations.charge,
     rejectInvalidKey: (address, nowMs) =>
       admitAddress({ id: addressBlock(address) }, nowMs) ?? keyProblems.invalid,

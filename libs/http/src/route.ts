@@ -49,8 +49,12 @@ type Handling<
     input: { params: z.infer<P>; request: RequestFacts },
     principal: Principal,
   ) => Awaitable<(() => void) | Problem | undefined>;
+  /** Time within which the body of an admitted request must arrive, 10 s by default. Then its connection is closed. */
+  admittedBodyMs?: number;
   handle: (input: RouteInput<P, Q, B>, principal: Principal) => Awaitable<Answer | Problem>;
 };
+
+const defaultAdmittedBodyMs = 10_000;
 
 /**
  * Takes each well-formed request of a route before its body is read, instead of the steps of `registerRoute`, and
@@ -71,8 +75,9 @@ type AdmittedRequest = FastifyRequest & { [admissionKey]: Admission };
 
 /**
  * Registers a route by its contract. A request passes these steps: authentication (401, 403), the parameters of the
- * path (404), `admitBody` (429), parsing of the body (413, 415, 400), validation of `If-Match`, query and body (400), and the handler,
- * which receives typed input. A `GET` route also accepts `HEAD`: Node sends the same headers without the body.
+ * path (404), `admitBody` (429), parsing of the body (413, 415, 400), validation of `If-Match`, query and body (400),
+ * and the handler, which receives typed input. A `GET` route also accepts `HEAD`: Node sends the same headers without
+ * the body.
  */
 export function registerRoute<
   P extends z.ZodObject,
@@ -136,7 +141,8 @@ function stepsOf<
     const onHandled = await options.admitBody?.(input, principal);
     if (onHandled !== undefined && isProblem(onHandled)) return sendProblem(reply, onHandled);
     const admission: Admission = { principal, params: params.value, facts, onHandled };
-    if (!endIfUnhandled(admission, reply.raw)) return reply.hijack();
+    if (!endIfUnhandled(admission, reply.raw, options.admittedBodyMs ?? defaultAdmittedBodyMs))
+      return reply.hijack();
     (request as AdmittedRequest)[admissionKey] = admission;
     return undefined;
   }
@@ -174,14 +180,23 @@ function stepsOf<
 }
 
 /**
- * Ends the admission of a request whose handler never begins: its body is invalid, or its client leaves before the end
- * of the body. Returns false if the client has left already.
+ * Ends the admission of a request whose handler never begins: its body is invalid or does not arrive in time, or its
+ * client leaves before the end of the body. Returns false if the client has left already.
  */
-function endIfUnhandled(admission: Admission, response: ServerResponse): boolean {
+function endIfUnhandled(admission: Admission, response: ServerResponse, withinMs: number): boolean {
   if (admission.onHandled === undefined) return true;
-  if (response.destroyed) admission.onHandled();
-  else response.once("close", () => admission.onHandled?.());
-  return !response.destroyed;
+  if (response.destroyed) {
+    admission.onHandled();
+    return false;
+  }
+  const timer = setTimeout(() => {
+    if (admission.onHandled !== undefined) response.destroy();
+  }, withinMs);
+  response.once("close", () => {
+    clearTimeout(timer);
+    admission.onHandled?.();
+  });
+  return true;
 }
 
 /** Ends the admission of a request when its handler has ended, even if the client leaves before. */

@@ -21,9 +21,13 @@ describe("given a route that delays a request before its body is read", () => {
   let admit: (() => void) | undefined;
 
   /** A route whose requests wait for `admit`. */
-  const start = (handle: () => Promise<void> = async () => undefined) =>
+  const start = (
+    handle: () => Promise<void> = async () => undefined,
+    options: { admittedBodyMs?: number } = {},
+  ) =>
     givenApp((app) =>
       registerRoute(app, updateFlagState, {
+        ...options,
         authenticate,
         admitBody: async () => {
           await new Promise<void>((resolve) => {
@@ -98,6 +102,29 @@ describe("given a route that delays a request before its body is read", () => {
     admit?.();
     await until(() => handled.length > 0);
     expect(handled).toEqual(["released"]);
+  });
+
+  it("closes the connection of a client that does not send the body in time", async () => {
+    given = await start(undefined, { admittedBodyMs: 20 });
+    const request = `PATCH ${target} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`;
+    const received = sendRaw(given.port, request);
+    await until(() => admit !== undefined);
+    admit?.();
+    expect(await received).toBe("");
+    await until(() => handled.length > 0);
+    expect(handled).toEqual(["released"]);
+  });
+
+  it("does not end the admission of a handler that takes longer than the body may", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    given = await start(() => promise, { admittedBodyMs: 1 });
+    const answered = send('{"enabled":true}');
+    await until(() => admit !== undefined);
+    admit?.();
+    await until(() => handled.length > 0);
+    setTimeout(resolve, 5);
+    await answered;
+    expect(handled).toEqual(["begun", "ended", "released"]);
   });
 
   it("does not end the admission of a handler whose client leaves", async () => {

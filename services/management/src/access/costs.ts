@@ -23,8 +23,10 @@ export type Costs = {
 
 type Input = { params: Readonly<Record<string, unknown>>; request: RequestFacts };
 
-/** Returns the name of the resource that a request changes: the ids in its path. Empty for the creation of a flag. */
-const resourceOf = ({ params }: Input) => Object.values(params).join("/");
+/** Returns the id of the flag that a request changes, undefined for its creation. An id can be written in either case. */
+function flagOf({ params: { id, flagId = id } }: Input): string | undefined {
+  return typeof flagId === "string" ? flagId.toLowerCase() : undefined;
+}
 
 export function createCosts({ limits, now }: { limits: KeyLimits; now: () => Date }): Costs {
   const turns = createTurns({
@@ -41,16 +43,17 @@ export function createCosts({ limits, now }: { limits: KeyLimits; now: () => Dat
     admit(input, principal, kind) {
       if (principal.kind === "operator") return undefined;
       const { organizationId } = principal.key;
+      const flagId = flagOf(input);
       const needsTurn =
         isLarge(input.request.headers) ||
         kind === "costly_read" ||
-        (kind === "change" && turns.areForSmallChanges(resourceOf(input), nowMs()));
+        (kind === "change" && flagId !== undefined && turns.areForSmallChanges(flagId, nowMs()));
       return needsTurn ? turns.take(organizationId) : undefined;
     },
     chargeMessages(input, principal, bytes) {
       charge(principal, costOfBytes(bytes));
-      const resource = resourceOf(input);
-      if (resource !== "" && isLargeEffect(bytes)) turns.noteLargeEffect(resource, nowMs());
+      const flagId = flagOf(input);
+      if (flagId !== undefined && isLargeEffect(bytes)) turns.noteLargeEffect(flagId, nowMs());
     },
     chargeTime: (principal, ms) => charge(principal, costOfTime(ms)),
   };

@@ -80,7 +80,11 @@ export function createAuthentication(options: {
     const { key } = principal;
     // Rejected requests count too. Otherwise a key in use could appear unused and be revoked.
     lastUsed.note(key.id, nowMs);
-    return limits.checkKey(key, nowMs, cost) ?? checkAccess(principal, access) ?? principal;
+    const problem = limits.admit(key, nowMs, {
+      checkAccess: () => checkAccess(principal, access),
+      cost,
+    });
+    return problem ?? principal;
   }
 
   return (access) => async (request) => {

@@ -9,12 +9,12 @@ export type Turns = {
   /** Waits for the turn of an organization. Returns the function that ends it, or the problem if too many wait. */
   take(organizationId: string): Promise<EndTurn> | EndTurn | Problem;
   /**
-   * Notes that a change of a resource had a large effect, as every change of a flag with large rules has. For some
-   * seconds, small changes of this resource need a turn too.
+   * Notes that a change of a flag had a large effect, as every change of a flag with large rules has. For some seconds,
+   * small changes of this flag need a turn too.
    */
-  noteLargeEffect(resource: string, nowMs: number): void;
-  /** Returns whether small changes of a resource need a turn. */
-  areForSmallChanges(resource: string, nowMs: number): boolean;
+  noteLargeEffect(flagId: string, nowMs: number): void;
+  /** Returns whether small changes of a flag need a turn. */
+  areForSmallChanges(flagId: string, nowMs: number): boolean;
 };
 
 /** Ends a turn. Further calls have no effect. */
@@ -31,7 +31,7 @@ const maxRestMs = 500;
 
 /** Time for which small changes need a turn after one of them had a large effect. */
 const noteLifetimeMs = 10_000;
-/** Maximum number of noted resources. The oldest notes are removed. */
+/** Maximum number of noted flags. The oldest notes are removed. */
 const maxNotes = 1_000;
 
 export function createTurns({
@@ -42,7 +42,7 @@ export function createTurns({
   /** Calls a function after some time. */
   after: (ms: number, call: () => void) => void;
 }): Turns {
-  /** Times of the last large effects by resource, oldest first. */
+  /** Times of the last large effects by flag, oldest first. */
   const notedAtMs = new Map<string, number>();
 
   /** The waiting requests of each organization that has a request with the turn, or rests; oldest first. */
@@ -74,14 +74,14 @@ export function createTurns({
       if (queue.length >= maxWaiting) return tooManyWaiting;
       return new Promise((resolve) => queue.push(() => resolve(turnOf(organizationId))));
     },
-    noteLargeEffect(resource, nowMs) {
-      notedAtMs.delete(resource);
-      notedAtMs.set(resource, nowMs);
+    noteLargeEffect(flagId, nowMs) {
+      notedAtMs.delete(flagId);
+      notedAtMs.set(flagId, nowMs);
       const [oldest] = notedAtMs.keys();
       if (notedAtMs.size > maxNotes && oldest !== undefined) notedAtMs.delete(oldest);
     },
-    areForSmallChanges(resource, nowMs) {
-      const noted = notedAtMs.get(resource);
+    areForSmallChanges(flagId, nowMs) {
+      const noted = notedAtMs.get(flagId);
       return noted !== undefined && nowMs - noted < noteLifetimeMs;
     },
   };

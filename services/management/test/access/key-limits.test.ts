@@ -104,6 +104,16 @@ describe("given an organization that sends large requests", () => {
   });
 });
 
+describe("given a client key, which everybody can read in a page", () => {
+  it("does not use up the limit of the organization's server keys", async () => {
+    const { clientKey, serverKey } = await seedProject(management);
+    const large = { method: "POST", key: clientKey, body: `"${"x".repeat(100 * 1024)}"` };
+    for (const status of [403, 403, 403, 429])
+      expect((await management.call("/api/v1/flags", large)).status).toBe(status);
+    expect((await ask(serverKey)).status).toBe(200);
+  });
+});
+
 describe("given an address that sends invalid tokens", () => {
   it("returns 429 even with forged forwarding headers, but accepts valid keys", async () => {
     const { serverKey } = await seedProject(management);

@@ -16,7 +16,7 @@ export type Limits = {
   check(key: DirectoryKey, nowMs: number): Problem | undefined;
   /**
    * Returns the problem of a usage report with a key that exceeds its rate limit, or whose organization sends too many
-   * reports. The month does not limit reports.
+   * reports. The month does not limit reports. Client keys may send no reports, so theirs do not count.
    */
   checkReport(key: DirectoryKey, nowMs: number): Problem | undefined;
   /** Returns the fields about the limits of a key. Figures may be a second old, so that few texts are made. */
@@ -170,6 +170,7 @@ function createReportLimit(requestsPerSecond: number, usage: KeyUses | undefined
   );
   return {
     check(key, nowMs) {
+      if (key.kind !== "server") return undefined;
       const problem = admit({ id: key.organizationId }, nowMs);
       if (problem !== undefined) usage?.used(key, nowMs);
       return problem;

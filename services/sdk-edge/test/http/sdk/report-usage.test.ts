@@ -215,7 +215,7 @@ describe("given another key", () => {
     expect(statuses.toSorted()).toEqual([202, 429]);
   });
 
-  it("applies the limit of reports to all keys of the organization, which does not limit other requests", async () => {
+  it("applies the limit of reports to all server keys of the organization, and to nothing else", async () => {
     const foreign = apiKey({ key_kind: "server", organization_id: id("org", 2) });
     const limited = await startEdgeServer([...entries, foreign.entry], {
       // So slow that no report is admitted again while the test runs.
@@ -224,12 +224,13 @@ describe("given another key", () => {
     });
     const sendWith = (key: string) =>
       call(`${limited.url}/api/v1/sdk/usage`, { method: "POST", key, body: report });
+    const forbidden = await sendWith(client.text);
     const [first, second] = [await sendWith(server.text), await sendWith(otherServer.text)];
     const ofOthers = await sendWith(foreign.text);
     const flags = await call(`${limited.url}/api/v1/sdk/flags`, { key: server.text });
     await limited.stop();
-    expect([first, second, ofOthers, flags].map(({ status }) => status)).toEqual([
-      202, 429, 202, 200,
+    expect([forbidden, first, second, ofOthers, flags].map(({ status }) => status)).toEqual([
+      403, 202, 429, 202, 200,
     ]);
     expect(second.body.error.message).toMatch(/^Too many usage reports of this organization\. /);
     expect(second.headers.get("retry-after")).not.toBeNull();
