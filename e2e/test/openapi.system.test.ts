@@ -1,16 +1,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { isThorough, startReceiver } from "@halyard/testing";
 import { programs } from "@halyard/testing/programs";
-import { afterAll, beforeAll, describe, it } from "@jest/globals";
-import { type FilledTenant, fillTenant } from "../src/stories/filled-tenant.ts";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type FilledTenant, fillTenant, idsOf } from "../src/stories/filled-tenant.ts";
 import { startSystem } from "../src/system/system.ts";
-import { createTenant, operatorToken } from "../src/system/tenancy.ts";
+import { createTenant, must, operatorToken } from "../src/system/tenancy.ts";
 
 const projectRoot = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -43,6 +43,7 @@ const checks = [
 
 describeWithPython("given programs of other projects", () => {
   const directory = mkdtempSync(join(tmpdir(), "halyard-openapi-"));
+  const documentFile = join(directory, "openapi.json");
   let gateway: string;
   let tenant: FilledTenant;
   let close: () => Promise<void>;
@@ -63,6 +64,8 @@ describeWithPython("given programs of other projects", () => {
       gateway,
       receiver: receiver.url,
     });
+    const served = (await (await fetch(`${gateway}/openapi.json`)).json()) as Document;
+    writeFileSync(documentFile, JSON.stringify(withIds(served, idsOf(tenant))));
   }, startsAndStopsMs);
   afterAll(async () => {
     await close?.();
@@ -82,7 +85,7 @@ describeWithPython("given programs of other projects", () => {
     "answers the requests that schemathesis generates, with %s, as documented",
     async (_who, token, paths) => {
       await run(join(directory, "bin/schemathesis"), [
-        ...["run", `${gateway}/openapi.json`, ...paths],
+        ...["run", documentFile, "--url", gateway, ...paths],
         ...["--header", `Authorization: Bearer ${token()}`],
         ...["--max-time", String(generatingSeconds / 2), "--seed", "1", "--workers", "1"],
         ...["--checks", checks.join(), "--phases", "examples,coverage,fuzzing"],
@@ -91,6 +94,11 @@ describeWithPython("given programs of other projects", () => {
     },
     generatingSeconds * 1_000 + startsAndStopsMs,
   );
+
+  it("has received generated changes of an existing flag", async () => {
+    const url = `${gateway}/api/v1/flags/${tenant.flagId}`;
+    expect((await must(url, { key: tenant.serverKey })).version).toBeGreaterThan(10);
+  });
 
   /** Runs a program where it may leave files. Fails with its output unless it succeeds. */
   async function run(program: string, args: readonly string[]): Promise<void> {
@@ -101,3 +109,20 @@ describeWithPython("given programs of other projects", () => {
       throw new Error(`${program} failed:\n${(await output).join("\n").slice(-maxOutput)}`);
   }
 });
+
+type Document = {
+  paths: Record<string, Record<string, { parameters?: { name: string; in: string }[] }>>;
+};
+
+/**
+ * Returns the document with existing ids as the only values of path parameters, so that generated bodies reach the
+ * resources. Deletions keep invented ids, because later requests need the resources.
+ */
+function withIds({ paths, ...document }: Document, ids: Record<string, string>): Document {
+  for (const methods of Object.values(paths))
+    for (const [method, { parameters = [] }] of Object.entries(methods))
+      for (const parameter of parameters)
+        if (parameter.in === "path" && method !== "delete")
+          Object.assign(parameter, { schema: { enum: [ids[parameter.name]] } });
+  return { ...document, paths };
+}
