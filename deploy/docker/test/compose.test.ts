@@ -1,5 +1,5 @@
 import { documentVariables, readEnvironment } from "@halyard/configuration";
-import { describe, expect, it } from "@jest/globals";
+import { describe, expect, it, jest } from "@jest/globals";
 import { z } from "zod";
 import {
   type Container,
@@ -23,26 +23,35 @@ const programs = halyard.map(([name, container]) => ({ name, container }));
 /** The configuration of a migration. */
 const migrationSchema = z.object({ POSTGRES_OWNER_URL: z.url() });
 
-async function schemaOf(container: Container): Promise<z.ZodObject> {
-  if (isMigration(container)) return migrationSchema;
+type Program = { configSchema: z.ZodObject; readConfig: () => unknown };
+
+/** Returns the schema of a container, and the function with which it reads `process.env` when it starts. */
+async function programOf(container: Container): Promise<Program> {
+  if (isMigration(container)) {
+    const readConfig = () => readEnvironment(migrationSchema, process.env);
+    return { configSchema: migrationSchema, readConfig };
+  }
   const service = serviceOf(container);
   const folder = ["gateway", "setup"].includes(service) ? "deploy" : "services";
-  const module = await import(
-    new URL(`../../../${folder}/${service}/src/config.ts`, import.meta.url).href
-  );
-  return module.configSchema;
+  return import(new URL(`../../../${folder}/${service}/src/config.ts`, import.meta.url).href);
 }
 
 describe("docker-compose.yml", () => {
   it.each(programs)("sets every variable that $name requires to a valid value", async (program) => {
     const { container } = program;
+    const { readConfig } = await programOf(container);
     const environment = { ...environmentOfImages(), ...container.environment };
-    const schema = await schemaOf(container);
-    expect(() => readEnvironment(schema, environment)).not.toThrow();
+    const replaced = jest.replaceProperty(process, "env", environment);
+    try {
+      expect(readConfig).not.toThrow();
+    } finally {
+      replaced.restore();
+    }
   });
 
   it.each(programs)("sets no variable that $name does not read", async ({ container }) => {
-    const known = documentVariables(await schemaOf(container)).map(({ name }) => name);
+    const { configSchema } = await programOf(container);
+    const known = documentVariables(configSchema).map(({ name }) => name);
     const unknown = Object.keys(container.environment ?? {}).filter(
       (name) => !known.includes(name),
     );

@@ -26,7 +26,7 @@ export function environmentOf(
 }
 
 /** Returns the values in mounted Secrets by the paths of their files. */
-function mountedSecrets(
+export function mountedSecrets(
   { template: { spec } }: Workload,
   objects: readonly RenderedObject[],
 ): ReadonlyMap<string, Variable> {

@@ -1,7 +1,7 @@
 import { documentVariables, readEnvironment, urlOf, variable } from "@halyard/configuration";
-import { describe, expect, test } from "@jest/globals";
+import { describe, expect, jest, test } from "@jest/globals";
 import { z } from "zod";
-import { environmentOf, type Variable } from "../environment.ts";
+import { environmentOf, mountedSecrets, type Variable } from "../environment.ts";
 import {
   generateSecrets,
   ofKind,
@@ -30,10 +30,14 @@ const migrationSchema = z.object({
   }),
 });
 
-async function schemaOf(workload: string): Promise<z.ZodObject> {
-  if (workload.startsWith("migrate-")) return migrationSchema;
-  const { configSchema } = await import(`../../../../${configs[workload]}/src/config.ts`);
-  return configSchema as z.ZodObject;
+type Program = { configSchema: z.ZodObject; readConfig: () => unknown };
+
+/** Returns the schema of a workload, and the function with which it reads `process.env` when it starts. */
+async function programOf(workload: string): Promise<Program> {
+  if (!workload.startsWith("migrate-"))
+    return import(`../../../../${configs[workload]}/src/config.ts`);
+  const readConfig = () => readEnvironment(migrationSchema, process.env);
+  return { configSchema: migrationSchema, readConfig };
 }
 
 const valuesOf = (variables: readonly Variable[]) =>
@@ -87,10 +91,21 @@ describe.each(overlays)("the %s overlay", (overlay) => {
   });
 
   test.each(ours)("gives $name exactly the variables of its schema", async (workload) => {
-    const schema = await schemaOf(workload.name);
+    const { configSchema, readConfig } = await programOf(workload.name);
     const variables = environmentOf(workload, objects);
-    expect(() => readEnvironment(schema, valuesOf(variables))).not.toThrow();
-    expect(misplaced(schema, variables)).toEqual([]);
+    const environment = jest.replaceProperty(process, "env", valuesOf(variables));
+    try {
+      expect(readConfig).not.toThrow();
+    } finally {
+      environment.restore();
+    }
+    expect(misplaced(configSchema, variables)).toEqual([]);
+  });
+
+  test.each(ours)("names every file of the Secret that $name mounts", (workload) => {
+    const named = new Set(environmentOf(workload, objects).map(({ name }) => name));
+    const mounted = [...mountedSecrets(workload, objects).values()].map(({ name }) => name);
+    expect(mounted.filter((name) => !named.has(name))).toEqual([]);
   });
 
   test("contains no secrets", () => {
