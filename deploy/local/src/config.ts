@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { ConfigurationError, readEnvironment } from "@halyard/configuration";
+import { ConfigurationError, readEnvironment, readVariable } from "@halyard/configuration";
 import { hasCode } from "@halyard/local-backends";
 import type { z } from "zod";
 
@@ -48,8 +48,14 @@ type Read = (name: string) => string | undefined;
 export async function readSettings(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<SettingsResult> {
-  const value = (name: string) => environment[name]?.trim() || undefined;
-  const { ofProcesses, problems } = await readPassedOn(value);
+  const problems = new Set<string>();
+  const value = (name: string) => {
+    const read = readVariable(name, environment);
+    if (typeof read !== "object") return read?.trim() || undefined;
+    problems.add(read.problem);
+    return undefined;
+  };
+  const ofProcesses = await readPassedOn(value, problems);
   const postgresUrl = value("POSTGRES_URL");
   if (
     postgresUrl !== undefined &&
@@ -57,7 +63,6 @@ export async function readSettings(
   ) {
     problems.add("POSTGRES_URL must look like postgres://user:password@host:5432/postgres.");
   }
-  if (problems.size > 0) return { ok: false, problems: [...problems] };
   const home = resolve(value("HALYARD_HOME") ?? join(projectDir, ".halyard"));
   const defaultMode = value("NODE_ENV") === "production" ? "production" : "development";
   const settings: Settings = {
@@ -72,7 +77,7 @@ export async function readSettings(
     startedByNpm: value("npm_lifecycle_event") !== undefined,
     ofProcesses,
   };
-  return { ok: true, settings };
+  return problems.size > 0 ? { ok: false, problems: [...problems] } : { ok: true, settings };
 }
 
 /** Returns the project's cache, which all homes share, or one in the home if the project is not writable. */
@@ -92,27 +97,24 @@ const replaced =
   /^(?:HOST|METRICS_PORT|POSTGRES_URL|OPERATOR_TOKEN_DIGEST|(?:\w+_)?SIGNING_\w+|SNAPSHOT_CACHE_FILE|STREAM_TOKEN_SECRET|WEBHOOK_SECRET_KEYS|WEBHOOK_ALLOW_PRIVATE_TARGETS|DASHBOARD_DIR|UPSTREAM_\w+)$/;
 
 /**
- * Reads the other variables of each process's schema. The problems are those that the process would report, so that a
+ * Reads the other variables of each process's schema, from the environment or from their files. The problems are those that the process would report, so that a
  * mistake ends the start before the databases start. Without `NATS_URL`, the server is the launcher's, with its logins.
  */
-async function readPassedOn(
-  value: Read,
-): Promise<{ ofProcesses: Settings["ofProcesses"]; problems: Set<string> }> {
-  const problems = new Set<string>();
+async function readPassedOn(value: Read, problems: Set<string>): Promise<Settings["ofProcesses"]> {
   const ofProcesses: Partial<Record<ProcessName, Record<string, string>>> = {};
   for (const [name, directory] of Object.entries(programDirs)) {
     const module = await import(join(projectDir, directory, "src/config.ts"));
     const schema: z.ZodObject = module.configSchema;
     const given: Record<string, string> = {};
     for (const variable of Object.keys(schema.shape)) {
-      const text = value(variable);
       const isOfLauncher = variable.startsWith("NATS_") && value("NATS_URL") === undefined;
-      if (text !== undefined && !isOfLauncher && !replaced.test(variable)) given[variable] = text;
+      const text = isOfLauncher || replaced.test(variable) ? undefined : value(variable);
+      if (text !== undefined) given[variable] = text;
     }
     for (const problem of problemsOf(schema, given)) problems.add(problem);
     ofProcesses[name as ProcessName] = given;
   }
-  return { ofProcesses: ofProcesses as Settings["ofProcesses"], problems };
+  return ofProcesses as Settings["ofProcesses"];
 }
 
 function problemsOf(schema: z.ZodObject, given: Record<string, string>): readonly string[] {

@@ -1,6 +1,12 @@
+import { randomUUID } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { parseArguments } from "../src/arguments.ts";
 import { readSettings } from "../src/config.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+const throwawayDirectory = throwawayDirectories();
 
 describe("given no settings", () => {
   it("uses port 8080, development mode and a home in the project", async () => {
@@ -103,6 +109,50 @@ describe("given settings that services use", () => {
           "webhook-dispatcher": { LOG_LEVEL: "debug", WEBHOOK_RETRY_DELAYS: "1s,2s" },
         },
       },
+    });
+  });
+});
+
+describe("given files with values", () => {
+  const directory = throwawayDirectory();
+  const fileWith = (text: string) => {
+    const file = join(directory, randomUUID());
+    writeFileSync(file, text);
+    return file;
+  };
+
+  it("reads settings of the launcher and of processes from them", async () => {
+    const operatorToken = "t".repeat(32);
+    const result = await readSettings({
+      OPERATOR_TOKEN_FILE: fileWith(`${operatorToken}\n`),
+      POSTGRES_URL_FILE: fileWith("postgres://localhost/postgres\n"),
+      WEBHOOK_RETRY_DELAYS_FILE: fileWith("1s,2s"),
+    });
+    expect(result).toMatchObject({
+      settings: {
+        operatorToken,
+        postgresUrl: "postgres://localhost/postgres",
+        ofProcesses: { "webhook-dispatcher": { WEBHOOK_RETRY_DELAYS: "1s,2s" } },
+      },
+    });
+  });
+
+  it("reports missing files together with other problems", async () => {
+    const missing = join(directory, "missing");
+    const result = await readSettings({
+      PORT: "70000",
+      LOG_LEVEL_FILE: missing,
+      HALYARD_HOME_FILE: missing,
+    });
+    const problemOf = (name: string) =>
+      `${name} must be the path of a file with a value that this process can read.`;
+    expect(result).toEqual({
+      ok: false,
+      problems: [
+        problemOf("LOG_LEVEL_FILE"),
+        "PORT must be a port from 0 to 65535.",
+        problemOf("HALYARD_HOME_FILE"),
+      ],
     });
   });
 });

@@ -43,7 +43,7 @@ export function readEnvironment<S extends z.ZodObject>(
 }
 
 /** Returns the value of a variable, from the environment or from its file; undefined if it is not set. */
-function readVariable(
+export function readVariable(
   name: string,
   env: Readonly<Record<string, string | undefined>>,
 ): string | undefined | { problem: string } {

@@ -3,6 +3,7 @@ export {
   type DocumentedVariable,
   documentVariables,
   readEnvironment,
+  readVariable,
   variable,
 } from "./environment.ts";
 export { natsServers } from "./nats-servers.ts";
