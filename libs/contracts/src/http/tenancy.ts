@@ -230,7 +230,7 @@ export const deleteUser = defineRoute({
   query: Confirmation.extend({ erase: z.boolean().optional() }),
   summary: "Delete a user and revoke the API keys of the user",
   description:
-    "The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background.",
+    "The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background. It also applies to a user that is already deleted, and can be repeated.",
   success: deleted("The user no longer exists"),
 });
 

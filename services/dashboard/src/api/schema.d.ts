@@ -944,7 +944,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a user and revoke the API keys of the user
-         * @description The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background.
+         * @description The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background. It also applies to a user that is already deleted, and can be repeated.
          */
         delete: operations["deleteUser"];
         options?: never;

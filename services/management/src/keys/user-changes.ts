@@ -92,7 +92,10 @@ export async function removeUser(
   return user;
 }
 
-/** Erases a user that was deleted without `erase`. */
+/**
+ * Erases a user that was deleted. An erased user is erased again, which repeats a message that dispatchers have
+ * dead-lettered.
+ */
 async function eraseDeleted(change: Change, address: UserAddress): Promise<User | Problem> {
   const user = await lockDeletedUser(change.tx, address);
   if (user === undefined) return noSuchUser;

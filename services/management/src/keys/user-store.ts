@@ -30,14 +30,14 @@ export async function lockUser(tx: Transaction, address: UserAddress): Promise<U
   return user;
 }
 
-/** Reads and locks a deleted user whose e-mail address is not erased. */
+/** Reads and locks a deleted user. */
 export async function lockDeletedUser(
   tx: Transaction,
   address: UserAddress,
 ): Promise<User | undefined> {
   const [user] = await tx<User[]>`
     select ${columns} from users
-    where ${isOf(address)} and deleted_at is not null and email <> ${erasedEmail}
+    where ${isOf(address)} and deleted_at is not null
     for update`;
   return user;
 }

@@ -476,7 +476,7 @@ describe("given a deleted user", () => {
     expect(rows).toHaveLength(0);
   });
 
-  it("can be erased once after its deletion", async () => {
+  it("can be erased after its deletion, and again", async () => {
     const scope = await given.scope();
     const { email } = (await call(userPath(scope))).body;
     await call("/api/v1/flags", "POST", { key: scope.serverKey, body: { key: "f", name: "f" } });
@@ -485,7 +485,11 @@ describe("given a deleted user", () => {
     expect((await remove(userPath(scope), "&erase=true")).status).toBe(204);
     await removeEverything();
     expect(JSON.stringify(await audit(scope))).not.toContain(email);
-    expect((await remove(userPath(scope), "&erase=true")).status).toBe(404);
+    expect((await remove(userPath(scope), "&erase=true")).status).toBe(204);
+    const published = await management.sql`
+      select from outbox where subject = 'user.erased' and payload::jsonb ->> 'user_id' = ${scope.userId}`;
+    expect(published).toHaveLength(2);
+    expect((await remove(userPath(scope))).status).toBe(404);
   });
 
   it("is erased from a change that was not committed before the deletion", async () => {
