@@ -44,6 +44,16 @@ describe("given the OpenAPI document", () => {
     expect(validator.version).toBe("3.1");
   });
 
+  it("has patterns that other languages can read, and engines without the flag u", () => {
+    const patterns = JSON.stringify(document).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g);
+    const texts = [...new Set([...patterns].map(([, text = ""]) => JSON.parse(text) as string))];
+    expect(texts.length).toBeGreaterThan(10);
+    for (const text of texts) {
+      expect(text).not.toMatch(/\\p\{|\\u\{/i);
+      expect(() => [new RegExp(text), new RegExp(text, "u")]).not.toThrow();
+    }
+  });
+
   it("has every route and method of the contract, each with a unique operation id", () => {
     const expected = routes.flatMap(({ method, alsoMethod, path }) =>
       [method, alsoMethod].flatMap((each) =>

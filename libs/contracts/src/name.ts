@@ -1,18 +1,17 @@
 import { z } from "zod";
-import { control, loneSurrogate } from "./text-pattern.ts";
-
-/**
- * Characters that make a name look like another one: they show nothing, or reorder the text around them. They include
- * the joiners of composed emoji (decision 0096).
- */
-const deceptive = String.raw`\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff`;
+import { control, deceptive, loneSurrogate, upToPlane3 } from "./text-pattern.ts";
 
 /** A display name: one line, not blank. Lengths are counted in Unicode code points. */
 export const Name = z
   .string()
   .min(1)
   .max(200)
-  .regex(new RegExp(String.raw`^(?=[\s\S]*\S)[^${control}${loneSurrogate}${deceptive}]+$`, "u"))
+  .regex(
+    new RegExp(
+      String.raw`^${upToPlane3}(?=[\s\S]*\S)[^${control}${loneSurrogate}${deceptive}]+$`,
+      "u",
+    ),
+  )
   .describe(
     "must be one line of text, not blank, without control, bidirectional or zero-width characters",
   );
@@ -21,5 +20,5 @@ export const Name = z
 export const RuleName = z
   .string()
   .max(200)
-  .regex(new RegExp(String.raw`^[^\x00${loneSurrogate}${deceptive}]*$`, "u"))
+  .regex(new RegExp(String.raw`^${upToPlane3}[^\x00${loneSurrogate}${deceptive}]*$`, "u"))
   .describe("must be text without NUL, bidirectional or zero-width characters or broken Unicode");

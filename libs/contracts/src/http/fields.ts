@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { control, invisible, loneSurrogate } from "../text-pattern.ts";
+import { control, deceptive, formatting, loneSurrogate, upToPlane3 } from "../text-pattern.ts";
 
 /** Fields that several resources share. Lengths are counted in Unicode code points. */
 
@@ -43,12 +43,12 @@ export const Description = z
   .regex(new RegExp(`^(?:[^${control}${loneSurrogate}]|[\\t\\n\\r])*$`, "u"))
   .describe("must be text without control characters other than tab and line breaks");
 
-const addressPart = `[^\\s@${control}${loneSurrogate}${invisible}]+`;
+const addressPart = `[^\\s@${control}${loneSurrogate}${deceptive}${formatting}]+`;
 
 /** The e-mail address of a user: one `@` between printable characters other than white space. */
 export const Email = z
   .string()
   .min(3)
   .max(254)
-  .regex(new RegExp(`^${addressPart}@${addressPart}$`, "u"))
+  .regex(new RegExp(`^${upToPlane3}${addressPart}@${addressPart}$`, "u"))
   .describe("must be an e-mail address");
