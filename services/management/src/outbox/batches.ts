@@ -18,7 +18,11 @@ export type Batches = { stop(): Promise<void> };
 /** Polling interval while there is no work, or while the outbox has a backlog. */
 const pollIntervalMs = 500;
 
-/** Number of unsent outbox rows at which the work pauses: changes are already queuing, or NATS is disconnected. */
+/**
+ * Number of unsent snapshot rows at which the work pauses: changes are already queuing, or NATS is disconnected. Events
+ * are not counted, because those of an organization can wait for webhook dispatchers, which must not stop the work of
+ * other organizations.
+ */
 const maxUnsentRows = 1_000;
 
 export function startBatches(options: {
@@ -37,7 +41,10 @@ export function startBatches(options: {
   /** Returns whether a batch was written. */
   async function writeOnce(): Promise<boolean> {
     if (!(await hasWork(sql))) return false;
-    const { rows } = await readBacklog(sql, maxUnsentRows);
+    const { rows } = await readBacklog(sql, {
+      streams: ["snapshot"],
+      countUpTo: maxUnsentRows,
+    });
     if (rows === maxUnsentRows) return false;
     const written = await writer(async (write) => ({ any: await writeBatch(write) }));
     return !isProblem(written) && written.any;

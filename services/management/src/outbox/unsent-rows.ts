@@ -177,22 +177,39 @@ export async function unsentRange(
   return { oldest: range?.oldest ?? undefined, newest: range?.newest ?? undefined };
 }
 
-/** Returns the number of unsent rows, counted up to a bound, and the age of the oldest of them. */
+/**
+ * Returns the number of unsent rows of the streams, counted up to a bound, and the age of the oldest of the counted rows.
+ * Leaves out the queues in `except`, without reading their rows: it reads the ranges of `outbox_queues` between them.
+ */
 export async function readBacklog(
   sql: Sql,
-  countUpTo: number,
+  {
+    streams,
+    except = [],
+    countUpTo,
+  }: { streams: readonly StreamName[]; except?: readonly string[]; countUpTo: number },
 ): Promise<{ rows: number; oldestSeconds: number }> {
+  const ranges = streams.flatMap((stream) => rangesWithout(rangeOf[stream], except));
   const [backlog] = await sql.unprepared<{ rows: number; oldestSeconds: number }[]>(
-    `select count(*)::integer as rows,
+    `select least(count(*), $3::integer)::integer as rows,
       coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float as "oldestSeconds"
-    from (
+    from unnest($1::text[], $2::text[]) as range (after, before)
+    cross join lateral (
       select created_at from outbox
-      where sent_at is null
-      -- Uses the order of an index, so that no plan scans the sent rows.
-      order by stream, id
-      limit $1::integer
+      where ${queue} > range.after and ${queue} < range.before
+      order by ${queue}, id
+      limit (select $3::integer)
     ) as unsent`,
-    [countUpTo],
+    [ranges.map(([after]) => after), ranges.map(([, before]) => before), countUpTo],
   );
   return backlog ?? { rows: 0, oldestSeconds: 0 };
+}
+
+/** Splits a range of queues at the queues in `except`. All bounds are exclusive. */
+function rangesWithout(
+  [first, last]: readonly [string, string],
+  except: readonly string[],
+): (readonly [string, string])[] {
+  const within = except.filter((name) => first < name && name < last).sort();
+  return [first, ...within].map((after, index) => [after, within[index] ?? last]);
 }

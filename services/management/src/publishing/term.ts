@@ -266,7 +266,10 @@ const maxCountedBacklog = 10_000;
 
 async function measureBacklog({ sql, metrics }: TermOptions, signal: AbortSignal): Promise<void> {
   do {
-    const { rows, oldestSeconds } = await readBacklog(sql, maxCountedBacklog);
+    const { rows, oldestSeconds } = await readBacklog(sql, {
+      streams: ["events", "snapshot"],
+      countUpTo: maxCountedBacklog,
+    });
     metrics.unsentRows.set(rows);
     metrics.oldestUnsentSeconds.set(oldestSeconds);
   } while (await pause(renewIntervalMs, signal));

@@ -114,7 +114,11 @@ const statements: Statement[] = [
   {
     isRead: true,
     name: "the backlog",
-    work: async (tx) => (await readBacklog(asSql(tx), 1_000)).rows,
+    async work(tx) {
+      const streams = ["events", "snapshot"] as const;
+      const except = ["events organization-0"];
+      return (await readBacklog(asSql(tx), { streams, except, countUpTo: 1_000 })).rows;
+    },
   },
   {
     isRead: true,
