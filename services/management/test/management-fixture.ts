@@ -61,6 +61,7 @@ export async function openManagement(
     fillsEnvironments?: boolean;
     /** False: the test removes the rows of deleted resources itself, batch by batch. */
     removesDeleted?: boolean;
+    flagEventsMaxBytes?: number;
     /** True: streams of changes get no hints, as if all notifications were lost. */
     losesHints?: boolean;
   } = {},
@@ -94,6 +95,7 @@ export async function openManagement(
     onWritten: options.losesHints ? () => undefined : changeStreams.wake,
     nats: natsLogin("management", nats.url),
     replicas: 1,
+    ...(options.flagEventsMaxBytes && { flagEventsMaxBytes: options.flagEventsMaxBytes }),
     holder: randomUUID(),
     sql,
     directory,

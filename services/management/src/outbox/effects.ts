@@ -5,13 +5,13 @@ import type { LiveEdges } from "./live-edges.ts";
 import type { OutboxMessage } from "./outbox-message.ts";
 
 /**
- * Waits until committed writes are in effect: JetStream has stored their events and entries, every live edge has
- * applied the entries, and this process uses their API keys. The response to a write waits for this, up to a time-out.
+ * Waits until committed writes are in effect: JetStream has stored their entries, every live edge has applied them, and
+ * this process uses their API keys. The response to a write waits for this, up to a time-out.
  * It does not wait while NATS is disconnected. An incomplete wait never fails the write.
  */
 export type Effects = {
   /**
-   * Registers the outbox rows of a transaction. Call it before the commit is confirmed, so that no confirmation is
+   * Registers the snapshot rows of a transaction. Call it before the commit is confirmed, so that no confirmation is
    * missed.
    */
   expect(rowIds: readonly number[]): ExpectedEffect;

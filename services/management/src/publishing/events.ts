@@ -9,7 +9,6 @@ import {
 } from "@halyard/jetstream";
 import type { Sql } from "@halyard/postgres";
 import { pause } from "@halyard/timing";
-import type { Publications } from "../outbox/effects.ts";
 import type { Broker } from "./broker.ts";
 import type { Lease } from "./lease.ts";
 import { markUnsentAfter, recordedStream, recordFound, recordStream } from "./records.ts";
@@ -30,7 +29,6 @@ export async function synchronizeEvents(
   sql: Sql,
   lease: Lease,
   broker: Broker,
-  publications: Publications,
 ): Promise<StreamPosition> {
   const { manager, replicas, flagEventsMaxBytes } = broker;
   const position = await ensureFlagEvents(manager, replicas, flagEventsMaxBytes);
@@ -45,9 +43,8 @@ export async function synchronizeEvents(
   const record = (lastSequence: number, found: ReadonlyMap<string, number>) =>
     lease.recordAsLeader(async (tx) => {
       // Updates rows before the stream, in the same order as a publisher. Another order could deadlock.
-      const ids = await recordFound(tx, found);
+      await recordFound(tx, found);
       await recordStream(tx, "events", { createdAt, lastSequence, baseSequence: 0 });
-      return ids;
     });
   let lastSequence = known;
   let isLast = position.lastSequence <= known;
@@ -55,7 +52,7 @@ export async function synchronizeEvents(
     const page = await readPage(broker, lastSequence + 1);
     isLast = page.isLast;
     lastSequence = page.lastSequence ?? lastSequence;
-    publications.confirm(await record(lastSequence, page.ids));
+    await record(lastSequence, page.ids);
   }
   // The newest messages of the log may have been removed. The sequence still continues after them.
   lastSequence = Math.max(lastSequence, position.lastSequence);

@@ -89,20 +89,17 @@ const eventRows = (sql: Pick<Sql, "unprepared">, messageIds: readonly string[]) 
     [messageIds],
   );
 
-/**
- * Records events that are in the event log although their acknowledgements were lost. Returns the ids of their rows.
- */
+/** Records events that are in the event log although their acknowledgements were lost. */
 export async function recordFound(
   tx: Transaction,
   found: ReadonlyMap<string, number>,
-): Promise<number[]> {
+): Promise<void> {
   const rows = await eventRows(tx, ofManagement(found.keys()));
   const unsent = rows.filter(({ isSent }) => !isSent);
   await settle(
     tx,
     unsent.map(({ id, messageId }) => ({ id, sequence: found.get(messageId) ?? null })),
   );
-  return unsent.map(({ id }) => id);
 }
 
 /** Returns the message ids that belong to no event of the outbox. */

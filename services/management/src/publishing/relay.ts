@@ -89,12 +89,12 @@ export function createRelayMetrics(registry: Registry): RelayMetrics {
     }),
     unsentRows: new Gauge({
       name: "halyard_outbox_unsent_messages",
-      help: "Unsent messages in the outbox, as measured by the leader, counted up to 10,000",
+      help: "Unsent messages in the outbox, as measured by the leader, counted up to 10,000; without the events of waiting organizations",
       registers,
     }),
     oldestUnsentSeconds: new Gauge({
       name: "halyard_outbox_oldest_message_age_seconds",
-      help: "Age of the oldest unsent message in the outbox, as measured by the leader",
+      help: "Age of the oldest unsent message in the outbox, as measured by the leader; without the events of waiting organizations",
       registers,
     }),
     eventsBytes: new Gauge({

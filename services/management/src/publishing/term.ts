@@ -12,7 +12,7 @@ import { pause, type WakeUp } from "@halyard/timing";
 import type { Counter, Gauge } from "prom-client";
 import type { Publications } from "../outbox/effects.ts";
 import { notifyPublished } from "../outbox/notifications.ts";
-import { readBacklog, type StreamName } from "../outbox/unsent-rows.ts";
+import { eventQueueOf, readBacklog, type StreamName } from "../outbox/unsent-rows.ts";
 import { type Plans, writePlans } from "../tenancy/plans.ts";
 import { type Broker, StreamMovedError } from "./broker.ts";
 import { type EventsSize, synchronizeEvents, watchEventsSize } from "./events.ts";
@@ -21,7 +21,7 @@ import { confirmStreams } from "./records.ts";
 import { discardStreams, findUnexplained } from "./restored-database.ts";
 import { synchronizeSnapshot } from "./snapshot.ts";
 import { createStreamPublisher, type StreamPublisher } from "./stream-publisher.ts";
-import { createUnreadEvents } from "./unread-events.ts";
+import { createUnreadEvents, type UnreadEvents } from "./unread-events.ts";
 
 /**
  * Options of a term of leadership. A term first detects a database that is older than the streams, then synchronizes
@@ -135,7 +135,7 @@ async function publish(options: TermOptions, signal: AbortSignal): Promise<void>
       await runPublisher(publisher, { wakeUp: wakeUps.snapshot, published, whenIdle }, ended);
     };
     const publishEvents = async () => {
-      positions.events = await synchronizeEvents(sql, lease, broker, publications);
+      positions.events = await synchronizeEvents(sql, lease, broker);
       const { lastSequence } = positions.events;
       const publisher = createStreamPublisher({
         ...shared,
@@ -152,7 +152,7 @@ async function publish(options: TermOptions, signal: AbortSignal): Promise<void>
       publishEvents(),
       watchStreams(positions, options, ended),
       confirmRegularly(publishers, options, ended),
-      measureBacklog(options, ended),
+      measureBacklog(options, unread, ended),
       watchEventsSize(
         { broker, unread, onEventsSize: (size) => showEventsSize(size, metrics) },
         ended,
@@ -264,10 +264,16 @@ async function confirmRegularly(
 /** Maximum backlog that is counted. The exact size of a larger one is not worth the cost of counting. */
 const maxCountedBacklog = 10_000;
 
-async function measureBacklog({ sql, metrics }: TermOptions, signal: AbortSignal): Promise<void> {
+/** Measures the backlog. Events that wait for webhook dispatchers are no backlog of the relay. */
+async function measureBacklog(
+  { sql, metrics }: TermOptions,
+  unread: UnreadEvents,
+  signal: AbortSignal,
+): Promise<void> {
   do {
     const { rows, oldestSeconds } = await readBacklog(sql, {
       streams: ["events", "snapshot"],
+      except: unread.waiting().map(eventQueueOf),
       countUpTo: maxCountedBacklog,
     });
     metrics.unsentRows.set(rows);

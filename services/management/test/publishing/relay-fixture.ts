@@ -104,7 +104,7 @@ export async function openPublisher(
   const { sql, lease } = rebuilds;
   const shared = { stream, sql, lease, broker, publications, isLeading: lease.isHeld };
   if (stream === "events") {
-    const { lastSequence } = await synchronizeEvents(sql, lease, broker, publications);
+    const { lastSequence } = await synchronizeEvents(sql, lease, broker);
     const sign = testMessageSigner("management");
     return createStreamPublisher({ ...shared, sign, lastSequence, unread });
   }
