@@ -9,6 +9,7 @@ import { deleteOldDeliveries, deleteOldEvents } from "../src/clean-up.ts";
 import { listDeliveries } from "../src/deliveries/delivery-store.ts";
 import { type MadeAttempt, recordAttempt } from "../src/dispatch/attempt-store.ts";
 import { recordEvent } from "../src/events/consume-events.ts";
+import { findDeleted } from "../src/webhooks/cancel-deliveries.ts";
 
 /**
  * The query plans with 50,000 waiting deliveries of 10,000 webhooks. With few rows, PostgreSQL rightly reads whole tables.
@@ -94,6 +95,7 @@ const statements: Record<string, (sql: Sql) => Promise<unknown>> = {
   "creating the deliveries of an event": (on) => recordEvent(on, event, uuidv7),
   "deleting old deliveries": (on) => deleteOldDeliveries(on, 30),
   "deleting the ids of old events": (on) => deleteOldEvents(on),
+  "finding the open deliveries of deleted webhooks": (on) => findDeleted(on),
   "a page of a webhook's deliveries": (on) =>
     listDeliveries(on, { webhookId, status: "failed", beforeId: undefined, limit: 101 }),
 };

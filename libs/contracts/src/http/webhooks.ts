@@ -235,8 +235,7 @@ export const deleteWebhook = defineRoute({
   path: webhook,
   params: WebhookParams,
   summary: "Delete a webhook",
-  description:
-    "Pending deliveries are cancelled. The webhook is disabled first. If it changes before it is deleted, or if the request is interrupted, it stays disabled, and `If-Match` with the earlier version gets 412.",
+  description: "Pending deliveries are cancelled.",
   conditional: true,
   success: { status: 204, description: "The webhook no longer exists" },
   errors: ["CONFLICT_003"],

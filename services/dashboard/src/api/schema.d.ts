@@ -488,7 +488,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a webhook
-         * @description Pending deliveries are cancelled. The webhook is disabled first. If it changes before it is deleted, or if the request is interrupted, it stays disabled, and `If-Match` with the earlier version gets 412.
+         * @description Pending deliveries are cancelled.
          */
         delete: operations["deleteWebhook"];
         options?: never;

@@ -4,7 +4,8 @@ import type { Logger } from "pino";
 
 /**
  * Cancels the open deliveries of webhooks that are disabled or deleted, including those whose claim has expired. An
- * attempt in progress is not interrupted, and redeliveries are made even if the webhook is disabled.
+ * attempt in progress is not interrupted, and its result is recorded. Redeliveries are made even if the webhook is
+ * disabled.
  *
  * A backlog may be large, and the consumer of events waits for the lock on the webhook's row. Therefore the transaction
  * that disables a webhook cancels one batch, which is usually everything. The request cancels a limited number of
@@ -41,12 +42,16 @@ export async function cancelAll(
   while (!signal?.aborted && (await cancelSome(sql, webhookId, foundAtOnce, signal)) > 0);
 }
 
-/** The condition for cancelling an open delivery: no attempt is in progress, and none may begin. */
+/**
+ * The condition for cancelling an open delivery. If the webhook is disabled, no attempt is in progress, and none may
+ * begin. If it is deleted, its lane is gone, so that an attempt in progress is not found after its claim expires.
+ */
 const mayBeCancelled = (webhookId: string) => fragment`
-  next_attempt_at is not null and (status <> 'delivering' or next_attempt_at <= now())
-  and not exists (
-    select from webhooks where id = ${webhookId} and (enabled or deliveries.redelivery)
-  )`;
+  next_attempt_at is not null and case (select enabled from webhooks where id = ${webhookId})
+    when true then false
+    when false then not redelivery and (status <> 'delivering' or next_attempt_at <= now())
+    else true
+  end`;
 
 async function findOpen(
   sql: Sql | Transaction,
@@ -60,7 +65,10 @@ async function findOpen(
   return found.map(({ id }) => id);
 }
 
-/** Cancels those of these deliveries that still may be. Locks rows by id to avoid deadlocks. */
+/**
+ * Cancels those of these deliveries that still may be. Locks rows by id to avoid deadlocks. A valid claim stays, so that
+ * the result of its attempt is recorded.
+ */
 async function cancelThese(
   sql: Sql | Transaction,
   webhookId: string,
@@ -74,24 +82,12 @@ async function cancelThese(
       for update of deliveries
     )
     update deliveries set status = 'cancelled', next_attempt_at = null, finished_at = now(),
-      redelivery = false, claimed_by = null
+      redelivery = false,
+      claimed_by = case
+        when deliveries.status = 'delivering' and deliveries.next_attempt_at > now() then claimed_by
+      end
     from open where deliveries.id = open.id`;
 }
-
-/**
- * Cancels all open deliveries of a webhook. Call it before the webhook is deleted, because the deletion locks the lane.
- * An attempt in progress keeps its claim, so that its result is recorded.
- */
-export const cancelBeforeDeletion = (tx: Transaction, webhookId: string) => tx`
-  with open as (
-    select id from deliveries
-    where webhook_id = ${webhookId} and next_attempt_at is not null
-    order by id
-    for update
-  )
-  update deliveries set status = 'cancelled', next_attempt_at = null, finished_at = now(),
-    redelivery = false
-  from open where deliveries.id = open.id`;
 
 const pollIntervalMs = 30_000;
 
@@ -107,17 +103,45 @@ export function startCancellingLeftovers(options: { sql: Sql; logger: Logger }):
   });
 }
 
-/** Maximum number of webhooks per run. Later runs find the others. */
+/** Maximum number of disabled webhooks, and of deleted ones, per run. Later runs find the others. */
 const webhooksAtOnce = 100;
 
 export async function cancelLeftovers(sql: Sql, signal?: AbortSignal): Promise<void> {
-  const webhooks = await sql<{ id: string }[]>`
-    select id from webhooks
-    where not enabled and exists (
-      select from deliveries
-      where webhook_id = webhooks.id and next_attempt_at is not null and not redelivery
-        and (status <> 'delivering' or next_attempt_at <= now())
-    )
-    limit ${webhooksAtOnce}`;
+  const webhooks = [...(await findDisabled(sql)), ...(await findDeleted(sql))];
   for (const { id } of webhooks) await cancelAll(sql, id, signal);
 }
+
+const findDisabled = (sql: Sql) => sql<{ id: string }[]>`
+  select id from webhooks
+  where not enabled and exists (
+    select from deliveries
+    where webhook_id = webhooks.id and next_attempt_at is not null and not redelivery
+      and (status <> 'delivering' or next_attempt_at <= now())
+  )
+  limit ${webhooksAtOnce}`;
+
+/**
+ * Finds deleted webhooks with open deliveries. It finds each webhook with open deliveries from the previous one, so that
+ * a large backlog costs one row.
+ */
+export const findDeleted = (sql: Sql) => sql<{ id: string }[]>`
+  with recursive open (webhook_id) as (
+    (
+      select webhook_id from deliveries
+      where next_attempt_at is not null
+      order by webhook_id
+      limit 1
+    )
+    union all
+    select next.webhook_id
+    from open
+    cross join lateral (
+      select webhook_id from deliveries
+      where next_attempt_at is not null and webhook_id > open.webhook_id
+      order by webhook_id
+      limit 1
+    ) as next
+  )
+  select webhook_id as id from open
+  where not exists (select from webhooks where id = open.webhook_id)
+  limit ${webhooksAtOnce}`;

@@ -3,7 +3,6 @@ import { createProblem, isProblem, type Problem } from "@halyard/http";
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import {
   cancelAll,
-  cancelBeforeDeletion,
   cancelledAtOnce,
   cancelledInARequest,
   cancelSome,
@@ -11,8 +10,8 @@ import {
 import { type AuditContext, type Webhook, webhookAudit } from "./webhook.ts";
 
 /**
- * Webhooks in PostgreSQL. A transaction that disables or deletes a webhook locks its row before it cancels the
- * deliveries. A transaction that creates deliveries also locks the row. Therefore no delivery is missed.
+ * Webhooks in PostgreSQL. A transaction that disables or deletes a webhook locks its row before the deliveries are
+ * cancelled. A transaction that creates deliveries also locks the row. Therefore no delivery is missed.
  */
 
 type Scope = { projectId: string; webhookId: string };
@@ -50,7 +49,7 @@ export async function changeWebhook(
   sql: Sql,
   scope: Scope,
   decide: (webhook: Webhook) => Webhook | Problem,
-  audit: AuditContext | "part of a deletion",
+  audit: AuditContext,
 ): Promise<Webhook | Problem | undefined> {
   await clearBeforeSwitchingOn(sql, scope, decide);
   const webhook = await replaceWebhook(sql, scope, decide, audit);
@@ -79,7 +78,7 @@ async function replaceWebhook(
   sql: Sql,
   scope: Scope,
   decide: (webhook: Webhook) => Webhook | Problem,
-  audit: Parameters<typeof changeWebhook>[3],
+  audit: AuditContext,
 ): Promise<Webhook | Problem | undefined> {
   return sql.begin(async (tx) => {
     await lockNames(tx, scope.projectId);
@@ -92,7 +91,7 @@ async function replaceWebhook(
     // Deliveries from before the webhook was disabled must not be sent. Usually there are none left to cancel.
     if (!webhook.enabled && next.enabled) await cancelAll(tx, next.id);
     const version = await updateWebhook(tx, next);
-    if (audit !== "part of a deletion") await writeAudit(tx, webhookAudit(webhook, next, audit));
+    await writeAudit(tx, webhookAudit(webhook, next, audit));
     if (webhook.enabled && !next.enabled) await cancelSome(tx, next.id, cancelledAtOnce);
     // Claims from before may expire. The lane of a disabled webhook does not contain their times.
     if (!webhook.enabled && next.enabled)
@@ -139,42 +138,26 @@ export async function disableWebhook(
 }
 
 /**
- * Deletes a webhook, unless `permit` returns a problem. Returns undefined if the webhook does not exist. Disables it
- * first, so that a large backlog is cancelled while no deliveries are added. The deliveries stay until the clean-up, but
- * the API does not return them.
+ * Deletes a webhook, unless `permit` returns a problem. Returns undefined if the webhook does not exist. Its deliveries
+ * are cancelled after the commit, because a large backlog would hold the lock for seconds. They stay until the clean-up,
+ * but the API does not return them.
  */
 export async function deleteWebhook(
   sql: Sql,
   scope: Scope,
   { permit, audit }: { permit: (webhook: Webhook) => Problem | undefined; audit: AuditContext },
 ): Promise<Webhook | Problem | undefined> {
-  let wasEnabled = false;
-  const switchOff = (webhook: Webhook) => {
-    const problem = permit(webhook);
-    if (problem !== undefined) return problem;
-    wasEnabled = webhook.enabled;
-    return wasEnabled ? { ...webhook, enabled: false, updatedAt: audit.now } : webhook;
-  };
-  const off = await changeWebhook(sql, scope, switchOff, "part of a deletion");
-  if (off === undefined || isProblem(off)) return off;
-  await cancelAll(sql, scope.webhookId);
-  return sql.begin(async (tx) => {
+  const deleted = await sql.begin(async (tx) => {
     const webhook = await lockWebhook(tx, scope);
     if (webhook === undefined) return undefined;
-    // The webhook may have changed since it was disabled.
-    const problem = webhook.version === off.version ? undefined : permit(webhook);
-    const before = { ...webhook, enabled: webhook.enabled || wasEnabled };
-    if (problem !== undefined) {
-      if (before.enabled !== webhook.enabled)
-        await writeAudit(tx, webhookAudit(before, webhook, audit));
-      return problem;
-    }
-    // Redeliveries, attempts in progress, and new deliveries if the webhook was enabled again meanwhile.
-    await cancelBeforeDeletion(tx, webhook.id);
+    const problem = permit(webhook);
+    if (problem !== undefined) return problem;
     await tx`delete from webhooks where id = ${webhook.id}`;
-    await writeAudit(tx, webhookAudit(before, null, audit));
+    await writeAudit(tx, webhookAudit(webhook, null, audit));
     return webhook;
   });
+  if (deleted !== undefined && !isProblem(deleted)) await cancelAll(sql, deleted.id);
+  return deleted;
 }
 
 export async function findWebhook(sql: Sql, scope: Scope): Promise<Webhook | undefined> {

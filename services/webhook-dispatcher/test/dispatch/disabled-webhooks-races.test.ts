@@ -6,6 +6,7 @@ import { v7 as uuidv7 } from "uuid";
 import { recordAttempt } from "../../src/dispatch/attempt-store.ts";
 import { claimDeliveries } from "../../src/dispatch/claim-store.ts";
 import { recordEvent } from "../../src/events/consume-events.ts";
+import { cancelLeftovers } from "../../src/webhooks/cancel-deliveries.ts";
 import type { Webhook } from "../../src/webhooks/webhook.ts";
 import { changeWebhook, deleteWebhook } from "../../src/webhooks/webhook-store.ts";
 import { makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
@@ -86,7 +87,7 @@ describe("disabling a webhook", () => {
 });
 
 describe("deleting a webhook", () => {
-  it("waits for an attempt to be recorded before it locks the lane, so there is no deadlock", async () => {
+  it("waits for an attempt to be recorded without a lock on the lane, so there is no deadlock", async () => {
     const webhook = await dispatch.newWebhook();
     await dispatch.putDeliveries(webhook, 1);
     await claim(webhook);
@@ -99,6 +100,29 @@ describe("deleting a webhook", () => {
       return { deleting };
     });
     await deleted.deleting;
+    expect(await dispatch.deliveriesTo(webhook)).toMatchObject([{ status: "cancelled" }]);
+  });
+
+  it("is complete if it is interrupted, and its deliveries are cancelled later", async () => {
+    const webhook = await dispatch.newWebhook();
+    await dispatch.putDeliveries(webhook, 1);
+    await claim(webhook);
+    const scope = { projectId: webhook.projectId, webhookId: webhook.id };
+    await dispatch.admin.begin(async (tx) => {
+      await tx`select from deliveries where webhook_id = ${webhook.id} for update`;
+      const deleting = deleteWebhook(sql, scope, { permit: () => undefined, audit: audit() });
+      await eventually(async () => (await waitingForLocks()) === 1);
+      await dispatch.admin`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      await expect(deleting).rejects.toThrow();
+    });
+    const entries = await dispatch.admin`
+      select message ->> 'action' as action, message -> 'before' -> 'enabled' as enabled
+      from audit_outbox where message ->> 'webhook_id' = ${webhook.id}`;
+    expect([...entries]).toEqual([{ action: "webhook_deleted", enabled: true }]);
+    expect(await dispatch.deliveriesTo(webhook)).toMatchObject([{ status: "delivering" }]);
+    await cancelLeftovers(sql);
     expect(await dispatch.deliveriesTo(webhook)).toMatchObject([{ status: "cancelled" }]);
   });
 });
