@@ -29,7 +29,7 @@ import { type Feed, type Newest, readNewest, readPageAfter } from "./feed-store.
 export type ChangeStreams = {
   /** Returns the problem of a caller that cannot open another stream. */
   checkRoom(caller: Pick<Opening, "caller" | "feed">): Problem | undefined;
-  /** Begins the body of a response whose head is set. */
+  /** Begins the body of a response whose head is set. Ends it if there is no room any more. */
   open(response: ServerResponse, opening: Opening): void;
   /** Reads the audit log soon, because something was written. */
   wake(): void;
@@ -91,16 +91,14 @@ export function createChangeStreams(options: {
     running = undefined;
   }
 
+  const checkRoom: ChangeStreams["checkRoom"] = (caller) =>
+    isDraining ? processIsStopping : checkLimits(streams, caller);
+
   return {
-    checkRoom(caller) {
-      if (isDraining) return processIsStopping;
-      if (streams.size >= maxStreams) return tooManyStreams;
-      const owner = ownerOf(caller);
-      const own = [...streams].filter((stream) => ownerOf(stream) === owner).length;
-      return own >= maxStreamsPerOwner ? tooManyOfOwner : undefined;
-    },
+    checkRoom,
     open(response, opening) {
-      if (isDraining || response.destroyed) {
+      // Others may have opened since the first check. The head is sent, so the client gets the problem when it reconnects.
+      if (checkRoom(opening) !== undefined || response.destroyed) {
         response.end(retryLine(random));
         return;
       }
@@ -123,6 +121,16 @@ export function createChangeStreams(options: {
       await running;
     },
   };
+}
+
+function checkLimits(
+  streams: ReadonlySet<ChangeStream>,
+  caller: Pick<Opening, "caller" | "feed">,
+): Problem | undefined {
+  if (streams.size >= maxStreams) return tooManyStreams;
+  const owner = ownerOf(caller);
+  const own = [...streams].filter((stream) => ownerOf(stream) === owner).length;
+  return own >= maxStreamsPerOwner ? tooManyOfOwner : undefined;
 }
 
 function createReader(options: {

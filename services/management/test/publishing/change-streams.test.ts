@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import {
   type EventStream,
   eventually,
@@ -11,10 +13,13 @@ import {
   startServiceProcess,
 } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
 import postgres from "postgres";
+import { Registry } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import type { AuditEntry } from "../../src/audit/audit-log.ts";
 import { recordAudit } from "../../src/audit/audit-store.ts";
+import { createChangeStreams } from "../../src/publishing/change-streams.ts";
 import { type Management, openManagement, operatorToken } from "../management-fixture.ts";
 import { tenancyOf } from "../tenancy-fixture.ts";
 
@@ -381,6 +386,23 @@ describe("opening a stream of changes", () => {
     expect([beyond.status, JSON.parse(beyond.rest()).error.code]).toEqual([429, "RATE_001"]);
     expect((await open(scope, { key: operatorToken })).status).toBe(200);
     expect((await open(stranger)).status).toBe(200);
+  });
+
+  it("is limited to 100 streams of an organization that opens them simultaneously", async () => {
+    const { sql } = management;
+    const clock = { now: () => new Date(), monotonicMs: () => performance.now() };
+    const logger = pino({ level: "silent" });
+    const streams = createChangeStreams({ sql, ...clock, metrics: new Registry(), logger });
+    const feed = { organizationId: uuidv7(), projectId: uuidv7(), environmentId: undefined };
+    const opening = { feed, caller: uuidv7(), expiresAtMs: undefined, resume: undefined };
+    const responses = Array.from(
+      { length: 101 },
+      () => new ServerResponse(new IncomingMessage(new Socket())),
+    );
+    for (const _ of responses) expect(streams.checkRoom(opening)).toBeUndefined();
+    for (const response of responses) streams.open(response, opening);
+    expect(responses.map(({ writableEnded }) => writableEnded).indexOf(true)).toBe(100);
+    await streams.stop();
   });
 });
 
