@@ -35,8 +35,8 @@ export type HandlerOptions = {
   connection: NatsConnection;
   /** Subject of the messages, and the name of the queue in metrics. */
   subject: string;
-  /** Verifies the messages of a queue with signatures. */
-  verify?: VerifyMessage;
+  /** Verifies the signatures of the messages. `unsigned`: the queue has none, so every message is accepted. */
+  verify: VerifyMessage | "unsigned";
   /** Called only with messages that are verified. */
   handle(message: QueueMessage): Promise<Verdict>;
   /** Returns whether an error of `handle` is an outage, whose end is awaited, or a fault of the message. */
@@ -87,7 +87,7 @@ export async function processMessage(
 }
 
 function originOf({ verify }: ProcessingOptions, { delivery }: MessageInWork): Origin {
-  if (verify === undefined) return { writer: undefined };
+  if (verify === "unsigned") return { writer: undefined };
   const { subject, data: payload, headers } = delivery;
   return verify({ subject, payload, headers });
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { deadLetterStream } from "@halyard/contracts";
 import { eventually, startTestNats, type TestNats } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { ConsumptionOptions } from "../src/consume.ts";
 import { publishDeadLetter } from "../src/dead-letter.ts";
 import { ensureDeadLetters } from "../src/streams.ts";
 import { createQueueBench, Outage, type QueueBench } from "./queue-bench.ts";
@@ -17,6 +18,15 @@ beforeAll(async () => {
 afterAll(async () => {
   await bench.close();
   await nats.stop();
+});
+
+describe("given options without the verification of signatures", () => {
+  it("does not compile, because every message would be accepted", () => {
+    const options = {} as Omit<ConsumptionOptions, "verify">;
+    // @ts-expect-error The verification is missing.
+    const incomplete: ConsumptionOptions = options;
+    expect(incomplete).toEqual({});
+  });
 });
 
 describe("given messages that are handled", () => {

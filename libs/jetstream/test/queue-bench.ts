@@ -142,6 +142,7 @@ function startReplica(connection: NatsConnection, queue: Queue, behavior: Behavi
     consumer: queue.consumer,
     subject: queue.subject,
     concurrency,
+    verify: "unsigned",
     handle: (message) => {
       handled.push(Buffer.from(message.payload).toString());
       messages.push(message);

@@ -19,9 +19,9 @@ export function consumeLastSeen({
   metrics: QueueMetrics;
   logger: Logger;
 }): Consumption {
-  // Usage metering does not sign these messages, so no verification may be passed on.
   return consumeJson({
     ...{ connection, metrics, logger },
+    verify: "unsigned",
     stream: usageStream.name,
     consumer: usageStream.lastSeen.consumer,
     subject: usageStream.lastSeen.subject,

@@ -44,6 +44,7 @@ export function consumeInGroups<Message>(options: {
   const consumption = consumeQueue({
     ...queue,
     ...{ connection, concurrency, handle, isOutage, metrics, logger },
+    verify: "unsigned",
   });
   return {
     isRunning: consumption.isRunning,
