@@ -56,7 +56,9 @@ export type VerifyMessage = (message: ReceivedMessage) => Origin;
 
 /**
  * Creates the verification with the public keys of the services whose messages this process consumes. Without the
- * public keys of a service, every message of its subjects is accepted and a warning is logged.
+ * public keys of a service, as in development, a warning is logged and its subjects are not verified at all: every
+ * message is accepted, without a writer, even if it has the signature of another writer of the subject. A message without
+ * a signature could be of either.
  */
 export function createMessageVerifier(options: {
   publicKeys: Partial<Record<SigningService, readonly KeyObject[] | undefined>>;

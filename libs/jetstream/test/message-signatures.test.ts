@@ -108,4 +108,16 @@ describe("given no public keys, as in development", () => {
     const message = await received(createMessageSigner(undefined), event);
     expect(trusting(message)).toEqual({ writer: undefined });
   });
+
+  it("does not verify a subject if one of its writers has none", async () => {
+    const publicKeys = { scheduler: publicKeyOf(keys.scheduler) };
+    const partly = createMessageVerifier({ publicKeys, logger });
+    const audit = { ...event, subject: "audit.recorded" };
+    for (const key of [keys.scheduler, formerKey, undefined])
+      expect(partly(await received(createMessageSigner(key), audit))).toEqual({
+        writer: undefined,
+      });
+    const due = { ...event, subject: "schedule.due" };
+    expect(partly(await received(createMessageSigner(undefined), due))).toBe("forged");
+  });
 });
