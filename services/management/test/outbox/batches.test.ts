@@ -33,7 +33,11 @@ async function whileRunning(work: (written: () => number) => Promise<void>): Pro
       return true;
     },
   });
-  await work(() => batches).finally(running.stop);
+  try {
+    await work(() => batches);
+  } finally {
+    await running.stop();
+  }
 }
 
 /** As many unsent rows as pause the work. */
