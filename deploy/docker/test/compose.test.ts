@@ -25,7 +25,7 @@ const migrationSchema = z.object({ POSTGRES_OWNER_URL: z.url() });
 
 type Program = { configSchema: z.ZodObject; readConfig: () => unknown };
 
-/** Returns the schema of a container, and the function with which it reads `process.env` when it starts. */
+/** Returns the schema of a container, and the function that reads `process.env` at its start. */
 async function programOf(container: Container): Promise<Program> {
   if (isMigration(container)) {
     const readConfig = () => readEnvironment(migrationSchema, process.env);

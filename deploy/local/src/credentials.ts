@@ -12,7 +12,7 @@ const secretNames = [
   "runtime_password",
   "scheduler_owner_password",
   "scheduler_runtime_password",
-  // Seeds of the key pairs with which these services sign their messages.
+  // Seeds of these services' key pairs, which sign their messages.
   "scheduler_signing_seed",
   "webhook_dispatcher_signing_seed",
   "stream_token_secret",

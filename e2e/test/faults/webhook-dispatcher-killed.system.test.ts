@@ -84,7 +84,7 @@ describe("given a dispatcher that is killed while it handles a delivery", () => 
     expect(story.arrived(delivery)).toHaveLength(1);
   });
 
-  it("sends it once more, from the next process, if it got no response", async () => {
+  it("sends it again, from the next process, if it got no response", async () => {
     const { story, flag } = await begin("Sent");
     story.receiver.answer({ kind: "hang" });
     await story.switchByHand(flag, true);

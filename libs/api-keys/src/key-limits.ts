@@ -16,7 +16,7 @@ export type KeyLimits = {
   /**
    * Rejects a request with a valid key beyond the rate limit of the key, without access, or beyond the rate limit of the
    * organization, in this order: a key that anyone can read in a page must not use up the limit of the others. The
-   * request counts as `cost` requests of the organization. Its client keys have a limit of their own, of the same size.
+   * request counts as `cost` requests of the organization. Its client keys have a separate limit of the same size.
    */
   admit(
     key: Pick<DirectoryKey, "id" | "organizationId" | "kind">,

@@ -44,7 +44,7 @@ const expectsPublicKeys = "Ed25519 public keys (SPKI, DER, base64), separated by
 
 export const signingPrivateKeyVariable = variable(privateKey, {
   description:
-    "Private key with which management signs the API key entries and its messages in NATS. Required in production. See [signatures](security.md#signatures).",
+    "Private key of management, which signs the API key entries and its messages in NATS. Required in production. See [signatures](security.md#signatures).",
   expects: expectsPrivateKey,
   documentedDefault: "not set: nothing is signed",
   secret: true,
@@ -57,16 +57,16 @@ export const signingPublicKeysVariable = variable(publicKeys, {
   documentedDefault: "not set: nothing is verified",
 });
 
-/** The private key with which a service other than management signs its messages. */
+/** The private key of a service other than management, which signs its messages. */
 export const messagePrivateKeyVariable = (service: string) =>
   variable(privateKey, {
-    description: `Private key with which ${service} signs its messages in NATS. Required in production. See [signatures](security.md#signatures).`,
+    description: `Private key of ${service}, which signs its messages in NATS. Required in production. See [signatures](security.md#signatures).`,
     expects: expectsPrivateKey,
     documentedDefault: "not set: messages are not signed",
     secret: true,
   });
 
-/** The public keys with which management verifies the messages of another service. */
+/** The public keys of another service. Management verifies the messages of that service with them. */
 export const messagePublicKeysVariable = (service: string) =>
   variable(publicKeys, {
     description: `Public keys of ${service}, which verify its messages in NATS; two after a rotation. Required in production.`,

@@ -3,7 +3,7 @@ import { Email } from "../src/http/fields.ts";
 import { compileCheck } from "../src/index.ts";
 import { Name, RuleName } from "../src/name.ts";
 
-/** Every character that matches, in texts of its own. */
+/** Returns every character that matches. */
 const charactersOf = (pattern: RegExp): string[] =>
   Array.from({ length: 0x110000 }, (_, code) => String.fromCodePoint(code)).filter((character) =>
     pattern.test(character),

@@ -5,7 +5,7 @@ import { firstSharedNumber, textNumber } from "./text-number.ts";
  * A set of folded texts for lookups by number: a user's country gets its number once and is then looked up in the lists
  * of many flags. The numbers are stored in a hash table with linear probing, which is at most half full. Texts are
  * compared only if their number can be shared. The first lookup builds the table, because it takes far longer than
- * everything else that compiles a flag, and most lists of a large environment are not needed at once.
+ * everything else that compiles a flag, and most lists of a large environment are first needed later.
  *
  * Collisions are easy to construct. Texts without a free slot within `maxProbes` slots go to an ordinary set, so that
  * the lookup is fast for every list.

@@ -50,7 +50,7 @@ describe("given a route that delays a request before its body is read", () => {
       headers: { "content-type": "application/json" },
       body,
     });
-  /** Sends a request on a connection of its own. `leave` closes it, and waits until the server has noticed. */
+  /** Sends a request on a new connection. `leave` closes it, and waits until the server has noticed. */
   const sendAndLeave = (body: string) => {
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     given.app.server.once("connection", (accepted) => accepted.once("close", () => resolve()));

@@ -9,12 +9,12 @@ import { createSigner, hasSignature, publicKeysById } from "./signer.ts";
  * can have the broker deliver any message to any subject. Therefore each service signs what it writes, and consumers
  * accept nothing else.
  *
- * The signature covers a purpose, the subject, the message id (empty if there is none) and the payload. A copy under
+ * The signature covers a purpose, the subject, the message id (empty without one) and the payload. A copy under
  * another subject is invalid. A copy of the whole message is a repetition, which has no effect.
  */
 const signatureHeader = "Halyard-Signature";
 const messageIdHeader = "Nats-Msg-Id";
-/** The message id in a dead letter, which has a message id of its own. */
+/** The message id in a dead letter, which has another message id. */
 const originalIdHeader = "Halyard-Message-Id";
 const purpose = "halyard message 1";
 
@@ -33,7 +33,7 @@ export function createMessageSigner(privateKey: KeyObject | undefined): SignMess
   return (message) => signer.sign(signedBytes(message));
 }
 
-/** Returns the headers with which a signature is published. */
+/** Returns the headers of a message that carry its signature. */
 export function signatureHeaders(signature: string | undefined): { headers?: MsgHdrs } {
   if (signature === undefined) return {};
   const signed = headers();

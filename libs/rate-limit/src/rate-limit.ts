@@ -4,7 +4,7 @@
  * that would move it further than the burst allows is rejected and changes nothing. Counting in fixed windows instead
  * would admit twice the burst around the end of a window.
  *
- * A costly request counts as several. A cost that is known only afterwards is charged then, and may leave a debt of one
+ * A costly request counts as several. A cost that appears only afterwards is charged then, and may leave a debt of one
  * burst at most.
  *
  * It is synchronous and in memory, because an edge checks it for each request. The limit therefore applies to each

@@ -32,7 +32,7 @@ const migrationSchema = z.object({
 
 type Program = { configSchema: z.ZodObject; readConfig: () => unknown };
 
-/** Returns the schema of a workload, and the function with which it reads `process.env` when it starts. */
+/** Returns the schema of a workload, and the function that reads `process.env` at its start. */
 async function programOf(workload: string): Promise<Program> {
   if (!workload.startsWith("migrate-"))
     return import(`../../../../${configs[workload]}/src/config.ts`);

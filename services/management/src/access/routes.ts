@@ -122,7 +122,7 @@ export function createRoutes(options: RoutesOptions) {
   return { read, write };
 }
 
-/** Lets other requests run between the steps of a large request, each of which takes tens of milliseconds. */
+/** Lets other requests run between the steps of a large request. Each step takes tens of milliseconds. */
 const pauseOf = ({ headers }: RequestFacts) =>
   isLarge(headers) ? () => nextTurn() : () => undefined;
 

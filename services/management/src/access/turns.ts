@@ -29,7 +29,7 @@ const maxWaiting = 8;
 /** Maximum rest. A turn can be long because it waits for a lock or for edges, which costs others nothing. */
 const maxRestMs = 500;
 
-/** Time for which small changes need a turn after one of them had a large effect. */
+/** Time for which small changes need a turn after a change with a large effect. */
 const noteLifetimeMs = 10_000;
 /** Maximum number of noted flags. The oldest notes are removed. */
 const maxNotes = 1_000;

@@ -79,7 +79,7 @@ export function registerKeyRoutes(
 
 /** Number of keys that a list without a limit reads at a time. */
 const pageSize = 1_000;
-/** Time for which a list without a limit contains keys that have ended. Otherwise it would grow forever. */
+/** Time that ended keys stay in a list without a limit, which would otherwise grow forever. */
 const listedAfterEndMs = 30 * 24 * 60 * 60 * 1_000;
 
 /** Keys have a creation time in whole milliseconds. */

@@ -103,7 +103,7 @@ export async function watchEventsSize(
       const size = await boundStream(manager, name, maxBytes);
       if (size !== undefined) {
         const backlog = await findBacklog(manager, { stream: name, consumer: webhookConsumer });
-        // Without a consumer, nobody waits for the events.
+        // Without a consumer, no dispatcher needs the events.
         options.unread.processed(backlog?.ackFloor ?? Number.POSITIVE_INFINITY);
         const waitingOrganizations = options.unread.waiting().length;
         options.onEventsSize({ ...size, unread: backlog?.waiting ?? 0, waitingOrganizations });

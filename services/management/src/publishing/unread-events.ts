@@ -4,8 +4,8 @@
  * remove the unread events of all others. So the relay leaves the events of an organization with too many unread bytes
  * in the outbox, until dispatchers have read enough of the earlier ones.
  *
- * It counts what this leader has published. A new leader starts with zero, because reading a log of gigabytes takes
- * longer than the terms in which a log is filled.
+ * It counts what this leader has published. A new leader starts with zero, because reading a log of gigabytes takes too
+ * long.
  */
 export type UnreadEvents = {
   /** Adds an event of an organization, whose batch ends with a sequence. Sequences rise. */

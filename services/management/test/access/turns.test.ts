@@ -19,7 +19,7 @@ function givenTurns() {
   return { turns, passTime };
 }
 
-/** Takes a turn that is admitted at once. */
+/** Takes a turn that is free. */
 function takeFree(turns: ReturnType<typeof createTurns>, organizationId: string): EndTurn {
   const taken = turns.take(organizationId);
   if (typeof taken !== "function") throw new Error("the turn is not free");

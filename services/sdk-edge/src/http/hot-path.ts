@@ -87,7 +87,7 @@ export class SdkExchange {
   readonly nowMs: number;
   /** The key of the caller. Set before the route responds. */
   key!: DirectoryKey;
-  /** Empty until the limits of the key are known. */
+  /** Empty before the limits of the key are checked. */
   rateLimit: LimitFields = noLimitFields;
   /** The parsed JSON body. */
   body: unknown = undefined;

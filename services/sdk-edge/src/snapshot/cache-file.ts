@@ -63,7 +63,7 @@ const schemas = createHash("sha256")
 
 /**
  * Size of a part that is written in one turn of the event loop, and read at a time: a millisecond or two of work. An entry
- * can be larger, and is a part of its own.
+ * can be larger, and is then a part alone.
  */
 const partBytes = 256 * 1024;
 

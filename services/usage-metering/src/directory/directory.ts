@@ -13,7 +13,7 @@ import { createConfigurationSizes } from "./configuration-sizes.ts";
 /** The plans, environments and flags of the snapshot. */
 export type Directory = {
   organization(organizationId: string): OrganizationEntry | undefined;
-  /** Returns the limits of an organization's plan, or undefined until they are known. */
+  /** Returns the limits of an organization's plan, or undefined before they have arrived. */
   limitsOf(organizationId: string): PlanLimits | undefined;
   /** Returns the size of the rules of an organization's flags, in all environments. */
   configurationBytesOf(organizationId: string): number;

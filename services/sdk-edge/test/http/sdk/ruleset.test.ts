@@ -155,7 +155,7 @@ describe("given a client that accepts gzip", () => {
   });
 });
 
-describe("given a client that does not read a large rule set at once", () => {
+describe("given a client that reads a large rule set slowly", () => {
   it("holds one part of the rules for it, and sends all when it reads", async () => {
     const partBytes = 1_000_000;
     const count = 16;
