@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { isThorough, startReceiver } from "@halyard/testing";
 import { programs } from "@halyard/testing/programs";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type FilledTenant, fillTenant, idsOf } from "../src/stories/filled-tenant.ts";
+import { type FilledTenant, fillTenant, idIn, idsOf } from "../src/stories/filled-tenant.ts";
 import { startSystem } from "../src/system/system.ts";
 import { createTenant, must, operatorToken } from "../src/system/tenancy.ts";
 
@@ -26,7 +26,6 @@ const unlimited = {
   management: { KEY_REQUESTS_PER_SECOND: "100000", KEY_REQUESTS_BURST: "100000" },
 };
 
-/** Streams are excluded, because their responses do not end. */
 const operatorPaths = "^/api/v1/(organizations|status)";
 
 /**
@@ -80,6 +79,7 @@ describeWithPython("given programs of other projects", () => {
     ]);
   });
 
+  // Streams are excluded, because their responses do not end.
   it.each([
     ["a server key", () => tenant.serverKey, ["--exclude-path-regex", `${operatorPaths}|/stream$`]],
     ["the operator token", () => operatorToken, ["--include-path-regex", operatorPaths]],
@@ -129,6 +129,6 @@ function withIds({ paths, ...document }: Document, ids: Record<string, string>):
     for (const [method, { parameters = [] }] of Object.entries(methods))
       for (const parameter of parameters)
         if (parameter.in === "path" && method !== "delete")
-          Object.assign(parameter, { schema: { enum: [ids[parameter.name]] } });
+          Object.assign(parameter, { schema: { enum: [idIn(ids, parameter.name)] } });
   return { ...document, paths };
 }

@@ -16,7 +16,7 @@ export const changesBenchmark: Benchmark = {
   summary: "throughput and latency of flag changes, with and without edges",
   method:
     "32 clients send `PATCH /api/v1/flags/:id` for 1,000 flags to one management process; PostgreSQL uses `fsync`. A response is sent when every live edge has applied the change. `one client` sends one change at a time. Simulated edges follow the snapshot and report like an edge, in one process. The baseline updates one row per transaction, by 32 writers. All processes share two cores.\n\n" +
-    "A change is one transaction of seven statements in two round trips. The relay then publishes two messages and records their acknowledgements, in batches. The two cores limit the throughput: management's thread runs or waits for a core nearly all the time, because PostgreSQL's processes use the same cores. Most of PostgreSQL's time is the fixed cost of a statement. More throughput on two cores would need several changes in one transaction, which would wait for each other's locks and fail together.",
+    "A change is one transaction of seven statements in two round trips. Commits of one organization that the audit log records follow one another, so the time of a WAL sync bounds the rate of the one organization here. The relay then publishes two messages and records their acknowledgements, in batches. The two cores limit the throughput: management's thread runs or waits for a core nearly all the time, because PostgreSQL's processes use the same cores. Most of PostgreSQL's time is the fixed cost of a statement. More throughput on two cores would need several changes in one transaction, which would wait for each other's locks and fail together.",
   run,
 };
 

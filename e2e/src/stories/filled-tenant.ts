@@ -73,20 +73,21 @@ export const idsOf = (tenant: FilledTenant): Record<string, string> => ({
   key: tenant.flagKey,
 });
 
+/** Returns the id for a parameter. Fails for a parameter that `idsOf` does not know. */
+export function idIn(ids: Record<string, string>, name: string): string {
+  const id = ids[name];
+  if (id === undefined) throw new Error(`unknown parameter ${name}; add it to idsOf`);
+  return id;
+}
+
 /** Returns the path of an operation with ids in place of its parameters, and its required query. */
 export function pathOf(operation: Operation, ids: Record<string, string>): string {
-  const idOf = (name: string) => {
-    const id = ids[name];
-    if (id === undefined)
-      throw new Error(`${operation.id}: unknown parameter ${name}; add it to idsOf`);
-    return id;
-  };
-  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => idOf(name));
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => idIn(ids, name));
   const required = operation.queryParameters.filter((parameter) => parameter.required);
   // A deletion repeats the id of its resource as `confirm`.
   const resourceId = operation.pathParameters.at(-1) ?? "";
   const query = required
-    .map(({ name }) => `${name}=${idOf(name === "confirm" ? resourceId : name)}`)
+    .map(({ name }) => `${name}=${idIn(ids, name === "confirm" ? resourceId : name)}`)
     .join("&");
   return query === "" ? path : `${path}?${query}`;
 }

@@ -94,8 +94,8 @@ await startOrExit(async () => {
     config.HALYARD_MODE === "production"
       ? await forbidDemoKeys({ sql, onFound: exitWith, logger })
       : allowDemoKeys;
-  const signatures = signing(config, { metrics, logger });
-  const directory = createKeyDirectory(signatures.signatures);
+  const signed = signing(config, { metrics, logger });
+  const directory = createKeyDirectory(signed.signatures);
   const lastUsed = createLastUsed();
   const shared = { ...planOptions, sql, lastUsed, metrics };
   const changeStreams = createChangeStreams({ ...shared, monotonicMs: () => performance.now() });
@@ -105,7 +105,7 @@ await startOrExit(async () => {
     replicas: config.JETSTREAM_REPLICAS,
     flagEventsMaxBytes: config.FLAG_EVENTS_MAX_BYTES,
     holder: randomUUID(),
-    ...{ directory, ...signatures },
+    ...{ directory, ...signed },
     ...shared,
   });
   const { wakeRelay, effects, directoryIsCurrent } = workers;

@@ -24,10 +24,7 @@ export const pathOf = ({ projectId, environment }: KeyPlace) => ({
   environmentId: environment.id,
 });
 
-/** The maximum size of a page. */
-const pageSize = 1_000;
-
-/** Reads all keys of an environment page by page, without their secrets. */
+/** Reads the keys of an environment, without their secrets: all live ones and those that ended in the last 30 days. */
 export function useKeys(place: KeyPlace) {
   const { api, environment } = place;
   return useQuery({
@@ -35,15 +32,8 @@ export function useKeys(place: KeyPlace) {
     // The use of a key is not announced, nor is any change to the operator.
     staleTime: 0,
     queryFn: async ({ signal }) => {
-      const path = pathOf(place);
-      const all: ApiKey[] = [];
-      for (let cursor: string | null | undefined; cursor !== null; ) {
-        const query = { limit: pageSize, ...(cursor !== undefined && { cursor }) };
-        const page = await unwrap(api.GET(keysRoute, { params: { path, query }, signal }));
-        all.push(...page.keys);
-        cursor = page.next_cursor ?? null;
-      }
-      return all;
+      const params = { path: pathOf(place) };
+      return (await unwrap(api.GET(keysRoute, { params, signal }))).keys;
     },
   });
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 
 /**
  * Costs of requests, as multiples of a small one. Requests of an organization count towards its rate limit by their
- * costs, because management takes hundreds of times as long for the largest rules as for a small request.
+ * costs, because management takes far longer for the largest rules than for a small request.
  */
 
 /** Number of bytes of JSON that management parses, checks and stores in about the time of a small request. */

@@ -13,6 +13,7 @@ type ConfigurationSize = {
 /**
  * Writes states with other rules, if the plan allows their size. Triggers of the database keep the sum. Its row is
  * locked before the write and until the transaction ends, so that concurrent writes cannot exceed the limit together.
+ * The first write of an organization creates the row, and locks it then.
  * The caller has locked everything else that it changes. A problem must roll back the transaction.
  */
 export async function writeWithinLimit(

@@ -120,7 +120,17 @@ export function decideChange(
     state,
     states: stateChanged ? [state] : [],
     history: stateChanged ? [historyEntry(state, context)] : [],
-    audit: [changeAudit(context, current, { flag, state })],
+    audit: [
+      changeAudit(
+        context,
+        current,
+        { flag, state },
+        {
+          changesSettings: names.includes("flag.updated"),
+          changesState: stateChanged,
+        },
+      ),
+    ],
     messages: [
       ...events.map(eventToPublish),
       ...(stateChanged ? [entryToPublish(flagEntry(flag, state))] : []),
@@ -135,10 +145,8 @@ function changeAudit(
   context: ChangeContext,
   before: FlagAndState,
   after: FlagAndState,
+  { changesSettings, changesState }: { changesSettings: boolean; changesState: boolean },
 ): AuditEntry {
-  const changesSettings =
-    Object.keys(changedSettings(before.flag, settingsOf(after.flag))).length > 0;
-  const changesState = before.state !== after.state;
   const valuesOf = ({ flag, state }: FlagAndState) => ({
     ...(changesSettings && settingsOf(flag)),
     ...(changesState && state.content),

@@ -82,11 +82,11 @@ const pageSize = 1_000;
 /** Time that ended keys stay in a list without a limit, which would otherwise grow forever. */
 const listedAfterEndMs = 30 * 24 * 60 * 60 * 1_000;
 
-/** Keys have a creation time in whole milliseconds. */
+/** Keys have a creation time in whole milliseconds. Fourteen digits reach the year 5138, which PostgreSQL reads. */
 const cursorAt = ({ createdAt, id }: KeyPosition) => cursorOf(`${createdAt.getTime()} ${id}`);
 
 function positionOf(cursor: string): KeyPosition | Problem {
-  const position = readCursor(cursor, (text) => /^\d{1,15} [a-z2-7]{16}$/.test(text));
+  const position = readCursor(cursor, (text) => /^\d{1,14} [a-z2-7]{16}$/.test(text));
   if (position === undefined) return noSuchCursor;
   const [createdMs, id = ""] = position.split(" ");
   return { createdAt: new Date(Number(createdMs)), id };

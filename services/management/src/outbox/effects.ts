@@ -6,8 +6,8 @@ import type { OutboxMessage } from "./outbox-message.ts";
 
 /**
  * Waits until committed writes are in effect: JetStream has stored their entries, every live edge has applied them, and
- * this process uses their API keys. The response to a write waits for this, up to a time-out.
- * It does not wait while NATS is disconnected. An incomplete wait never fails the write.
+ * this process uses their API keys. The response to a write waits for this, up to a time-out. It does not wait while
+ * NATS is disconnected. An incomplete wait never fails the write.
  */
 export type Effects = {
   /**

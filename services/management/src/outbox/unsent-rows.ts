@@ -21,9 +21,9 @@ const queue = `(outbox_queue(sent_at, stream, subject, payload) collate "C")`;
 
 /**
  * Selects the oldest rows of each queue, except those in the last parameter. `queues` finds each queue from the previous
- * one. Every step, and the rows of every queue, read the beginning of a range of `outbox_queues`. So the number of visited rows is close to the number
- * of returned rows, even with a large backlog. The conditions on the queue are ranges: with an equality, a plan could
- * scan the primary key in the order of `id`.
+ * one. Every step, and the rows of every queue, read the beginning of a range of `outbox_queues`. So the number of
+ * visited rows is close to the number of returned rows, even with a large backlog. The conditions on the queue are
+ * ranges: with an equality, a plan could scan the primary key in the order of `id`.
  *
  * Rows with the same position in their queues are ordered by size, so that large rows do not crowd out small rows of
  * other queues.

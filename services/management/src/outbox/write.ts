@@ -27,7 +27,7 @@ export type Write = {
 export type Writer = <T extends object>(
   work: (write: Write) => Promise<T | Problem>,
   /** Called with the size of the messages, before the commit. */
-  onPublish?: (characters: number) => void,
+  onPublish?: (bytes: number) => void,
 ) => Promise<T | Problem>;
 
 /** Creates a writer. `workers.ts` creates `wakeRelay` and `effects`. */
@@ -56,7 +56,7 @@ export function createWriter(options: {
         if (isProblem(done)) return done;
         if (messages.length > 0) {
           const rows = messages.map((message) => rowOf(message, newId));
-          onPublish?.(rows.reduce((sum, { payload }) => sum + payload.length, 0));
+          onPublish?.(rows.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0));
           ignoreRejection(
             appendRows(tx, rows).then((rowIds) => {
               // The commit is sent, but not confirmed yet. Events are not awaited: they change nothing that an edge

@@ -82,13 +82,12 @@ export type EventsSize = StreamSize & {
   waitingOrganizations: number;
 };
 
-/** Interval of measurements. It is short enough, because filling the log takes hours. */
-const watchIntervalMs = 10_000;
+/** Interval of measurements, and the longest wait of events after dispatchers have processed the earlier ones. */
+const watchIntervalMs = 1_000;
 
 /**
  * Measures the event log and what is unread of it, and applies the configured size limit to a log that has another one.
- * A failure does not end
- * the term, because publishing is more important than the limit.
+ * A failure does not end the term, because publishing is more important than the limit.
  */
 export async function watchEventsSize(
   options: { broker: Broker; unread: UnreadEvents; onEventsSize: (size: EventsSize) => void },

@@ -216,6 +216,10 @@ describe("listing keys", () => {
     ["limit=0", "/limit must be >= 1"],
     ["limit=1001", "/limit must be <= 1000"],
     ["cursor=YQ", "/cursor must be the `next_cursor` of an earlier answer"],
+    [
+      `cursor=${Buffer.from("999999999999999 aaaaaaaaaaaaaaaa").toString("base64url")}`,
+      "/cursor must be the `next_cursor` of an earlier answer",
+    ],
   ])("rejects %s", async (query, message) => {
     const { first } = await given.scope();
     const answer = await management.call(`${pathOf(first)}?${query}`, { key: operatorToken });
