@@ -97,8 +97,8 @@ const replaced =
   /^(?:HOST|METRICS_PORT|POSTGRES_URL|OPERATOR_TOKEN_DIGEST|(?:\w+_)?SIGNING_\w+|SNAPSHOT_CACHE_FILE|STREAM_TOKEN_SECRET|WEBHOOK_SECRET_KEYS|WEBHOOK_ALLOW_PRIVATE_TARGETS|DASHBOARD_DIR|UPSTREAM_\w+)$/;
 
 /**
- * Reads the other variables of each process's schema, from the environment or from their files. The problems are those that the process would report, so that a
- * mistake ends the start before the databases start. Without `NATS_URL`, the server is the launcher's, with its logins.
+ * Reads the other variables of each process's schema, from the environment or from their files. The problems are those
+ * that the process would report, so that a mistake ends the start before the databases start. Without `NATS_URL`, the server is the launcher's, with its logins.
  */
 async function readPassedOn(value: Read, problems: Set<string>): Promise<Settings["ofProcesses"]> {
   const ofProcesses: Partial<Record<ProcessName, Record<string, string>>> = {};

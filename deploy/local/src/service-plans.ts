@@ -16,7 +16,8 @@ const services = Object.keys(programDirs).filter((name) => name !== "gateway") a
 /**
  * Returns the environment of each service, which contains only what that service needs. A service with a schema
  * connects to the database as its own role. Only management has the operator token. Each service that signs has only
- * its own private key. Only edges have the secret of stream tokens. Only the dispatcher has the key that encrypts the secrets of webhooks.
+ * its own private key. Only edges have the secret of stream tokens. Only the dispatcher has the key that encrypts the
+ * secrets of webhooks.
  */
 export function planServices(options: {
   settings: Settings;

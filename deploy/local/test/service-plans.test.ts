@@ -1,3 +1,4 @@
+import { createPrivateKey, createPublicKey } from "node:crypto";
 import { existsSync } from "node:fs";
 import { natsUsers } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
@@ -13,8 +14,8 @@ const credentials = {
   stream_token_secret: "the edges'",
   webhook_secret_key: keptSecretKey,
   signing_seed: Buffer.alloc(32, 255).toString("base64url"),
-  scheduler_signing_seed: Buffer.alloc(32, 255).toString("base64url"),
-  webhook_dispatcher_signing_seed: Buffer.alloc(32, 255).toString("base64url"),
+  scheduler_signing_seed: Buffer.alloc(32, 254).toString("base64url"),
+  webhook_dispatcher_signing_seed: Buffer.alloc(32, 253).toString("base64url"),
   nats_passwords: Object.fromEntries(natsUsers.map((user) => [user, `NATS as ${user}`])),
 } as Credentials;
 
@@ -62,9 +63,20 @@ describe("given the environment of each service", () => {
     ],
     ["usage-metering", ["POSTGRES_URL"]],
   ])("gives %s the secrets that it needs and no other", async (name, needed) => {
-    const secrets = /postgres:|the operator's|the edges'|-_8A|\+\/8A|\/{40}/;
+    const secrets = /postgres:|the operator's|the edges'|-_8A|\+\/8A|MC4CAQAwBQYDK2VwBCIEI/;
     const given = Object.entries((await environmentOf(name)) ?? {});
     expect(given.filter(([, value]) => secrets.test(value)).map(([key]) => key)).toEqual(needed);
+  });
+
+  it.each([
+    ["scheduler", "SCHEDULER"],
+    ["webhook-dispatcher", "WEBHOOK_DISPATCHER"],
+  ])("gives %s the private key whose public key management has", async (service, prefix) => {
+    const own = (await environmentOf(service))?.[`${prefix}_SIGNING_PRIVATE_KEY`] ?? "";
+    const privateKey = { key: Buffer.from(own, "base64"), format: "der", type: "pkcs8" } as const;
+    const publicKey = createPublicKey(createPrivateKey(privateKey));
+    const known = (await environmentOf("management"))?.[`${prefix}_SIGNING_PUBLIC_KEYS`];
+    expect(known).toBe(publicKey.export({ format: "der", type: "spki" }).toString("base64"));
   });
 
   it.each(["management", "scheduler", "sdk-edge", "webhook-dispatcher", "usage-metering"])(

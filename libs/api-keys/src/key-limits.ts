@@ -39,8 +39,8 @@ export type KeyLimits = {
 };
 
 /**
- * The rate of an organization, as a multiple of the rate of a key. A server key can issue further keys, and more keys
- * must not be a higher rate. Deployments with a key each for some teams and pipelines stay below it.
+ * The rate of an organization, as a multiple of the rate of a key. A server key can issue further keys, which
+ * must not raise the total rate. Deployments with a key each for some teams and pipelines stay below it.
  */
 const keysPerOrganization = 5;
 

@@ -263,7 +263,7 @@ export function limitVariable(limit: { default: number; max: number; description
 /** Rate limit of API keys, for the services of the management API. */
 export const keyRateVariables = {
   KEY_REQUESTS_PER_SECOND: perSecondVariable(
-    "Rate limit of this process in requests per second: for each API key, and for each address that sends invalid keys. All keys of an organization together have five times this limit. Further requests get 429.",
+    "Rate limit of this process in requests per second: for each API key, and for each address that sends invalid keys. All server keys of an organization together have five times this limit, and so have its client keys. Further requests get 429.",
   ),
   KEY_REQUESTS_BURST: burstVariable,
 };

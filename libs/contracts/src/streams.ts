@@ -1,17 +1,22 @@
 /** Names in JetStream. They are the interface between the services and never change. */
 
+const flagEventSubjects = [
+  "flag.created",
+  "flag.updated",
+  "flag.deleted",
+  "flag.toggled",
+  "flag_state.updated",
+] as const;
+/** Not an event for webhooks: the address of a user is removed from stored payloads. */
+const erasureSubject = "user.erased";
+
 /** The log of domain events, in their order, for seven days. */
 export const flagEventsStream = {
   name: "FLAG_EVENTS",
-  subjects: [
-    "flag.created",
-    "flag.updated",
-    "flag.deleted",
-    "flag.toggled",
-    "flag_state.updated",
-  ] as const,
-  /** Not an event for webhooks: the address of a user is removed from stored payloads. */
-  erasureSubject: "user.erased",
+  subjects: flagEventSubjects,
+  erasureSubject,
+  /** All subjects of the stream. */
+  allSubjects: [...flagEventSubjects, erasureSubject] as readonly string[],
   /** Durable consumer of the webhook dispatcher. */
   webhookConsumer: "webhook-dispatcher",
   maxAgeMs: 7 * 24 * 60 * 60 * 1000,

@@ -49,11 +49,12 @@ type Handling<
     input: { params: z.infer<P>; request: RequestFacts },
     principal: Principal,
   ) => Awaitable<(() => void) | Problem | undefined>;
-  /** Time within which the body of an admitted request must arrive, 10 s by default. Then its connection is closed. */
+  /** Time within which the body of an admitted request must arrive. Then its connection is closed. For tests. */
   admittedBodyMs?: number;
   handle: (input: RouteInput<P, Q, B>, principal: Principal) => Awaitable<Answer | Problem>;
 };
 
+/** Enough for 1 MiB at 1 Mbit/s. A slower body would keep the turn of its organization. */
 const defaultAdmittedBodyMs = 10_000;
 
 /**

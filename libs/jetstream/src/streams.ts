@@ -93,7 +93,7 @@ export async function ensureFlagEvents(
 ): Promise<StreamPosition> {
   const ensure = ensures({
     name: flagEventsStream.name,
-    subjects: [...flagEventsStream.subjects, flagEventsStream.erasureSubject],
+    subjects: [...flagEventsStream.allSubjects],
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.Old,
     max_age: nanos(flagEventsStream.maxAgeMs),

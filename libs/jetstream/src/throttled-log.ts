@@ -1,4 +1,4 @@
-/** Minimum time between two lines about what an attacker causes, who could cause any number of them. */
+/** Minimum time between two lines. An attacker can cause any number of the events. */
 const intervalMs = 10_000;
 
 /** Returns a function that logs at most one line in ten seconds, with the number of lines that it left out. */

@@ -62,8 +62,7 @@ describe("given a deleted stream", () => {
 describe("given a stream that an earlier release created with fewer subjects", () => {
   const manager = () => managers[0] as JetStreamManager;
   const client = () => jetstream(connections[0] as NatsConnection);
-  const { name, erasureSubject } = flagEventsStream;
-  const subjects = [...flagEventsStream.subjects, erasureSubject];
+  const { name, erasureSubject, allSubjects: subjects } = flagEventsStream;
   const subjectsOf = async () => (await findStream(manager(), name))?.config.subjects;
   afterEach(async () => {
     await deleteStream(manager(), name);

@@ -40,7 +40,7 @@ export const testMessageSigning: Partial<Record<string, Record<string, string>>>
   },
 };
 
-/** Returns what a service signs its messages with. */
+/** Returns the message signer of a service. */
 export const testMessageSigner = (service: SigningService) =>
   createMessageSigner(privateKeys[service]);
 

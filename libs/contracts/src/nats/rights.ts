@@ -121,13 +121,11 @@ const extendsStreams = [
   evaluationsStream,
 ].map(({ name }) => api("STREAM.UPDATE", name));
 
-const allEvents = [...flagEventsStream.subjects, flagEventsStream.erasureSubject];
-
 const publishes: Record<NatsUser, readonly string[]> = {
   management: [
     ...createsStreams,
     ...extendsStreams,
-    ...allEvents,
+    ...flagEventsStream.allSubjects,
     `${snapshotBucket.subjectPrefix}>`,
     api("STREAM.PURGE", snapshotBucket.streamName),
     api("STREAM.DELETE", flagEventsStream.name),
@@ -163,7 +161,12 @@ const publishes: Record<NatsUser, readonly string[]> = {
   "webhook-dispatcher": [
     processStatuses.subjectOf("webhook-dispatcher"),
     ...readsSnapshot(keysAndScopesFilter),
-    ...consumes(flagEventsStream.name, flagEventsStream.webhookConsumer, [], allEvents),
+    ...consumes(
+      flagEventsStream.name,
+      flagEventsStream.webhookConsumer,
+      [],
+      flagEventsStream.allSubjects,
+    ),
     ...sendsToAudit,
     ...lastSeen,
   ],

@@ -13,7 +13,7 @@ const isNegated: { readonly [operator in OperatorOf<"list">]: boolean } = {
 /** Compiles `in` and `not_in`: equality, regardless of case, with an item of a list. */
 export function compileList(operator: OperatorOf<"list">, value: unknown): Comparison | undefined {
   if (!isList(value)) return undefined;
-  const members = new TextSet(() => (readList(value) ?? []).map(foldCase));
+  const members = new TextSet(() => itemsOf(value).map(foldCase));
   return {
     holds: (subject) => members.has(subject),
     holdsForAny: (elements) => members.hasAnyOf(elements),
@@ -26,7 +26,10 @@ export function compileList(operator: OperatorOf<"list">, value: unknown): Compa
 
 /** Returns the items of an array or of a comma-separated text; undefined if the value is neither. */
 export function readList(value: unknown): readonly string[] | undefined {
-  if (!isList(value)) return undefined;
+  return isList(value) ? itemsOf(value) : undefined;
+}
+
+function itemsOf(value: string | readonly Scalar[]): readonly string[] {
   if (typeof value !== "string") return value.map(textOf);
   return value
     .split(",")

@@ -276,6 +276,14 @@ describe("the plan's limit of the size of rules", () => {
     expect(await size()).toEqual({ used: 380, limit: null });
   });
 
+  it("measures numbers without exponents, as usage-metering does", async () => {
+    const value = [1e308, -2.5e-7, 0.1];
+    const rules = [{ name: "größer", conditions: [{ attribute: "a", operator: "in", value }] }];
+    const [measured] = await management.sql<{ bytes: number }[]>`
+      select configuration_bytes_of(${JSON.stringify({ targeting_rules: rules })}::text::jsonb) as bytes`;
+    expect(measured?.bytes).toBe(404);
+  });
+
   it("measures JSON without spaces, in bytes of UTF-8", async () => {
     const { write, size } = await givenFlags("small");
     const rules = [

@@ -10,8 +10,8 @@ import { createTurns } from "./turns.ts";
 /**
  * The serialized rule sets of environments. The first request after a change prepares the rule set, and all further
  * ones share its bytes. Only the segments that changed are serialized, in time slices, and compressed, in another
- * thread. Organizations take turns with both, so a large rule set does not delay the others. An environment whose rule set is
- * never requested costs nothing, and its bytes are dropped when they have not been used for a while.
+ * thread. Organizations take turns with both, so a large rule set does not delay the others. An environment whose rule
+ * set is never requested costs nothing, and its bytes are dropped when they have not been used for a while.
  */
 export type Rulesets = {
   /** Resolves with the rule set of the current view of the key's environment. */

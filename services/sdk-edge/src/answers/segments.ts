@@ -1,6 +1,7 @@
 import type { FlagEntry, Tombstone } from "@halyard/contracts";
 import {
   type CompiledFlag,
+  categoryOf,
   codeOfOutcome,
   compile,
   compileAll,
@@ -312,24 +313,28 @@ function weightOf({ targeting_rules }: FlagEntry): number {
   for (const { conditions } of targeting_rules)
     for (const { operator, value } of conditions) {
       weight += hasPattern(operator) ? expressionWeight : 1;
+      if (categoryOf(operator) !== "list") continue;
       if (Array.isArray(value)) weight += Math.floor(value.length / itemsPerWeight);
       else if (typeof value === "string") weight += Math.floor(value.length / charactersPerWeight);
     }
   return weight;
 }
 
-/** Size of a condition without its value, and of an item without its text. */
+/** Sizes without texts: of a rule, of a condition, and of an item of a value. */
+const ruleBytes = 64;
 const conditionBytes = 64;
 const itemBytes = 4;
 
-/** Adds up the lengths of the values. Serializing the rules would take several times as long. */
+/** Adds up the lengths of the texts. Serializing the rules would take several times as long. */
 function bytesOf({ targeting_rules }: FlagEntry): number {
   let bytes = 0;
-  for (const { conditions } of targeting_rules)
-    for (const { value } of conditions) {
-      bytes += conditionBytes;
+  for (const { id = "", name = "", conditions } of targeting_rules) {
+    bytes += ruleBytes + id.length + name.length;
+    for (const { attribute, value } of conditions) {
+      bytes += conditionBytes + attribute.length;
       for (const item of Array.isArray(value) ? value : [value])
         bytes += itemBytes + (typeof item === "string" ? item.length : 0);
     }
+  }
   return bytes;
 }

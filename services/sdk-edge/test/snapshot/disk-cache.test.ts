@@ -142,7 +142,10 @@ describe("given entries that together are larger than a part of the file", () =>
     writes.mockRestore();
     expect(sizes.length).toBeGreaterThan(1);
     expect(Math.max(...sizes)).toBeLessThan(2 * partBytes);
+    const reads = jest.spyOn(prototype, "read");
     const reading = await readCacheFile(file, everyEntryIsGenuine.trusts);
+    expect(reads.mock.calls.length).toBeGreaterThan(1);
+    reads.mockRestore();
     expect(reading.found && buildSnapshot(reading.epoch, reading.entries)).toEqual(large);
   });
 });

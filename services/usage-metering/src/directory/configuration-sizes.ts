@@ -35,6 +35,21 @@ export function createConfigurationSizes() {
   };
 }
 
-/** Measures like management (`0023_configuration_bytes.sql`): the rules as JSON, without the brackets of the list. */
-const bytesOf = ({ targeting_rules: rules }: FlagEntry): number =>
-  rules.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(rules)) - 2;
+/**
+ * Measures like management (`0023_configuration_bytes.sql`): the rules as JSON, without the brackets of the list.
+ * PostgreSQL writes numbers without exponents.
+ */
+function bytesOf({ targeting_rules: rules }: FlagEntry): number {
+  if (rules.length === 0) return 0;
+  const text = JSON.stringify(rules);
+  let added = 0;
+  if (/\de[+-]\d/.test(text))
+    JSON.stringify(rules, (_, value) => {
+      if (typeof value === "number") added += withoutExponent(value).length - String(value).length;
+      return value;
+    });
+  return Buffer.byteLength(text) - 2 + added;
+}
+
+const withoutExponent = (value: number): string =>
+  value.toLocaleString("en", { useGrouping: false, maximumSignificantDigits: 21 });

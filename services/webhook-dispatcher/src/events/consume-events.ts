@@ -47,7 +47,9 @@ export function consumeEvents(options: ConsumeEventsOptions): Consumption {
     consumer: flagEventsStream.webhookConsumer,
     subject: ">",
     concurrency: eventsAtOnce,
-    verify: options.verify,
+    // A compromised service can have signed messages of other streams delivered into this one.
+    verify: (message) =>
+      flagEventsStream.allSubjects.includes(message.subject) ? options.verify(message) : "foreign",
     handle: (message) => takeEvent(options, message),
     isOutage,
     metrics: createQueueMetrics(options.metrics),

@@ -13,12 +13,15 @@ import type { Logger } from "pino";
 const erasureLock = 5_170_432;
 
 /** Records an erasure. Batches then visit all deliveries, also if the erasure is received again. */
-export async function recordErasure(sql: Sql, { user_id: userId }: UserErased): Promise<void> {
+export async function recordErasure(
+  sql: Sql,
+  { user_id: userId, organization_id: organizationId }: UserErased,
+): Promise<void> {
   await sql.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(${erasureLock})`;
     await tx`
-      insert into erased_users (user_id, erased_at, visited_up_to)
-      values (${userId}, now(), ${beforeEveryId})
+      insert into erased_users (user_id, organization_id, erased_at, visited_up_to)
+      values (${userId}, ${organizationId}, now(), ${beforeEveryId})
       on conflict (user_id) do update
         set erased_at = excluded.erased_at, visited_up_to = excluded.visited_up_to`;
   });
@@ -47,8 +50,9 @@ const batchSize = 200;
  */
 export async function eraseNextBatch(sql: Sql): Promise<boolean> {
   return sql.begin(async (tx) => {
-    const [user] = await tx<{ id: string; visitedUpTo: string }[]>`
-      select user_id as id, visited_up_to as "visitedUpTo" from erased_users
+    const [user] = await tx<{ id: string; organizationId: string; visitedUpTo: string }[]>`
+      select user_id as id, organization_id as "organizationId", visited_up_to as "visitedUpTo"
+      from erased_users
       where visited_up_to is not null
       order by user_id
       limit 1
@@ -61,7 +65,8 @@ export async function eraseNextBatch(sql: Sql): Promise<boolean> {
     await tx`
       with naming as (
         select id from deliveries
-        where id = any(${ids}::uuid[]) and position(${actor} in payload) > 0
+        where id = any(${ids}::uuid[]) and organization_id = ${user.organizationId}
+          and position(${actor} in payload) > 0
         order by id
         for update
       )

@@ -139,8 +139,8 @@ export async function disableWebhook(
 
 /**
  * Deletes a webhook, unless `permit` returns a problem. Returns undefined if the webhook does not exist. Its deliveries
- * are cancelled after the commit, because a large backlog would hold the lock for seconds. They stay until the clean-up,
- * but the API does not return them.
+ * are cancelled after the commit, because a large backlog would hold the lock for seconds. The periodic task cancels those
+ * beyond the maximum of a request. They stay until the clean-up, but the API does not return them.
  */
 export async function deleteWebhook(
   sql: Sql,
@@ -156,7 +156,8 @@ export async function deleteWebhook(
     await writeAudit(tx, webhookAudit(webhook, null, audit));
     return webhook;
   });
-  if (deleted !== undefined && !isProblem(deleted)) await cancelAll(sql, deleted.id);
+  if (deleted !== undefined && !isProblem(deleted))
+    await cancelSome(sql, deleted.id, cancelledInARequest);
   return deleted;
 }
 

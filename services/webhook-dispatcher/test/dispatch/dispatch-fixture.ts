@@ -7,8 +7,9 @@ import {
   inboxPrefixOf,
   type NatsUser,
   quotaBucket,
+  scheduleStream,
 } from "@halyard/contracts";
-import { ensureFlagEvents, ensureQuota, publishSigned } from "@halyard/jetstream";
+import { ensureFlagEvents, ensureQuota, ensureSchedule, publishSigned } from "@halyard/jetstream";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import { createDeletions } from "@halyard/snapshot";
@@ -201,6 +202,27 @@ async function openEventLog(natsUrl: string) {
         async () => (await manager.streams.info(flagEventsStream.name)).state.last_seq > before,
       );
       await Promise.all([writer.close(), attacker.close()]);
+    },
+    /**
+     * Has the scheduler's own consumer deliver outcomes, which management has signed, to the subject of an event.
+     * Resolves when so many are in the stream.
+     */
+    async deliverOutcomes(count: number) {
+      await ensureSchedule(manager, 1);
+      const { subject, consumer } = scheduleStream.resolved;
+      const before = (await manager.streams.info(flagEventsStream.name)).state.last_seq;
+      const attacker = await connectAs("scheduler", natsUrl);
+      const attacking = await jetstreamManager(attacker, { checkAPI: false });
+      await attacking.consumers.add(scheduleStream.name, {
+        ...{ durable_name: consumer, deliver_subject: "flag.deleted", filter_subject: subject },
+        ack_policy: AckPolicy.Explicit,
+      });
+      for (let sent = 0; sent < count; sent += 1) await publishText(subject, "{}");
+      await eventually(
+        async () =>
+          (await manager.streams.info(flagEventsStream.name)).state.last_seq >= before + count,
+      );
+      await attacker.close();
     },
     /** Deletes the stream and creates it again, empty. */
     async createAgain() {
