@@ -21,6 +21,8 @@ export function describeCreates(given: () => DashboardSystem): void {
   };
   /** Sends the form of the open dialog twice, because the first response is lost. */
   const sendTwice = async () => {
+    // The plans of a new organization may still be loading.
+    await dialog().locator("button[type=submit]:enabled").waitFor();
     await page.keyboard.press("Enter");
     await page.getByText("Halyard cannot be reached.").waitFor();
     await field("Name").or(field("E-mail")).first().press("Enter");

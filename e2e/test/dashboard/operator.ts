@@ -119,7 +119,11 @@ export function describeOperator(given: () => DashboardSystem): void {
     await dialog().getByLabel("Name").fill("Fourth");
     await page.keyboard.press("Enter");
     await page.getByText("The plan free allows 3 projects").waitFor();
-    await page.keyboard.press("Escape");
+    // Until the error is shown, the dialog does not close.
+    await eventually(async () => {
+      await page.keyboard.press("Escape");
+      return (await dialog().count()) === 0;
+    });
   });
 
   it("has no serious finding of axe on the page of an organization", () =>
