@@ -78,7 +78,7 @@ export function SignInForm({ onDone }: { onDone?: () => void }) {
         isCode
         isSecret
         placeholder="hs_…"
-        description="Your own server key, or the operator's token. It never leaves this tab."
+        description="Your own server key, or the operator's token. The browser keeps it in this tab only."
       />
       {error !== undefined && <SignInError error={error} />}
       <div className={styles.actions}>
