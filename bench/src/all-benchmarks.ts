@@ -5,6 +5,7 @@ import { edgeRulesBenchmark } from "./edge-start/edge-rules-benchmark.ts";
 import { edgeStartBenchmark } from "./edge-start/edge-start-benchmark.ts";
 import { evaluationBenchmark } from "./evaluation/evaluation-benchmark.ts";
 import { flagsBenchmark } from "./flags/flags-benchmark.ts";
+import { gatewayBenchmark } from "./gateway/gateway-benchmark.ts";
 import { edgeFlagsCurve, streamsCurve } from "./growth/edge-changes.ts";
 import { edgesCurve, environmentsCurve, keysCurve, recordsCurve } from "./growth/patches.ts";
 import { addedEnvironmentCurve, deletedProjectCurve, flagListCurve } from "./growth/projects.ts";
@@ -27,7 +28,14 @@ import { usageBenchmark } from "./usage/usage-benchmark.ts";
 import { webhooksBenchmark } from "./webhooks/webhooks-benchmark.ts";
 
 export const allBenchmarks: readonly Benchmark[] = [
-  ...[flagsBenchmark, evaluationBenchmark, targetingBenchmark, peersBenchmark, refetchBenchmark],
+  ...[
+    gatewayBenchmark,
+    flagsBenchmark,
+    evaluationBenchmark,
+    targetingBenchmark,
+    peersBenchmark,
+    refetchBenchmark,
+  ],
   ...[streamsBenchmark, sdkEvaluationBenchmark, sdkStartBenchmark, sdkStreamsBenchmark],
   ...[
     edgeStartBenchmark,

@@ -6,6 +6,8 @@ import type { Result } from "./results.ts";
  * median may have a baseline.
  */
 const table = `
+How many requests per second does one core serve through the gateway, as deployed? (100 flags) | gateway | 200: requests per second through the gateway | the edge alone
+How much CPU does the gateway add to a request? | gateway | 200: CPU of the gateway for each request vs. the edge | CPU of the edge
 How many requests per second does an edge serve on one core? (100 flags, the same values for all users) | flags | 200: requests per second | bare node:http
 … with a new user in every request? | targeting | 100 flags, X-User-Context: requests per second | bare node:http
 … with 1,000 flags and a new user in every request? | targeting | 1,000 flags, X-User-Context: requests per second | bare node:http

@@ -61,6 +61,7 @@ describe("given faults whose texts contain a mark", () => {
       UPSTREAM_SDK_EDGE_URL: garbageUrl(),
       UPSTREAM_USAGE_METERING_URL: garbageUrl(),
       UPSTREAM_WEBHOOK_DISPATCHER_URL: garbageUrl(),
+      UPSTREAM_DASHBOARD_URL: garbageUrl(),
     });
     const cache = join(system.directory, "garbage.cache");
     writeFileSync(cache, mark);

@@ -25,7 +25,7 @@ describe("given four edges, and a metering that starts later", () => {
   describe("which has not started yet", () => describeWithoutMetering(given));
   describe("which runs behind a gateway", () => {
     beforeAll(async () => {
-      gateway = await system.startGateway();
+      gateway = await system.startGateway({ proxy: "haproxy" });
     });
 
     describe("and a plan of a few requests", () => describeUsageLimits(given));

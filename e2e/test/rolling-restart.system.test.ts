@@ -26,7 +26,8 @@ const requestsPerStep = 30;
  * Replaces every process while clients read, stream and write through the gateways. The streams record which restarts
  * they noticed. Afterwards, the scenarios check that nothing was lost.
  */
-describe("given two processes of each service under load, and two gateways", () => {
+const title = "given two processes of each service under load, and two gateways (%s)";
+describe.each(["built-in", "haproxy"] as const)(title, (proxy) => {
   let system: System;
   let gateways: ServiceProcess[];
   let balancer: LoadBalancer;
@@ -38,7 +39,7 @@ describe("given two processes of each service under load, and two gateways", () 
       meterings: ofOtherServices,
       edges: 2,
     });
-    gateways = await Promise.all([system.startGateway(), system.startGateway()]);
+    gateways = await Promise.all([system.startGateway({ proxy }), system.startGateway({ proxy })]);
     balancer = await startLoadBalancer(() => gateways);
     system.endsWithSystem(balancer.close);
   });
@@ -68,7 +69,7 @@ describe("given two processes of each service under load, and two gateways", () 
   }
 
   async function startGateway(place: { port: string }): Promise<ServiceProcess> {
-    const gateway = await system.startGateway(place);
+    const gateway = await system.startGateway({ ...place, proxy });
     await awaitReady({ name: "a gateway", process: gateway });
     gateways.push(gateway);
     return gateway;

@@ -8,7 +8,7 @@ import { defineConfig, type Plugin } from "vite";
 /** Address of the Halyard that receives API requests from the development server. */
 const gateway = process.env.HALYARD_URL ?? "http://127.0.0.1:8080";
 
-/** Writes the compressed copies that the gateway sends to browsers that accept them. */
+/** Writes the compressed copies for browsers that accept them. */
 const compressedCopies: Plugin = {
   name: "compressed-copies",
   async writeBundle({ dir = "" }, bundle) {

@@ -111,8 +111,8 @@ export function launchEdge(bench: Bench, options: EdgeOptions): Promise<Service>
 export const startEdge = (bench: Bench, options: EdgeOptions): Promise<Service> =>
   ready(launchEdge(bench, options));
 
-/** Starts a gateway with the dashboard in front of management. The other services do not exist. */
-export function startGateway(
+/** Starts the built-in proxy in front of management and the dashboard. The other services do not exist. */
+export async function startGateway(
   bench: Bench,
   { managementUrl, dashboardDir }: { managementUrl: string; dashboardDir: string },
 ): Promise<Service> {
@@ -120,8 +120,12 @@ export function startGateway(
   const others = ["SCHEDULER", "SDK_EDGE", "USAGE_METERING", "WEBHOOK_DISPATCHER"].map(
     (name) => [`UPSTREAM_${name}_URL`, "http://127.0.0.1:9"] as const,
   );
-  const variables = { DASHBOARD_DIR: dashboardDir, UPSTREAM_MANAGEMENT_URL: managementUrl };
-  const environment = { ...variables, ...Object.fromEntries(others) };
+  const pages = { DASHBOARD_DIR: dashboardDir };
+  const dashboard = await launch(bench, "deploy/dashboard/src/main.ts", "load", pages);
+  const environment = {
+    ...{ UPSTREAM_MANAGEMENT_URL: managementUrl, UPSTREAM_DASHBOARD_URL: dashboard.url },
+    ...Object.fromEntries(others),
+  };
   return launch(bench, "deploy/gateway/src/main.ts", "load", environment);
 }
 

@@ -13,7 +13,7 @@ export type Container = {
   command?: string[];
   environment?: Record<string, string>;
   depends_on?: Record<string, { condition: string }>;
-  networks: string[];
+  networks: string[] | Record<string, { aliases?: string[] }>;
   volumes?: string[];
   ports?: string[];
   read_only?: boolean;

@@ -17,6 +17,8 @@ const { services, networks } = readComposeFile(generated);
 
 const halyard = Object.entries(services).filter(([, { image }]) => image.startsWith("halyard/"));
 const serviceOf = ({ image }: Container) => image.replace(/^halyard\/|:.*$/g, "");
+const networksOf = ({ networks: given }: Container) =>
+  Array.isArray(given) ? given : Object.keys(given);
 const isMigration = ({ command }: Container) => command?.includes("src/migrate.ts") ?? false;
 const programs = halyard.map(([name, container]) => ({ name, container }));
 
@@ -32,7 +34,7 @@ async function programOf(container: Container): Promise<Program> {
     return { configSchema: migrationSchema, readConfig };
   }
   const service = serviceOf(container);
-  const folder = ["gateway", "setup"].includes(service) ? "deploy" : "services";
+  const folder = ["dashboard", "setup"].includes(service) ? "deploy" : "services";
   return import(new URL(`../../../${folder}/${service}/src/config.ts`, import.meta.url).href);
 }
 
@@ -87,7 +89,9 @@ describe("docker-compose.yml", () => {
   });
 
   it("names the images of other projects by exact tags", () => {
-    const images = [services.postgres, services.nats].map((container) => container?.image);
+    const images = [services.postgres, services.nats, services.gateway].map(
+      (container) => container?.image,
+    );
     const [, base] =
       /^ARG NODE_IMAGE=(.*)$/m.exec(readProjectFile("deploy/docker/Dockerfile")) ?? [];
     for (const image of [...images, base])
@@ -96,7 +100,7 @@ describe("docker-compose.yml", () => {
 
   it("connects each container only to the servers that it needs", () => {
     const reached = Object.fromEntries(
-      Object.entries(services).map(([name, container]) => [name, container.networks.toSorted()]),
+      Object.entries(services).map(([name, container]) => [name, networksOf(container).toSorted()]),
     );
     const withSchema = ["broker", "database", "services"];
     expect(reached).toEqual({
@@ -113,6 +117,7 @@ describe("docker-compose.yml", () => {
       "usage-metering": withSchema,
       "sdk-edge-1": ["broker", "services"],
       "sdk-edge-2": ["broker", "services"],
+      dashboard: ["services"],
       gateway: ["internet", "services"],
     });
     const open = Object.keys(networks).filter((name) => networks[name]?.internal !== true);
@@ -126,17 +131,18 @@ describe("docker-compose.yml", () => {
     expect(published).toEqual(["gateway 127.0.0.1:8080:8080"]);
   });
 
-  it("sends the gateway's requests to existing containers, including all edges", () => {
-    const { environment = {} } = services.gateway as Container;
-    const targets = Object.entries(environment)
-      .filter(([name]) => name.startsWith("UPSTREAM_"))
-      .flatMap(([, urls]) => urls.split(","))
-      .map((url) => new URL(url));
-    const running = halyard
-      .filter(([name, container]) => container.networks.includes("services") && name !== "gateway")
-      .map(([name]) => name);
-    expect(targets.map(({ hostname }) => hostname).toSorted()).toEqual(running.toSorted());
-    expect(new Set(targets.map(({ port }) => port))).toEqual(new Set([environmentOfImages().PORT]));
+  it("has a container, or an alias of all edges, for each name in the gateway's configuration", () => {
+    const configuration = readProjectFile("deploy/gateway/haproxy/haproxy.cfg");
+    const names = [...configuration.matchAll(/^ {2}presetenv \w+_ADDRESS (\S+):(\d+)$/gm)];
+    expect(new Set(names.map(([, , port]) => port))).toEqual(new Set([environmentOfImages().PORT]));
+    const reached = Object.entries(services).filter(
+      ([name, container]) => name !== "gateway" && networksOf(container).includes("services"),
+    );
+    const known = reached.map(([name, { networks: given }]) =>
+      Array.isArray(given) ? name : given.services?.aliases?.[0],
+    );
+    expect(names.map(([, name]) => name).toSorted()).toEqual([...new Set(known)].toSorted());
+    expect(known.filter((name) => name === "sdk-edge")).toHaveLength(2);
   });
 
   it("gives each edge its own cache", () => {

@@ -22,6 +22,7 @@ const files = [
   "deploy/docker/refresh-images",
   "deploy/kubernetes/overlays/local/kustomization.yaml",
   "deploy/kubernetes/overlays/production/kustomization.yaml",
+  "deploy/kubernetes/components/haproxy/kustomization.yaml",
 ];
 for (const file of files) {
   mkdirSync(join(folder, dirname(file)), { recursive: true });
@@ -42,16 +43,27 @@ describe("refresh-images", () => {
   it("pins the tags and the digests in all files", () => {
     const { status } = spawnSync(
       "sh",
-      ["deploy/docker/refresh-images", "postgres:18.9", "nats:2.99.1", "node:24.99.0-slim"],
+      [
+        "deploy/docker/refresh-images",
+        "postgres:18.9",
+        "nats:2.99.1",
+        "haproxy:3.9.9",
+        "node:24.99.0-slim",
+      ],
       { cwd: folder, env: { PATH: `${folder}:${process.env.PATH}` } },
     );
     expect(status).toBe(0);
     expect(files.map(changedLines)).toEqual([
-      [`image: postgres:18.9@${digest}`, `image: nats:2.99.1@${digest}`],
+      [
+        `image: postgres:18.9@${digest}`,
+        `image: nats:2.99.1@${digest}`,
+        `image: haproxy:3.9.9@${digest}`,
+      ],
       [`ARG NODE_IMAGE=node:24.99.0-slim@${digest}`],
       [],
       [`newTag: "2.99.1@${digest}"`, `newTag: "18.9@${digest}"`],
       [`newTag: "2.99.1@${digest}"`],
+      [`newTag: "3.9.9@${digest}"`],
     ]);
   });
 });

@@ -20,14 +20,13 @@ type Section = { service: string; variables: readonly DocumentedVariable[] };
 async function loadSections(): Promise<Section[]> {
   const files: string[] = [];
   for await (const file of glob("services/*/src/config.ts", { cwd: root })) files.push(file);
+  const others = ["dashboard", "gateway", "setup"].map((name) => `deploy/${name}/src/config.ts`);
   return Promise.all(
-    ["deploy/gateway/src/config.ts", "deploy/setup/src/config.ts", ...files.toSorted()].map(
-      async (file) => {
-        const module = await import(new URL(file, root).href);
-        const schema = module.configSchema as z.ZodObject;
-        return { service: file.split("/")[1] as string, variables: documentVariables(schema) };
-      },
-    ),
+    [...others, ...files.toSorted()].map(async (file) => {
+      const module = await import(new URL(file, root).href);
+      const schema = module.configSchema as z.ZodObject;
+      return { service: file.split("/")[1] as string, variables: documentVariables(schema) };
+    }),
   );
 }
 

@@ -82,3 +82,8 @@ function isNamedBy(connection: string | undefined, name: string): boolean {
     .split(",")
     .some((item) => item.trim() === name);
 }
+
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers["content-length"];
+  return headers["transfer-encoding"] !== undefined || (length !== undefined && length !== "0");
+}

@@ -1,5 +1,7 @@
 import { type NatsUser, natsUsersConfiguration } from "@halyard/contracts";
 import { buildConfigurationPage } from "./configuration-page.ts";
+import { haproxyConfiguration, serversByName } from "./haproxy.ts";
+import { httpRoute } from "./http-route.ts";
 import { messageSchemas } from "./message-schemas.ts";
 import { buildMetricsPage } from "./metrics-page.ts";
 import { buildDocument } from "./openapi/document.ts";
@@ -16,6 +18,13 @@ export async function generateFiles(): Promise<GeneratedFile[]> {
     })),
     { path: "docs/configuration.md", content: await buildConfigurationPage() },
     { path: "docs/metrics.md", content: await buildMetricsPage() },
+    // The names are those of the containers in docker-compose.yml.
+    { path: "deploy/gateway/haproxy/haproxy.cfg", content: haproxyConfiguration(serversByName()) },
+    {
+      path: "deploy/kubernetes/components/haproxy/haproxy.cfg",
+      content: haproxyConfiguration(serversByName("-processes.halyard.svc.cluster.local")),
+    },
+    { path: "deploy/kubernetes/overlays/production/http-route.yaml", content: httpRoute() },
     natsUsersFile("deploy/docker/nats-users.conf", (name) => `NATS_${name}_PASSWORD`),
     natsUsersFile("deploy/kubernetes/nats/users.conf", (name) => `${name}_PASSWORD`),
   ];

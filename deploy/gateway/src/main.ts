@@ -7,24 +7,20 @@ await startOrExit(async () => {
   const service = "gateway";
   const logger = createLogger({ service, level: config.LOG_LEVEL });
   const metrics = createMetrics({ service });
-  const gateway = await createGateway({
+  const { app, drain, close } = createGateway({
     logger,
     metrics,
     trustedProxies: config.TRUSTED_PROXIES,
     upstreams: config.upstreams,
-    limits: config.limits,
-    exampleIdsFile: config.EXAMPLE_IDS_FILE,
-    dashboardDir: config.DASHBOARD_DIR,
-    signInFile: config.SIGN_IN_FILE,
   });
   await runService({
     config,
     logger,
-    app: gateway.app,
+    app,
     metrics,
-    readiness: gateway.readiness,
-    readinessDetails: "metrics-port-only",
-    drain: gateway.drain,
-    close: [gateway.close],
+    // The gateway can always respond, if only with 503.
+    readiness: () => ({ ready: true }),
+    drain,
+    close: [close],
   });
 });

@@ -12,9 +12,10 @@ This page is generated from the sources.
 
 /** Processes that use a library, and thereby have its metrics. */
 const processesOfLibraries: Readonly<Record<string, string>> = {
-  "libs/api-keys": "all but the gateway",
+  "libs/api-keys": "all services",
   "libs/http": "all",
-  "libs/jetstream": "all but the gateway",
+  "libs/service": "all",
+  "libs/jetstream": "all services",
 };
 
 type Metric = { name: string; type: string; labels: string; process: string; help: string };

@@ -1,41 +1,46 @@
-import type { ServiceName } from "@halyard/contracts";
+import { type ServiceName, serviceNames } from "@halyard/contracts";
+
+/** What a path leads to: a service, or the process that serves the pages. */
+export type Target = ServiceName | "dashboard";
 
 /**
- * Maps paths to services. The first matching entry wins. A pattern is a path whose segments may be parameters. With a
- * star at its end, it matches all paths with that prefix.
+ * Maps paths to services. The first matching entry wins, so more specific patterns precede less specific ones. A pattern
+ * is a path whose segments may be parameters. With a star at its end, it matches all paths with that prefix.
  *
- * Other ingresses can be configured from this table. All of them support prefixes. Parameters become regular
- * expressions: nginx `location ~`, Envoy `safe_regex`, Traefik `PathRegexp`, `RegularExpression` of the Gateway API. An
- * ingress without regular expressions sends everything to this gateway. More
- * specific patterns precede less specific ones, because some ingresses match in order. Others, such as the router of
- * this gateway, choose the most specific pattern.
+ * The configuration of HAProxy, the HTTPRoute of Kubernetes and the built-in proxy of `npm start` follow this table.
  */
-type RoutePattern = `/${string}`;
-
-type RouteEntry = {
-  pattern: RoutePattern;
-  service: ServiceName;
-};
-
-export const routeTable: readonly RouteEntry[] = [
-  { pattern: "/api/v1/sdk/*", service: "sdk-edge" },
-  { pattern: "/ofrep/*", service: "sdk-edge" },
+export const routeTable: readonly { pattern: `/${string}`; target: Target }[] = [
+  { pattern: "/api/v1/sdk/*", target: "sdk-edge" },
+  { pattern: "/ofrep/*", target: "sdk-edge" },
   {
     pattern: "/api/v1/flags/:flagId/environments/:envId/schedule",
-    service: "scheduler",
+    target: "scheduler",
   },
-  { pattern: "/api/v1/schedules", service: "scheduler" },
+  { pattern: "/api/v1/schedules", target: "scheduler" },
   {
     pattern: "/api/v1/projects/:projectId/webhooks",
-    service: "webhook-dispatcher",
+    target: "webhook-dispatcher",
   },
   {
     pattern: "/api/v1/projects/:projectId/webhooks/*",
-    service: "webhook-dispatcher",
+    target: "webhook-dispatcher",
   },
-  { pattern: "/api/v1/flags/:id/usage", service: "usage-metering" },
-  { pattern: "/api/v1/usage", service: "usage-metering" },
-  { pattern: "/api/v1/usage/days", service: "usage-metering" },
-  { pattern: "/api/v1/usage/flags", service: "usage-metering" },
-  { pattern: "/api/v1/*", service: "management" },
+  { pattern: "/api/v1/flags/:id/usage", target: "usage-metering" },
+  { pattern: "/api/v1/usage", target: "usage-metering" },
+  { pattern: "/api/v1/usage/days", target: "usage-metering" },
+  { pattern: "/api/v1/usage/flags", target: "usage-metering" },
+  { pattern: "/api/v1/*", target: "management" },
+  { pattern: "/dashboard/sign-in", target: "management" },
+  { pattern: "/*", target: "dashboard" },
 ];
+
+/** Returns an object with a value for each target. */
+export function mapTargets<T>(create: (target: Target) => T): Readonly<Record<Target, T>> {
+  const targets = [...serviceNames, "dashboard"] as const;
+  return Object.fromEntries(targets.map((target) => [target, create(target)])) as Record<Target, T>;
+}
+
+/** Returns a regular expression for the paths of a pattern, in the syntax of RE2, which all proxies understand. */
+export function expressionOf(pattern: string): string {
+  return `^${pattern.replace(/\*$/, ".*").replaceAll(/:\w+/g, "[^/]+")}$`;
+}

@@ -1,17 +1,12 @@
-import { randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { compileCheck, errorCodes, exampleIds, routes } from "@halyard/contracts";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { compileCheck, errorCodes, routes } from "@halyard/contracts";
+import { describe, expect, it } from "@jest/globals";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import type { z } from "zod";
 import { buildConfigurationPage } from "../src/configuration-page.ts";
 import { messageSchemas } from "../src/message-schemas.ts";
 import { buildDocument } from "../src/openapi/document.ts";
-import { findUnusedOrigin, type GivenGateway, givenGateway } from "./given-gateway.ts";
 
-/** Tests of the generated documents, and of the page that shows them. */
+/** Tests of the generated documents. */
 type Operation = {
   operationId: string;
   security: Record<string, unknown>[];
@@ -244,82 +239,14 @@ describe("given the other generated documents", () => {
   it("has the variables of every service", async () => {
     const page = await buildConfigurationPage();
     for (const line of [
-      "## gateway",
+      "## dashboard",
       "## management",
       "## scheduler",
       "## usage-metering",
       "## webhook-dispatcher",
-      "`UPSTREAM_SDK_EDGE_URL`",
+      "`DASHBOARD_DIR`",
       "`POSTGRES_URL`",
     ])
       expect(page).toContain(line);
-  });
-});
-
-describe("given the gateway's own pages", () => {
-  const directory = mkdtempSync(join(tmpdir(), "halyard-gateway-"));
-  const exampleIdsFile = join(directory, "example-ids.json");
-  let gateway: GivenGateway;
-  beforeAll(async () => {
-    const unusedOrigin = await findUnusedOrigin();
-    gateway = await givenGateway({
-      management: [unusedOrigin],
-      edges: [unusedOrigin],
-      exampleIdsFile,
-    });
-  });
-  afterAll(async () => {
-    await gateway.stop();
-    rmSync(directory, { recursive: true });
-  });
-
-  it("serves the OpenAPI document", async () => {
-    const answered = await fetch(`${gateway.url}/openapi.json`);
-    expect(answered.headers.get("content-type")).toContain("application/json");
-    expect(await answered.json()).toMatchObject({
-      openapi: "3.1.0",
-      info: { title: "Halyard API" },
-    });
-  });
-
-  it("shows the ids of its file as examples as soon as the file exists", async () => {
-    const served = async () => (await fetch(`${gateway.url}/openapi.json`)).text();
-    const placeholders = await served();
-    expect(JSON.parse(placeholders)).toEqual(JSON.parse(JSON.stringify(document)));
-    const names = ["organizationId", "userId", "projectId", "environmentId"] as const;
-    const ids = Object.fromEntries(names.map((name) => [name, randomUUID()]));
-    writeFileSync(exampleIdsFile, JSON.stringify(ids));
-    const known = await served();
-    for (const name of names) {
-      expect(known).toContain(`"example": "${ids[name]}"`);
-      expect(known).not.toContain(exampleIds[name]);
-    }
-    expect(known).toContain(`"user_id": "${ids.userId}"`);
-    expect(known).toContain(exampleIds.confirm);
-  });
-
-  it("serves a page with all its resources, which may not load anything from other origins", async () => {
-    for (const path of ["/docs", "/docs/"]) {
-      const answered = await fetch(gateway.url + path);
-      const html = await answered.text();
-      expect(answered.headers.get("content-type")).toContain("text/html");
-      expect(Object.fromEntries(answered.headers)).toMatchObject({
-        "content-security-policy": expect.stringMatching(
-          /^default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline';.* frame-ancestors 'none'$/,
-        ),
-        "cross-origin-opener-policy": "same-origin",
-        "permissions-policy": expect.stringContaining("camera=()"),
-        "x-frame-options": "DENY",
-      });
-      expect(html).not.toMatch(/https?:/);
-      const linked = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url as string);
-      expect(linked).toHaveLength(4);
-      for (const url of linked) expect((await fetch(gateway.url + url)).status).toBe(200);
-    }
-    const head = await fetch(`${gateway.url}/docs`, { method: "HEAD" });
-    expect(head.status).toBe(200);
-    expect(Number(head.headers.get("content-length"))).toBeGreaterThan(0);
-    const script = await (await fetch(`${gateway.url}/docs/start.js`)).text();
-    expect(script).toContain('url: "/openapi.json"');
   });
 });

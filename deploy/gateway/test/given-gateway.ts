@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createLogger, createMetrics, type Logger, type Metrics } from "@halyard/service";
-import { createGateway, type Gateway, type GatewayLimits } from "../src/gateway.ts";
+import { createGateway, type Gateway } from "../src/gateway.ts";
 
 /** A plain HTTP server in the role of a service behind the gateway. */
 export type Upstream = { server: Server; origin: URL; close: () => Promise<void> };
@@ -40,35 +40,23 @@ export async function givenGateway(options: {
   schedulers?: readonly URL[];
   dispatchers?: readonly URL[];
   meterings?: readonly URL[];
+  dashboards?: readonly URL[];
   trustedProxies?: readonly string[];
   answerWithinMs?: number;
-  limits?: Partial<GatewayLimits>;
   logger?: Logger;
   metrics?: Metrics;
-  exampleIdsFile?: string;
-  dashboardDir?: string;
-  signInFile?: string;
 }): Promise<GivenGateway> {
-  const gateway = await createGateway({
+  const gateway = createGateway({
     logger: options.logger ?? createLogger({ service: "gateway", level: "silent" }),
     metrics: options.metrics ?? createMetrics({ service: "gateway" }),
     trustedProxies: options.trustedProxies ?? [],
-    exampleIdsFile: options.exampleIdsFile,
-    dashboardDir: options.dashboardDir,
-    signInFile: options.signInFile,
     upstreams: {
       management: options.management,
       scheduler: options.schedulers ?? [],
       "sdk-edge": options.edges,
       "usage-metering": options.meterings ?? [],
       "webhook-dispatcher": options.dispatchers ?? [],
-    },
-    limits: {
-      connections: 10_000,
-      connectionsPerAddress: 10_000,
-      requestsPerUpstream: 1_000,
-      waitingRequests: 1_000,
-      ...options.limits,
+      dashboard: options.dashboards ?? [],
     },
     ...(options.answerWithinMs === undefined ? {} : { answerWithinMs: options.answerWithinMs }),
   });

@@ -1,12 +1,12 @@
-import { routes, type ServiceName } from "@halyard/contracts";
+import { routes } from "@halyard/contracts";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { routeTable } from "../src/route-table.ts";
+import { expressionOf, routeTable, type Target } from "../src/route-table.ts";
 import { givenGateway, givenUpstream, type Upstream } from "./given-gateway.ts";
 
 /** Tests that every route of the contract reaches its service, by the table and over HTTP. */
 const upstreams: Upstream[] = [];
 
-const play = async (name: ServiceName) => {
+const play = async (name: Target) => {
   const upstream = await givenUpstream((_incoming, response) => response.end(name));
   upstreams.push(upstream);
   return [upstream.origin];
@@ -17,6 +17,7 @@ const gateway = await givenGateway({
   schedulers: await play("scheduler"),
   dispatchers: await play("webhook-dispatcher"),
   meterings: await play("usage-metering"),
+  dashboards: await play("dashboard"),
 });
 afterAll(async () => {
   await gateway.stop();
@@ -30,10 +31,8 @@ const cases = routes.flatMap(({ method, alsoMethod, path, service }) =>
 );
 
 /** Returns the service of a path by the first matching entry, as an ingress with regular expressions finds it. */
-function serviceOf(path: string): ServiceName | undefined {
-  const expressionOf = (pattern: string) =>
-    new RegExp(`^${pattern.replace(/\*$/, ".*").replaceAll(/:\w+/g, "[^/]+")}$`);
-  return routeTable.find(({ pattern }) => expressionOf(pattern).test(path))?.service;
+function serviceOf(path: string): Target | undefined {
+  return routeTable.find(({ pattern }) => new RegExp(expressionOf(pattern)).test(path))?.target;
 }
 
 describe("given the routes of the contract", () => {
@@ -87,6 +86,13 @@ describe("given the routes of the contract", () => {
     ["/api/v1/flags/a/usage/b", "management"],
     ["/api/v1/flags/a/b/usage", "management"],
     ["/api/v1/projects/a/usage", "management"],
+    ["/dashboard/sign-in", "management"],
+    ["/dashboard/sign-ins", "dashboard"],
+    ["/", "dashboard"],
+    ["/docs", "dashboard"],
+    ["/openapi.json", "dashboard"],
+    ["/api/v2/flags", "dashboard"],
+    ["/flags/new-checkout?tab=rules", "dashboard"],
   ])("sends %s to %s, both by the table and over HTTP", async (path, service) => {
     expect(serviceOf(path.replace(/\?.*/, ""))).toBe(service);
     for (const method of ["GET", "POST", "DELETE", "OPTIONS"])

@@ -28,6 +28,8 @@ export const HELP = `Runs the whole of Halyard on this machine. All processes li
 
 Environment
   PORT             port of the gateway (default 8080; 0: any free port)
+  HALYARD_GATEWAY  built-in (default), or proxy: HAProxy, as in installations, from PATH or
+                   fetched
   HALYARD_HOME     directory for data, keys and logs (default .halyard)
   POSTGRES_URL     an existing PostgreSQL server, with a role that may create roles and
                    databases: postgres://user:password@host:5432/postgres

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { StartError } from "@halyard/local-backends";
+import type { Target } from "@halyard/gateway/route-table";
+import { findHaproxy, StartError } from "@halyard/local-backends";
 import { provideNats, provideNatsBinary, providePostgres } from "./backends.ts";
 import type { Settings } from "./config.ts";
 import {
@@ -13,7 +14,8 @@ import { ensureDashboard } from "./dashboard-build.ts";
 import { type DatabaseUrls, migrate, prepareDatabase, removeDemoKeys } from "./database.ts";
 import { createOperatorApi, hasDemoFlags, type OperatorApi, provideDemoData } from "./demo-data.ts";
 import { writeDemoFile, writeExampleIds } from "./home.ts";
-import { planGateway, planServices } from "./service-plans.ts";
+import { startProxy } from "./proxy.ts";
+import { planDashboard, planGateway, planServices } from "./service-plans.ts";
 import {
   awaitReady,
   type ServicePlan,
@@ -93,12 +95,9 @@ async function bringUpServices(
   // The others wait for what management writes, such as the snapshot. They do not depend on each other.
   const services = [await bringUpService(launch, management)];
   services.push(...(await Promise.all(others.map((plan) => bringUpService(launch, plan)))));
+  services.push(await bringUpService(launch, planDashboard(settings, await building)));
   const upstreams = services.map((service) => [service.name, service.current().url]);
-  const gateway = planGateway(settings, {
-    upstreams: Object.fromEntries(upstreams),
-    dashboardDir: await building,
-  });
-  return [...services, await bringUpService(launch, gateway)];
+  return [...services, await bringUpGateway(launch, Object.fromEntries(upstreams))];
 }
 
 /** Returns the folder of the built dashboard; undefined if it could not be built. Halyard works without it. */
@@ -150,6 +149,26 @@ function bringUpService(launch: Launch, plan: ServicePlan): Promise<SupervisedSe
     await awaitReady(service, launch.ending);
     const migrated = prepare === undefined ? "" : ", migrated";
     return { done: `${name} on ${service.current().url}${migrated}`, value: service };
+  });
+}
+
+/** Starts the built-in proxy, or HAProxy in its place. */
+async function bringUpGateway(
+  launch: Launch,
+  upstreams: Record<Target, string>,
+): Promise<SupervisedService> {
+  const { settings } = launch;
+  if (settings.gateway === "built-in")
+    return bringUpService(launch, planGateway(settings, upstreams));
+  const binary = await step(launch, "haproxy", async (onStep) => {
+    const found = await findHaproxy({ cacheDir: settings.cacheDir, onStep });
+    return { done: `haproxy: ${found}`, value: found };
+  });
+  return step(launch, "gateway", async (note) => {
+    const start = (previous?: ServiceProcess) =>
+      startProxy(binary, { settings, logsDir: launch.logsDir, upstreams, previous });
+    const proxy = await supervise({ name: "gateway", start }, launch, note);
+    return { done: `gateway (HAProxy) on ${proxy.current().url}`, value: proxy };
   });
 }
 

@@ -14,6 +14,8 @@ export type Settings = {
   cacheDir: string;
   /** The gateway's port; 0 means any free port. */
   port: number;
+  /** The built-in proxy, or HAProxy. */
+  gateway: "built-in" | "proxy";
   mode: Mode;
   /** Existing servers that replace the local ones. */
   natsUrl: string | undefined;
@@ -35,6 +37,7 @@ export const programDirs = {
   "sdk-edge": "services/sdk-edge",
   "usage-metering": "services/usage-metering",
   "webhook-dispatcher": "services/webhook-dispatcher",
+  dashboard: "deploy/dashboard",
   gateway: "deploy/gateway",
 } as const;
 
@@ -63,6 +66,9 @@ export async function readSettings(
   ) {
     problems.add("POSTGRES_URL must look like postgres://user:password@host:5432/postgres.");
   }
+  const gateway = value("HALYARD_GATEWAY") ?? "built-in";
+  if (gateway !== "built-in" && gateway !== "proxy")
+    problems.add("HALYARD_GATEWAY must be built-in or proxy.");
   const home = resolve(value("HALYARD_HOME") ?? join(projectDir, ".halyard"));
   const defaultMode = value("NODE_ENV") === "production" ? "production" : "development";
   const settings: Settings = {
@@ -70,6 +76,7 @@ export async function readSettings(
     home,
     cacheDir: chooseCacheDir(home),
     port: Number(value("PORT") ?? 8080),
+    gateway: gateway === "proxy" ? "proxy" : "built-in",
     mode: (value("HALYARD_MODE") as Mode | undefined) ?? defaultMode,
     natsUrl: value("NATS_URL"),
     postgresUrl,

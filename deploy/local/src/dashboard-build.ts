@@ -15,7 +15,7 @@ import { runProgram } from "./run-program.ts";
 
 /**
  * A build of the dashboard: a folder of the cache, named after the hash of its sources. A rename makes it appear
- * complete. Processes can therefore build at the same time, and a gateway never reads half a build.
+ * complete. Processes can therefore build at the same time, and no process reads half a build.
  */
 type DashboardBuild = { folder: string; isNew: boolean };
 
@@ -26,7 +26,7 @@ type BuildOptions = {
   onStarted?: (vite: BackgroundProcess) => void;
 };
 
-/** Number of builds to keep. A running Halyard may restart its gateway with an older build. */
+/** Number of builds to keep. A running Halyard may restart the process that serves an older build. */
 const keptBuilds = 10;
 
 const dashboard = "services/dashboard";

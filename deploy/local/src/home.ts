@@ -76,7 +76,7 @@ export function demoFileIn(home: string): string {
   return join(home, "demo.json");
 }
 
-/** File with the ids of the demo, without its keys. The gateway shows them as the examples of its documentation. */
+/** File with the ids of the demo, without its keys. The documentation of the API shows them in its examples. */
 export function exampleIdsFileIn(home: string): string {
   return join(home, "example-ids.json");
 }

@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, createPublicKey } from "node:crypto";
 import { join } from "node:path";
-import type { ServiceName } from "@halyard/contracts";
-import { type ProcessName, programDirs, type Settings } from "./config.ts";
+import { type ServiceName, serviceNames } from "@halyard/contracts";
+import type { ProcessName, Settings } from "./config.ts";
 import type { Credentials } from "./credentials.ts";
 import { type DatabaseUrls, hasSchema, type ServiceWithSchema } from "./database.ts";
 import { exampleIdsFileIn } from "./home.ts";
@@ -10,11 +10,9 @@ import { signInFileIn } from "./sign-in.ts";
 
 export const HOST = "127.0.0.1";
 
-/** The services in the order of their start. Management is first, because the others wait for what it writes. */
-const services = Object.keys(programDirs).filter((name) => name !== "gateway") as ServiceName[];
-
 /**
- * Returns the environment of each service, which contains only what that service needs. A service with a schema
+ * Returns the plans of the services in the order of their start. Management is first, because the others wait for what
+ * it writes. The environment of each service contains only what that service needs. A service with a schema
  * connects to the database as its own role. Only management has the operator token. Each service that signs has only
  * its own private key. Only edges have the secret of stream tokens. Only the dispatcher has the key that encrypts the
  * secrets of webhooks.
@@ -37,6 +35,7 @@ export function planServices(options: {
       SIGNING_PRIVATE_KEY: signing.privateKey,
       SCHEDULER_SIGNING_PUBLIC_KEYS: schedulerSigning.publicKey,
       WEBHOOK_DISPATCHER_SIGNING_PUBLIC_KEYS: dispatcherSigning.publicKey,
+      ...(settings.mode !== "production" && { SIGN_IN_FILE: signInFileIn(settings.home) }),
     },
     scheduler: { SCHEDULER_SIGNING_PRIVATE_KEY: schedulerSigning.privateKey },
     "sdk-edge": {
@@ -51,7 +50,7 @@ export function planServices(options: {
       WEBHOOK_ALLOW_PRIVATE_TARGETS: String(settings.mode !== "production"),
     },
   };
-  return services.map((name) => ({
+  return serviceNames.map((name) => ({
     ...{ name, port: 0 },
     ...(hasSchema(name) && { prepare: () => options.migrate(name) }),
     environment: {
@@ -72,32 +71,30 @@ export function planServices(options: {
   }));
 }
 
-export function planGateway(
-  settings: Settings,
-  options: {
-    upstreams: Record<string, string>;
-    /** The built dashboard; undefined if the build failed. */
-    dashboardDir: string | undefined;
-  },
-): ServicePlan {
-  const { upstreams, dashboardDir } = options;
-  const addresses = services.map((name) => [
+/** `folder` contains the built dashboard; it is undefined if the build failed. */
+export function planDashboard(settings: Settings, folder: string | undefined): ServicePlan {
+  return {
+    name: "dashboard",
+    port: 0,
+    environment: {
+      ...forProcess("dashboard", settings),
+      // Without a dashboard, the process must not serve an older one that was built by hand.
+      DASHBOARD_DIR: folder ?? join(settings.cacheDir, "no-dashboard"),
+      TRUSTED_PROXIES: HOST,
+      ...(settings.mode !== "production" && { EXAMPLE_IDS_FILE: exampleIdsFileIn(settings.home) }),
+    },
+  };
+}
+
+export function planGateway(settings: Settings, upstreams: Record<string, string>): ServicePlan {
+  const addresses = Object.entries(upstreams).map(([name, url]) => [
     `UPSTREAM_${name.toUpperCase().replace("-", "_")}_URL`,
-    upstreams[name] ?? "",
+    url,
   ]);
   return {
     name: "gateway",
     port: settings.port,
-    environment: {
-      ...forProcess("gateway", settings),
-      // Without a dashboard, the gateway must not serve an older one that was built by hand.
-      DASHBOARD_DIR: dashboardDir ?? join(settings.cacheDir, "no-dashboard"),
-      ...(settings.mode !== "production" && {
-        EXAMPLE_IDS_FILE: exampleIdsFileIn(settings.home),
-        SIGN_IN_FILE: signInFileIn(settings.home),
-      }),
-      ...Object.fromEntries(addresses),
-    },
+    environment: { ...forProcess("gateway", settings), ...Object.fromEntries(addresses) },
   };
 }
 

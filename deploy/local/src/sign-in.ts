@@ -6,7 +6,7 @@ import { writePrivateFile } from "./private-file.ts";
 /** Time during which the link signs in. It is in the scrollback of the terminal much longer. */
 const validForMs = 5 * 60_000;
 
-/** Writes the file of a new one-time code, and returns the code. The gateway exchanges it for the key. */
+/** Writes the file of a new one-time code, and returns the code. Management exchanges it for the key. */
 export function writeSignInFile(home: string, serverKey: string): string {
   const code = randomBytes(32).toString("base64url");
   const content: SignInFile = {

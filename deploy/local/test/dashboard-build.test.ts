@@ -53,7 +53,7 @@ describe("given the sources of a dashboard", () => {
     expect(await ensureDashboard({ projectDir })).toMatchObject({ isNew: true });
   });
 
-  it("writes a compressed copy beside each file that shrinks, for the gateway", async () => {
+  it("writes a compressed copy beside each file that shrinks", async () => {
     const ours = join(PROJECT_DIR, "services/dashboard");
     const theirs = join(projectDir, "services/dashboard");
     copyFileSync(`${ours}/vite.config.ts`, `${theirs}/vite.config.ts`);

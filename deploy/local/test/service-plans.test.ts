@@ -4,7 +4,7 @@ import { natsUsers } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { readSettings } from "../src/config.ts";
 import type { Credentials } from "../src/credentials.ts";
-import { planGateway, planServices } from "../src/service-plans.ts";
+import { planDashboard, planGateway, planServices } from "../src/service-plans.ts";
 
 /** The same 32 bytes as the home stores them, and as the dispatcher expects them. */
 const keptSecretKey = "-_8AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -98,31 +98,40 @@ describe("given the environment of each service", () => {
   });
 });
 
-describe("given the gateway", () => {
-  async function gatewayIn(mode: string, dashboardDir?: string) {
+describe("given the dashboard and the gateway", () => {
+  async function settingsIn(mode: string) {
     const read = await readSettings({
       HALYARD_MODE: mode,
       HALYARD_HOME: "/srv/halyard",
       MAX_CONNECTIONS: "500",
     });
     if (!read.ok) throw new Error(read.problems.join("\n"));
-    return planGateway(read.settings, { upstreams: {}, dashboardDir }).environment;
+    return read.settings;
   }
 
-  it("gives it the file of the one-time code in development mode only", async () => {
-    expect((await gatewayIn("development")).SIGN_IN_FILE).toBe("/srv/halyard/sign-in.json");
-    expect(await gatewayIn("production")).not.toHaveProperty("SIGN_IN_FILE");
+  it("gives management the file of the one-time code in development mode only", async () => {
+    const given = async (mode: string) =>
+      (await environmentOf("management", { HALYARD_MODE: mode, HALYARD_HOME: "/srv/halyard" })) ??
+      {};
+    expect((await given("development")).SIGN_IN_FILE).toBe("/srv/halyard/sign-in.json");
+    expect(await given("production")).not.toHaveProperty("SIGN_IN_FILE");
   });
 
-  it("gives it the built dashboard, and a folder that does not exist if the build failed", async () => {
-    const built = await gatewayIn("development", "/srv/built");
-    expect(built.DASHBOARD_DIR).toBe("/srv/built");
-    const { DASHBOARD_DIR: missing = "" } = await gatewayIn("development");
+  it("gives the built dashboard, and a folder that does not exist if the build failed", async () => {
+    const settings = await settingsIn("development");
+    expect(planDashboard(settings, "/srv/built").environment.DASHBOARD_DIR).toBe("/srv/built");
+    const { DASHBOARD_DIR: missing = "" } = planDashboard(settings, undefined).environment;
     expect(existsSync(missing)).toBe(false);
   });
 
-  it("passes on its own settings", async () => {
-    expect(await gatewayIn("production")).toMatchObject({ MAX_CONNECTIONS: "500" });
+  it("gives the gateway its settings and the addresses of all others", async () => {
+    const upstreams = { "sdk-edge": "http://127.0.0.1:1", dashboard: "http://127.0.0.1:2" };
+    const { environment } = planGateway(await settingsIn("production"), upstreams);
+    expect(environment).toMatchObject({
+      MAX_CONNECTIONS: "500",
+      UPSTREAM_SDK_EDGE_URL: "http://127.0.0.1:1",
+      UPSTREAM_DASHBOARD_URL: "http://127.0.0.1:2",
+    });
   });
 });
 

@@ -128,10 +128,11 @@ describe("given a new home", () => {
     ]);
     expect(Object.keys(demo.services)).toEqual([
       "management",
-      "scheduler",
       "sdk-edge",
-      "usage-metering",
+      "scheduler",
       "webhook-dispatcher",
+      "usage-metering",
+      "dashboard",
       "gateway",
     ]);
     for (const service of Object.values(demo.services)) {
@@ -185,7 +186,7 @@ describe("given a home in use", () => {
 
     expect(first).toMatchObject(kept);
     expect(await readFlags({ ...first, base_url })).toEqual({ flags: { "new-checkout": true } });
-    expect(Object.keys(services)).toHaveLength(6);
+    expect(Object.keys(services)).toHaveLength(7);
     await eventually("the welcome", () => halyard.output().includes("Ctrl-C"));
     expect(printedCurlRequests(halyard.output()).map(({ method }) => method)).toEqual(["GET"]);
   });

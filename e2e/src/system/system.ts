@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Target } from "@halyard/gateway/route-table";
 import {
   call,
   connectAsSuperuser,
@@ -16,6 +17,7 @@ import {
   startServiceProcess,
 } from "@halyard/testing";
 import type postgres from "postgres";
+import { startHaproxy } from "./haproxy.ts";
 import { type NatsGate, openNatsGate } from "./nats-gate.ts";
 import { operatorToken, plansText } from "./tenancy.ts";
 
@@ -33,6 +35,7 @@ export type Metering = Replica;
 
 /** The port to listen on. A successor uses the port of its predecessor; otherwise the system chooses one. */
 type ListenPort = { port?: string };
+type GatewayOptions = ListenPort & { proxy?: "built-in" | "haproxy" };
 export type StartReplica = (listen?: ListenPort) => Promise<Replica>;
 
 /** An edge, which keeps its address and its disk cache across restarts. */
@@ -63,7 +66,7 @@ export type System = {
   startScheduler: StartReplica;
   startDispatcher: StartReplica;
   startMetering: StartReplica;
-  startGateway(listen?: ListenPort): Promise<ServiceProcess>;
+  startGateway(options?: GatewayOptions): Promise<ServiceProcess>;
   /** Registers a function that ends something with the system, even if the test fails first. */
   endsWithSystem(end: () => Promise<void>): void;
   close(): Promise<void>;
@@ -94,7 +97,13 @@ const unused = "http://127.0.0.1:1";
 /** Additional environment variables, by service. */
 export type Settings = Partial<
   Record<
-    "management" | "scheduler" | "webhook-dispatcher" | "usage-metering" | "sdk-edge" | "gateway",
+    | "management"
+    | "scheduler"
+    | "webhook-dispatcher"
+    | "usage-metering"
+    | "sdk-edge"
+    | "dashboard"
+    | "gateway",
     Readonly<Record<string, string>>
   >
 >;
@@ -189,16 +198,36 @@ export async function startSystem(options: {
     edges.push(edge);
   }
 
-  async function startGateway({ port = "0" }: ListenPort = {}): Promise<ServiceProcess> {
-    const gateway = await startServiceProcess("gateway", {
-      PORT: port,
-      UPSTREAM_MANAGEMENT_URL: managements.map(({ url }) => url).join(","),
-      UPSTREAM_SCHEDULER_URL: schedulers.map(({ url }) => url).join(",") || unused,
-      UPSTREAM_SDK_EDGE_URL: edges.map(({ url }) => url).join(","),
-      UPSTREAM_USAGE_METERING_URL: meterings.map(({ url }) => url).join(",") || unused,
-      UPSTREAM_WEBHOOK_DISPATCHER_URL: dispatchers.map(({ url }) => url).join(",") || unused,
-      ...settings.gateway,
-    });
+  /** Starts the process that serves the pages. All gateways use the same process. */
+  let dashboard: Promise<string> | undefined;
+  async function startDashboard(): Promise<string> {
+    const process = await startServiceProcess("dashboard", settings.dashboard ?? {});
+    started.push(process);
+    return process.url;
+  }
+
+  async function startGateway({ port = "0", proxy = "built-in" }: GatewayOptions = {}) {
+    dashboard ??= startDashboard();
+    const upstreams: Record<Target, string> = {
+      management: managements.map(({ url }) => url).join(","),
+      scheduler: schedulers.map(({ url }) => url).join(",") || unused,
+      "sdk-edge": edges.map(({ url }) => url).join(","),
+      "usage-metering": meterings.map(({ url }) => url).join(",") || unused,
+      "webhook-dispatcher": dispatchers.map(({ url }) => url).join(",") || unused,
+      dashboard: await dashboard,
+    };
+    const variables = Object.entries(upstreams).map(([name, urls]) => [
+      `UPSTREAM_${name.toUpperCase().replace("-", "_")}_URL`,
+      urls,
+    ]);
+    const gateway =
+      proxy === "haproxy"
+        ? await startHaproxy(upstreams, { PORT: port, ...settings.gateway })
+        : await startServiceProcess("gateway", {
+            PORT: port,
+            ...Object.fromEntries(variables),
+            ...settings.gateway,
+          });
     started.push(gateway);
     return gateway;
   }

@@ -25,7 +25,8 @@ export function describeDashboard(
         meterings: 1,
         edges: 1,
         settings: (directory) => ({
-          gateway: { DASHBOARD_DIR: folder, SIGN_IN_FILE: signInFileIn(directory) },
+          management: { SIGN_IN_FILE: signInFileIn(directory), TRUSTED_PROXIES: "127.0.0.1" },
+          dashboard: { DASHBOARD_DIR: folder },
         }),
       });
       gateway = await system.startGateway();

@@ -11,7 +11,6 @@ export {
   burstVariable,
   commaSeparated,
   flagEventsMaxBytesVariable,
-  hostVariable,
   jetstreamReplicasVariable,
   keyRate,
   keyRateVariables,
@@ -19,9 +18,7 @@ export {
   type LogLevel,
   limitVariable,
   listenHost,
-  logLevelVariable,
-  metricsPortVariable,
-  modeVariable,
+  listenVariables,
   natsVariables,
   operatorTokenDigestVariable,
   perSecondVariable,
@@ -31,7 +28,6 @@ export {
   readPostgresOwnerUrl,
   retentionDaysVariable,
   sharedVariables,
-  trustedProxiesVariable,
   urlOf,
 } from "./shared-variables.ts";
 export {

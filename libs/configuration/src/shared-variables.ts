@@ -38,19 +38,19 @@ export function urlOf(...schemes: string[]) {
   return z.string().refine((text) => schemes.includes(URL.parse(text)?.protocol ?? ""));
 }
 
-export const modeVariable = variable(z.enum(modes).default("production"), {
+const modeVariable = variable(z.enum(modes).default("production"), {
   description:
     "In `production`, unsafe settings are rejected. `development` is for a local machine.",
   expects: "development or production",
 });
 
-export const hostVariable = variable(z.string().optional(), {
+const hostVariable = variable(z.string().optional(), {
   description: "Address on which the process listens.",
   expects: "an address or a host name",
   documentedDefault: "0.0.0.0 in production, 127.0.0.1 in development",
 });
 
-export const metricsPortVariable = variable(port.default(0), {
+const metricsPortVariable = variable(port.default(0), {
   description: "Port of `/metrics`, `/healthz` and `/readyz`. 0 selects a free port.",
   expects: "a port from 0 to 65535",
 });
@@ -103,12 +103,12 @@ export const natsVariables = {
   }),
 };
 
-export const logLevelVariable = variable(z.enum(logLevels).default("info"), {
+const logLevelVariable = variable(z.enum(logLevels).default("info"), {
   description: "Minimum level of log lines.",
   expects: `one of ${logLevels.join(", ")}`,
 });
 
-export const trustedProxiesVariable = variable(
+const trustedProxiesVariable = variable(
   commaSeparated.refine((items) => items.every(isAddressOrRange)).default([]),
   {
     description: "Proxies whose `X-Forwarded-For` header is trusted.",
@@ -122,6 +122,32 @@ export function portVariable(defaultPort: number) {
     expects: "a port from 0 to 65535",
   });
 }
+
+const connections = z
+  .string()
+  .regex(/^\d{1,7}$/)
+  .transform(Number)
+  .pipe(z.int().min(1));
+
+/** Variables of every process that serves HTTP. */
+export const listenVariables = {
+  HALYARD_MODE: modeVariable,
+  HOST: hostVariable,
+  PORT: portVariable(0),
+  METRICS_PORT: metricsPortVariable,
+  LOG_LEVEL: logLevelVariable,
+  TRUSTED_PROXIES: trustedProxiesVariable,
+  MAX_CONNECTIONS: variable(connections.default(20_000), {
+    description:
+      "Maximum number of client connections, including open streams. Each needs an open file. Beyond it, new connections are closed, and so are idle ones.",
+    expects: "a whole number from 1",
+  }),
+  MAX_CONNECTIONS_PER_ADDRESS: variable(connections.default(10_000), {
+    description:
+      "Maximum number of connections of a client address or IPv6 /64. Beyond it, new ones are closed. `TRUSTED_PROXIES` are exempt.",
+    expects: "a whole number from 1",
+  }),
+};
 
 /** `POSTGRES_URL` of a service with this schema. */
 export function postgresUrlVariable(schema: string) {
@@ -276,22 +302,17 @@ export function keyRate(config: { KEY_REQUESTS_PER_SECOND: number; KEY_REQUESTS_
   return { requestsPerSecond: config.KEY_REQUESTS_PER_SECOND, burst: config.KEY_REQUESTS_BURST };
 }
 
-export const sharedVariables = {
-  HALYARD_MODE: modeVariable,
-  HOST: hostVariable,
-  PORT: portVariable(0),
-  METRICS_PORT: metricsPortVariable,
-  ...natsVariables,
-  LOG_LEVEL: logLevelVariable,
-  TRUSTED_PROXIES: trustedProxiesVariable,
-};
+export const sharedVariables = { ...listenVariables, ...natsVariables };
 
-/** The settings of the listening address. */
+/** The settings of the listening address and of its clients. */
 export type ListenConfig = {
   HALYARD_MODE: Mode;
   HOST?: string | undefined;
   PORT: number;
   METRICS_PORT: number;
+  TRUSTED_PROXIES: readonly string[];
+  MAX_CONNECTIONS: number;
+  MAX_CONNECTIONS_PER_ADDRESS: number;
 };
 
 /** Returns the listening address: by default all addresses in production, only the loopback one in development. */

@@ -44,6 +44,8 @@ describe("given an environment", () => {
       NATS_URL: "nats://127.0.0.1:4222",
       LOG_LEVEL: "info",
       TRUSTED_PROXIES: [],
+      MAX_CONNECTIONS: 20_000,
+      MAX_CONNECTIONS_PER_ADDRESS: 10_000,
     });
   });
 

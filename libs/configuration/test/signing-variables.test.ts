@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import {
-  modeVariable,
+  listenVariables,
   readEnvironment,
   requireInProduction,
   signingPrivateKeyVariable,
@@ -10,7 +10,7 @@ import { describe, expect, it } from "@jest/globals";
 import { z } from "zod";
 
 const schema = z.object({
-  HALYARD_MODE: modeVariable,
+  HALYARD_MODE: listenVariables.HALYARD_MODE,
   SIGNING_PRIVATE_KEY: signingPrivateKeyVariable,
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The file that passes a one-time code from `npm start` to the gateway. It contains the digest of the code, not the code. */
+/** The file that passes a one-time code from `npm start` to management. It contains the digest of the code, not the code. */
 export const SignInFile = z.strictObject({
   code_sha256: z.string().regex(/^[0-9a-f]{64}$/),
   expires_at: z.iso.datetime(),

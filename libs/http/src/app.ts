@@ -17,6 +17,7 @@ import {
 } from "./error-answers.ts";
 import { acceptJsonBodies } from "./json-body.ts";
 import { answerClientError, answerOddRequests, rejectMalformed } from "./malformed-http.ts";
+import { boundPipelining } from "./pipelining.ts";
 import { requestDurations } from "./request-durations.ts";
 import { createRequestIds } from "./request-id.ts";
 import { createRequestLogger } from "./request-logger.ts";
@@ -126,6 +127,7 @@ export function createApp(options: AppOptions): App {
   decorateWithSettings(app, { checkAnswers: options.checkAnswers ?? true, logger });
   acceptJsonBodies(app);
   answerOddRequests(app.server, malformed);
+  boundPipelining(app.server);
   const recording = { durations: requestDurations(options.metrics), logger, requestLog };
   recordRequests(app, recording);
   app.addHook("onRoute", (route) => {

@@ -1,3 +1,5 @@
+import { isWellEncoded } from "./input-checks.ts";
+
 /**
  * Returns the path and query of a request target. The target is an absolute URL if the client treats the server as a
  * proxy (RFC 9112, section 3.2.2). It begins with several slashes if the client's base URL ends with one. A fragment,
@@ -13,6 +15,17 @@ export function pathAndQueryOf(target: string): string {
 
 const slash = 0x2f;
 const origin = /^https?:\/\/[^/?]*/i;
+
+/**
+ * Escapes the percent signs of a path that is not well encoded, which the router would reject before authentication.
+ * OFREP answers it like any other unknown flag.
+ */
+export function escapeMalformedPath(target: string): string {
+  if (!target.includes("%")) return target;
+  const [path = "", ...query] = target.split("?");
+  if (isWellEncoded(path)) return target;
+  return [path.replaceAll("%", "%25"), ...query].join("?");
+}
 
 /** Maximum length of a logged path. A longer one may be an attack on the log. */
 const maxLoggedPathLength = 500;

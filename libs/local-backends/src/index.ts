@@ -6,8 +6,9 @@ export {
 } from "./background-process.ts";
 export { hasCode, readIfPresent, readLogTail, renameUnlessPresent } from "./files.ts";
 export { findFreePort, type PortState, portState } from "./free-port.ts";
+export { type LocalHaproxy, startLocalHaproxy } from "./local-haproxy.ts";
 export { type LocalNats, startLocalNats } from "./local-nats.ts";
 export { type LocalPostgres, startLocalPostgres } from "./local-postgres.ts";
-export { findNatsServer } from "./nats-server-binary.ts";
 export { isRunning } from "./running-processes.ts";
+export { findHaproxy, findNatsServer, libraryVariables } from "./server-binaries.ts";
 export { StartError } from "./start-error.ts";

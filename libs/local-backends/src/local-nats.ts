@@ -4,7 +4,7 @@ import type { BackgroundProcess, StopStep } from "./background-process.ts";
 import { awaitEarlierServer } from "./earlier-server.ts";
 import { readIfPresent } from "./files.ts";
 import { portState } from "./free-port.ts";
-import { natsServerVersion } from "./nats-server-binary.ts";
+import { natsServerVersion } from "./server-binaries.ts";
 import { awaitReady, cannotStart, HOST, portTaken, startServer } from "./server-start.ts";
 
 /** Maximum size of a message. A snapshot entry contains at most the content of one HTTP body of 1 MiB. */

@@ -7,25 +7,30 @@ export function locateProgram(name: string, searchPath: string): string | undefi
   return candidates.find((location) => existsSync(location));
 }
 
-/** Package managers with a nats-server that works with Halyard. */
+/** Package managers whose servers work with Halyard, with the command that installs a package. */
 const packageManagers = [
-  { program: "brew", command: "brew install nats-server" },
-  { program: "apt-get", command: "sudo apt-get install nats-server" },
-  { program: "dnf", command: "sudo dnf install nats-server" },
-  { program: "apk", command: "apk add nats-server" },
+  { program: "brew", command: "brew install" },
+  { program: "apt-get", command: "sudo apt-get install" },
+  { program: "dnf", command: "sudo dnf install" },
+  { program: "apk", command: "apk add" },
 ];
+
+type Machine = { searchPath: string; platform: NodeJS.Platform };
+
+function installCommand(name: string, { searchPath, platform }: Machine): string | undefined {
+  const manager = packageManagers.find(
+    ({ program }) =>
+      locateProgram(program, searchPath) !== undefined ||
+      (program === "brew" && platform === "darwin"),
+  );
+  return manager && `${manager.command} ${name}`;
+}
 
 const releases = "https://github.com/nats-io/nats-server/releases";
 
 /** Returns the ways to install a nats-server on this machine, and the ways to run Halyard without installing it. */
-export function natsServerAdvice(options: {
-  searchPath: string;
-  platform: NodeJS.Platform;
-}): string {
-  const isHere = ({ program }: { program: string }) =>
-    locateProgram(program, options.searchPath) !== undefined ||
-    (program === "brew" && options.platform === "darwin");
-  const command = packageManagers.find(isHere)?.command;
+export function natsServerAdvice(machine: Machine): string {
+  const command = installCommand("nats-server", machine);
   return [
     ...(command === undefined ? [] : ["Install it, then start again:", `  ${command}`]),
     `${command === undefined ? "Unpack" : "Or unpack"} a release onto your PATH: ${releases}`,
@@ -34,5 +39,13 @@ export function natsServerAdvice(options: {
     "  docker compose up",
     "Or name a NATS server of your own, with JetStream:",
     "  NATS_URL=nats://127.0.0.1:4222 npm start",
+  ].join("\n");
+}
+
+export function haproxyAdvice(machine: Machine): string {
+  const command = installCommand("haproxy", machine);
+  return [
+    ...(command === undefined ? [] : ["Install it, then start again:", `  ${command}`]),
+    "Or unset HALYARD_GATEWAY to use the built-in proxy.",
   ].join("\n");
 }

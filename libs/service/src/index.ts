@@ -5,3 +5,4 @@ export { onceConnected } from "./once-connected.ts";
 export { releaseAll } from "./release.ts";
 export { runService, type ServiceOptions } from "./run-service.ts";
 export { runCommand, startOrExit } from "./start-or-exit.ts";
+export { createTrustedPeers } from "./trusted-peers.ts";

@@ -2,6 +2,7 @@ import { type ListenConfig, listenHost } from "@halyard/configuration";
 import { type App, appSettings } from "@halyard/http";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
+import { limitConnections } from "./connection-limits.ts";
 import { type ReadReadiness, registerHealth } from "./health.ts";
 import { explainListenError, urlOfServer } from "./listen.ts";
 import { startMetricsServer } from "./metrics-server.ts";
@@ -17,14 +18,12 @@ import { faultEvents } from "./start-or-exit.ts";
  * second signal has no effect. If this takes longer than the time-out, it exits with 1.
  */
 export type ServiceOptions = {
-  /** Contains the address to listen on. */
+  /** Contains the address to listen on, and the limits of connections. */
   config: ListenConfig;
   logger: Logger;
   app: App;
   metrics: Registry;
   readiness: ReadReadiness;
-  /** The ports on which `/readyz` returns details. The port of the API may be public. */
-  readinessDetails?: "everywhere" | "metrics-port-only";
   drain?: () => Promise<void>;
   /** Functions that release resources, in the order in which these were acquired. */
   close: readonly (() => Promise<void>)[];
@@ -47,8 +46,8 @@ export async function runService(options: ServiceOptions): Promise<RunningServic
     settings.draining
       ? { ...options.readiness(), ready: false, draining: true }
       : options.readiness();
-  const isPublic = options.readinessDetails === "metrics-port-only";
-  registerHealth(app, isPublic ? () => ({ ready: readiness().ready }) : readiness);
+  limitConnections(app.server, config, options.metrics);
+  registerHealth(app, readiness);
   exitOnFaults(logger);
   const metricsServer = await startMetricsServer({
     host,

@@ -58,7 +58,14 @@ await startOrExit(async () => {
     if (behavior === "fails-to-close") throw markedError();
   };
   await runService({
-    config: { HALYARD_MODE: "development", PORT: port, METRICS_PORT: 0 },
+    config: {
+      HALYARD_MODE: "development",
+      PORT: port,
+      METRICS_PORT: 0,
+      TRUSTED_PROXIES: [],
+      MAX_CONNECTIONS: 100,
+      MAX_CONNECTIONS_PER_ADDRESS: 100,
+    },
     logger,
     app,
     metrics,

@@ -26,6 +26,7 @@ const entries = {
   "sdk-edge": "services/sdk-edge/src/main.ts",
   "webhook-dispatcher": "services/webhook-dispatcher/src/main.ts",
   "usage-metering": "services/usage-metering/src/main.ts",
+  dashboard: "deploy/dashboard/src/main.ts",
   gateway: "deploy/gateway/src/main.ts",
 } as const;
 

@@ -18,6 +18,7 @@ import {
 import { registerHistoryRoutes } from "./history/history-routes.ts";
 import { registerIdentityRoute } from "./keys/identity-routes.ts";
 import { registerKeyRoutes } from "./keys/key-routes.ts";
+import { registerSignIn, type SignInOptions } from "./keys/sign-in.ts";
 import { registerUserRoutes } from "./keys/user-routes.ts";
 import type { Writer } from "./outbox/write.ts";
 import { registerChangeStream } from "./publishing/change-stream-route.ts";
@@ -28,24 +29,26 @@ import { registerOrganizationRoutes } from "./tenancy/organization-routes.ts";
 import { registerProjectRoutes } from "./tenancy/project-routes.ts";
 
 /** Creates the HTTP API of management. */
-export function createManagementApp(options: {
-  sql: Sql;
-  writer: Writer;
-  changeStreams: ChangeStreams;
-  findKey: FindKey;
-  readStatus: ReadStatus;
-  operatorToken: string;
-  keyLimits: KeyLimits;
-  lastUsed: LastUsed;
-  now: () => Date;
-  newId: () => string;
-  trustedProxies: readonly string[];
-  checkAnswers: boolean;
-  /** False in production, where management does not start with keys of the demo user. */
-  allowDemoUser: boolean;
-  metrics: Registry;
-  logger: Logger;
-}): App {
+export function createManagementApp(
+  options: SignInOptions & {
+    sql: Sql;
+    writer: Writer;
+    changeStreams: ChangeStreams;
+    findKey: FindKey;
+    readStatus: ReadStatus;
+    operatorToken: string;
+    keyLimits: KeyLimits;
+    lastUsed: LastUsed;
+    now: () => Date;
+    newId: () => string;
+    trustedProxies: readonly string[];
+    checkAnswers: boolean;
+    /** False in production, where management does not start with keys of the demo user. */
+    allowDemoUser: boolean;
+    metrics: Registry;
+    logger: Logger;
+  },
+): App {
   const { sql, writer, allowDemoUser, now, newId } = options;
   const app = createApp({ ...options, bodyLimitBytes, isOutage });
   const limits = options.keyLimits;
@@ -70,5 +73,6 @@ export function createManagementApp(options: {
   registerIdentityRoute(routes, { sql });
   registerKeyRoutes(routes, { sql, randomBytes, now, allowDemoUser });
   registerStatusRoutes(routes, options.readStatus);
+  registerSignIn(app, options);
   return app;
 }

@@ -63,6 +63,11 @@ export const configSchema = z.object({
   SCHEDULER_SIGNING_PUBLIC_KEYS: messagePublicKeysVariable("the scheduler"),
   WEBHOOK_DISPATCHER_SIGNING_PUBLIC_KEYS: messagePublicKeysVariable("the webhook dispatcher"),
   FLAG_EVENTS_MAX_BYTES: flagEventsMaxBytesVariable,
+  SIGN_IN_FILE: variable(z.string().optional(), {
+    description:
+      "JSON file with a one-time code for the dashboard. `npm start` sets it. The file may be missing.",
+    expects: "the path of a file",
+  }),
   ...keyRateVariables,
 });
 

@@ -126,7 +126,7 @@ await startOrExit(async () => {
       return findKey(...caller);
     },
     readStatus: workers.readStatus,
-    operatorToken: config.OPERATOR_TOKEN,
+    ...{ operatorToken: config.OPERATOR_TOKEN, signInFile: config.SIGN_IN_FILE },
     keyLimits: createKeyLimits(keyRate(config)),
     trustedProxies: config.TRUSTED_PROXIES,
     checkAnswers: config.HALYARD_MODE !== "production",

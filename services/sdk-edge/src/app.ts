@@ -1,5 +1,5 @@
 import { createIsOperatorToken, type KeyDirectory } from "@halyard/api-keys";
-import { type App, createApp } from "@halyard/http";
+import { type App, createApp, escapeMalformedPath } from "@halyard/http";
 import type { Rate } from "@halyard/rate-limit";
 import type { Logger, ReadReadiness } from "@halyard/service";
 import type { Registry } from "prom-client";
@@ -14,7 +14,7 @@ import { applyUpdates } from "./apply-updates.ts";
 import { createAnswerCounts } from "./http/answer-counts.ts";
 import { createAuthentication } from "./http/authentication.ts";
 import type { EdgeParts, Streams } from "./http/edge-parts.ts";
-import { type EdgeRoute, escapeMalformedPath, registerEdgeRoute } from "./http/edge-route.ts";
+import { type EdgeRoute, registerEdgeRoute } from "./http/edge-route.ts";
 import { createEvaluation } from "./http/evaluation.ts";
 import { bodyLimitBytes } from "./http/hot-path.ts";
 import { bulkRoute } from "./http/ofrep/bulk.ts";

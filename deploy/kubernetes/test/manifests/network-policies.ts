@@ -26,11 +26,13 @@ const others: readonly Party[] = [
   pod("DNS", "kube-system", { "k8s-app": "kube-dns" }),
   pod("Prometheus", "monitoring", { "app.kubernetes.io/name": "prometheus" }),
   pod("CloudNativePG", "cnpg-system", { "app.kubernetes.io/name": "cloudnative-pg" }),
+  pod("proxy of the Gateway", "gateway-system", {}),
   pod("another pod", "default", { "app.kubernetes.io/name": "gateway" }),
   ...["203.0.113.5", "2606:4700::5", ...privateHosts].map(host),
 ];
 
 const services = ["management", "scheduler", "sdk-edge", "usage-metering", "webhook-dispatcher"];
+const behindProxies = [...services, "dashboard"];
 const withSchema = ["management", "scheduler", "usage-metering", "webhook-dispatcher"];
 const databaseClients = [
   ...withSchema,
@@ -40,26 +42,31 @@ const databaseClients = [
 
 /** The connections of the architecture, which both overlays allow. */
 const architecture: readonly string[] = [
-  ...others
-    .filter(({ name }) => name !== "Prometheus")
-    .map(({ name }) => `${name} -> gateway: 8080`),
-  ...services.map((service) => `gateway -> ${service}: 8080`),
   ...[...services, "setup"].map((client) => `${client} -> nats: 4222`),
   ...databaseClients.map((client) => `${client} -> postgres: 5432`),
   ...["203.0.113.5", "2606:4700::5"].map((address) => `webhook-dispatcher -> ${address}: 443`),
-  ...[...databaseClients, "gateway", "nats", "sdk-edge"].map(
+  ...[...databaseClients, "dashboard", "nats", "sdk-edge"].map(
     (name) => `${name} -> DNS: 53/UDP, 53`,
   ),
-  ...services.map((service) => `Prometheus -> ${service}: 9090`),
-  "Prometheus -> gateway: 8080, 9090",
+  ...behindProxies.map((service) => `Prometheus -> ${service}: 9090`),
   "nats -> nats: 6222",
 ];
 
 const expected: Record<Overlay, readonly string[]> = {
-  local: [...architecture, "postgres -> DNS: 53/UDP, 53"],
+  local: [
+    ...architecture,
+    ...others
+      .filter(({ name }) => name !== "Prometheus")
+      .map(({ name }) => `${name} -> gateway: 8080, 8443`),
+    "Prometheus -> gateway: 8080, 8443, 9090",
+    ...behindProxies.map((service) => `gateway -> ${service}: 8080`),
+    "gateway -> DNS: 53/UDP, 53",
+    "postgres -> DNS: 53/UDP, 53",
+  ],
   // Instances of CloudNativePG connect to each other, to their operator, and to the API server at an unknown address.
   production: [
     ...architecture,
+    ...behindProxies.map((service) => `proxy of the Gateway -> ${service}: 8080`),
     "postgres -> DNS: 53/UDP, 53, 443, 6443",
     "postgres -> postgres: 5432, 8000",
     "CloudNativePG -> postgres: 5432, 8000",

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { IHorizontalPodAutoscaler } from "kubernetes-models/autoscaling/v2";
+import { parse, stringify } from "yaml";
 import { environmentOf } from "../environment.ts";
 import {
   build,
@@ -47,7 +48,7 @@ describe("the overlay in the README", () => {
     const trusted = workloadsOf(all)
       .flatMap((workload) => environmentOf(workload, all))
       .filter(({ name }) => name === "TRUSTED_PROXIES");
-    expect(trusted.map(({ value }) => value)).toEqual(Array(6).fill("10.42.0.0/16"));
+    expect(trusted.map(({ value }) => value)).toEqual(Array(6).fill("10.42.7.0/24"));
   });
 
   test("attaches the HTTPRoute to the cluster's Gateway", () => {
@@ -75,4 +76,29 @@ describe("the overlay in the README", () => {
     expect(metrics?.map(({ type }) => type)).toEqual(["Resource", "Pods"]);
     expect(await Promise.all(objects.map(schemaProblems))).toEqual(objects.map(() => []));
   });
+});
+
+test("the overlay in the README has HAProxy instead of the HTTPRoute with what it adds for that", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "halyard-overlay-"));
+  try {
+    const readme = readFileSync(join(folder, "README.md"), "utf8");
+    const [own, more] = [
+      /```yaml\n(apiVersion: kustomize[^`]*)```/,
+      /```yaml\n(components:[^`]*)```/,
+    ].map((block) => parse(block.exec(readme)?.[1] ?? ""));
+    const merged = { ...own, components: more.components };
+    merged.patches = [...own.patches, ...more.patches];
+    writeFileSync(join(directory, "kustomization.yaml"), stringify(merged));
+    symlinkSync(join(folder, "../.."), join(directory, "halyard"));
+    const objects = build(directory);
+    expect(ofKind(objects, "HTTPRoute")).toEqual([]);
+    const policies = ofKind(objects, "NetworkPolicy").map(({ metadata }) => metadata.name);
+    expect(policies).toContain("from-gateway");
+    expect(policies).not.toContain("from-controller");
+    const gateway = workloadsOf(objects).find(({ name }) => name === "gateway");
+    expect(gateway?.template.spec.containers[0]?.image).toMatch(/^haproxy:\d+\.\d+\.\d+/);
+    expect(await Promise.all(objects.map(schemaProblems))).toEqual(objects.map(() => []));
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });

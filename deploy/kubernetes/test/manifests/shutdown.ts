@@ -22,11 +22,12 @@ describe.each(overlays)("the %s overlay", (overlay) => {
     expect(terminationGracePeriodSeconds).toBeGreaterThan(preStop + drainSeconds);
   });
 
-  test.each(services)("probes $name on its metrics port", ({ template }) => {
+  test.each(services)("probes $name on its metrics port", ({ name, template }) => {
+    const healthz = { httpGet: { path: "/healthz", port: "metrics" } };
     expect(template.spec.containers[0]).toMatchObject({
       ports: expect.arrayContaining([{ name: "metrics", containerPort: 9090 }]),
-      startupProbe: { httpGet: { path: "/healthz", port: "metrics" } },
-      livenessProbe: { httpGet: { path: "/healthz", port: "metrics" } },
+      startupProbe: healthz,
+      livenessProbe: name === "gateway" ? { tcpSocket: { port: "metrics" } } : healthz,
       readinessProbe: { httpGet: { path: "/readyz", port: "metrics" } },
     });
   });

@@ -42,7 +42,7 @@ export function ProcessTable({ processes }: { processes: readonly Process[] }) {
   return (
     <Section
       title="Processes"
-      lead="A process is listed until five seconds after its last report. The gateway does not report."
+      lead="A process is listed until five seconds after its last report. The gateway and the dashboard do not report."
     >
       <Table label="Processes" columns={columns} rows={processRows(processes)} />
     </Section>

@@ -21,8 +21,7 @@ export type Turns = {
 export type EndTurn = () => void;
 
 /**
- * Maximum number of requests of an organization that wait. Each of them is one of the concurrent requests of a gateway,
- * and the last one should not wait until the gateway gives up.
+ * Maximum number of requests of an organization that wait. The last one should not wait until the gateway gives up.
  */
 const maxWaiting = 8;
 

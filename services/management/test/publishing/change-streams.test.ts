@@ -503,8 +503,7 @@ describe("given a gateway", () => {
       UPSTREAM_SDK_EDGE_URL: upstream,
       UPSTREAM_USAGE_METERING_URL: upstream,
       UPSTREAM_WEBHOOK_DISPATCHER_URL: upstream,
-      // An open stream must not keep the only slot.
-      MAX_REQUESTS_PER_UPSTREAM: "1",
+      UPSTREAM_DASHBOARD_URL: upstream,
     });
   });
   afterAll(() => gateway?.stop());

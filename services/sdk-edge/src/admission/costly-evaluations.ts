@@ -32,8 +32,8 @@ export const evaluationSliceMs = 10;
 export const maxRunning = 2;
 
 /**
- * Maximum number of waiting evaluations while the oldest has waited for `burstMs`. Each one is one of the concurrent requests of a gateway
- * (256 by default for each edge), which cheap requests need too.
+ * Maximum number of waiting evaluations while the oldest has waited for `burstMs`. It bounds their memory, and the wait of
+ * the last one.
  */
 export const maxWaiting = 200;
 
@@ -41,8 +41,8 @@ export const maxWaiting = 200;
 export const burstMs = 250;
 
 /**
- * Maximum wait: half of the time that a gateway waits for an edge. After that the client soon leaves, and the work is
- * lost.
+ * Maximum wait, less than half of the time that a gateway waits for an edge. After that the client soon leaves, and the
+ * work is lost.
  */
 export const maxWaitMs = 5_000;
 

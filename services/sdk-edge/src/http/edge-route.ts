@@ -1,13 +1,6 @@
 import { keyProblems } from "@halyard/api-keys";
 import { isEventStream, type RouteContract, type UsageEndpoint } from "@halyard/contracts";
-import {
-  type App,
-  createProblem,
-  isProblem,
-  isWellEncoded,
-  type Problem,
-  registerRoute,
-} from "@halyard/http";
+import { type App, createProblem, isProblem, type Problem, registerRoute } from "@halyard/http";
 import type { FastifyRequest } from "fastify";
 import { type Authenticate, unknownKey } from "./authentication.ts";
 import type { EdgeParts } from "./edge-parts.ts";
@@ -81,14 +74,3 @@ const nothingReceived = createProblem(
   "SERVER_002",
   "This edge has not received the flags yet; try again",
 );
-
-/**
- * Escapes the percent signs of a path that is not well encoded, which the router would reject before authentication.
- * OFREP answers it like any other unknown flag.
- */
-export function escapeMalformedPath(target: string): string {
-  if (!target.includes("%")) return target;
-  const [path = "", ...query] = target.split("?");
-  if (isWellEncoded(path)) return target;
-  return [path.replaceAll("%", "%25"), ...query].join("?");
-}
