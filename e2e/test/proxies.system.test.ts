@@ -59,7 +59,7 @@ type Given = {
   edges: readonly string[];
   management?: string;
   settings?: Record<string, string>;
-  /** A name and port by which HAProxy finds the edges, with the address of the DNS server. */
+  /** Name and port of the edges in DNS, and the address of the DNS server. */
   byName?: { name: string; dns: string };
 };
 
@@ -94,7 +94,7 @@ async function sendRaw({ url }: ServiceProcess, bytes: string): Promise<string> 
 describe.each(["built-in", "haproxy"] as const)("given the gateway %s", (kind) => {
   const given = (options: Given) => startGateway(kind, options);
 
-  describe("before edges that start, drain, break off or are away", () => {
+  describe("given unavailable edges", () => {
     it.each([
       ["drains", drains],
       ["breaks off", breaks],
@@ -220,7 +220,7 @@ describe.each(["built-in", "haproxy"] as const)("given the gateway %s", (kind) =
       expect(Object.fromEntries(named)).toEqual(expected);
     });
 
-    it("forwards a chunked body as a body, whatever it contains", async () => {
+    it("forwards a chunked body unchanged", async () => {
       const seen: string[] = [];
       const management = await givenServer(async (incoming, response) => {
         seen.push(`${incoming.method} ${incoming.url} ${await text(incoming)}`);
@@ -270,7 +270,7 @@ describe.each(["built-in", "haproxy"] as const)("given the gateway %s", (kind) =
         opened(response);
       };
 
-    it("forwards each event at once, and ends with the reader", async () => {
+    it("forwards each event immediately, and closes when the reader leaves", async () => {
       const { promise: opened, resolve } = Promise.withResolvers<ServerResponse>();
       const { url } = await given({ edges: [await givenServer(opensStream(resolve))] });
       const leave = new AbortController();
@@ -410,7 +410,7 @@ describe("given HAProxy", () => {
     ]);
   });
 
-  it("reports its readiness and metrics on a port of their own", async () => {
+  it("serves readiness and metrics on a separate port", async () => {
     const { metricsUrl } = await given({ edges: [await givenServer(serves("served"))] });
     for (const path of ["/healthz", "/readyz"])
       expect((await fetch(metricsUrl + path)).status).toBe(200);

@@ -46,7 +46,7 @@ export const serversByName = (suffix = "") =>
     }),
   );
 
-/** Returns the variables of the configuration, in which HAProxy separates the items of a list by spaces. */
+/** Returns the variables for the configuration. HAProxy separates the items of a list by spaces. */
 export function haproxyVariables(
   given: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
@@ -156,7 +156,7 @@ function matcherOf(pattern: string): string {
 }
 
 /**
- * Maximum silence of a service, in the units of HAProxy. Services with a database report after 20 s that it is away.
+ * Maximum silence of a service, in the units of HAProxy. Services with a database report after 20 s that it is unavailable.
  * Webhook dispatchers wait up to 30 s for the target of a test event. Edges respond from memory; a request waits there
  * for at most 10 s.
  */

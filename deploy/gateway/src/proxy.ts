@@ -132,7 +132,7 @@ function sendBody({ request: { raw: caller }, answerWithinMs }: Exchange, outgoi
     return;
   }
   // `pipeline` would destroy the client's connection if the process responds before it has read the whole body and then
-  // closes. The response still has to be sent over that connection.
+  // closes. The response must still be sent over that connection.
   const pipe = () => {
     caller.pipe(outgoing);
     outgoing.once("close", () => {

@@ -1,6 +1,6 @@
 import { type ServiceName, serviceNames } from "@halyard/contracts";
 
-/** What a path leads to: a service, or the process that serves the pages. */
+/** The destination of a path: a service or the dashboard. */
 export type Target = ServiceName | "dashboard";
 
 /**

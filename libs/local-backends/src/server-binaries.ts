@@ -57,7 +57,7 @@ export const findNatsServer = (options: FindOptions): Promise<string> => find(na
 /** Like `findNatsServer`, for HAProxy. A fetched one needs the variables of `libraryVariables`. */
 export const findHaproxy = (options: FindOptions): Promise<string> => find(haproxy, options);
 
-/** Returns the variables with which a fetched program finds the libraries that were fetched with it. */
+/** Returns the variables with which a fetched program finds its libraries. */
 export function libraryVariables(binary: string): Record<string, string> {
   const libraries = globSync(join(dirname(binary), "../lib/*-linux-*"));
   return libraries.length === 0 ? {} : { LD_LIBRARY_PATH: libraries.join(delimiter) };
