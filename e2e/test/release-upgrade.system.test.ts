@@ -131,7 +131,9 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
   it("returns the same responses as the release", async () => {
     expect(fixture.exchanges.length).toBeGreaterThan(0);
     for (const exchange of fixture.exchanges) {
-      const expected = isRolling ? exchange.answer : withNewestKeyFirst(exchange.answer);
+      const expected = withAnyLastUse(
+        isRolling ? exchange.answer : withNewestKeyFirst(exchange.answer),
+      );
       expect({ ...exchange, answer: await send(url, fixture.keys, exchange) }).toMatchObject({
         ...exchange,
         answer: expected,
@@ -259,4 +261,15 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
 function withNewestKeyFirst(answer: unknown): unknown {
   const { keys } = answer as { keys?: unknown[] };
   return keys === undefined ? answer : { ...(answer as object), keys: keys.toReversed() };
+}
+
+/** Accepts any last use of keys, because these requests use keys too. */
+function withAnyLastUse(answer: unknown): unknown {
+  const { keys } = answer as { keys?: object[] };
+  if (keys === undefined) return answer;
+  const others = keys.map((key) => {
+    const { last_used_at: _, ...rest } = key as { last_used_at?: unknown };
+    return rest;
+  });
+  return { ...(answer as object), keys: others };
 }

@@ -108,7 +108,11 @@ function send(exchange: Exchange, attemptsLeft: number): void {
       answer(exchange, isSilent ? timedOut : unavailable);
     }
   });
-  sendBody(exchange, outgoing);
+  // The time limit starts after the whole body was sent. A slow client is not the fault of the process.
+  outgoing.once("finish", () => {
+    if (!isAnswered) outgoing.setTimeout(exchange.answerWithinMs);
+  });
+  sendBody(request.raw, outgoing);
 }
 
 const notSent = "request not forwarded";
@@ -124,9 +128,7 @@ function open({ agent, isTrustedPeer, request }: Exchange, origin: URL): ClientR
 }
 
 /** Forwards the client's body as it arrives. It is not read before the connection to the process is established. */
-function sendBody({ request: { raw: caller }, answerWithinMs }: Exchange, outgoing: ClientRequest) {
-  // The time limit starts after the whole body was sent. A slow client is not the fault of the process.
-  outgoing.once("finish", () => outgoing.setTimeout(answerWithinMs));
+function sendBody(caller: IncomingMessage, outgoing: ClientRequest): void {
   if (!hasBody(caller)) {
     outgoing.end();
     return;

@@ -9,12 +9,17 @@ import { throwawayDirectories } from "./throwaway.ts";
 prepareLaunches();
 const throwawayDirectory = throwawayDirectories();
 
-describe("given a run in which everything has started", () => {
+const title = "given a run in which everything has started, with HALYARD_GATEWAY=%s";
+describe.each(["built-in", "proxy"])(title, (gateway) => {
   let halyard: Halyard;
   let demo: Demo;
 
   beforeAll(async () => {
-    halyard = launchHalyard({ home: join(throwawayDirectory(), "home"), untilFileEnds: true });
+    halyard = launchHalyard({
+      home: join(throwawayDirectory(), "home"),
+      variables: { HALYARD_GATEWAY: gateway },
+      untilFileEnds: true,
+    });
     demo = await halyard.ready();
     await createFlag(demo, "before");
   });
