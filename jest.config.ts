@@ -23,7 +23,7 @@ const base: Config = {
   maxWorkers: externalNats ? 1 : 4,
   // Bounds the memory of a run. With a limit, Jest also starts new workers for each run of `--watch`, and these load
   // the changed sources.
-  workerIdleMemoryLimit: "220MB",
+  workerIdleMemoryLimit: "300MB",
 };
 
 /**
