@@ -107,12 +107,11 @@ describe("a change of rules", () => {
 describe("the deletion of a flag", () => {
   it("leaves tombstones with the next version, because readers ignore an entry of the same version", () => {
     const flag = { ...created, version: 4 };
-    const state = { ...off, version: 4 };
-    const { messages } = decideDelete(
-      { flag, state, environment, states: [state] },
-      contextAt(createdAt),
-    );
+    const state = { ...off, version: 2 };
+    const states = [state, { ...off, environmentId: "staging", version: 4 }];
+    const { messages } = decideDelete({ flag, state, environment, states }, contextAt(createdAt));
     const tombstones = messages.filter(({ stream }) => stream === "snapshot");
-    expect(tombstones).toMatchObject([{ value: { deleted: true, version: 5 } }]);
+    const tombstone = { value: { deleted: true, version: 5 } };
+    expect(tombstones).toMatchObject([tombstone, tombstone]);
   });
 });

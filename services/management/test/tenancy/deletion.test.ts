@@ -132,11 +132,11 @@ describe.each([
 });
 
 describe.each([
-  { subject: "organization", pathOf: organizationPath },
-  { subject: "project", pathOf: projectPath },
-  { subject: "environment", pathOf: environmentPath },
-  { subject: "user", pathOf: userPath },
-])("deleting a $subject", ({ pathOf }) => {
+  { subject: "organization", pathOf: organizationPath, action: "project_deleted" },
+  { subject: "project", pathOf: projectPath, action: "project_deleted" },
+  { subject: "environment", pathOf: environmentPath, action: "environment_deleted" },
+  { subject: "user", pathOf: userPath, action: "user_deleted" },
+])("deleting a $subject", ({ pathOf, action }) => {
   it("requires its id as confirmation", async () => {
     const scope = await given.scope();
     for (const query of ["", `?confirm=${scope.second.id}`])
@@ -151,6 +151,16 @@ describe.each([
       key: scope.serverKey,
     });
     expect(answer.status).toBe(403);
+  });
+
+  it("is one entry of the audit log", async () => {
+    const scope = await given.scope();
+    await remove(pathOf(scope));
+    const deletions = await management.sql`
+      select action from changes
+      where (${scope.organizationId} = organization_id or ${scope.project.id} = project_id)
+        and action like '%\_deleted'`;
+    expect([...deletions]).toEqual([{ action }]);
   });
 
   it("takes effect for it and its keys immediately, before any row below it is removed", async () => {
