@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { type KeyKind, makeApiKey } from "@halyard/api-keys";
+import { makeApiKey } from "@halyard/api-keys";
 import {
   type ConfiguredLimits,
   completeKey,
   type EntryAddress,
   entryKey,
+  type KeyKind,
   type LiveEntry,
 } from "@halyard/contracts";
 

@@ -59,7 +59,7 @@ export function textOf(value: unknown): string {
 
 function problemOf(baseUrl: string, clientKey: string): string | undefined {
   if (!/^https?:\/\/[^/]/.test(baseUrl)) return "Invalid `baseUrl`: expected https://.";
-  if (clientKey.startsWith("hs_"))
+  if (/^h[rs]_/.test(clientKey))
     return "Invalid `clientKey`: a server key. Revoke it: pages are public.";
   if (!/^hc_[^\W_]+_[\w-]+$/.test(clientKey)) return "Invalid `clientKey`: expected hc_.";
   return undefined;

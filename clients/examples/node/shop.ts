@@ -8,7 +8,7 @@ import { provideFlag } from "../src/demo-flag.ts";
 const demo = readDemo();
 await provideFlag(demo);
 
-const flags = createClient<"new-checkout">({ baseUrl: demo.baseUrl, serverKey: demo.serverKey });
+const flags = createClient<"new-checkout">({ baseUrl: demo.baseUrl, serverKey: demo.readerKey });
 flags.on("change", () => console.log(`Flags from ${flags.status.source}:`, flags.allFlags()));
 await flags.ready({ timeoutMs: 5_000 });
 

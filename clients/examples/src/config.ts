@@ -2,7 +2,12 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /** Address and keys of the system that `npm start` runs. */
-export type Demo = { baseUrl: string; clientKey: string; serverKey: string };
+export type Demo = {
+  baseUrl: string;
+  clientKey: string;
+  readerKey: string;
+  serverKey: string;
+};
 
 const defaultHome = fileURLToPath(new URL("../../../.halyard", import.meta.url));
 
@@ -10,8 +15,9 @@ const defaultHome = fileURLToPath(new URL("../../../.halyard", import.meta.url))
 export function readDemo(): Demo {
   const file = `${process.env.HALYARD_HOME ?? defaultHome}/demo.json`;
   try {
-    const { base_url, client_key, server_key } = JSON.parse(readFileSync(file, "utf8"));
-    return { baseUrl: base_url, clientKey: client_key, serverKey: server_key };
+    const demo = JSON.parse(readFileSync(file, "utf8"));
+    const { base_url: baseUrl, client_key: clientKey, server_key: serverKey } = demo;
+    return { baseUrl, clientKey, readerKey: demo.reader_key, serverKey };
   } catch {
     console.error(`${file} cannot be read. Run \`npm start\` in another terminal first.`);
     process.exit(1);

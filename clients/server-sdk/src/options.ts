@@ -4,7 +4,7 @@ import { parseRules, type Rules } from "./rules/parse-rules.ts";
 export type ClientOptions = {
   /** Address of Halyard's gateway or of an edge, such as `https://flags.example.com`. A path prefix is kept. */
   baseUrl: string;
-  /** A server key, which begins with `hs_`. */
+  /** A reader key, which begins with `hr_`, or a server key (`hs_`). */
   serverKey: string;
   /** Path of a file for the flags, so that the next start has them without the service. The folder must exist. */
   cacheFile?: string | undefined;
@@ -34,7 +34,7 @@ type ReadOptions = {
   problems: string[];
 };
 
-const serverKeyShape = /^hs_[a-z2-7]{16}_[A-Za-z0-9_-]{43}$/;
+const serverKeyShape = /^h[rs]_[a-z2-7]{16}_[A-Za-z0-9_-]{43}$/;
 const defaultPollIntervalMs = 60_000;
 const minPollIntervalMs = 1_000;
 const maxPollIntervalMs = 86_400_000;
@@ -88,8 +88,8 @@ function readServerKey(value: unknown, problems: string[]): string | undefined {
   if (serverKeyShape.test(key)) return key;
   problems.push(
     key.startsWith("hc_")
-      ? "Invalid `serverKey`: this is a client key. Use a server key, which begins with hs_."
-      : "Invalid `serverKey`: expected a server key, which begins with hs_.",
+      ? "Invalid `serverKey`: this is a client key. Use a reader key, which begins with hr_."
+      : "Invalid `serverKey`: expected a reader key, which begins with hr_, or a server key.",
   );
   return undefined;
 }

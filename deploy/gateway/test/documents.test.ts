@@ -76,10 +76,9 @@ describe("given the OpenAPI document", () => {
   });
 
   it("lists the accepted keys of a route, and 403 if one kind of key is rejected", () => {
-    expect(operation("get", "/api/v1/sdk/flags").security).toEqual([
-      { clientKey: [] },
-      { serverKey: [] },
-    ]);
+    const anyKey = [{ clientKey: [] }, { readerKey: [] }, { serverKey: [] }];
+    expect(operation("get", "/api/v1/sdk/flags").security).toEqual(anyKey);
+    expect(operation("get", "/api/v1/sdk/ruleset").security).toEqual(anyKey.slice(1));
     expect(operation("get", "/ofrep/v1/stream").responses["403"]).toBeUndefined();
     expect(operation("post", "/api/v1/flags").security).toEqual([{ serverKey: [] }]);
     expect(operation("post", "/api/v1/flags").responses["403"]).toEqual({
@@ -90,7 +89,10 @@ describe("given the OpenAPI document", () => {
 
   it("describes OFREP with its errors, both headers for the key, and the token of the stream", () => {
     const flag = operation("post", "/ofrep/v1/evaluate/flags/{key}");
-    expect(flag.security).toEqual([{ clientKey: [] }, { serverKey: [] }, { keyInOwnHeader: [] }]);
+    expect(flag.security).toEqual([
+      ...[{ clientKey: [] }, { readerKey: [] }, { serverKey: [] }],
+      { keyInOwnHeader: [] },
+    ]);
     const schemaOf = (path: string, status: string) =>
       JSON.stringify(operation("post", path).responses[status]);
     for (const status of ["400", "401", "404", "413", "415", "429", "500", "503"])

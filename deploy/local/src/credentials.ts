@@ -40,6 +40,8 @@ export type DemoCredentials = {
   environment_id: string;
   client_key: string;
   server_key: string;
+  /** A home of release 0.1 lacks it until the next start has created it. */
+  reader_key: string;
 };
 
 /** Length of every secret. The key that encrypts the secrets of webhooks must have exactly this length. */

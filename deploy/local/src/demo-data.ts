@@ -1,4 +1,4 @@
-import { demoUserEmail } from "@halyard/contracts";
+import { demoUserEmail, type KeyKind } from "@halyard/contracts";
 import { StartError } from "@halyard/local-backends";
 import type { DemoCredentials } from "./credentials.ts";
 
@@ -71,6 +71,7 @@ export async function provideDemoData(
     environment_id: environment.id,
     client_key: await provideKey(api, { ...scope, kind: "client", kept: kept?.client_key }),
     server_key: await provideKey(api, { ...scope, kind: "server", kept: kept?.server_key }),
+    reader_key: await provideKey(api, { ...scope, kind: "reader", kept: kept?.reader_key }),
   };
 }
 
@@ -101,7 +102,7 @@ async function findOrCreate<T extends Named>(
 /** Returns the stored key if it has no end. A rotated key ends soon, so any key with an end is replaced. */
 async function provideKey(
   api: OperatorApi,
-  wanted: { path: string; userId: string; kind: "client" | "server"; kept: string | undefined },
+  wanted: { path: string; userId: string; kind: KeyKind; kept: string | undefined },
 ): Promise<string> {
   const { path, kind, kept, userId } = wanted;
   const { keys } = await api<{ keys: Key[] }>(path);

@@ -37,6 +37,7 @@ export function welcome(options: {
   return [
     ...head,
     `  Client key (reads flags):    ${demo.client_key}`,
+    `  Reader key (server SDKs):    ${demo.reader_key}`,
     `  Server key (manages flags):  ${demo.server_key}`,
     "",
     ...(hasFlags ? [] : create),

@@ -26,6 +26,7 @@ export type Demo = {
   environment_id: string;
   client_key: string;
   server_key: string;
+  reader_key: string;
   services: Record<string, { url: string; metrics_url: string; pid: number }>;
 };
 

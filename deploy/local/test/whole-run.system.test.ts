@@ -124,6 +124,7 @@ describe("given a new home", () => {
       "environment_id",
       "client_key",
       "server_key",
+      "reader_key",
       "services",
     ]);
     expect(Object.keys(demo.services)).toEqual([

@@ -25,6 +25,7 @@ export type Demo = {
   environment_id: string;
   client_key: string;
   server_key: string;
+  reader_key: string;
 };
 
 export function demoOf(tenant: Tenant, gatewayUrl: string): Demo {
@@ -35,6 +36,7 @@ export function demoOf(tenant: Tenant, gatewayUrl: string): Demo {
     environment_id: tenant.environmentId,
     client_key: tenant.clientKey,
     server_key: tenant.serverKey,
+    reader_key: tenant.readerKey,
   };
 }
 

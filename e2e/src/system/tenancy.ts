@@ -1,3 +1,4 @@
+import type { KeyKind } from "@halyard/contracts";
 import { type Called, type CallOptions, call } from "@halyard/testing";
 
 /** Tasks of the operator, through the API's routes for operators. */
@@ -12,6 +13,7 @@ export type Tenant = {
   otherEnvironmentId: string;
   serverKey: string;
   clientKey: string;
+  readerKey: string;
   environmentOnlyKey: string;
   otherServerKey: string;
 };
@@ -73,11 +75,7 @@ export async function createProject(
   });
   const [environment, other] = project.environments as { id: string; name: string }[];
   if (environment === undefined || other === undefined) throw new Error("two environments");
-  const issue = async (
-    kind: "client" | "server",
-    environmentId: string,
-    { environment_only = false } = {},
-  ) => {
+  const issue = async (kind: KeyKind, environmentId: string, { environment_only = false } = {}) => {
     const issued = await operate(`projects/${project.id}/environments/${environmentId}/keys`, {
       kind,
       name: kind,
@@ -96,6 +94,7 @@ export async function createProject(
     clientKey: await issue("client", environment.id),
     environmentOnlyKey: await issue("server", environment.id, { environment_only: true }),
     otherServerKey: await issue("server", other.id),
+    readerKey: await issue("reader", environment.id),
   };
 }
 

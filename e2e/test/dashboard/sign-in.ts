@@ -38,7 +38,7 @@ export function describeSignIn(given: () => DashboardSystem): void {
     const page = await openSignIn();
     await page.getByLabel("Server key").fill(tenant.clientKey);
     await page.keyboard.press("Enter");
-    await page.getByText("This is a client key.").waitFor();
+    await page.getByText("This key cannot manage flags.").waitFor();
     await page.close();
   });
 

@@ -32,7 +32,7 @@ function describeServer(given: () => ClientSystem): void {
     await Promise.all([
       OpenFeature.setProviderAndWait(
         "halyard",
-        new HalyardProvider({ baseUrl: gateway.url, serverKey: tenant.serverKey, logger }),
+        new HalyardProvider({ baseUrl: gateway.url, serverKey: tenant.readerKey, logger }),
       ),
       OpenFeature.setProviderAndWait(
         "ofrep",

@@ -1,18 +1,21 @@
 import { createHash } from "node:crypto";
+import type { KeyKind } from "@halyard/contracts";
 
 /**
- * API keys: `hc_<id>_<secret>` for clients, `hs_<id>_<secret>` for servers. The id is 16 characters of base32
+ * API keys: `hc_<id>_<secret>` for clients, which are public, `hr_<id>_<secret>` for applications on servers, which only
+ * read, and `hs_<id>_<secret>` for servers, which also manage flags. The id is 16 characters of base32
  * (`a-z2-7`), by which a key is looked up. The secret is 32 random bytes in base64url, of which only the SHA-256 is
  * stored. A fast hash suffices, because random secrets cannot be guessed.
  */
-export type KeyKind = "client" | "server";
-
 type ParsedApiKey = { kind: KeyKind; id: string; secret: string };
 
 export type NewApiKey = { id: string; key: string; secretSha256: string };
 
-const prefixes: Record<KeyKind, string> = { client: "hc", server: "hs" };
-const shape = /^(hc|hs)_([a-z2-7]{16})_([A-Za-z0-9_-]{43})$/;
+const prefixes: Record<KeyKind, string> = { client: "hc", reader: "hr", server: "hs" };
+const kinds = Object.fromEntries(
+  Object.entries(prefixes).map(([kind, prefix]) => [prefix, kind as KeyKind]),
+);
+const shape = /^(hc|hr|hs)_([a-z2-7]{16})_([A-Za-z0-9_-]{43})$/;
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 
 const idBytes = 10;
@@ -22,8 +25,8 @@ const secretBytes = 32;
 export function parseApiKey(text: string): ParsedApiKey | undefined {
   const match = shape.exec(text);
   if (match === null) return undefined;
-  const [, prefix, id = "", secret = ""] = match;
-  return { kind: prefix === "hc" ? "client" : "server", id, secret };
+  const [, prefix = "", id = "", secret = ""] = match;
+  return { kind: kinds[prefix] as KeyKind, id, secret };
 }
 
 /**

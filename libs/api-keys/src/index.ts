@@ -1,4 +1,4 @@
-export { idIn, type KeyKind, makeApiKey, type NewApiKey, parseApiKey } from "./api-key.ts";
+export { idIn, makeApiKey, type NewApiKey, parseApiKey } from "./api-key.ts";
 export {
   type AuthenticateServerKey,
   checkKeyEnvironment,

@@ -67,7 +67,7 @@ export function createKeyLimits(rate: Rate): KeyLimits {
   return {
     admit(key, nowMs, { checkAccess, cost }) {
       const { organizationId, kind } = key;
-      const id = kind === "client" ? `${organizationId} ${kind}` : organizationId;
+      const id = kind === "server" ? organizationId : `${organizationId} ${kind}`;
       return admitKey(key, nowMs) ?? checkAccess() ?? admitOrganization({ id }, nowMs, cost);
     },
     charge: organizations.charge,
@@ -85,6 +85,7 @@ export const keyProblems = {
   missing: createProblem("AUTH_001", "Send your API key as `Authorization: Bearer <API_KEY>`."),
   invalid: createProblem("AUTH_001", "The API key is not valid: unknown, expired or revoked."),
   operator: createProblem("AUTH_002", "This needs an API key, not the operator's token."),
+  client: createProblem("AUTH_002", "This needs a reader or server key, not a client key."),
   notServer: createProblem("AUTH_002", "This needs a server key of the project."),
   otherEnvironment: createProblem("AUTH_002", "This key works only in its own environment."),
 } as const;

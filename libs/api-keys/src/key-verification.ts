@@ -1,6 +1,5 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import { entryKey, type KeyEntry, type Tombstone } from "@halyard/contracts";
-import type { KeyKind } from "./api-key.ts";
+import { entryKey, type KeyEntry, type KeyKind, type Tombstone } from "@halyard/contracts";
 import type { KeySignatures } from "./key-signatures.ts";
 
 export type DirectoryKey = {

@@ -5,12 +5,15 @@ import { describe, expect, it } from "@jest/globals";
 describe("an API key", () => {
   it("has an id of 16 base32 characters and a secret of 43 base64url characters", () => {
     expect(makeApiKey("client", randomBytes).key).toMatch(/^hc_[a-z2-7]{16}_[A-Za-z0-9_-]{43}$/);
+    expect(makeApiKey("reader", randomBytes).key).toMatch(/^hr_[a-z2-7]{16}_[A-Za-z0-9_-]{43}$/);
     expect(makeApiKey("server", randomBytes).key).toMatch(/^hs_[a-z2-7]{16}_[A-Za-z0-9_-]{43}$/);
   });
 
   it("is parsed into its parts", () => {
-    const { id, key } = makeApiKey("server", randomBytes);
-    expect(parseApiKey(key)).toMatchObject({ kind: "server", id });
+    for (const kind of ["client", "reader", "server"] as const) {
+      const { id, key } = makeApiKey(kind, randomBytes);
+      expect(parseApiKey(key)).toMatchObject({ kind, id });
+    }
   });
 
   it("may have underscores in its secret", () => {

@@ -28,6 +28,7 @@ export * from "./http/usage.ts";
 export * from "./http/user-context.ts";
 export * from "./http/webhooks.ts";
 export * from "./json-schema.ts";
+export * from "./key-kind.ts";
 export * from "./nats/rights.ts";
 export * from "./nats/users-configuration.ts";
 export * from "./plans.ts";

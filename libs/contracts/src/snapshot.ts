@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Checked, compileCheck } from "./json-schema.ts";
+import { KeyKind } from "./key-kind.ts";
 import { ConfiguredLimits } from "./plans.ts";
 import { State } from "./state.ts";
 
@@ -71,7 +72,7 @@ export const KeyEntry = z.object({
   key_id: z.string().regex(/^[a-z2-7]{16}$/),
   /** Lowercase hexadecimal SHA-256 of the secret. The secret itself is not stored anywhere. */
   secret_sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  key_kind: z.enum(["client", "server"]),
+  key_kind: KeyKind,
   organization_id: Uuid,
   project_id: Uuid,
   environment_id: Uuid,

@@ -44,6 +44,7 @@ const bearer = (description: string) => ({ type: "http", scheme: "bearer", descr
 
 const securitySchemes = {
   clientKey: bearer("A client key (`hc_…`), which may read flag values"),
+  readerKey: bearer("A reader key (`hr_…`), which may also read rules and report usage"),
   serverKey: bearer("A server key (`hs_…`), which may also manage flags"),
   keyInOwnHeader: {
     type: "apiKey",

@@ -17,14 +17,17 @@ import {
   parameterRef,
 } from "./headers.ts";
 
+const anyKey: JsonObject[] = [{ clientKey: [] }, { readerKey: [] }, { serverKey: [] }];
+
 /** Credentials that a route accepts. Any one of them is sufficient. */
 const securityOf: Readonly<Record<Access, JsonObject[]>> = {
   operator: [{ operatorToken: [] }],
   operator_or_server_key: [{ operatorToken: [] }, { serverKey: [] }],
   server_key: [{ serverKey: [] }],
-  any_key: [{ clientKey: [] }, { serverKey: [] }],
-  operator_or_any_key: [{ operatorToken: [] }, { clientKey: [] }, { serverKey: [] }],
-  any_key_in_either_header: [{ clientKey: [] }, { serverKey: [] }, { keyInOwnHeader: [] }],
+  server_or_reader_key: [{ readerKey: [] }, { serverKey: [] }],
+  any_key: anyKey,
+  operator_or_any_key: [{ operatorToken: [] }, ...anyKey],
+  any_key_in_either_header: [...anyKey, { keyInOwnHeader: [] }],
   stream_token: [{ streamToken: [] }],
 };
 

@@ -24,7 +24,9 @@ export async function rejectEverywhere({ group }: Transcript, ids: Ids): Promise
   }));
   await everywhere("with a revoked key", ({ right }) => ({ ...right, as: "revoked" }));
   await everywhere("with a client key", ({ route, right }) =>
-    ["server_key", "operator_or_server_key", "operator"].includes(route.access)
+    ["server_key", "server_or_reader_key", "operator_or_server_key", "operator"].includes(
+      route.access,
+    )
       ? { ...right, as: "client" }
       : undefined,
   );
@@ -35,7 +37,7 @@ export async function rejectEverywhere({ group }: Transcript, ids: Ids): Promise
     route.access.startsWith("operator") ? undefined : { ...right, as: "operator" },
   );
   await everywhere("with another tenant's key", ({ route, right }) =>
-    route.access === "server_key" ? { ...right, as: "foreign" } : undefined,
+    /^server_/.test(route.access) ? { ...right, as: "foreign" } : undefined,
   );
   await everywhere("with malformed ids", ({ route, right }) =>
     route.path.includes(":") ? { ...right, path: pathWith(route, () => "no-id") } : undefined,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { KeyKind } from "../key-kind.ts";
 import { Name } from "../name.ts";
 import { exampleIds } from "./example-ids.ts";
 import { Id, IdParam, InstantIn, InstantOut, KeyIdParam } from "./fields.ts";
@@ -9,7 +10,7 @@ const maxOverlapSeconds = 7 * 24 * 60 * 60;
 
 const keyFields = {
   id: z.string(),
-  kind: z.enum(["client", "server"]),
+  kind: KeyKind,
   name: z.string(),
   environment_id: Id,
   user_id: Id,
@@ -34,13 +35,18 @@ export const IssuedApiKey = z.strictObject({ ...keyFields, key: z.string() });
 export type IssuedApiKey = z.infer<typeof IssuedApiKey>;
 
 export const IssueKey = z.strictObject({
-  kind: z.enum(["client", "server"]),
+  kind: KeyKind.describe(
+    "`client` keys are public and read values; `reader` keys are for applications on servers, which also read rules and report usage; `server` keys also manage flags",
+  ),
   name: Name,
   user_id: Id.describe(
     "The user recorded as the author of the key's changes. Under `npm start`, the example is the user of the demo; in production, it is a placeholder",
   ),
   expires_at: InstantIn.nullable().optional(),
-  environment_only: z.boolean().optional(),
+  environment_only: z
+    .boolean()
+    .optional()
+    .describe("The key works only in its own environment. Always true for a reader key"),
 });
 export const RotateKey = z.strictObject({
   overlap_seconds: z.int().min(0).max(maxOverlapSeconds).optional(),

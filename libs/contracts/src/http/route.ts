@@ -6,6 +6,7 @@ export type Access =
   | "operator"
   | "operator_or_server_key"
   | "server_key"
+  | "server_or_reader_key"
   | "any_key"
   | "operator_or_any_key"
   /** Any key, in `Authorization` or in `X-API-Key`. */

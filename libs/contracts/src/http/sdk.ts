@@ -170,7 +170,7 @@ export const sdkStream = defineRoute({
 
 const rulesForServers = {
   service: "sdk-edge",
-  access: "server_key",
+  access: "server_or_reader_key",
   tag: "SDK",
   method: "GET",
 } as const;
@@ -229,13 +229,13 @@ export const UsageReport = z.strictObject({
 export type UsageReport = z.infer<typeof UsageReport>;
 
 export const sdkReportUsage = defineRoute({
-  ...{ service: "sdk-edge", access: "server_key", tag: "SDK" },
+  ...{ service: "sdk-edge", access: "server_or_reader_key", tag: "SDK" },
   operationId: "sdkReportUsage",
   method: "POST",
   path: "/api/v1/sdk/usage",
   summary: "Report the evaluations made in an application",
   description:
-    "For SDKs that evaluate flags themselves. The evaluations appear in the usage of each flag, in the hour of `period.end`, and in `last_evaluated_at`. The request does not count as a request of the month. A server key is needed. After a 503 or without a response, send the same report again with the same `Idempotency-Key`: it counts once. Of different reports with one key, the first counts.",
+    "For SDKs that evaluate flags themselves. The evaluations appear in the usage of each flag, in the hour of `period.end`, and in `last_evaluated_at`. The request does not count as a request of the month. A reader or server key is needed. After a 503 or without a response, send the same report again with the same `Idempotency-Key`: it counts once. Of different reports with one key, the first counts.",
   body: UsageReport,
   example: {
     period: { start: "2026-10-31T09:00:00Z", end: "2026-10-31T09:01:00Z" },

@@ -123,7 +123,7 @@ export interface paths {
         put?: never;
         /**
          * Report the evaluations made in an application
-         * @description For SDKs that evaluate flags themselves. The evaluations appear in the usage of each flag, in the hour of `period.end`, and in `last_evaluated_at`. The request does not count as a request of the month. A server key is needed. After a 503 or without a response, send the same report again with the same `Idempotency-Key`: it counts once. Of different reports with one key, the first counts.
+         * @description For SDKs that evaluate flags themselves. The evaluations appear in the usage of each flag, in the hour of `period.end`, and in `last_evaluated_at`. The request does not count as a request of the month. A reader or server key is needed. After a 503 or without a response, send the same report again with the same `Idempotency-Key`: it counts once. Of different reports with one key, the first counts.
          */
         post: operations["sdkReportUsage"];
         delete?: never;
@@ -1018,8 +1018,7 @@ export interface components {
     schemas: {
         ApiKey: {
             id: string;
-            /** @enum {string} */
-            kind: "client" | "server";
+            kind: components["schemas"]["KeyKind"];
             name: string;
             /** Format: uuid */
             environment_id: string;
@@ -1350,8 +1349,8 @@ export interface components {
         };
         Identity: components["schemas"]["ServerKeyIdentity"] | components["schemas"]["OperatorIdentity"];
         IssueKey: {
-            /** @enum {string} */
-            kind: "client" | "server";
+            /** @description `client` keys are public and read values; `reader` keys are for applications on servers, which also read rules and report usage; `server` keys also manage flags */
+            kind: components["schemas"]["KeyKind"];
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
             /**
@@ -1360,12 +1359,12 @@ export interface components {
              */
             user_id: string;
             expires_at?: string | null;
+            /** @description The key works only in its own environment. Always true for a reader key */
             environment_only?: boolean;
         };
         IssuedApiKey: {
             id: string;
-            /** @enum {string} */
-            kind: "client" | "server";
+            kind: components["schemas"]["KeyKind"];
             name: string;
             /** Format: uuid */
             environment_id: string;
@@ -1381,6 +1380,8 @@ export interface components {
             last_used_at: string | null;
             key: string;
         };
+        /** @enum {string} */
+        KeyKind: "client" | "reader" | "server";
         ListChangesAnswer: {
             changes: components["schemas"]["AuditedChange"][];
             next_cursor: string | null;
@@ -2345,6 +2346,7 @@ export type HistoryEntry = components['schemas']['HistoryEntry'];
 export type Identity = components['schemas']['Identity'];
 export type IssueKey = components['schemas']['IssueKey'];
 export type IssuedApiKey = components['schemas']['IssuedApiKey'];
+export type KeyKind = components['schemas']['KeyKind'];
 export type ListChangesAnswer = components['schemas']['ListChangesAnswer'];
 export type ListDeliveriesAnswer = components['schemas']['ListDeliveriesAnswer'];
 export type ListEnvironmentsAnswer = components['schemas']['ListEnvironmentsAnswer'];

@@ -14,7 +14,7 @@ export function FirstFlag({ onCreate }: { onCreate: () => void }) {
 
 const halyard = createClient({
   baseUrl: "${origin}",
-  serverKey: process.env.HALYARD_SERVER_KEY,
+  serverKey: process.env.HALYARD_READER_KEY,
 });
 await halyard.ready();
 

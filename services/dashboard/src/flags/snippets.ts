@@ -11,7 +11,7 @@ export function snippetsFor(
 
 const flags = createClient({
   baseUrl: "${origin}",
-  serverKey: process.env.HALYARD_SERVER_KEY,
+  serverKey: process.env.HALYARD_READER_KEY,
 });
 await flags.ready({ timeoutMs: 3_000 });
 

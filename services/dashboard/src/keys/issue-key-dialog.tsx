@@ -56,7 +56,12 @@ function useIssueKey(place: KeyPlace, onIssued: (key: IssuedApiKey) => void) {
 }
 
 const kinds = [
-  { value: "server", label: "Server key", note: "for a person or a server; secret" },
+  { value: "server", label: "Server key", note: "for people and pipelines; changes flags; secret" },
+  {
+    value: "reader",
+    label: "Reader key",
+    note: "for applications on servers; reads rules; secret",
+  },
   { value: "client", label: "Client key", note: "for web and mobile apps; reads values" },
 ] as const;
 
@@ -76,7 +81,7 @@ function IssueKeyDialog({ place, onIssued, onClose }: DialogProps) {
   const { mutate, isPending, error } = useIssueKey(place, onIssued);
   useUnsaved(isPending || isUnconfirmed(error), "secret");
   const askAndClose = useAskedClose(onClose);
-  // A client key changes nothing, so the restriction says something only if it is inherited.
+  // Other keys change nothing, so the restriction says something only if it is inherited.
   const canBeLimited = kind === "server" || isForced;
   const expiresAt = expiryInstant(expiry, date, now);
   const rejected = fieldMessageOf(error);

@@ -66,10 +66,16 @@ function KeyName({ subject, isInUse }: { subject: ApiKey; isInUse: boolean }) {
   );
 }
 
+export const nameOfKind: Readonly<Record<ApiKey["kind"], string>> = {
+  client: "Client key",
+  reader: "Reader key",
+  server: "Server key",
+};
+
 function Kind({ subject: { kind, environment_only: isLimited } }: { subject: ApiKey }) {
   return (
     <div className={styles.kind}>
-      <span>{kind === "server" ? "Server key" : "Client key"}</span>
+      <span>{nameOfKind[kind]}</span>
       <span className={styles.note}>{describeKind(kind, isLimited)}</span>
     </div>
   );
@@ -77,6 +83,7 @@ function Kind({ subject: { kind, environment_only: isLimited } }: { subject: Api
 
 function describeKind(kind: ApiKey["kind"], isLimited: boolean): string {
   if (kind === "client") return "Reads flag values. May be public.";
+  if (kind === "reader") return "Reads values and rules of this environment.";
   return isLimited
     ? "Reads and changes this environment only."
     : "Reads and changes the whole project.";

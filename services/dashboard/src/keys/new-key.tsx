@@ -3,6 +3,7 @@ import type { IssuedApiKey } from "../api/schema.d.ts";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
+import { nameOfKind } from "./key-table.tsx";
 
 type NewKeyDialogProps = {
   issued: IssuedApiKey;
@@ -19,13 +20,9 @@ export function NewKeyDialog({ issued, note, ...dialog }: NewKeyDialogProps) {
     <SecretDialog title={`The new key ${issued.name}`} kind="key" {...dialog}>
       <Warning>
         Copy the key now. It is shown only once: Halyard stores no copy of it.
-        {issued.kind === "server" && " Keep it in a password manager, and never in a web page."}
+        {issued.kind !== "client" && " Keep it in a password manager, and never in a web page."}
       </Warning>
-      <CodeBlock
-        title={issued.kind === "server" ? "Server key" : "Client key"}
-        code={issued.key}
-        wraps
-      />
+      <CodeBlock title={nameOfKind[issued.kind]} code={issued.key} wraps />
       {note !== undefined && <p>{note}</p>}
     </SecretDialog>
   );

@@ -109,7 +109,7 @@ function SignInError({ error }: { error: unknown }) {
       <ErrorPanel
         error={
           new Error(
-            "This is a client key. The dashboard needs a server key, which begins with hs_.",
+            "This key cannot manage flags. The dashboard needs a server key, which begins with hs_.",
           )
         }
       />

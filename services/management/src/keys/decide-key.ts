@@ -50,7 +50,7 @@ export function decideIssue(
     kind: request.kind,
     name: request.name,
     userId: request.user_id,
-    environmentOnly: request.environment_only ?? false,
+    environmentOnly: request.kind === "reader" || (request.environment_only ?? false),
     expiresAt,
     successorOf: null,
   });

@@ -1,5 +1,4 @@
-import type { KeyKind } from "@halyard/api-keys";
-import type { ApiKey, EntryOf, IssuedApiKey } from "@halyard/contracts";
+import type { ApiKey, EntryOf, IssuedApiKey, KeyKind } from "@halyard/contracts";
 import { createProblem, type Problem } from "@halyard/http";
 import { checkReachesEnvironment, type Principal } from "../access/principal.ts";
 

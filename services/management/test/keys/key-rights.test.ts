@@ -22,7 +22,7 @@ type Step = {
   by: number;
   /** The key that is rotated or revoked. */
   on: number;
-  kind: "client" | "server";
+  kind: "client" | "reader" | "server";
   environmentOnly: boolean;
   /** Index of the environment of an issued key. */
   environment: 0 | 1;
@@ -46,7 +46,7 @@ const anySteps = (maxLength: number) =>
       ),
       by: fc.nat(7),
       on: fc.nat(7),
-      kind: fc.constantFrom("server", "server", "client"),
+      kind: fc.constantFrom("server", "server", "reader", "client"),
       environmentOnly: fc.boolean(),
       environment: fc.constantFrom(0, 1),
       seconds: fc.option(fc.integer({ min: 0, max: 5_000 })),

@@ -1,3 +1,4 @@
+import { routes } from "@halyard/contracts";
 import { eventually } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { openManagement, operatorToken } from "../management-fixture.ts";
@@ -77,6 +78,30 @@ describe("issuing a key", () => {
       expect((await readLocationOf(management, answer, reader)).body).toEqual(record);
   });
 
+  it("limits a reader key to its environment, and gives it nothing of management", async () => {
+    const { first, userId, project } = await given.scope();
+    const issued = await issue(first, operatorToken, { kind: "reader", user_id: userId });
+    expect(issued.body).toMatchObject({ kind: "reader", environment_only: true });
+    const { key, id } = issued.body;
+    expect(key).toMatch(/^hr_[a-z2-7]{16}_[A-Za-z0-9_-]{43}$/);
+    const get = async (path: string) => {
+      const { status, body } = await management.call(path, { key });
+      return [status, body.error?.code];
+    };
+    for (const path of ["/api/v1/operators", "/api/v1/plans"])
+      expect(await get(path)).toEqual([200, undefined]);
+    const rejecting = routes.filter((route) => {
+      return route.service === "management" && !/any_key|stream_token/.test(route.access);
+    });
+    for (const { method, path } of rejecting) {
+      const ofProject = path.replace(":projectId", project.id).replaceAll(/:\w+/g, first.id);
+      const answer = await management.call(ofProject, { key, method });
+      expect([path, answer.status, answer.body.error.code]).toEqual([path, 403, "AUTH_002"]);
+    }
+    const { body: rotated } = await post(`${pathOf(first)}/${id}/rotate`, operatorToken, {});
+    expect(rotated).toMatchObject({ kind: "reader", environment_only: true });
+  });
+
   it("makes the key work within a second", async () => {
     const { first, userId } = await given.scope();
     const inTime = await isInTime(async () => {
@@ -118,7 +143,7 @@ describe("issuing a key", () => {
     [{ expires_at: "2020-01-01T00:00:00Z" }, "/expires_at must be in the future"],
     [{ expires_at: "9999-12-31T23:59:59-10:00" }, "/expires_at must be before the year 10000"],
     [{ expires_at: "tomorrow" }, "/expires_at must be an ISO 8601 instant"],
-    [{ kind: "admin" }, '/kind must be one of "client", "server"'],
+    [{ kind: "admin" }, '/kind must be one of "client", "reader", "server"'],
     [{ name: "a\nb" }, "/name must be one line of text"],
     [{ user_id: "nobody" }, "/user_id must be a UUID"],
     [{ user_id: unknownId }, "/user_id must be a user of the project's organization"],

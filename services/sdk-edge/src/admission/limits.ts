@@ -170,7 +170,7 @@ function createReportLimit(requestsPerSecond: number, usage: KeyUses | undefined
   );
   return {
     check(key, nowMs) {
-      if (key.kind !== "server") return undefined;
+      if (key.kind === "client") return undefined;
       const problem = admit({ id: key.organizationId }, nowMs);
       if (problem !== undefined) usage?.used(key, nowMs);
       return problem;

@@ -62,12 +62,12 @@ function problemOf(route: EdgeRoute, exchange: SdkExchange, parts: EdgeParts): P
   if (isProblem(key)) return key;
   const overLimit = route.isFree ? limits.checkReport(key, nowMs) : limits.check(key, nowMs);
   if (overLimit !== undefined) return overLimit;
-  const isForbidden = route.contract.access === "server_key" && key.kind !== "server";
+  const isForbidden = route.contract.access === "server_or_reader_key" && key.kind === "client";
   if (route.isFree) usage?.used(key, nowMs);
   else if (route.countsItself === undefined || isForbidden) usage?.count(key, route.name, nowMs);
   exchange.key = key;
   exchange.rateLimit = limits.fields(key, nowMs);
-  return isForbidden ? keyProblems.notServer : undefined;
+  return isForbidden ? keyProblems.client : undefined;
 }
 
 const nothingReceived = createProblem(

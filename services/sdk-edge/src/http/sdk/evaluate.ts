@@ -56,7 +56,7 @@ function readInput(exchange: SdkExchange): Input | Problem {
   const query = checks.query(exchange.query, exchange.target);
   if (isProblem(query)) return query;
   const isExplained = query.value.explain === true;
-  if (isExplained && exchange.key.kind !== "server") return rulesAreForServers;
+  if (isExplained && exchange.key.kind === "client") return rulesAreForServers;
   const context = readUserContext(exchange);
   return isProblem(context) ? context : { key: query.value.key, context, isExplained };
 }
@@ -71,5 +71,5 @@ function explanationResult(
 const noSuchFlag = createProblem("NOT_FOUND_001", "There is no flag with this key");
 const rulesAreForServers = createProblem(
   "AUTH_002",
-  "explain=true shows the flag's rules: it needs a server key",
+  "explain=true shows the flag's rules: it needs a reader or server key",
 );
