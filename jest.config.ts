@@ -21,8 +21,7 @@ const base: Config = {
   testTimeout: 60_000,
   // Most files wait half of the time, so four workers keep two cores busy.
   maxWorkers: externalNats ? 1 : 4,
-  // Bounds the memory of a run. With a limit, Jest also starts new workers for each run of `--watch`, and these load
-  // the changed sources.
+  // Bounds the memory of a run.
   workerIdleMemoryLimit: "300MB",
 };
 
@@ -31,6 +30,8 @@ const base: Config = {
  * Time limits that Halyard guarantees are asserted in the tests.
  */
 const systemTimeout = 180_000;
+
+const reporters = ["default", "<rootDir>/libs/testing/src/jest/missing-programs.ts"];
 
 /** The three sets of tests. The variable `TEST_TIER` chooses one. */
 export const tiers = {
@@ -45,7 +46,7 @@ export const tiers = {
     ...base,
     testTimeout: systemTimeout,
     testMatch: ["<rootDir>/**/test/**/*.system.test.ts"],
-    reporters: ["default", "<rootDir>/libs/testing/src/jest/missing-programs.ts"],
+    reporters,
   },
   /** `npm run chaos`: the chaos tests, and the files that test more cases with `HALYARD_THOROUGH_TESTS`. */
   chaos: {
@@ -53,14 +54,15 @@ export const tiers = {
     testTimeout: systemTimeout,
     testMatch: [
       "<rootDir>/e2e/chaos/*.test.ts",
+      "<rootDir>/e2e/test/faults/changes.system.test.ts",
       "<rootDir>/e2e/test/{bad-input,forged-keys,openapi,read-your-writes,rolling-restart}.system.test.ts",
       "<rootDir>/bench/test/quick.system.test.ts",
-      "<rootDir>/deploy/local/test/{restart-on-change,users-and-closed-directories}.system.test.ts",
+      "<rootDir>/deploy/local/test/restart-on-change.system.test.ts",
       "<rootDir>/libs/evaluation/test/{evaluate.property,fold-case,malformed,plain-context,shared-work}.test.ts",
-      "<rootDir>/libs/local-backends/test/users-and-closed-directories.system.test.ts",
       "<rootDir>/services/scheduler/test/replace-race.test.ts",
       "<rootDir>/services/sdk-edge/test/admission/slots.test.ts",
     ],
+    reporters,
   },
 } satisfies Record<string, Config>;
 

@@ -3,7 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type NatsUser, natsUsersConfiguration } from "@halyard/contracts";
 import { ensureStreams } from "@halyard/jetstream";
-import { findNatsServer, startLocalNats, startLocalPostgres } from "@halyard/local-backends";
+import {
+  findNatsServer,
+  natsServerVersion,
+  startLocalNats,
+  startLocalPostgres,
+} from "@halyard/local-backends";
 import { migrate, provisionService, type Sql } from "@halyard/postgres";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
@@ -34,10 +39,10 @@ export async function startNats(bench: Bench): Promise<Nats> {
     ...{ binary, storeDir, throwaway: true },
     settings: natsSettings,
   });
-  const { url, pid, version } = server;
+  const { url, pid } = server;
   const stop = async () => void (await server.stop());
   bench.afterwards(stop);
-  bench.version("NATS", version);
+  bench.version("NATS", (await natsServerVersion(binary)) ?? "of an unknown version");
   const connection = await connect({ servers: url });
   await ensureStreams(await jetstreamManager(connection), { replicas: 1 });
   await connection.close();

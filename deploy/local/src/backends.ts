@@ -7,6 +7,7 @@ import {
   findNatsServer,
   type LocalNats,
   type LocalPostgres,
+  natsServerVersion,
   StartError,
   startLocalNats,
   startLocalPostgres,
@@ -83,7 +84,8 @@ export async function provideNats(
     });
   const server = (await supervise({ name: "NATS", start }, launch, note)).current();
   const address = `${addressOf(server.url).hostname}:${server.port}`;
-  return { value: server.url, done: `NATS ${server.version} on ${address}` };
+  const version = (await natsServerVersion(binary)) ?? "of an unknown version";
+  return { value: server.url, done: `NATS ${version} on ${address}` };
 }
 
 /** Parses the address of a NATS server, whose scheme may be missing. */

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { chownSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { findNatsServer } from "@halyard/local-backends";
+import { programs } from "@halyard/testing/programs";
 import { describe, expect, it } from "@jest/globals";
 import { launchHalyard, PROJECT_DIR, prepareLaunches } from "./launcher.ts";
 import { throwawayDirectories } from "./throwaway.ts";
@@ -13,7 +14,6 @@ const throwawayDirectory = throwawayDirectories();
  * Starts as root and as an ordinary user, each with a home in a directory that other users cannot read. Tests in
  * libs/local-backends cover a project in such a directory.
  */
-const isRoot = process.getuid?.() === 0;
 const DAEMON = { uid: idOf("-u"), gid: idOf("-g") };
 
 function idOf(kind: "-u" | "-g"): number {
@@ -41,22 +41,18 @@ describe("given the current user and a home in a directory closed to others", ()
   });
 });
 
-const canBeOrdinary = isRoot && isOpenToAll(PROJECT_DIR);
-const describeAsRoot = canBeOrdinary ? describe : describe.skip;
+const describeAsRoot = programs.severalUsers.isMissing ? describe.skip : describe;
 
-/** Runs in `npm run chaos` only: without root's cache of compiled modules, the start takes twice as long. */
-if (process.env.HALYARD_THOROUGH_TESTS === "true") {
-  describeAsRoot("given an ordinary user and a home in a directory closed to others", () => {
-    it("starts and stops", async () => {
-      const closed = throwawayDirectory(0o700);
-      chownSync(closed, DAEMON.uid, DAEMON.gid);
-      mkdirSync(join(closed, "home"), { mode: 0o700 });
-      chownSync(join(closed, "home"), DAEMON.uid, DAEMON.gid);
+describeAsRoot("given an ordinary user and a home in a directory closed to others", () => {
+  it("starts and stops", async () => {
+    const closed = throwawayDirectory(0o700);
+    chownSync(closed, DAEMON.uid, DAEMON.gid);
+    mkdirSync(join(closed, "home"), { mode: 0o700 });
+    chownSync(join(closed, "home"), DAEMON.uid, DAEMON.gid);
 
-      await startsBelow(closed, DAEMON);
-    });
+    await startsBelow(closed, DAEMON);
   });
-}
+});
 
 describeAsRoot("given a user's home after a start as root", () => {
   it("prints the command that gives the data to that user", async () => {
@@ -71,11 +67,3 @@ describeAsRoot("given a user's home after a start as root", () => {
     expect(halyard.output()).not.toContain("Choose another");
   });
 });
-
-/** Returns whether all users can read a directory. Otherwise only root can run the project. */
-function isOpenToAll(directory: string): boolean {
-  for (let path = directory; path !== dirname(path); path = dirname(path)) {
-    if ((statSync(path).mode & 0o005) !== 0o005) return false;
-  }
-  return true;
-}

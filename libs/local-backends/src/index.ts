@@ -10,5 +10,10 @@ export { type LocalHaproxy, startLocalHaproxy } from "./local-haproxy.ts";
 export { type LocalNats, startLocalNats } from "./local-nats.ts";
 export { type LocalPostgres, startLocalPostgres } from "./local-postgres.ts";
 export { isRunning } from "./running-processes.ts";
-export { findHaproxy, findNatsServer, libraryVariables } from "./server-binaries.ts";
+export {
+  findHaproxy,
+  findNatsServer,
+  libraryVariables,
+  natsServerVersion,
+} from "./server-binaries.ts";
 export { StartError } from "./start-error.ts";

@@ -4,7 +4,6 @@ import type { BackgroundProcess, StopStep } from "./background-process.ts";
 import { awaitEarlierServer } from "./earlier-server.ts";
 import { readIfPresent } from "./files.ts";
 import { portState } from "./free-port.ts";
-import { natsServerVersion } from "./server-binaries.ts";
 import { awaitReady, cannotStart, HOST, portTaken, startServer } from "./server-start.ts";
 
 /** Maximum size of a message. A snapshot entry contains at most the content of one HTTP body of 1 MiB. */
@@ -28,7 +27,7 @@ type LocalNatsOptions = {
   onStep?: (text: string) => void;
 };
 
-export type LocalNats = BackgroundProcess & { url: string; port: number; version: string };
+export type LocalNats = BackgroundProcess & { url: string; port: number };
 
 /**
  * Starts a NATS server with JetStream on 127.0.0.1, and resolves when it accepts connections. nats-server does not
@@ -63,8 +62,7 @@ export async function startLocalNats(options: LocalNatsOptions): Promise<LocalNa
   });
   if (url === undefined) throw await explainEnd(options, server.logFile);
   rmSync(portsFile, { force: true });
-  const version = (await natsServerVersion(binary)) ?? "of an unknown version";
-  return { ...server, url, port: Number(new URL(url).port), version };
+  return { ...server, url, port: Number(new URL(url).port) };
 }
 
 /** Returns the server's configuration. JSON strings are valid strings in its language. */

@@ -28,12 +28,6 @@ import { throwawayDirectories } from "./throwaway.ts";
 const throwawayDirectory = throwawayDirectories();
 afterAll(endLaunchers);
 
-/**
- * PostgreSQL does not run as root. If these tests run as root, they test root and an ordinary user; otherwise, they
- * test the current user.
- */
-const isThorough = process.env.HALYARD_THOROUGH_TESTS === "true";
-
 async function nameOfTable(launched: Launched): Promise<unknown> {
   const sql = postgres(launched.adminUrl, { max: 1, onnotice: () => {} });
   const rows = await sql`select to_regclass('kept') as found`;
@@ -42,6 +36,10 @@ async function nameOfTable(launched: Launched): Promise<unknown> {
   return rows[0]?.found;
 }
 
+/**
+ * PostgreSQL does not run as root. If these tests run as root, they test root and an ordinary user; otherwise, they
+ * test the current user.
+ */
 describe("given an ordinary user", () => {
   const open = throwawayDirectory(0o777);
   const user = runsAsRoot() ? ORDINARY_USER : undefined;
@@ -116,9 +114,6 @@ describeAsRoot(
       expect(await nameOfTable(again)).toBe("kept");
       await again.stop();
     });
-
-    // Every start creates a cluster, so the following tests run only in `npm run chaos`.
-    if (!isThorough) return;
 
     it("keeps the data of a renamed home", async () => {
       const before = await launchIn(join(closed, "old-name"));

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { projectRoot } from "./project-root.ts";
 import { executablePath } from "./start-chromium.ts";
 
@@ -19,6 +19,11 @@ const nodeVersionsDir = join(projectRoot, "e2e/node-versions");
 /** Returns the binary of an older Node.js release. */
 export function olderNodeBinary(major: string): string {
   return join(nodeVersionsDir, `node_modules/node-${major}/bin/node`);
+}
+
+function isOpenToAll(directory: string): boolean {
+  const isOpen = (statSync(directory).mode & 0o005) === 0o005;
+  return isOpen && (dirname(directory) === directory || isOpenToAll(dirname(directory)));
 }
 
 /** Tests that need a missing program are skipped. The reporter of `npm run test:system` names the program. */
@@ -49,10 +54,10 @@ export const programs = {
     isMissing: process.env.TEST_BACKENDS !== "containers",
     isRequiredInCi: false,
   },
-  root: {
-    name: "the rights of root, to start as several users",
+  severalUsers: {
+    name: "the rights of root in a checkout that every user can read, to start as several users",
     advice: "sudo npm run test:system",
-    isMissing: process.getuid?.() !== 0,
+    isMissing: process.getuid?.() !== 0 || !isOpenToAll(projectRoot),
     isRequiredInCi: false,
   },
 } satisfies Record<string, Program>;
