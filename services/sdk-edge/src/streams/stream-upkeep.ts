@@ -27,8 +27,9 @@ export function createStreamUpkeep(options: {
   isKeyLive: (keyId: string, nowMs: number) => boolean;
   now: () => number;
   random: () => number;
+  pause?: (ms: number) => Promise<unknown>;
 }): StreamUpkeep {
-  const { openStreams, isKeyLive, now, random } = options;
+  const { openStreams, isKeyLive, now, random, pause = delay } = options;
   const timer = setInterval(tick, tickMs).unref();
   let group = 0;
 
@@ -72,7 +73,7 @@ export function createStreamUpkeep(options: {
       for (let first = 0; first < leaving.length; first += perStep) {
         for (const stream of leaving.slice(first, first + perStep))
           stream.close("drain", retryLine(random));
-        await delay(drainMs / drainSteps);
+        await pause(drainMs / drainSteps);
       }
       // A client that has not read the end of its stream by now is disconnected.
       for (const stream of leaving) stream.response.destroy();

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { DirectoryKey } from "@halyard/api-keys";
 import { maxUnsentBytes, retryLine } from "@halyard/http";
-import { afterEach, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import {
   createStreamRegistry,
   heartbeatGroups,
@@ -10,7 +10,10 @@ import {
 import { createStreamUpkeep, type StreamUpkeep } from "../../src/streams/stream-upkeep.ts";
 
 let upkeep: StreamUpkeep | undefined;
-afterEach(() => upkeep?.stop());
+afterEach(() => {
+  upkeep?.stop();
+  jest.useRealTimers();
+});
 
 describe("given many open streams", () => {
   it("sends one heartbeat to each stream per round, to one group of streams at a time", () => {
@@ -46,6 +49,38 @@ describe("given many open streams", () => {
     upkeepOf([ending, staying]).endStreamsOfEndedKeys();
     expect(ending).toMatchObject({ ended: true, stream: { closeCause: "key_ended" } });
     expect(staying.ended).toBe(false);
+  });
+
+  it("closes a stream within a second after its key has ended", () => {
+    jest.useFakeTimers();
+    const ending = openStream({ keyId: "ended" });
+    upkeepOf([ending]);
+    jest.advanceTimersByTime(1_000);
+    expect(ending.ended).toBe(true);
+  });
+});
+
+describe("given an edge that shuts down", () => {
+  it.each([
+    { count: 600, perStep: 10, steps: 60 },
+    { count: 601, perStep: 11, steps: 55 },
+    { count: 3, perStep: 1, steps: 3 },
+  ])("ends $count streams in $steps steps of 50 ms", async ({ count, perStep, steps }) => {
+    const streams = Array.from({ length: count }, () => openStream());
+    const pauses: { ms: number; ended: number }[] = [];
+    const { drain } = upkeepOf(streams, {
+      async pause(ms) {
+        pauses.push({ ms, ended: streams.filter(({ ended }) => ended).length });
+      },
+    });
+    await drain();
+    expect(pauses).toEqual(
+      Array.from({ length: steps }, (_, step) => ({
+        ms: 50,
+        ended: Math.min(count, (step + 1) * perStep),
+      })),
+    );
+    expect(streams.every(({ destroyed }) => destroyed)).toBe(true);
   });
 });
 
@@ -98,7 +133,10 @@ function openStream({
   return Object.assign(seen, { stream });
 }
 
-function upkeepOf(streams: { stream: OpenStream }[]) {
+function upkeepOf(
+  streams: { stream: OpenStream }[],
+  options: { pause?: (ms: number) => Promise<unknown> } = {},
+) {
   const openStreams = createStreamRegistry();
   const ofKind = openStreams.ofKind({ notify: () => undefined, onClose: () => undefined });
   for (const { stream } of streams) ofKind.add(stream);
@@ -107,6 +145,7 @@ function upkeepOf(streams: { stream: OpenStream }[]) {
     isKeyLive: (keyId) => keyId === "live",
     now: () => nowMs,
     random: () => 0,
+    ...options,
   });
   return { ...upkeep, counts: openStreams.counts };
 }
