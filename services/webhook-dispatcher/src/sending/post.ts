@@ -88,7 +88,7 @@ class ProtocolSwitchedError extends Error {
  * Idle time of a connection. Many servers close idle connections after 5 s, and a request that is sent at that moment
  * is lost.
  */
-const idleMs = 4_000;
+const defaultIdleMs = 4_000;
 /** Maximum number of idle connections per target: the attempts that one webhook may have at a time. */
 const idlePerTarget = 16;
 /**
@@ -106,7 +106,7 @@ type Agents = {
 };
 
 /** Creates agents that ignore the proxy settings in the environment. */
-export function createAgents(): Agents {
+export function createAgents({ idleMs = defaultIdleMs } = {}): Agents {
   const shared = { autoSelectFamilyAttemptTimeout: perAddressMs };
   const keeping = { keepAlive: true, timeout: idleMs, maxFreeSockets: idlePerTarget };
   const kept = createBoth({ ...shared, ...keeping });

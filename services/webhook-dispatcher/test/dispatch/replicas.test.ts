@@ -99,6 +99,7 @@ describe("a claim of a failed replica", () => {
   it("expires without a change by another process", async () => {
     const webhook = await dispatch.newWebhook();
     await startReplica();
+    // PostgreSQL's clock decides. A second is longer than the replica's first search takes.
     await putClaimed(webhook, 1_000);
     await dispatch.deliveryWith(webhook, "delivered");
     expect(dispatch.received(webhook)).toHaveLength(1);
@@ -197,10 +198,13 @@ describe("a replica that is stopped", () => {
   it("completes and records the attempts in progress", async () => {
     const webhook = await dispatch.newWebhook();
     const replica = await startReplica();
-    dispatch.receiver.answer({ kind: "answer", status: 200, delayMs: 300 }, webhook.path);
+    const { promise: after, resolve: respond } = Promise.withResolvers<void>();
+    dispatch.receiver.answer({ kind: "answer", status: 200, after }, webhook.path);
     await dispatch.log.publish(makeEvent({}, webhook));
     await eventually(() => dispatch.received(webhook).length === 1);
-    await replica.stop();
+    const stopped = replica.stop();
+    respond();
+    await stopped;
     const [delivery] = await dispatch.deliveriesTo(webhook);
     expect(delivery?.status).toBe("delivered");
   });

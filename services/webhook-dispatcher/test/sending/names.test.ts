@@ -26,17 +26,6 @@ const failing = (code: string): ResolveName => {
 const nowhere = "the name does not lead to a public address";
 const rejected = { kind: "failed", error: "address not allowed", timedOut: false };
 
-/** Returns the shortest of up to ten durations, because a busy machine may delay some. Stops below `enoughMs`. */
-async function quickestMs(work: () => Promise<unknown>, enoughMs: number): Promise<number> {
-  let quickest = Number.POSITIVE_INFINITY;
-  for (let time = 0; time < 10 && quickest >= enoughMs; time += 1) {
-    const begunAt = performance.now();
-    await work();
-    quickest = Math.min(quickest, performance.now() - begunAt);
-  }
-  return quickest;
-}
-
 async function sendWith(options: {
   resolve?: ResolveName;
   allowPrivate?: boolean;
@@ -248,26 +237,30 @@ describe("the resolver", () => {
     await expect(names.resolve("empty.test")).rejects.toMatchObject({ code: "ENODATA" });
   });
 
-  it("resolves names quickly even if a name server never responds to IPv6 queries", async () => {
+  it("does not wait for a name server that never responds to IPv6 queries", async () => {
     const server = closing(await startNameServer({ "receiver.test": ["93.184.215.14"] }));
     server.ignore(28);
     const names = namesOf(server);
-    const resolve = async () =>
-      expect(await names.resolve("receiver.test")).toEqual(addresses("93.184.215.14"));
-    expect(await quickestMs(resolve, 1_500)).toBeLessThan(1_500);
+    expect(await names.resolve("receiver.test")).toEqual(addresses("93.184.215.14"));
+    // The resolver repeats the query only after the name is resolved.
+    expect(server.questions.filter((question) => question.endsWith(" 28"))).toHaveLength(1);
   });
 
-  it("resolves names quickly while a name server does not respond for many others", async () => {
+  it("resolves a name while a name server does not respond for many others", async () => {
     const server = closing(
       await startNameServer({ "dead.test": "hangs", "receiver.test": ["93.184.215.14"] }),
     );
     const names = namesOf(server);
-    const dead = Array.from({ length: 50 }, () => names.resolve("dead.test"));
-    const ended = Promise.allSettled(dead);
-    const resolve = async () => expect(await names.resolve("receiver.test")).toHaveLength(1);
-    expect(await quickestMs(resolve, 1_000)).toBeLessThan(1_000);
+    let ended = 0;
+    const dead = Array.from({ length: 50 }, () =>
+      names.resolve("dead.test").catch(() => {
+        ended += 1;
+      }),
+    );
+    expect(await names.resolve("receiver.test")).toHaveLength(1);
+    expect(ended).toBe(0);
     names.close();
-    await ended;
+    await Promise.all(dead);
   });
 });
 
@@ -278,6 +271,7 @@ describe("a fast name server", () => {
     );
     const names = namesOf(server);
     for (let count = 0; count < 10; count += 1) await names.resolve("near.test");
+    // Real time, because c-ares has no clock to replace. With its default settings it would give up sooner.
     server.delay("far.test", 3_000);
     expect(await names.resolve("far.test")).toHaveLength(1);
   });
