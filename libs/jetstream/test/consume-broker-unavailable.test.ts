@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import {
   eventually,
   natsServerBinary,
@@ -27,16 +26,20 @@ describe("given NATS that is killed while messages are in progress, and restarte
   it("loses no message", async () => {
     const queue = await bench.openQueue();
     await queue.publish(names);
+    const killed = Promise.withResolvers<void>();
+    let begun = 0;
     const replica = await bench.consume(queue, {
       concurrency: 4,
       ackWaitMs: 1_000,
       handle: async () => {
-        await delay(20);
+        begun += 1;
+        if (begun > 10) await killed.promise;
         return "done";
       },
     });
-    await eventually(() => replica.handled.length >= 10);
+    await eventually(() => begun > 10);
     await nats.kill();
+    killed.resolve();
     await eventually(() => !replica.consumption.isRunning());
     await nats.start();
     // Some are delivered twice, because a killed server loses acknowledgements that it has not written yet. Others are
