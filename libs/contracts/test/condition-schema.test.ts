@@ -28,7 +28,8 @@ function expectAgreement(conditions: readonly Condition[]): void {
       isConditionInput(condition).ok !==
       (findRulesProblem([{ conditions: [condition] }]) === undefined),
   );
-  expect(differing).toEqual([]);
+  const { seed } = fc.readConfigureGlobal();
+  expect({ seed, differing }).toEqual({ seed, differing: [] });
 }
 
 const withEveryOperator = (values: readonly Condition["value"][]) =>
@@ -51,7 +52,7 @@ describe("given the schema of conditions in requests", () => {
   });
 
   it("agrees with the evaluator about texts that resemble numbers or versions", () => {
-    const texts = fc.sample(fc.oneof(likeNumbers, likeVersions), { seed: 16, numRuns: 2_000 });
+    const texts = fc.sample(fc.oneof(likeNumbers, likeVersions), 2_000);
     // JSON Schema cannot bound the number in a text.
     const conditions = withEveryOperator(
       texts.filter((text) => Math.abs(Number(text)) !== Infinity),

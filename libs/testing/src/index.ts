@@ -11,6 +11,7 @@ export { type ReceivedRequest, type Receiver, startReceiver } from "./receiver.t
 export { recordedStatements, scansOf } from "./recorded-statements.ts";
 export { type RestartablePostgres, startRestartablePostgres } from "./restartable-postgres.ts";
 export { restoreMessagesAfter } from "./restore-messages.ts";
+export { seededRandom, testSeed } from "./seed.ts";
 export { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 export { openSnapshotBucket, recreateSnapshot, type SnapshotBucket } from "./snapshot-bucket.ts";
 export { stepClock } from "./step-clock.ts";

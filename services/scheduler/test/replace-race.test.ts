@@ -1,4 +1,4 @@
-import { eventually, isThorough } from "@halyard/testing";
+import { eventually, isThorough, seededRandom, testSeed } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { startFakeManagement } from "./fake-management.ts";
 import { makeTenant, openScheduler, type Replica, type Tenant } from "./scheduler-fixture.ts";
@@ -7,6 +7,7 @@ import { makeTenant, openScheduler, type Replica, type Tenant } from "./schedule
  * Tests replacing and clearing a schedule at its due time. After the response, no change of the old schedule may
  * happen on either of the two replicas.
  */
+const random = seededRandom();
 let takesMs = () => 0;
 /** Management makes no change until this resolves. */
 let held: Promise<void> | undefined;
@@ -41,7 +42,7 @@ async function newFlags() {
 
 type Flag = ReturnType<Tenant["flag"]>;
 
-const someReplica = () => replicas[Math.floor(Math.random() * replicas.length)] as Replica;
+const someReplica = () => replicas[Math.floor(random() * replicas.length)] as Replica;
 
 const post = (flag: Flag, body: object) =>
   someReplica().call(flag.path, { method: "POST", key: tenant.serverKey, body });
@@ -68,7 +69,7 @@ async function soonDue(flag: Flag) {
 /** Waits until a random moment at which a request meets the due time. */
 async function untilAround(dueAtMs: number) {
   const spreadMs = 2 * requestMs + 20;
-  const aimMs = dueAtMs - requestMs / 2 + (Math.random() - 0.5) * spreadMs;
+  const aimMs = dueAtMs - requestMs / 2 + (random() - 0.5) * spreadMs;
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, aimMs - Date.now())));
 }
 
@@ -113,11 +114,11 @@ describe("a schedule that comes due while it is", () => {
   it(
     "cleared, hundreds of times, has no effect after the response",
     async () => {
-      takesMs = () => Math.random() * 10;
+      takesMs = () => random() * 10;
       const ended = await race((flag) =>
         someReplica().call(flag.path, { method: "DELETE", key: tenant.serverKey }),
       );
-      expect(madeTooLate(ended)).toEqual([]);
+      expect({ seed: testSeed, late: madeTooLate(ended) }).toEqual({ seed: testSeed, late: [] });
       expectItWasARace(ended);
     },
     raceTimeoutMs,
@@ -126,11 +127,11 @@ describe("a schedule that comes due while it is", () => {
   it(
     "replaced, hundreds of times, has no effect after the response",
     async () => {
-      takesMs = () => Math.random() * 10;
+      takesMs = () => random() * 10;
       const ended = await race((flag) =>
         post(flag, { enable_at: new Date(Date.now() + hourMs).toISOString() }),
       );
-      expect(madeTooLate(ended)).toEqual([]);
+      expect({ seed: testSeed, late: madeTooLate(ended) }).toEqual({ seed: testSeed, late: [] });
       expectItWasARace(ended);
     },
     raceTimeoutMs,
@@ -140,9 +141,12 @@ describe("a schedule that comes due while it is", () => {
     const hold = Promise.withResolvers<void>();
     held = hold.promise;
     const [flag] = (await newFlags()) as [Flag];
-    const set = await post(flag, { enable_at: new Date(Date.now() + 3_000).toISOString() });
+    const inHours = (hours: number) => new Date(Date.now() + hours * hourMs).toISOString();
+    const set = await post(flag, { enable_at: inHours(0.5) });
+    // Earlier than the schedules that the other tests have left.
+    await scheduler.stepClock(hourMs / 2);
     await eventually(() => management.received.some(({ flag_id }) => flag_id === flag.flagId));
-    const rejected = await post(flag, { enable_at: new Date(Date.now() + hourMs).toISOString() });
+    const rejected = await post(flag, { enable_at: inHours(2) });
     const { body } = await someReplica().call(flag.path, { key: tenant.serverKey });
     hold.resolve();
     expect(rejected.status).toBe(503);

@@ -2,7 +2,7 @@ import { createRequire, registerHooks } from "node:module";
 import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
-import { isThorough } from "../thorough.ts";
+import { testSeed } from "../seed.ts";
 import { useGlobals } from "./globals.ts";
 
 /**
@@ -38,15 +38,7 @@ registerHooks({
   },
 });
 
-/**
- * Seed of the property tests: the same cases in each `npm test`, others in each `npm run chaos`. A failure prints its
- * seed, and `TEST_SEED` repeats it.
- */
-const fixedSeed = 20270131;
-const randomSeed = () => Math.floor(Math.random() * 2 ** 31);
-fc.configureGlobal({
-  seed: Number(process.env.TEST_SEED ?? (isThorough ? randomSeed() : fixedSeed)),
-});
+fc.configureGlobal({ seed: testSeed });
 
 /** Bounds the set-up at the top of a file, which no limit of a hook bounds. */
 const importTimeoutMs = 180_000;

@@ -121,8 +121,9 @@ function follow({ held }: { held?: HeldSnapshot } = {}) {
   };
 }
 
+/** Returns flags of all pages: the ids are random, and the keys are not. */
 const someFlags = async (count: number) =>
-  (await rebuilds.sql<{ id: string }[]>`select id from flags order by random() limit ${count}`).map(
+  (await rebuilds.sql<{ id: string }[]>`select id from flags order by key limit ${count}`).map(
     ({ id }) => id,
   );
 

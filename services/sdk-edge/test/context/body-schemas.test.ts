@@ -1,5 +1,6 @@
 import { compileCheck, OfrepRequest, UserContext } from "@halyard/contracts";
 import { isProblem } from "@halyard/http";
+import { testSeed } from "@halyard/testing";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { readBodyAttributes } from "../../src/context/body-attributes.ts";
@@ -85,7 +86,10 @@ function expectAgreement(
     counts[reader ? "accepted" : "rejected"] += 1;
     if (reader !== schema) differing.push(`${JSON.stringify(body)}: reader ${reader}`);
   }
-  expect(differing.slice(0, 10)).toEqual([]);
+  expect({ seed: testSeed, differing: differing.slice(0, 10) }).toEqual({
+    seed: testSeed,
+    differing: [],
+  });
   expect(Math.min(counts.accepted, counts.rejected)).toBeGreaterThan(0);
 }
 
@@ -103,7 +107,7 @@ describe("given the schema of SDK bodies", () => {
   });
 
   it("agrees with the reader on generated bodies", () => {
-    expectAgreement(fc.sample(anyBody, { seed: 16, numRuns: 5_000 }), sdkVerdicts);
+    expectAgreement(fc.sample(anyBody, 5_000), sdkVerdicts);
   });
 });
 
@@ -117,7 +121,7 @@ describe("given the schema of OFREP bodies", () => {
   });
 
   it("agrees with the reader on generated bodies", () => {
-    const requests = fc.sample(anyBody, { seed: 17, numRuns: 5_000 });
+    const requests = fc.sample(anyBody, 5_000);
     expectAgreement(requests, ofrepVerdicts);
     expectAgreement(
       requests.map((context) => ({ context })),
