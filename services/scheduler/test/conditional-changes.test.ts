@@ -126,14 +126,10 @@ describe("a change with If-Match", () => {
       const management = await startFakeManagement(scheduler.natsUrl);
       try {
         const flag = await newFlag();
-        const { body: soon } = await set(
-          flag,
-          {},
-          {
-            enable_at: new Date(Date.now() + 500).toISOString(),
-          },
-        );
+        const { body: soon } = await set(flag);
+        await scheduler.stepClock(3_600_000);
         await eventually(async () => (await latest(flag)).body.status === "applied");
+        await scheduler.stepClock(0);
         expect((await change(flag, onlyIf(soon.id))).status).toBe(412);
         expect((await latest(flag)).body).toMatchObject({ id: soon.id, status: "applied" });
       } finally {
