@@ -8,21 +8,20 @@ import { cacheDir, projectRoot } from "../project-root.ts";
 export type ServerSdk = typeof import("@halyard/server-sdk");
 
 /**
- * Builds the server SDK by `npm pack`, as applications get it, and unpacks it. Returns the URL of its module. The folder
- * is inside the project, where Node.js finds the dependencies of the package.
+ * Packs the server SDK, as applications get it, and unpacks it. Returns the URL of its module. The folder is inside the
+ * project, where Node.js finds the dependencies of the package.
  */
 export function installServerSdk(bench: Bench): string {
   mkdirSync(cacheDir, { recursive: true });
   const folder = mkdtempSync(join(cacheDir, "sdk-"));
   bench.afterwards(async () => rmSync(folder, { recursive: true, force: true }));
   bench.say("packing the server SDK");
+  execFileSync(process.execPath, ["deploy/release/src/pack-clients.ts", folder], {
+    cwd: projectRoot,
+    // The report is on standard output.
+    stdio: ["ignore", "ignore", "inherit"],
+  });
   for (const name of ["evaluation", "server-sdk"]) {
-    execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
-      cwd: join(projectRoot, "clients", name),
-      // Without the settings of `npm run`, such as the folder of its project. The report is on standard output.
-      env: { PATH: process.env.PATH, HOME: process.env.HOME },
-      stdio: ["ignore", "ignore", "inherit"],
-    });
     const installed = join(folder, "node_modules/@halyard", name);
     mkdirSync(installed, { recursive: true });
     execFileSync(

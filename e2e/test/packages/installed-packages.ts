@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { olderNodeBinary, programs } from "@halyard/testing/programs";
@@ -34,46 +34,69 @@ const thirdParties = [
   "node_modules/scheduler",
 ];
 
-/** A built package: its manifest and the paths in its tarball. */
-type PackedPackage = { name: string; filename: string; files: { path: string }[] };
-
 export type InstalledPackages = {
   /** A project with the tarballs of all packages installed, and with the programs of `consumer`. */
   folder: string;
-  packed: readonly PackedPackage[];
+  /** The command that `npm run pack:clients` prints for each package. */
+  commands: ReadonlyMap<string, string>;
+  /** Returns the tarball of a package. */
+  tarballOf(name: string): string;
+  /** Returns the paths in the tarball of a package. */
+  pathsOf(name: string): string[];
+  /** Runs a printed command in an empty project, with the packages of others from `node_modules`. */
+  installAlone(command: string): Promise<string>;
   remove(): void;
 };
 
-/** Builds the packages by `npm pack` and installs them into an empty project, as an application would. */
+/** Runs `npm run pack:clients`, and installs all packages into an empty project, as an application would. */
 export async function installPackages(): Promise<InstalledPackages> {
-  const folder = mkdtempSync(join(tmpdir(), "halyard-packages-"));
-  // One after another, because a package also builds those that it refers to.
-  const packed: PackedPackage[] = [];
-  for (const name of packageNames) packed.push(...(await pack(folder, `clients/${name}`, ["."])));
-  const others = await pack(folder, ".", [
-    "--ignore-scripts",
-    ...thirdParties.map((folder) => `./${folder}`),
-  ]);
-  await npm(folder, "init", "--yes");
-  const tarballs = [...packed, ...others].map(({ filename }) => `./${filename}`);
-  await npm(folder, "install", "--offline", "--no-audit", "--no-fund", ...tarballs);
+  const root = mkdtempSync(join(tmpdir(), "halyard-packages-"));
+  const [folder, tarballs, others] = ["application", "tarballs", "others"].map((name) =>
+    join(root, name),
+  ) as [string, string, string];
+  const printed = await npm(projectRoot, "run", "--silent", "pack:clients", "--", tarballs);
+  mkdirSync(others);
+  const sources = thirdParties.map((path) => `./${path}`);
+  await npm(projectRoot, "pack", "--ignore-scripts", "--pack-destination", others, ...sources);
+  const othersTarballs = globSync("*.tgz", { cwd: others }).map((file) => join(others, file));
+
+  async function installInto(project: string, given: string[]): Promise<void> {
+    mkdirSync(project);
+    await npm(project, "init", "--yes");
+    await npm(project, "install", "--offline", "--no-audit", "--no-fund", ...given);
+  }
+
+  const packages = globSync("*.tgz", { cwd: tarballs }).map((file) => join(tarballs, file));
+  await installInto(folder, [...packages, ...othersTarballs]);
   cpSync(new URL("consumer/", import.meta.url), folder, { recursive: true });
   // The types of Node.js and React. An application installs them from the registry.
   symlinkSync(join(projectRoot, "node_modules/@types"), join(folder, "node_modules/@types"));
-  return { folder, packed, remove: () => rmSync(folder, { recursive: true, force: true }) };
-}
-
-async function pack(destination: string, cwd: string, args: string[]): Promise<PackedPackage[]> {
-  const output = await npm(
-    join(projectRoot, cwd),
-    "pack",
-    "--json",
-    "--pack-destination",
-    destination,
-    ...args,
-  );
-  // The output of `prepack` precedes the JSON.
-  return JSON.parse(output.slice(output.indexOf("[\n"))) as PackedPackage[];
+  return {
+    folder,
+    commands: new Map(
+      [...printed.matchAll(/^# (\S+)\n(npm install .+)$/gm)].map(([, name = "", command = ""]) => [
+        name,
+        command,
+      ]),
+    ),
+    tarballOf: (name) => join(tarballs, `halyard-${name}-${readManifest(".").version}.tgz`),
+    pathsOf: (name) =>
+      globSync("**", { cwd: join(folder, "node_modules/@halyard", name), withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) =>
+          relative(
+            join(folder, "node_modules/@halyard", name),
+            join(entry.parentPath, entry.name),
+          ),
+        ),
+    async installAlone(command) {
+      const project = mkdtempSync(join(root, "alone-"));
+      const named = command.split(" ").filter((argument) => argument.endsWith(".tgz"));
+      await installInto(join(project, "application"), [...named, ...othersTarballs]);
+      return join(project, "application");
+    },
+    remove: () => rmSync(root, { recursive: true, force: true }),
+  };
 }
 
 /** Runs npm without the settings that `npm test` passes on, such as the folder of its own project. */

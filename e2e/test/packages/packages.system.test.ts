@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { build } from "esbuild";
 import {
   type InstalledPackages,
   installPackages,
@@ -19,12 +21,13 @@ beforeAll(async () => {
 }, 240_000);
 afterAll(() => packages?.remove());
 
-const pathsOf = (name: string) =>
-  packages.packed.find((each) => each.name === `@halyard/${name}`)?.files.map(({ path }) => path);
+/** Returns a text of a tarball. */
+const textOf = (name: string, path: string) =>
+  readFileSync(join(packages.folder, "node_modules/@halyard", name, path), "utf8");
 
 describe("given the tarballs", () => {
   it.each(packageNames)("%s contains the build, the manifest, the license and the page", (name) => {
-    const paths = pathsOf(name) ?? [];
+    const paths = packages.pathsOf(name);
     expect(paths).toContain("dist/index.d.ts");
     const others = paths.filter((path) => !path.startsWith("dist/"));
     expect(others.toSorted()).toEqual(["LICENSE", "README.md", "package.json"]);
@@ -35,21 +38,78 @@ describe("given the tarballs", () => {
     expect(readManifest("clients/evaluation")).toMatchObject({ version, license, dependencies });
   });
 
+  it.each(packageNames)("%s has a complete manifest, without a file that is missing", (name) => {
+    const manifest = JSON.parse(textOf(name, "package.json"));
+    expect(manifest).toMatchObject({
+      version: readManifest(".").version,
+      keywords: expect.arrayContaining(["feature-flags"]),
+      repository: { type: "git", url: expect.any(String), directory: `clients/${name}` },
+      homepage: expect.stringContaining(`clients/${name}`),
+      bugs: { url: expect.any(String) },
+      engines: { node: "^20.19.0 || >=22.12.0" },
+    });
+    expect(manifest).not.toHaveProperty("private");
+    const { main, types, exports } = manifest;
+    const entries = [main, types, ...Object.values(exports["."])].map((path) => path.slice(2));
+    expect(packages.pathsOf(name)).toEqual(expect.arrayContaining(entries));
+  });
+
+  it.each(packageNames)("%s links only to files that it contains", (name) => {
+    const paths = packages.pathsOf(name);
+    const missing = paths
+      .filter((path) => path.endsWith(".md"))
+      .flatMap((page) =>
+        [...textOf(name, page).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, address = ""]) =>
+          join(dirname(page), address),
+        ),
+      )
+      .filter((path) => !paths.includes(path));
+    expect(missing).toEqual([]);
+  });
+
+  it.each(packageNames)("%s passes publint and Are the Types Wrong", async (name) => {
+    const tarball = packages.tarballOf(name);
+    const bin = join(projectRoot, "node_modules/.bin");
+    expect(await runIn(packages.folder, join(bin, "publint"), "run", "--strict", tarball)).toContain(
+      "All good!",
+    );
+    // Node.js 20.19 and later load ES modules by `require`. The tool warns about older releases.
+    const ignored = ["--ignore-rules", "cjs-resolves-to-esm"];
+    await runIn(packages.folder, join(bin, "attw"), tarball, ...ignored);
+  });
+
+  it.each(packageNames)("%s can be installed with the printed command", async (name) => {
+    const command = packages.commands.get(`@halyard/${name}`) ?? "";
+    const application = await packages.installAlone(command);
+    const program = `await import("@halyard/${name}")`;
+    await runIn(application, process.execPath, "--input-type=module", "--eval", program);
+  });
+
+  it("the browser SDK is smaller than 5,000 bytes, bundled, minified and compressed", async () => {
+    const { outputFiles } = await build({
+      stdin: {
+        contents: 'import { createClient } from "@halyard/browser-sdk"; self.flags = createClient;',
+        resolveDir: packages.folder,
+      },
+      ...{ bundle: true, minify: true, write: false, format: "esm", target: "es2022" },
+    });
+    const bytes = gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length;
+    expect(bytes).toBeGreaterThan(1_000);
+    expect(bytes).toBeLessThan(5_000);
+  });
+
   it("conformance contains every case", () => {
     const suite = JSON.parse(readFileSync(join(projectRoot, "conformance/suite.json"), "utf8")) as {
       files: { file: string }[];
     };
     const cases = suite.files.map(({ file }) => `dist/suite/${file}`);
-    expect(pathsOf("conformance")).toEqual(expect.arrayContaining(cases));
+    expect(packages.pathsOf("conformance")).toEqual(expect.arrayContaining(cases));
   });
 
   it("no package for browsers imports Node.js", () => {
     for (const name of ["evaluation", "browser-sdk", "openfeature-web", "react"])
-      for (const path of pathsOf(name) ?? []) {
-        const text = readFileSync(
-          join(packages.folder, "node_modules/@halyard", name, path),
-          "utf8",
-        );
+      for (const path of packages.pathsOf(name)) {
+        const text = textOf(name, path);
         expect({ name, path, imports: text.match(/from "node:[^"]+"/g) ?? [] }).toEqual({
           name,
           path,
@@ -76,6 +136,13 @@ for (const { version, binary, describe } of nodeVersions)
         "openfeature-web": { name: "halyard" },
         react: expect.arrayContaining(["HalyardProvider", "useFlag", "useFlags"]),
       });
+    });
+
+    it("loads every package by require", async () => {
+      const names = packageNames.map((name) => `@halyard/${name}`);
+      const program = `console.log(${JSON.stringify(names)}.every((name) => Object.keys(require(name)).length > 0))`;
+      const options = ["--no-warnings", "--input-type=commonjs", "--eval", program];
+      expect(await runIn(packages.folder, binary, ...options)).toBe("true\n");
     });
 
     it("passes the conformance cases with every package that has an engine", async () => {
