@@ -70,7 +70,7 @@ export function createEdge(options: {
       const response = await options.fetch(url, { ...init, signal: abort.signal });
       if (response.ok || response.status === 304) return await read(response, extend);
       const retryAfterMs = Number(response.headers.get("retry-after")) * 1_000 || 0;
-      return { kind: "failed", by, status: response.status, retryAfterMs };
+      return failed(by, response.status, retryAfterMs);
     } catch {
       // Network errors and aborts look alike. A time-out before the first event means a proxy that collects responses.
       return by === "stream" && abort.signal.aborted && !signal.aborted
@@ -93,7 +93,7 @@ export function createEdge(options: {
         if (response.status === 304 && tag !== undefined) onValues(undefined);
         else {
           const message = parseFlags(await response.text());
-          if (message === undefined) return failed("poll");
+          if (!message) return failed("poll");
           onValues({ ...message, isFull: true, tag: response.headers.get("etag") ?? undefined });
         }
         return { kind: "polled" };
@@ -103,8 +103,7 @@ export function createEdge(options: {
       const headers: Record<string, string> = { authorization };
       if (contextJson !== "{}") headers["x-user-context"] = contextHeader;
       if (tag !== undefined) headers["last-event-id"] = tag;
-      const init = { headers };
-      return attempt({ by: "stream", init, signal }, (response, extend) =>
+      return attempt({ by: "stream", init: { headers }, signal }, (response, extend) =>
         readStream(response, { clock, onValues, onEvent: () => extend(silenceTimeoutMs) }),
       );
     },
@@ -118,7 +117,7 @@ async function readStream(
 ): Promise<Outcome> {
   const { clock, onValues, onEvent } = options;
   const isStream = response.headers.get("content-type")?.includes("event-stream");
-  if (!isStream || response.body === null) return { kind: "held_back" };
+  if (!isStream || !response.body) return { kind: "held_back" };
   const read = createEventReader();
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
@@ -134,11 +133,10 @@ async function readStream(
         retryMs = Number(retry ?? retryMs);
         if (event !== "flags" && event !== "heartbeat") continue;
         const message = event === "flags" ? parseFlags(data) : undefined;
-        if (event === "flags" && (message === undefined || id === undefined))
-          return failed("stream");
+        if (event === "flags" && (!message || id === undefined)) return failed("stream");
         openedAtMs ??= clock.now();
         onEvent();
-        if (message !== undefined) onValues({ ...message, isFull, tag: id });
+        if (message) onValues({ ...message, isFull, tag: id });
         else if (isFull) onValues(undefined);
         isFull = false;
       }
@@ -151,7 +149,7 @@ async function readStream(
     : { kind: "streamed", livedMs: clock.now() - openedAtMs, retryMs };
 }
 
-/** Returns the outcome of an attempt without a valid response. */
-function failed(by: Route): Outcome {
-  return { kind: "failed", by, status: 0, retryAfterMs: 0 };
+/** Returns the outcome of a failed attempt. Status 0: there was no valid response. */
+function failed(by: Route, status = 0, retryAfterMs = 0): Outcome {
+  return { kind: "failed", by, status, retryAfterMs };
 }

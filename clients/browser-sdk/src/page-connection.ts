@@ -28,7 +28,7 @@ export function createPageConnection(options: {
 
   const events = {
     onPause() {
-      if (connection === undefined) return;
+      if (!connection) return;
       disconnect();
       onPaused();
     },
@@ -39,11 +39,11 @@ export function createPageConnection(options: {
   };
 
   return {
-    isOpen: () => endWatch !== undefined,
+    isOpen: () => !!endWatch,
     open() {
       disconnect();
       connection = start();
-      endWatch ??= page === undefined ? () => {} : watchPage(page, clock, events);
+      endWatch ??= page ? watchPage(page, clock, events) : () => {};
     },
     close() {
       disconnect();

@@ -23,11 +23,12 @@ export type ProblemKind =
 
 /** A problem of the client. It is passed to listeners and never thrown. */
 export class HalyardError extends Error {
-  readonly kind: ProblemKind;
+  // `declare` emits nothing, because the constructor sets all fields.
+  declare readonly kind: ProblemKind;
   /** True if the client has stopped for good. It keeps answering with the values that it has. */
-  readonly isFatal: boolean;
+  declare readonly isFatal: boolean;
   /** Status of the error response; 0 without a valid response. */
-  readonly status: number | undefined;
+  declare readonly status: number | undefined;
 
   constructor(kind: ProblemKind, message: string, status?: number) {
     super(message);

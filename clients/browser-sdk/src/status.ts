@@ -74,7 +74,7 @@ export function createStatusTracker(given: {
       if (stopped || (outcome.kind === "failed" && (outcome.by === "poll" || outcome.status === 0)))
         becomeStale();
       const problem = problemOf(outcome, given.baseUrl);
-      if (problem !== undefined) report(problem);
+      if (problem) report(problem);
     },
     onActivity(activity) {
       status.connection = activity;

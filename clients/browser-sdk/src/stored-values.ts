@@ -43,7 +43,7 @@ export function createStoredValues(
       return found && { flags: found[1], tag: found[2] ?? undefined };
     },
     write(id, { flags, tag }) {
-      if (storage === undefined) return;
+      if (!storage) return;
       const others = entries().filter((entry) => entry[0] !== id);
       const kept: Entry[] = [[id, flags, tag], ...others];
       try {

@@ -53,18 +53,17 @@ export function createUserValues(
     tag: undefined,
     switchTo(id, bootstrap) {
       storedId = id;
-      const found = bootstrap === undefined ? stored.read(id) : undefined;
+      const found = bootstrap ? undefined : stored.read(id);
       const flags = bootstrap ?? found?.flags;
       values.tag = found?.tag;
       areEarlier = true;
-      if (flags !== undefined)
-        announce(replace(flags, found === undefined ? "bootstrap" : "cache"));
+      if (flags) announce(replace(flags, found ? "cache" : "bootstrap"));
     },
     dropEarlier() {
       if (areEarlier) announce(replace({}, "none"));
     },
     receive(received, from) {
-      if (received === undefined) {
+      if (!received) {
         values.source = from;
         return;
       }
