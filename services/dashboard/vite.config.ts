@@ -34,6 +34,8 @@ export default defineConfig({
     assetsDir: "assets",
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1_000,
+    // The licenses of the packages in the bundle require that copies contain them.
+    license: { fileName: "third-party-licenses.md" },
   },
   server: {
     proxy: {

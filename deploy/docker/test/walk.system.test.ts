@@ -127,6 +127,13 @@ withEngine("given a Docker engine and a fresh clone", () => {
     1 * minutes,
   );
 
+  it("has the licenses of other packages in an image, and on the dashboard", async () => {
+    const notices = run("docker compose exec -T management cat /halyard/THIRD-PARTY-LICENSES.txt");
+    expect(notices).toMatch(/^fastify \S+ \(MIT\)$/m);
+    const page = await fetch(`http://127.0.0.1:${port}/third-party-licenses.md`);
+    expect(await page.text()).toMatch(/^## react - \S+ \(MIT\)$/m);
+  });
+
   it("serves the dashboard and its scripts to a browser", async () => {
     const url = `http://127.0.0.1:${port}`;
     const page = await (await fetch(url, { headers: { accept: "text/html" } })).text();

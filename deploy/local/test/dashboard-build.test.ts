@@ -53,11 +53,26 @@ describe("given the sources of a dashboard", () => {
     expect(await ensureDashboard({ projectDir })).toMatchObject({ isNew: true });
   });
 
-  it("writes a compressed copy beside each file that shrinks", async () => {
+  /** Gives the dashboard our Vite configuration and packages. Returns its folder. */
+  function useOurConfiguration(): string {
     const ours = join(PROJECT_DIR, "services/dashboard");
     const theirs = join(projectDir, "services/dashboard");
     copyFileSync(`${ours}/vite.config.ts`, `${theirs}/vite.config.ts`);
     symlinkSync(`${ours}/node_modules`, `${theirs}/node_modules`);
+    return theirs;
+  }
+
+  it("writes the licenses of the packages that the scripts contain", async () => {
+    useOurConfiguration();
+    writeFileSync(script, 'import { version } from "react"; document.title = version;');
+    const { folder } = await ensureDashboard({ projectDir });
+    const licenses = readFileSync(join(folder, "third-party-licenses.md"), "utf8");
+    expect(licenses).toMatch(/^## react - \S+ \(MIT\)$/m);
+    expect(licenses).toContain("Copyright (c) Meta Platforms");
+  });
+
+  it("writes a compressed copy beside each file that shrinks", async () => {
+    const theirs = useOurConfiguration();
     writeFileSync(join(theirs, "src/short.css"), "a { color: red }");
     writeFileSync(script, 'import "./short.css"; document.title = "long";');
     const { folder } = await ensureDashboard({ projectDir });
