@@ -122,8 +122,8 @@ The release is incomplete. Undo it, then run the command again:
 function describeNextSteps(version: string): string {
   return `Release ${version} is committed and tagged v${version}. Next:
   1. Push it: git push --follow-tags
-  2. Build the images from the tag, then push them:
-     sh deploy/docker/build <registry>
+  2. Publish the packages and the images. The release workflow does this if it is configured, see docs/releasing.md.
+     By hand: npm run pack:clients, then sh deploy/docker/build <registry>
   3. Make the data fixture of ${version}, so that tests start later versions on its data, and commit it:
      node_modules/.bin/node e2e/src/checks/release/make-fixture.ts
 `;
