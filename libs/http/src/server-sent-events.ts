@@ -12,10 +12,20 @@ export function retryLine(random: () => number): string {
 const minRetryMs = 3_000;
 const retryJitterMs = 1_500;
 
-/** Returns a heartbeat. With an id, clients send that id as `Last-Event-ID` even if no other event follows. */
-export function heartbeatEvent(nowMs: number, id?: string): string {
+/**
+ * Returns a heartbeat. With an id, clients send that id as `Last-Event-ID` even if no other event follows. The interval
+ * is the time until the next heartbeat, for clients that detect a silent stream by it.
+ */
+export function heartbeatEvent(
+  nowMs: number,
+  { id, intervalMs }: { id?: string; intervalMs?: number } = {},
+): string {
   const idLine = id === undefined ? "" : `id: ${id}\n`;
-  return `event: heartbeat\n${idLine}data: {"timestamp":${Math.floor(nowMs / 1_000)}}\n\n`;
+  const data = {
+    timestamp: Math.floor(nowMs / 1_000),
+    ...(intervalMs === undefined ? {} : { interval: intervalMs / 1_000 }),
+  };
+  return `event: heartbeat\n${idLine}data: ${JSON.stringify(data)}\n\n`;
 }
 
 /** The heartbeat of streams whose clients do not know that event: a comment, which every client ignores. */

@@ -101,7 +101,7 @@ export interface paths {
         };
         /**
          * Stream the rules of all flags as they change
-         * @description Server-sent events. The first `ruleset` event has the rules of all flags and `"full":true`. Later ones have the changed flags, and `removed` with the keys of flags that no longer exist. `heartbeat` is sent at the start and every 15 seconds. `id` is the ETag of the rule set. After a reconnection with a recent `id` as `Last-Event-ID`, the first event has only what changed since; with the current one, there is none. An edge that may be behind the client waits for the missing change for up to one second, then returns 503.
+         * @description Server-sent events. The first `ruleset` event has the rules of all flags and `"full":true`. Later ones have the changed flags, and `removed` with the keys of flags that no longer exist. `heartbeat` is sent at the start and every 3 seconds, and its `interval` is that time in seconds. `id` is the ETag of the rule set. After a reconnection with a recent `id` as `Last-Event-ID`, the first event has only what changed since; with the current one, there is none. An edge that may be behind the client waits for the missing change for up to one second, then returns 503.
          */
         get: operations["sdkRulesetStream"];
         put?: never;

@@ -159,7 +159,7 @@ function createReader(options: {
     for (const stream of members)
       if (!stream.isCaughtUp && stream.position === newest.sequence && stream.isOpen) {
         stream.isCaughtUp = true;
-        stream.response.write(heartbeatEvent(now().getTime(), newest.entryId));
+        stream.response.write(heartbeatEvent(now().getTime(), { id: newest.entryId }));
       }
     if (!newest.projectExists) endComplete(members, newest.sequence);
   }

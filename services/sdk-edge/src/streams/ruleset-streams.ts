@@ -8,7 +8,7 @@ import {
 } from "../answers/environment-view.ts";
 import { createFairScheduler, type Steps } from "../answers/fair-scheduler.ts";
 import { deltaEvent } from "../answers/rulesets.ts";
-import { OpenStream, type StreamOptions } from "./stream-registry.ts";
+import { OpenStream, rulesetHeartbeatIntervalMs, type StreamOptions } from "./stream-registry.ts";
 
 /**
  * The open streams of rules. After a change, each stream receives the flags that differ between the view that it was
@@ -89,7 +89,7 @@ export function createRulesetStreams(options: StreamOptions): RulesetStreams {
 
 const noFurtherSteps: Steps = (function* () {})();
 
-/** Begins a stream with the first event and a heartbeat. */
+/** Begins a stream with the first event and a heartbeat, which names the interval of the next ones. */
 function sendFirstEvents(
   response: ServerResponse,
   { firstEvent }: RulesetListener,
@@ -98,7 +98,7 @@ function sendFirstEvents(
   response.cork();
   response.write(retryLine(random));
   for (const part of firstEvent) response.write(part);
-  response.write(heartbeatEvent(now()));
+  response.write(heartbeatEvent(now(), { intervalMs: rulesetHeartbeatIntervalMs }));
   response.uncork();
   counts.heartbeat += 1;
   if (firstEvent.length > 0) counts.ruleset += 1;

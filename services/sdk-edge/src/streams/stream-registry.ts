@@ -44,6 +44,14 @@ export class OpenStream extends EventStream {
   }
 }
 
+/** Interval of the heartbeats of values and of refetches. */
+export const heartbeatIntervalMs = 15_000;
+/**
+ * Interval of the heartbeats of rules. Applications evaluate for all their users with these rules, so their SDKs detect
+ * a hung edge after 8 s. There are far fewer of these streams than of the others.
+ */
+export const rulesetHeartbeatIntervalMs = 3_000;
+
 /**
  * Number of groups of streams. Each group has its own time for heartbeats, because writing to all streams takes long.
  */

@@ -1,10 +1,16 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { heartbeatEvent, keepAlive, retryLine } from "@halyard/http";
-import { heartbeatGroups, type OpenStream, type StreamRegistry } from "./stream-registry.ts";
+import {
+  heartbeatGroups,
+  heartbeatIntervalMs,
+  type OpenStream,
+  rulesetHeartbeatIntervalMs,
+  type StreamRegistry,
+} from "./stream-registry.ts";
 
 /**
- * Regular work on the open streams, by one timer for all of them. Each tick sends the heartbeats of one group, and ends
- * the streams whose key has ended or whose client is too far behind.
+ * Regular work on the open streams, by one timer for all of them. Each tick sends the heartbeats of one group, and those
+ * of the streams of rules in four more. It also ends the streams whose key has ended or whose client is too far behind.
  */
 export type StreamUpkeep = {
   endStreamsOfEndedKeys(): void;
@@ -14,9 +20,10 @@ export type StreamUpkeep = {
   stop(): void;
 };
 
-const heartbeatIntervalMs = 15_000;
 /** Interval of the ticks. It is also the maximum delay until a stream ends after its key has expired. */
 const tickMs = heartbeatIntervalMs / heartbeatGroups;
+/** Distance between the groups whose streams of rules get a heartbeat in the same tick. */
+const rulesetGroupDistance = rulesetHeartbeatIntervalMs / tickMs;
 
 /** Time over which the clients of a stopping edge connect to other edges. */
 const drainMs = 3_000;
@@ -49,12 +56,22 @@ export function createStreamUpkeep(options: {
 
   function sendHeartbeats(): void {
     group = (group + 1) % heartbeatGroups;
-    const event = Buffer.from(heartbeatEvent(now()));
-    for (const stream of openStreams.ofHeartbeatGroup(group)) {
-      if (!stream.hasRoom) continue;
-      stream.sink.write(stream.kind === "refetch" ? keepAlive : event);
-      openStreams.counts.heartbeat += 1;
-    }
+    const nowMs = now();
+    const events = {
+      flags: Buffer.from(heartbeatEvent(nowMs)),
+      ruleset: Buffer.from(heartbeatEvent(nowMs, { intervalMs: rulesetHeartbeatIntervalMs })),
+      refetch: keepAlive,
+    };
+    for (
+      let some = group % rulesetGroupDistance;
+      some < heartbeatGroups;
+      some += rulesetGroupDistance
+    )
+      for (const stream of openStreams.ofHeartbeatGroup(some)) {
+        if (!stream.hasRoom || (some !== group && stream.kind !== "ruleset")) continue;
+        stream.sink.write(events[stream.kind]);
+        openStreams.counts.heartbeat += 1;
+      }
   }
 
   function tick(): void {

@@ -26,6 +26,18 @@ describe("given many open streams", () => {
     expect(streams[0]?.written[0]).toBe('event: heartbeat\ndata: {"timestamp":1800000000}\n\n');
   });
 
+  it("sends heartbeats to streams of rules every 3 s, with that interval, and to others every 15 s", () => {
+    const rules = Array.from({ length: heartbeatGroups }, () => openStream({ kind: "ruleset" }));
+    const others = (["flags", "refetch"] as const).map((kind) => openStream({ kind }));
+    const { tick } = upkeepOf([...rules, ...others]);
+    for (let turn = 0; turn < heartbeatGroups; turn += 1) tick();
+    expect(new Set(rules.map(({ written }) => written.length))).toEqual(new Set([5]));
+    expect(rules[0]?.written[0]).toBe(
+      'event: heartbeat\ndata: {"timestamp":1800000000,"interval":3}\n\n',
+    );
+    expect(others.map(({ written }) => written.length)).toEqual([1, 1]);
+  });
+
   it("sends no heartbeats to streams that are full, behind or ended", () => {
     const full = openStream({ writableLength: maxUnsentBytes + 1 });
     const behind = openStream({ behindSinceMs: nowMs });
@@ -99,10 +111,12 @@ const nowMs = 1_800_000_000_000;
 /** Creates a stream without a connection that records what happens to it. */
 function openStream({
   keyId = "live",
+  kind = "flags",
   behindSinceMs,
   ...state
 }: {
   keyId?: string;
+  kind?: OpenStream["kind"];
   behindSinceMs?: number;
   writableLength?: number;
   writableEnded?: boolean;
@@ -123,7 +137,7 @@ function openStream({
     },
   };
   const key = { id: keyId, environmentId: "environment" } as DirectoryKey;
-  const stream = new OpenStream("flags", response as unknown as ServerResponse, key);
+  const stream = new OpenStream(kind, response as unknown as ServerResponse, key);
   if (behindSinceMs !== undefined) {
     response.writableLength = maxUnsentBytes + 1;
     stream.hasRoomOrFallsBehind(behindSinceMs, () => undefined);
