@@ -47,14 +47,14 @@ export function createClientState(options: ClientStateOptions): ClientState {
       freshness.confirmed(source);
       if (changed.length > 0) listeners.emit("change", { keys: changed, source });
     },
-    streamEnded() {
+    lost() {
       setConnection("connecting");
-      freshness.streamEnded();
+      freshness.lost();
     },
     failed(error) {
       if (error.fatal) {
         setConnection(error.code === "invalid_options" ? "invalid_options" : "stopped");
-        freshness.streamEnded();
+        freshness.lost();
         readiness.settle(false);
       }
       logError(log, error);

@@ -60,7 +60,7 @@ function connect(
         cache.schedule();
         state.confirmed(source, changed);
       },
-      streamEnded: state.streamEnded,
+      lost: state.lost,
       failed(error) {
         if (error.fatal) usage.stop();
         state.failed(error);

@@ -5,7 +5,8 @@ type Freshness = {
   readonly isCurrent: boolean;
   /** The service confirmed the flags. A poll is valid for two intervals. */
   confirmed(source: "stream" | "poll"): void;
-  streamEnded(): void;
+  /** Changes no longer arrive. */
+  lost(): void;
   stop(): void;
 };
 
@@ -28,6 +29,10 @@ export function createFreshness(options: FreshnessOptions): Freshness {
   let cancel: () => void;
   expectStale();
 
+  function isCurrent(): boolean {
+    return isStreaming || clock.monotonicMs() < validUntilMs;
+  }
+
   function expectStale(): void {
     const delayMs = validUntilMs + staleAfterMs - clock.monotonicMs();
     cancel = clock.after(Math.max(0, delayMs), becomeStale, { background: true });
@@ -41,7 +46,7 @@ export function createFreshness(options: FreshnessOptions): Freshness {
 
   return {
     get isCurrent() {
-      return isStreaming || clock.monotonicMs() < validUntilMs;
+      return isCurrent();
     },
     confirmed(source) {
       // Heartbeats confirm a stream all the time, and need no timer.
@@ -56,7 +61,9 @@ export function createFreshness(options: FreshnessOptions): Freshness {
       announced = "current";
       onCurrent();
     },
-    streamEnded() {
+    lost() {
+      // Further failures must not delay the event.
+      if (!isCurrent()) return;
       cancel();
       isStreaming = false;
       validUntilMs = clock.monotonicMs();

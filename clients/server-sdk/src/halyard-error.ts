@@ -13,7 +13,7 @@ export type ErrorCode =
   | "unexpected_response"
   /** No connection, or no complete response in time. */
   | "unreachable"
-  /** The stream opened but sent nothing. A proxy may be holding its events back. */
+  /** A stream was requested or open, and sent nothing in time. */
   | "no_events"
   /** An event or a response that cannot be read. The client keeps the flags that it has. */
   | "invalid_data"

@@ -54,6 +54,9 @@ export function createLog(logger: Logger, monotonicMs: () => number): Log {
   };
 }
 
+/** Errors with one code and different messages have different causes, and each is logged. */
 export function logError(log: Log, error: HalyardError): void {
-  log.once(error.fatal ? "error" : "warn", error.code, error.message, { code: error.code });
+  log.once(error.fatal ? "error" : "warn", `${error.code}: ${error.message}`, error.message, {
+    code: error.code,
+  });
 }

@@ -3,19 +3,11 @@ import { createClientOn } from "../src/create-client.ts";
 import { createFakeClock } from "./support/fake-clock.ts";
 import { type Behavior, createFakeEdge } from "./support/fake-edge.ts";
 import { createNetwork } from "./support/in-process-fetch.ts";
+import { randomFrom } from "./support/random.ts";
 import { serverKey } from "./support/setup.ts";
 
 const minuteMs = 60_000;
 const minutesPerDay = 24 * 60;
-
-/** A reproducible sequence of numbers from 0 to 1. */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 type World = ReturnType<typeof createWorld>;
 

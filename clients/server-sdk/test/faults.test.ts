@@ -1,6 +1,6 @@
 import { eventually } from "@halyard/testing";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { environmentId, event, type FakeEdge } from "./support/fake-edge.ts";
+import { type Behavior, environmentId, event, type FakeEdge } from "./support/fake-edge.ts";
 import { endAll, type Setup, setUp } from "./support/setup.ts";
 
 afterEach(endAll);
@@ -21,6 +21,15 @@ async function streaming({ client }: Setup): Promise<void> {
   await eventually(() => client.status.connection === "streaming");
 }
 
+/** Serves a stream that sends its flags and one heartbeat, and then hangs. */
+function hungAfterStart(edge: FakeEdge, interval: number | undefined): Behavior {
+  return (_, reply) => {
+    reply.head(200, { "content-type": "text/event-stream" });
+    reply.write(event(edge.tag, { environment_id: environmentId, flags: {}, full: true }));
+    reply.write(`event: heartbeat\ndata: ${JSON.stringify({ timestamp: 1, interval })}\n\n`);
+  };
+}
+
 const turnOff = (edge: FakeEdge) => edge.change("new-checkout", { enabled: false });
 
 describe("a lost connection", () => {
@@ -38,17 +47,38 @@ describe("a lost connection", () => {
     expect(edge.of("stream").at(-1)?.headers["last-event-id"] ?? tag).toBe(tag);
   });
 
-  test("without a notice: a stream that sends nothing for 45 s is opened again", async () => {
-    const setup = await setUp();
-    const { edge, clock } = setup;
+  test.each([
+    ["every 3 s is opened again after 8 s", 3, 8],
+    ["every 10 s is opened again after 22 s", 10, 22],
+    ["of an earlier edge is opened again after 45 s", undefined, 45],
+  ])("without a notice: a silent stream with heartbeats %s", async (_, interval, silenceS) => {
+    const setup = await setUp({}, (edge) => edge.behave("stream", hungAfterStart(edge, interval)));
+    const { client, edge, served, clock, warnings } = setup;
     await streaming(setup);
-    clock.advance(40_000);
-    expect(edge.of("stream").length).toBe(1);
-    clock.advance(5_000);
+    clock.advance(silenceS * 1_000 - 1);
+    expect(client.status.current).toBe(true);
+    clock.advance(1);
+    await eventually(() => !client.status.current);
+    expect(warnings()).toEqual([
+      `Halyard: The stream of ${served.url} sent nothing for ${silenceS} s. The client connects again.`,
+    ]);
+    clock.advance(5_500);
+    await eventually(() => edge.of("stream").length === 2);
+  });
+
+  test("is logged with the address and the error code of the next attempt", async () => {
+    const setup = await setUp();
+    const { served, clock, warnings } = setup;
+    await streaming(setup);
+    await served.stop();
     await eventually(() => {
-      clock.advance(100);
-      return edge.of("stream").length === 2;
+      clock.advance(1_000);
+      return warnings().length > 0;
     });
+    const { host } = new URL(served.url);
+    expect(warnings()).toEqual([
+      `Halyard: No connection to ${served.url}: connect ECONNREFUSED ${host}. The client retries.`,
+    ]);
   });
 
   test("during a suspension: the client opens a stream immediately", async () => {
@@ -167,6 +197,20 @@ describe("a stream that is refused", () => {
     ]);
   });
 
+  test("leaves the flags not current while polls fail, and current after the next one", async () => {
+    const setup = await setUp({}, (edge) => edge.behave("stream", refusal));
+    const { client, edge, clock } = setup;
+    await readyAfterPoll(setup);
+    edge.behave("poll", "reset");
+    clock.advance(66_000);
+    await eventually(() => !client.status.current);
+    edge.behave("poll", "normal");
+    await eventually(() => {
+      clock.advance(500);
+      return client.status.current;
+    });
+  });
+
   test("is opened when the time in Retry-After has passed, and ends the polls", async () => {
     const setup = await setUp({}, (edge) => edge.behave("stream", refusal));
     const { client, edge, clock } = setup;
@@ -198,15 +242,19 @@ describe("a stream that is refused", () => {
   });
 });
 
-describe("a proxy that holds the stream back", () => {
-  test.each(["withhold", "hang"] as const)(
-    "(%s) makes the client poll after 10 s",
-    async (behavior) => {
+describe("a stream that sends nothing", () => {
+  test.each([
+    ["withhold", "opened, but no rules arrived in time"],
+    ["hang", "No response from"],
+  ] as const)(
+    "(%s) makes the client poll after 8 s, and the log says what happened",
+    async (behavior, reason) => {
       const setup = await setUp({}, (edge) => edge.behave("stream", behavior));
       const { client, edge, clock } = setup;
       await eventually(() => edge.of("stream").length === 1);
-      clock.advance(10_000);
+      clock.advance(8_000);
       expect(await readyAfterPoll(setup)).toBe(true);
+      expect(setup.warnings()).toEqual([expect.stringContaining(reason)]);
       turnOff(edge);
       await catchesUp(setup);
       expect(client.status.source).toBe("poll");
@@ -228,8 +276,8 @@ describe("a service that is unavailable", () => {
       clock.advance(1_000);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    // Ten minutes: a stream every 15 s on average, and a poll a minute.
-    expect(edge.requests.length - before).toBeLessThan(80);
+    // Ten minutes: one request in each period of 5.5 s.
+    expect(edge.requests.length - before).toBeLessThanOrEqual(110);
     expect(client.isEnabled("new-checkout")).toBe(true);
     edge.behave("stream", "normal");
     await catchesUp(setup);

@@ -23,8 +23,8 @@ import { watchForSuspension } from "./suspension.ts";
 export type ConnectionEvents = {
   /** The flags in memory are those of the service. `changed` are the keys whose settings changed. */
   confirmed(source: "stream" | "poll", changed: readonly string[]): void;
-  /** An open stream ended. Changes no longer arrive. */
-  streamEnded(): void;
+  /** Changes no longer arrive: an open stream ended, or a poll failed. */
+  lost(): void;
   /** An attempt failed. After a fatal error, the connection has stopped. */
   failed(error: HalyardError): void;
 };
@@ -61,7 +61,7 @@ class PlannedConnection {
     this.#options = options;
     this.#url = `${settings.baseUrl}/api/v1/sdk/ruleset`;
     this.#headers = { authorization: `Bearer ${settings.serverKey}` };
-    this.#plan = firstPlan(platform.clock.monotonicMs());
+    this.#plan = firstPlan(platform.clock.monotonicMs(), platform.random);
   }
 
   start(): void {
@@ -92,15 +92,11 @@ class PlannedConnection {
     const attempt = new AbortController();
     this.#attempt = attempt;
     let confirmedAtMs: number | undefined;
-    let retryMs: number | undefined;
     const end = await readStream({
       url: `${this.#url}/stream`,
       headers: streamHeaders(this.#headers, ruleSet.etag),
       platform,
       attempt,
-      onRetry: (delayMs) => {
-        retryMs = delayMs;
-      },
       receive: (event) => {
         const receipt = this.#take(event);
         if (receipt === "confirmed") confirmedAtMs ??= clock.monotonicMs();
@@ -109,11 +105,9 @@ class PlannedConnection {
     });
     this.#attempt = undefined;
     const nowMs = clock.monotonicMs();
-    if (confirmedAtMs !== undefined && !this.#stopped) events.streamEnded();
-    const openMs = confirmedAtMs === undefined ? 0 : nowMs - confirmedAtMs;
-    this.#settle(end, () =>
-      afterStream(this.#plan, { end, openMs, retryMs }, this.#planContext(nowMs)),
-    );
+    if (confirmedAtMs !== undefined && !this.#stopped) events.lost();
+    const openMs = confirmedAtMs === undefined ? undefined : nowMs - confirmedAtMs;
+    this.#settle(end, () => afterStream(this.#plan, { end, openMs }, this.#planContext(nowMs)));
   }
 
   #take(event: EventSourceMessage): Receipt {
@@ -134,7 +128,8 @@ class PlannedConnection {
     if (this.#stopped) return;
     if (result.kind === "rules")
       this.#confirm("poll", ruleSet.replace(result.rules, result.etag, "poll"));
-    if (result.kind === "unchanged") this.#confirm("poll", []);
+    else if (result.kind === "unchanged") this.#confirm("poll", []);
+    else if (result.kind !== "ended_by_client") this.#options.events.lost();
     this.#settle(result, () =>
       afterPoll(this.#plan, result, this.#planContext(platform.clock.monotonicMs())),
     );
@@ -151,7 +146,7 @@ class PlannedConnection {
     if (this.#stopped) return;
     if (outcome.kind !== "ended_by_client") this.#plan = next();
     if (isFinal(outcome)) this.stop();
-    const error = describeFailure(outcome);
+    const error = describeFailure(outcome, this.#options.settings.baseUrl);
     if (error !== undefined) this.#options.events.failed(error);
     this.#step();
   }

@@ -4,23 +4,35 @@ import type { StreamEnd } from "./read-stream.ts";
 import type { Rejection } from "./rejection.ts";
 
 /** Returns the error that the application receives for a failed attempt; undefined for outcomes that are no failure. */
-export function describeFailure(outcome: StreamEnd | PollResult): HalyardError | undefined {
+export function describeFailure(
+  outcome: StreamEnd | PollResult,
+  baseUrl: string,
+): HalyardError | undefined {
   switch (outcome.kind) {
     case "rejected":
       return describeRejection(outcome);
     case "unreachable":
-      return new HalyardError("unreachable", "No connection to the service. The client retries.", {
-        cause: outcome.cause,
-      });
+      return new HalyardError(
+        "unreachable",
+        `No connection to ${baseUrl}${reasonOf(outcome.cause)}. The client retries.`,
+        { cause: outcome.cause },
+      );
+    case "timed_out":
+      return new HalyardError(
+        "unreachable",
+        `No complete response from ${baseUrl} within ${outcome.timeoutMs / 1_000} s. The client retries.`,
+      );
     case "silent":
       return new HalyardError(
         "no_events",
-        "The stream opened but no event arrived. Turn off response buffering in the proxy. The client polls.",
+        outcome.hasResponse
+          ? `The stream of ${baseUrl} opened, but no rules arrived in time. The client polls.`
+          : `No response from ${baseUrl} to the request for a stream. The client polls.`,
       );
     case "stalled":
       return new HalyardError(
-        "unreachable",
-        "The stream sent nothing for 45 s. The client reconnects.",
+        "no_events",
+        `The stream of ${baseUrl} sent nothing for ${outcome.silenceMs / 1_000} s. The client connects again.`,
       );
     case "not_a_stream":
       return new HalyardError(
@@ -38,6 +50,21 @@ export function describeFailure(outcome: StreamEnd | PollResult): HalyardError |
     case "ended_by_client":
       return undefined;
   }
+}
+
+/**
+ * Returns the reason of a failed request, with its error code and address as Node.js reports them, such as
+ * `: connect ECONNREFUSED 127.0.0.1:8080`. The reason is the innermost error that has a code; `fetch` wraps it.
+ */
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return "";
+  const inner = reasonOf(cause.cause);
+  if (inner !== "") return inner;
+  // One error for each address that the name has.
+  if (cause instanceof AggregateError) return reasonOf(cause.errors[0]);
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (typeof code !== "string") return "";
+  return message.includes(code) ? `: ${message}` : `: ${message} (${code})`;
 }
 
 function describeRejection({ status, isOfKey }: Rejection): HalyardError {

@@ -8,6 +8,7 @@ export type PollResult =
   /** The service has the flags that the client sent the tag of. */
   | { kind: "unchanged" }
   | { kind: "unreachable"; cause: unknown }
+  | { kind: "timed_out"; timeoutMs: number }
   | { kind: "invalid_data"; problem: string }
   | { kind: "ended_by_client" };
 
@@ -27,7 +28,7 @@ const timeoutMs = 20_000;
 /** Requests all flags. Never rejects. */
 export async function fetchRules(request: PollRequest): Promise<PollResult> {
   const { attempt, platform } = request;
-  const timedOut: PollResult = { kind: "unreachable", cause: "no complete response in time" };
+  const timedOut: PollResult = { kind: "timed_out", timeoutMs };
   const cancel = platform.clock.after(timeoutMs, () => attempt.abort(timedOut));
   try {
     return await fetchOnce(request);

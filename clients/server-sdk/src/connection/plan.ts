@@ -5,17 +5,23 @@ import type { StreamEnd } from "./read-stream.ts";
  * The plan of a connection: the times of its next attempts. It is a pure function of what happened. The client does one
  * thing at a time, so that the result of a poll can never overwrite a later event of a stream.
  *
- * - A stream that ends or fails is opened again after a backoff with full jitter, at most 30 s.
- * - After two failures in a row, the client also polls.
+ * - After a stream has ended or failed, the client makes one attempt in each period of 5.5 s, at a random phase that it
+ *   keeps. So the attempts of many clients are spread evenly, whatever disconnected them together, and a service that
+ *   returns has all clients within one period. There is no backoff, because it would delay clients after a long outage.
+ * - After a minute without a stream, the client also polls. That poll takes the place of one attempt at a stream.
+ * - Streams that are confirmed but do not last are opened less often after the third, because each counts as a request.
  * - A stream that is refused (429, a response that no edge sends) or held back by a proxy is tried again after 30 s, the
  *   time within which the slot of a lost stream becomes free, and then at growing intervals up to five minutes. The
  *   client polls meanwhile.
  * - `Retry-After` delays the request that it was sent for.
  */
 export type Plan = {
-  /** Consecutive attempts at a stream that did not last. */
+  /** Attempts are made at this time plus a multiple of the period. */
+  readonly phaseMs: number;
+  /** Consecutive attempts at a stream that never confirmed the flags. */
   readonly failures: number;
-  readonly pollFailures: number;
+  /** Consecutive streams that confirmed the flags and did not last. */
+  readonly shortStreams: number;
   readonly streamAtMs: number;
   /** Earliest time of a stream by `Retry-After`, also after a suspension. */
   readonly streamNotBeforeMs: number;
@@ -31,22 +37,31 @@ type Step = { kind: "stream" | "poll"; atMs: number };
 
 export type PlanContext = { nowMs: number; random: () => number; pollIntervalMs: number };
 
-const maxBackoffMs = 30_000;
-const minBackoffMs = 100;
-const defaultBaseMs = 1_000;
+/**
+ * Period of the attempts. With 10,000 clients it means 1,818 requests a second, which leaves a random second below 2,000.
+ * All clients are connected within it, which leaves half a second until 6 s for the response.
+ */
+const periodMs = 5_500;
+/** Timers can fire early, and a turn must not have two attempts. */
+const minPauseMs = 100;
 /** Time after which an open stream counts as a success. */
 const lastedMs = 30_000;
 /** The same for a stream that stalled. A proxy that holds back small events stalls every stream. */
 const stalledLastedMs = 300_000;
+/** The edges of a rolling restart can each end a stream. */
+const shortStreamsBeforeBackoff = 3;
+const maxBackoffMs = 30_000;
 const firstRefusedRetryMs = 30_000;
 const maxRefusedRetryMs = 300_000;
-const failuresBeforePolling = 2;
+/** About a minute. A restart takes less, and then each client sends one request. */
+const failuresBeforePolling = 11;
 /** Fraction of an interval that is added or subtracted at random. */
 const jitter = 0.1;
 
-export function firstPlan(nowMs: number): Plan {
+export function firstPlan(nowMs: number, random: () => number): Plan {
   return {
-    ...{ failures: 0, pollFailures: 0, polls: false, isHeldBack: false },
+    phaseMs: nowMs + random() * periodMs,
+    ...{ failures: 0, shortStreams: 0, polls: false, isHeldBack: false },
     ...{ streamAtMs: nowMs, streamNotBeforeMs: nowMs, pollAtMs: nowMs, pollNotBeforeMs: nowMs },
   };
 }
@@ -61,71 +76,53 @@ export function nextStep({ polls, pollAtMs, streamAtMs }: Plan): Step {
 export function afterResume(plan: Plan, nowMs: number): Plan {
   return {
     ...plan,
-    failures: 0,
+    ...{ failures: 0, shortStreams: 0 },
     streamAtMs: Math.max(nowMs, plan.streamNotBeforeMs),
     pollAtMs: Math.max(nowMs, plan.pollNotBeforeMs),
   };
 }
 
-/** The end of a stream; `openMs` is the time since it confirmed the flags, 0 if it never did. */
-type EndedStream = { end: StreamEnd; openMs: number; retryMs: number | undefined };
+/** The end of a stream; `openMs` is the time since it confirmed the flags, undefined if it never did. */
+type EndedStream = { end: StreamEnd; openMs: number | undefined };
 
-export function afterStream(
-  plan: Plan,
-  { end, openMs, retryMs }: EndedStream,
-  context: PlanContext,
-): Plan {
+export function afterStream(plan: Plan, ended: EndedStream, context: PlanContext): Plan {
+  const { end, openMs } = ended;
   const { nowMs, random } = context;
   const retryAfterMs = end.kind === "rejected" ? jittered(end.retryAfterMs ?? 0, random) : 0;
   const streamNotBeforeMs = nowMs + retryAfterMs;
-  const hasLasted = openMs >= (end.kind === "stalled" ? stalledLastedMs : lastedMs);
-  const failures = (hasLasted ? 0 : plan.failures) + 1;
-  const delayMs = isRefused(end)
-    ? refusedDelay(failures, random)
-    : backoff(failures, retryMs ?? defaultBaseMs, random);
-  const polls =
-    isRefused(end) ||
-    end.kind === "silent" ||
-    end.kind === "invalid_data" ||
-    failures >= failuresBeforePolling;
+  const failures = openMs === undefined ? plan.failures + 1 : 0;
+  const shortStreams = countShortStreams(plan, ended);
+  const isShort = openMs !== undefined && shortStreams > shortStreamsBeforeBackoff;
+  const streamAtMs = isRefused(end)
+    ? Math.max(nowMs + refusedDelay(failures, random), streamNotBeforeMs)
+    : nextTurn(plan, isShort ? nowMs + backoff(shortStreams, random) : streamNotBeforeMs);
+  const pollsAtOnce = isRefused(end) || end.kind === "silent" || end.kind === "invalid_data";
   return {
-    ...plan,
-    failures,
-    streamAtMs: Math.max(nowMs + delayMs, streamNotBeforeMs),
-    streamNotBeforeMs,
-    polls,
-    pollAtMs: Math.max(nowMs, plan.pollAtMs),
+    ...{ ...plan, failures, shortStreams, streamAtMs, streamNotBeforeMs },
+    polls: pollsAtOnce || isShort || failures >= failuresBeforePolling,
+    pollAtMs: Math.max(pollsAtOnce || isShort ? nowMs : streamAtMs, plan.pollAtMs),
     isHeldBack: end.kind === "silent",
   };
 }
 
 export function afterPoll(plan: Plan, result: PollResult, context: PlanContext): Plan {
   const { nowMs, random, pollIntervalMs } = context;
-  if (result.kind === "rules" || result.kind === "unchanged") {
-    const streamAtMs = nowMs + refusedDelay(plan.failures, random);
+  const isReplaced = plan.streamAtMs <= nowMs;
+  const streamAtMs = isReplaced ? nextTurn(plan, nowMs) : plan.streamAtMs;
+  const atNextInterval = nowMs + around(pollIntervalMs, random);
+  if (result.kind === "rules" || result.kind === "unchanged")
     return {
       ...plan,
-      ...{
-        pollFailures: 0,
-        pollAtMs: nowMs + around(pollIntervalMs, random),
-        pollNotBeforeMs: nowMs,
-      },
-      ...(plan.isHeldBack ? { streamAtMs, isHeldBack: false } : {}),
+      ...{ pollAtMs: atNextInterval, pollNotBeforeMs: nowMs, isHeldBack: false },
+      streamAtMs: plan.isHeldBack ? nowMs + refusedDelay(plan.failures, random) : streamAtMs,
     };
-  }
-  const pollFailures = plan.pollFailures + 1;
   const retryAfterMs = result.kind === "rejected" ? jittered(result.retryAfterMs ?? 0, random) : 0;
-  const delayMs = Math.min(
-    around(pollIntervalMs, random),
-    backoff(pollFailures, defaultBaseMs, random),
-  );
   const pollNotBeforeMs = nowMs + retryAfterMs;
+  // While streams fail too, one request in each period is enough.
+  const pollAtMs = isReplaced ? atNextInterval : nextTurn(plan, nowMs);
   return {
-    ...plan,
-    pollFailures,
-    pollAtMs: Math.max(nowMs + delayMs, pollNotBeforeMs),
-    pollNotBeforeMs,
-    isHeldBack: false,
+    ...{ ...plan, streamAtMs, pollNotBeforeMs, isHeldBack: false },
+    pollAtMs: Math.max(pollAtMs, pollNotBeforeMs),
   };
 }
 
@@ -139,10 +136,19 @@ function isRefused(end: StreamEnd): boolean {
   return end.kind === "not_a_stream" || (end.kind === "rejected" && end.status < 500);
 }
 
-/** Full jitter: clients that were disconnected together return spread over the whole backoff. */
-function backoff(failures: number, baseMs: number, random: () => number): number {
-  const limitMs = Math.min(maxBackoffMs, Math.max(minBackoffMs, baseMs) * 2 ** (failures - 1));
-  return Math.max(minBackoffMs, random() * limitMs);
+function countShortStreams({ shortStreams }: Plan, { end, openMs }: EndedStream): number {
+  if (openMs === undefined) return shortStreams;
+  return openMs >= (end.kind === "stalled" ? stalledLastedMs : lastedMs) ? 0 : shortStreams + 1;
+}
+
+/** Returns the first time after `afterMs` and a pause at which this client makes an attempt. */
+function nextTurn({ phaseMs }: Plan, afterMs: number): number {
+  return phaseMs + Math.ceil((afterMs + minPauseMs - phaseMs) / periodMs) * periodMs;
+}
+
+function backoff(shortStreams: number, random: () => number): number {
+  const limitMs = periodMs * 2 ** (shortStreams - shortStreamsBeforeBackoff);
+  return random() * Math.min(maxBackoffMs, limitMs);
 }
 
 function refusedDelay(failures: number, random: () => number): number {

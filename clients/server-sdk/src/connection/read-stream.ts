@@ -8,10 +8,10 @@ export type StreamEnd =
   | { kind: "closed" }
   /** There is no connection. */
   | { kind: "unreachable"; cause: unknown }
-  /** Nothing arrived in time after the request: a proxy holds the events back, or the network drops them. */
-  | { kind: "silent" }
-  /** An open stream sent nothing, not even a heartbeat. */
-  | { kind: "stalled" }
+  /** No event that confirms the flags arrived in time after the request. */
+  | { kind: "silent"; hasResponse: boolean }
+  /** An open stream sent nothing for this time, not even a heartbeat. */
+  | { kind: "stalled"; silenceMs: number }
   | { kind: "not_a_stream" }
   | { kind: "invalid_data"; problem: string }
   /** The client ended the stream: it was closed, or the process woke from suspension. */
@@ -27,14 +27,12 @@ type StreamRequest = {
   /** Aborted with a `StreamEnd` to end the stream. */
   attempt: AbortController;
   receive: (event: EventSourceMessage) => Receipt;
-  /** Receives the delay in a `retry:` line. */
-  onRetry: (delayMs: number) => void;
 };
 
-/** Maximum silence before the first event that confirms the flags. */
-const silentAfterMs = 10_000;
-/** Maximum silence of an open stream: three heartbeats. */
-const stalledAfterMs = 45_000;
+/** Maximum silence before the flags are confirmed, and of a stream with heartbeats every 3 s. */
+const minSilenceMs = 8_000;
+/** Maximum silence of a stream whose heartbeats name no interval. Earlier edges sent them every 15 s. */
+const maxSilenceMs = 45_000;
 /** Maximum length of an event in characters, about a hundred times that of 10,000 flags. */
 const maxEventLength = 500_000_000;
 
@@ -52,6 +50,7 @@ export async function readStream(request: StreamRequest): Promise<StreamEnd> {
     else if (!isEventStream(response) || response.body === null) end({ kind: "not_a_stream" });
     else {
       isOpen = true;
+      watchdog.opened();
       await readEvents(response.body, request, watchdog);
       end({ kind: "closed" });
     }
@@ -66,18 +65,17 @@ export async function readStream(request: StreamRequest): Promise<StreamEnd> {
 
 async function readEvents(
   body: ReadableStream<Uint8Array>,
-  { attempt, receive, onRetry }: StreamRequest,
+  { attempt, receive }: StreamRequest,
   watchdog: Watchdog,
 ): Promise<void> {
   const end = (problem: string) => attempt.abort({ kind: "invalid_data", problem });
   const parser = createParser({
     maxBufferSize: maxEventLength,
-    onRetry,
     onError: () => end("a line is not part of an event"),
     onEvent(event) {
       if (attempt.signal.aborted) return;
       const receipt = receive(event);
-      if (receipt === "confirmed") watchdog.allowPauses();
+      if (receipt === "confirmed") watchdog.confirmed(event);
       else if (receipt !== "ignored") end(receipt.problem);
     },
   });
@@ -103,31 +101,53 @@ function isEventStream(response: Response): boolean {
 
 type Watchdog = {
   heard(): void;
-  /** The stream is confirmed. From now on, it may pause for longer. */
-  allowPauses(): void;
+  /** The head of the response arrived. */
+  opened(): void;
+  /** An event confirmed the flags. A heartbeat names the time until the next one. */
+  confirmed(event: EventSourceMessage): void;
   stop(): void;
 };
 
 function createWatchdog(clock: Platform["clock"], end: (reason: StreamEnd) => void): Watchdog {
   let heardAtMs = clock.monotonicMs();
+  let hasResponse = false;
   let isConfirmed = false;
-  let cancel = clock.after(silentAfterMs, check);
+  let silenceMs = minSilenceMs;
+  let cancel = clock.after(silenceMs, check);
 
   // One timer for many chunks: it looks at the time of the last one, and waits for the rest.
   function check(): void {
-    const limitMs = isConfirmed ? stalledAfterMs : silentAfterMs;
-    const leftMs = heardAtMs + limitMs - clock.monotonicMs();
+    const leftMs = heardAtMs + silenceMs - clock.monotonicMs();
     if (leftMs > 0) cancel = clock.after(leftMs, check);
-    else end({ kind: isConfirmed ? "stalled" : "silent" });
+    else end(isConfirmed ? { kind: "stalled", silenceMs } : { kind: "silent", hasResponse });
   }
 
   return {
     heard() {
       heardAtMs = clock.monotonicMs();
     },
-    allowPauses() {
+    opened() {
+      hasResponse = true;
+    },
+    confirmed({ event, data }) {
       isConfirmed = true;
+      if (event === "heartbeat") silenceMs = maxSilenceOf(data);
     },
     stop: () => cancel(),
   };
+}
+
+/** Returns the maximum silence after a heartbeat: two intervals and a margin. */
+function maxSilenceOf(heartbeat: string): number {
+  const { interval } = parseHeartbeat(heartbeat);
+  if (typeof interval !== "number") return maxSilenceMs;
+  return Math.min(Math.max(2_000 * interval + 2_000, minSilenceMs), maxSilenceMs);
+}
+
+function parseHeartbeat(data: string): { interval?: unknown } {
+  try {
+    return JSON.parse(data) ?? {};
+  } catch {
+    return {};
+  }
 }
