@@ -23,10 +23,37 @@ export function useFlags(): Flags {
 }
 
 /**
- * Returns the value of a flag, and suspends until the client has values, at most for 5 s. It does not suspend on a
- * server and in a component that a server has rendered. The `Suspense` boundary must be below the provider.
+ * Returns true while the values are current, and renders again when that changes. It is false on a server, during
+ * hydration, and as long as Halyard cannot be reached.
  */
-export function useSuspenseFlag(key: FlagKey, fallback = false): boolean {
+export function useReady(): boolean {
+  const { client } = useProvided();
+  const subscribe = useCallback(
+    (onChange: () => void) => {
+      const ends = [client.on("current", onChange), client.on("stale", onChange)];
+      return () => {
+        for (const end of ends) end();
+      };
+    },
+    [client],
+  );
+  return useSyncExternalStore(
+    subscribe,
+    () => client.status.current,
+    () => false,
+  );
+}
+
+/**
+ * Returns the value of a flag, and suspends until the values are current, at most for 5 s. With `stored: "show"`, stored
+ * or bootstrapped values are enough. It does not suspend on a server and in a component that a server has rendered. The
+ * `Suspense` boundary must be below the provider.
+ */
+export function useSuspenseFlag(
+  key: FlagKey,
+  fallback = false,
+  { stored }: { stored?: "show" | undefined } = {},
+): boolean {
   const provided = useProvided();
   const value = useFlagOf(provided, key, fallback);
   const rendersForServer = useSyncExternalStore(
@@ -35,7 +62,7 @@ export function useSuspenseFlag(key: FlagKey, fallback = false): boolean {
     () => true,
   );
   const [cameFromServer] = useState(rendersForServer);
-  if (!cameFromServer) suspendWithoutValues(provided.client);
+  if (!cameFromServer) suspendUntilFirstValues(provided.client, stored === "show");
   return value;
 }
 
@@ -61,8 +88,9 @@ const neverChanges = () => () => {};
 const firstValues = new WeakMap<Client, { promise: Promise<void>; isSettled: boolean }>();
 
 /** Throws the promise of the first values, as React expects it. */
-function suspendWithoutValues(client: Client): void {
-  if (client.status.source !== "none") return;
+function suspendUntilFirstValues(client: Client, showsStored: boolean): void {
+  const { status } = client;
+  if (status.current || (showsStored && status.source !== "none")) return;
   let waiting = firstValues.get(client);
   if (waiting === undefined) {
     const settled = () => {

@@ -1,3 +1,6 @@
+"use client";
+// Server components may import the package: a bundler replaces it by references, because its React has no hooks.
+
 export { createTestClient, type TestClient } from "@halyard/browser-sdk";
 export {
   type FlagKey,
@@ -5,6 +8,7 @@ export {
   useFlag,
   useFlags,
   useHalyardClient,
+  useReady,
   useSuspenseFlag,
 } from "./hooks.ts";
 export { type Flags, HalyardProvider, type HalyardProviderProps } from "./provider.ts";

@@ -96,6 +96,28 @@ describeInChromium("given React in a page", () => {
       expect(errors).toEqual([]);
     });
 
+    it("waits for current values although others are stored, unless it shows stored ones", async () => {
+      await call("render", options());
+      await shows("suspending", "new");
+      await call("unmount");
+      const before = (await list("shown")).length;
+      edge.setFlags({ checkout: false });
+      await call("render", options());
+      await shows("suspending", "old");
+      expect((await list("shown")).slice(before).join()).not.toContain("new");
+      await call("unmount");
+      const afterwards = (await list("shown")).length;
+      edge.setFlags({ checkout: true });
+      await call("renderStored", options());
+      await shows("stored", "newtrue");
+      expect((await list("shown")).slice(afterwards).find(Boolean)).toBe("oldfalse");
+    });
+
+    it("is ready when the values are current", async () => {
+      await call("renderStored", options());
+      await shows("stored", "newtrue");
+    });
+
     it("has one stream in strict mode, and none after it was unmounted", async () => {
       await call("render", options());
       await shows("suspending", "new");

@@ -1,8 +1,11 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import {
   createTestClient,
   HalyardProvider,
   useFlag,
   useFlags,
+  useReady,
   useSuspenseFlag,
 } from "@halyard/react";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
@@ -41,6 +44,20 @@ describe("given bootstrapped values", () => {
     expect(renderToString(component(HalyardProvider, { options, bootstrap, children }))).toBe(html);
     const withOptions = { options: { ...options, bootstrap }, children };
     expect(renderToString(component(HalyardProvider, withOptions))).toBe(html);
+  });
+});
+
+describe("given an App Router, whose React for server components has no hooks", () => {
+  it("begins with the directive that makes bundlers replace it by client references", async () => {
+    const entry = fileURLToPath(import.meta.resolve("@halyard/react"));
+    expect((await readFile(entry, "utf8")).split("\n")[0]).toBe('"use client";');
+  });
+});
+
+describe("given a client whose values are not current", () => {
+  it("useReady is false on a server", () => {
+    const children = component(() => String(useReady()));
+    expect(renderToString(component(HalyardProvider, { options, children }))).toBe("false");
   });
 });
 

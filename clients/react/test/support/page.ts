@@ -4,6 +4,7 @@ import {
   useFlag,
   useFlags,
   useHalyardClient,
+  useReady,
   useSuspenseFlag,
 } from "@halyard/react";
 import {
@@ -34,6 +35,10 @@ function Flags(): ReactNode {
 }
 function Suspending(): ReactNode {
   return createElement("output", { id: "suspending" }, useSuspenseFlag("checkout") ? "new" : "old");
+}
+function ShowingStored(): ReactNode {
+  const value = useSuspenseFlag("checkout", false, { stored: "show" });
+  return createElement("output", { id: "stored" }, value ? "new" : "old", String(useReady()));
 }
 
 function tree(props: ProviderProps, ...components: FunctionComponent[]): ReactNode {
@@ -75,6 +80,10 @@ Object.assign(globalThis, {
       });
       root = createRoot(element());
       root.render(tree({ options } as ProviderProps, Flags, Suspending));
+    },
+    renderStored(options: ProviderProps["options"]) {
+      root = createRoot(element());
+      root.render(tree({ options } as ProviderProps, ShowingStored));
     },
     rerender: (options: ProviderProps["options"]) =>
       root?.render(tree({ options } as ProviderProps, Flags, Suspending)),
