@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
 import { threadId } from "node:worker_threads";
 import { parseRules, type Rules } from "./rules/parse-rules.ts";
 
@@ -49,7 +50,7 @@ export function readCacheFile(path: string, binding: CacheBinding): CacheReading
 }
 
 /**
- * Writes a cache file that only its owner can read. A crash or a full disk leaves the previous file, because the new one
+ * Writes a cache file that only its owner can read, and creates its folder. A crash or a full disk leaves the previous file, because the new one
  * is complete on disk before it replaces it.
  */
 export async function writeCacheFile(
@@ -64,6 +65,7 @@ export async function writeCacheFile(
   // Processes and threads can share a file. In a container, the successor of a crashed process reuses its names.
   const temporary = `${path}.${process.pid}-${threadId}.tmp`;
   try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     // A leftover file would keep its mode.
     await rm(temporary, { force: true });
     const file = await open(temporary, "wx", 0o600);

@@ -6,7 +6,7 @@ export type ClientOptions = {
   baseUrl: string;
   /** A reader key, which begins with `hr_`, or a server key (`hs_`). */
   serverKey: string;
-  /** Path of a file for the flags, so that the next start has them without the service. The folder must exist. */
+  /** Path of a file for the flags, so that the next start has them without the service. Its folder is created. */
   cacheFile?: string | undefined;
   /** A response of `GET /api/v1/sdk/ruleset`, used until there is anything newer. */
   bootstrap?: unknown;

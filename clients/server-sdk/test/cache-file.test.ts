@@ -56,9 +56,17 @@ describe("a cache file", () => {
     expect(readCacheFile(path, binding)).toEqual({ found: false });
   });
 
-  test("in a folder that does not exist fails to be written, and leaves nothing", async () => {
-    path = join(path, "missing", "flags.json");
-    await expect(write()).rejects.toThrow("ENOENT");
+  test("in folders that do not exist creates them, for its owner only", async () => {
+    path = join(path, "..", "missing", "folder", "flags.json");
+    await write();
+    expect(readCacheFile(path, binding).found).toBe(true);
+    expect((await stat(join(path, ".."))).mode & 0o777).toBe(0o700);
+  });
+
+  test("below a file fails to be written, and leaves nothing", async () => {
+    await write();
+    path = join(path, "flags.json");
+    await expect(write()).rejects.toThrow("EEXIST");
   });
 });
 
