@@ -19,7 +19,7 @@ import {
 import type postgres from "postgres";
 import { startHaproxy } from "./haproxy.ts";
 import { type NatsGate, openNatsGate } from "./nats-gate.ts";
-import { operatorToken, plansText } from "./tenancy.ts";
+import { operatorToken } from "./tenancy.ts";
 
 const operatorTokenDigest = createHash("sha256").update(operatorToken).digest("hex");
 
@@ -179,7 +179,6 @@ export async function startSystem(options: {
 
   const startManagement = starterOf("management", managements, {
     OPERATOR_TOKEN: operatorToken,
-    PLANS: plansText(),
   });
   const startScheduler = starterOf("scheduler", schedulers);
   const startDispatcher = starterOf("webhook-dispatcher", dispatchers, {

@@ -98,10 +98,7 @@ export async function createProject(
   };
 }
 
-/**
- * Plans that tests configure in addition to the default ones. The plan `unlimited` has no limits, so that tests do not
- * reach a limit by accident.
- */
+/** Plans that tests configure in addition to the default ones. */
 type Limits = {
   requests_per_month: number | null;
   sse_connections: number | null;
@@ -115,7 +112,7 @@ const noLimits: Limits = {
 };
 
 /** Returns the value of `PLANS`. A limit that is not given is unlimited. */
-export function plansText(plans: Readonly<Record<string, Partial<Limits>>> = {}): string {
+export function plansText(plans: Readonly<Record<string, Partial<Limits>>>): string {
   const whole = Object.entries(plans).map(([name, limits]) => [name, { ...noLimits, ...limits }]);
-  return JSON.stringify({ unlimited: noLimits, ...Object.fromEntries(whole) });
+  return JSON.stringify(Object.fromEntries(whole));
 }

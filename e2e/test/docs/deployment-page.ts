@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { defaultPlans } from "@halyard/contracts";
 import { expect, it } from "@jest/globals";
 import { followPage } from "../../src/stories/follow-page.ts";
 import { commandsOf, sectionOf } from "../../src/stories/page-blocks.ts";
@@ -16,8 +17,16 @@ export function describeProduction(given: () => PageSystem): void {
   const openShell = async () => given().openShell(await given().createTenant("Acme"));
 
   it("the first steps of docs/deployment.md work with npm start", async () => {
+    const shell = await openShell();
     const text = textOf(["Local production mode", ...firstSteps]);
-    expect(await followPage(await openShell(), text)).toBe(3);
+    expect(await followPage(shell, text)).toBe(3);
+    const organization = await shell.run(
+      `curl -s "$BASE_URL/api/v1/organizations/$ORGANIZATION_ID" -H "Authorization: Bearer $OPERATOR_TOKEN"`,
+    );
+    expect(JSON.parse(organization)).toMatchObject({
+      plan: "unlimited",
+      limits: defaultPlans.unlimited,
+    });
   });
 
   /** The shell function `docker` runs the command of `docker compose exec` on this machine. */
