@@ -39,8 +39,8 @@ export const IssueKey = z.strictObject({
     "`client` keys are public and read values; `reader` keys are for applications on servers, which also read rules and report usage; `server` keys also manage flags",
   ),
   name: Name,
-  user_id: Id.describe(
-    "The user recorded as the author of the key's changes. Under `npm start`, the example is the user of the demo; in production, it is a placeholder",
+  user_id: Id.optional().describe(
+    "The user recorded as the author of the key's changes. A server key may omit it, because it issues keys for its own user only; the operator names one. Under `npm start`, the example is the user of the demo; in production, it is a placeholder",
   ),
   expires_at: InstantIn.nullable().optional(),
   environment_only: z

@@ -1355,9 +1355,9 @@ export interface components {
             name: string;
             /**
              * Format: uuid
-             * @description The user recorded as the author of the key's changes. Under `npm start`, the example is the user of the demo; in production, it is a placeholder
+             * @description The user recorded as the author of the key's changes. A server key may omit it, because it issues keys for its own user only; the operator names one. Under `npm start`, the example is the user of the demo; in production, it is a placeholder
              */
-            user_id: string;
+            user_id?: string;
             expires_at?: string | null;
             /** @description The key works only in its own environment. Always true for a reader key */
             environment_only?: boolean;

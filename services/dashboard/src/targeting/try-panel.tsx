@@ -46,7 +46,7 @@ export function TryPanel({ state, isDraft }: { state: State; isDraft: boolean })
         <div className={styles.stack}>
           <p className={styles.note}>
             Enter a user to see what they get{isDraft ? " with your unsaved changes" : ""}, and why.
-            It costs no request of the month, and the user is not kept anywhere.
+            This does not count as a request of the month, and the user is not stored.
           </p>
           <UserForm isPending={isPending} onTry={(user) => mutate({ user, state })} />
           {error !== null && <TryError error={error} />}

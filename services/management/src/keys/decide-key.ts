@@ -34,7 +34,7 @@ const lastInstantMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** Decides the issue of a key. Without a requested expiry, the new key expires with its issuer. */
 export function decideIssue(
-  scope: KeyScope,
+  scope: KeyScope & { userId: string },
   request: z.infer<typeof IssueKey>,
   material: NewApiKey,
   context: IssueContext,
@@ -49,7 +49,6 @@ export function decideIssue(
     ...scope,
     kind: request.kind,
     name: request.name,
-    userId: request.user_id,
     environmentOnly: request.kind === "reader" || (request.environment_only ?? false),
     expiresAt,
     successorOf: null,

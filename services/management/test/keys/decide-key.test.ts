@@ -23,8 +23,9 @@ const scope = {
   organizationId: "organization",
   projectId: "project",
   environmentId: "environment",
+  userId: "ada",
 };
-const request = { kind: "server" as const, name: "CI", user_id: "ada" };
+const request = { kind: "server" as const, name: "CI" };
 
 const aKey = (with_: Partial<Key> = {}): Key => ({
   ...scope,
@@ -32,7 +33,6 @@ const aKey = (with_: Partial<Key> = {}): Key => ({
   secretSha256: "a".repeat(64),
   kind: "server",
   name: "CI",
-  userId: "ada",
   environmentOnly: true,
   version: 3,
   createdAt: inSeconds(-1000),

@@ -125,14 +125,9 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
     if (step.action === "rotate") return decideRotate(target, seconds ?? 0, material, context);
     if (step.action !== "issue") return decideRevoke([target], context);
     const expires_at = seconds === null ? null : new Date(nowMs + seconds * 1000).toISOString();
-    const request = {
-      kind,
-      name: "A key",
-      user_id: ada,
-      expires_at,
-      environment_only: environmentOnly,
-    };
-    return decideIssue({ ...inProject, environmentId }, request, material, context);
+    const request = { kind, name: "A key", expires_at, environment_only: environmentOnly };
+    const owned = { ...inProject, environmentId, userId: ada };
+    return decideIssue(owned, request, material, context);
   }
 
   return {

@@ -138,6 +138,16 @@ describe("issuing a key", () => {
     expect(answer.body.error.message).toContain(message);
   });
 
+  it("needs a user if the operator issues it", async () => {
+    const { first } = await given.scope();
+    const answer = await issue(first, operatorToken, {});
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toMatchObject({
+      code: "VALIDATION_001",
+      message: "/user_id is required",
+    });
+  });
+
   it("rejects a user of another organization like an unknown user", async () => {
     const { first } = await given.scope();
     const other = await given.scope();
@@ -265,6 +275,13 @@ describe("a server key", () => {
       expect(rejected.status).toBe(403);
       expect(rejected.body.error.code).toBe("AUTH_002");
     }
+  });
+
+  it("issues a key for its own user if the request names none", async () => {
+    const { first, bound, userId } = await keysOfTwoUsers();
+    const issued = await issue(first, bound, { environment_only: true });
+    expect(issued.status).toBe(201);
+    expect(issued.body.user_id).toBe(userId);
   });
 
   it("rotates and revokes its own user's keys only, and reads all keys", async () => {
