@@ -6,7 +6,7 @@ type Rule = {
   alert: string;
   expr: string;
   labels: { severity: string };
-  annotations: { summary: string; runbook: string };
+  annotations: { summary: string; runbook_url: string };
 };
 
 const read = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), "utf8");
@@ -19,7 +19,7 @@ const metrics = new Set(
 const runbooks = read("docs/runbooks.md");
 const anchors = [...runbooks.matchAll(/^## (.*)$/gm)].map(
   ([, heading = ""]) =>
-    `docs/runbooks.md#${heading
+    `{{ $externalLabels.halyard_repository }}docs/runbooks.md#${heading
       .toLowerCase()
       .replace(/[^\w\s-]/g, "")
       .replaceAll(" ", "-")}`,
@@ -34,7 +34,7 @@ describe("given deploy/prometheus/alerts.yml", () => {
   });
 
   it.each(rules)("$alert has a section in docs/runbooks.md", ({ alert, annotations }) => {
-    expect(anchors).toContain(annotations.runbook);
+    expect(anchors).toContain(annotations.runbook_url);
     expect(runbooks).toContain(`\`${alert}\``);
   });
 });
