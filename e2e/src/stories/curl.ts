@@ -74,6 +74,7 @@ async function send(args: string[]): Promise<{ code: number; text: string }> {
       request: { type: "string", short: "X" },
       header: { type: "string", short: "H", multiple: true },
       data: { type: "string", short: "d" },
+      "write-out": { type: "string", short: "w", default: "" },
       retry: { type: "string", default: "0" },
       "retry-delay": { type: "string", default: "1" },
     },
@@ -95,5 +96,6 @@ async function send(args: string[]): Promise<{ code: number; text: string }> {
   }
   if (values.fail && !response.ok)
     return { code: 22, text: `curl: (22) The requested URL returned error: ${response.status}\n` };
-  return { code: 0, text: await response.text() };
+  const written = values["write-out"].replaceAll(String.raw`\n`, "\n");
+  return { code: 0, text: `${await response.text()}${written}` };
 }

@@ -30,6 +30,8 @@ async function follow(shell: PageShell, all: readonly PageCommands[]): Promise<v
     if (!isAsShown(printed, prints)) expect({ line, printed }).toEqual({ line, printed: prints });
     // A single-line document must be equal to the letter, including its spaces.
     if (prints.startsWith('{"')) expect(printed.trim()).toBe(prints.trim());
+    // Otherwise the prompt of the reader's shell follows the response on the same line.
+    expect({ line, end: printed.at(-1) }).toEqual({ line, end: "\n" });
   }
 }
 

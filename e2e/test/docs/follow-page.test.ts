@@ -6,7 +6,7 @@ function shellThatIsRightAt(firstRight: number) {
   let tries = 0;
   const run = async () => {
     tries += 1;
-    return tries < firstRight ? "" : '{"on":true}';
+    return tries < firstRight ? "" : '{"on":true}\n';
   };
   return { run, close: () => undefined, tries: () => tries };
 }
