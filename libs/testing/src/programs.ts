@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, globSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { projectRoot } from "./project-root.ts";
 import { executablePath } from "./start-chromium.ts";
@@ -26,6 +26,12 @@ function isOpenToAll(directory: string): boolean {
   return isOpen && (dirname(directory) === directory || isOpenToAll(dirname(directory)));
 }
 
+/** Directory of the newest PostgreSQL that Debian's packages have installed. The one of npm has no `pg_dump`. */
+export const machinePostgresDir = globSync("/usr/lib/postgresql/*/bin")
+  .filter((directory) => existsSync(join(directory, "postgres")))
+  .sort()
+  .at(-1);
+
 /** Tests that need a missing program are skipped. The reporter of `npm run test:system` names the program. */
 export const programs = {
   chromium: {
@@ -47,6 +53,12 @@ export const programs = {
       return spawnSync("python3", ["-c", "import ensurepip, venv"]).status !== 0;
     },
     isRequiredInCi: true,
+  },
+  postgres: {
+    name: "PostgreSQL with pg_dump",
+    advice: "apt-get install postgresql",
+    isMissing: machinePostgresDir === undefined,
+    isRequiredInCi: false,
   },
   docker: {
     name: "the walk in containers, which needs a Docker engine",
