@@ -134,10 +134,8 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
       const expected = withAnyLastUse(
         isRolling ? exchange.answer : withNewestKeyFirst(exchange.answer),
       );
-      expect({ ...exchange, answer: await send(url, fixture.keys, exchange) }).toMatchObject({
-        ...exchange,
-        answer: expected,
-      });
+      const answer = withoutReaderKeys(await send(url, fixture.keys, exchange));
+      expect({ ...exchange, answer }).toMatchObject({ ...exchange, answer: expected });
     }
   });
 
@@ -261,6 +259,13 @@ describe.each(releasesWithFixture())("given the data of release %s", (version) =
 function withNewestKeyFirst(answer: unknown): unknown {
   const { keys } = answer as { keys?: unknown[] };
   return keys === undefined ? answer : { ...(answer as object), keys: keys.toReversed() };
+}
+
+/** Leaves out the reader key that a start adds to the demo project; the recorded releases have no such kind. */
+function withoutReaderKeys(answer: unknown): unknown {
+  const { keys } = answer as { keys?: { kind: string }[] };
+  if (keys === undefined) return answer;
+  return { ...(answer as object), keys: keys.filter(({ kind }) => kind !== "reader") };
 }
 
 /** Accepts any last use of keys, because these requests use keys too. */
