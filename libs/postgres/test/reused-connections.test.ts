@@ -77,6 +77,24 @@ describe("given a transaction that the server ended because of a deadlock", () =
   });
 });
 
+describe("given a server that became read-only, as during a failover", () => {
+  it.each([
+    ["alone", () => sql`update leases set expires_at = expires_at`],
+    ["in a transaction", () => sql.begin((tx) => tx`update leases set expires_at = expires_at`)],
+  ])("rejects a write %s with an outage, and opens another connection", async (_where, write) => {
+    const before = await backend();
+    await sql.unprepared("set default_transaction_read_only = on");
+    const failure = await write().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(failure).toMatchObject({ code: "25006" });
+    expect(isOutage(failure)).toBe(true);
+    expect(await backend()).not.toBe(before);
+    await write();
+  });
+});
+
 describe("given a prepared statement whose result columns a migration has changed", () => {
   beforeAll(async () => {
     await admin`create table things (first integer)`;

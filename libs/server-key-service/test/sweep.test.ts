@@ -62,6 +62,8 @@ let removed: string[][];
 /** Called when a removal begins. */
 let beforeBatch: () => Promise<void>;
 let sweep: () => Promise<void>;
+/** The epoch that the follower has read. */
+let readEpoch: string;
 
 beforeEach(async () => {
   [nowMs, database, removed] = [startMs, "first", []];
@@ -79,6 +81,9 @@ beforeEach(async () => {
       isGenuineComplete: () => true,
       isGenuine: () => true,
       rejected: () => undefined,
+      current: (epoch) => {
+        readEpoch = epoch;
+      },
     },
   });
   followed = following;
@@ -130,7 +135,10 @@ describe("a sweep", () => {
     async (time) => {
       await leaderWrites();
       const epoch = randomUUID();
-      const rebuild = () => bucket.complete({ epoch, from: 1, rebuilding: true });
+      const rebuild = async () => {
+        await bucket.complete({ epoch, from: 1, rebuilding: true });
+        await eventually(() => readEpoch === epoch);
+      };
       if (time === "before") await rebuild();
       else beforeBatch = rebuild;
       await sweep();

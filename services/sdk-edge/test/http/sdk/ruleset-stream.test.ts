@@ -13,6 +13,15 @@ const flag = (number: number, version = 1) =>
     version,
     enabled: version % 2 === 0,
   });
+/** A flag with 200 kB of rules. */
+const largeFlag = (number: number) => {
+  const value = Array.from({ length: 20 }, () => "x".repeat(10_000));
+  const condition = { attribute: "id", operator: "in", value } as const;
+  return flagEntry({
+    ...{ flag_id: id("flag", number), key: `flag-${number}` },
+    targeting_rules: [{ conditions: [condition] }],
+  });
+};
 const rulesOf = (version: number) => ({
   ...{ enabled: version % 2 === 0, rollout_percentage: 100, targeting_rules: [], version },
 });
@@ -75,6 +84,16 @@ describe("given a stream without an earlier one", () => {
       flags: { "flag-3": rulesOf(1) },
       removed: ["flag-1"],
     });
+  });
+
+  it("sends a change that arrives while the first event is prepared", async () => {
+    // So many rules are serialized in several time slices.
+    await edge.feed(...Array.from({ length: 60 }, (_, number) => largeFlag(10 + number)));
+    edge.edge.app.server.prependOnceListener("request", () => edge.holder.apply(flag(2, 2)));
+    const stream = await open();
+    const { data } = await nextRuleset(stream, 1);
+    expect(data).toEqual({ environment_id: id("env"), flags: { "flag-2": rulesOf(2) } });
+    expect(rulesets(stream)[0]?.data).toMatchObject({ flags: { "flag-2": rulesOf(1) } });
   });
 
   it("receives no change of another environment", async () => {
