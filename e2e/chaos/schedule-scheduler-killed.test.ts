@@ -33,7 +33,7 @@ describe("given a scheduler that is killed while it handles a due change", () =>
     const { story, flag } = await begin("Sent, not acknowledged");
     const { gate } = only();
     const before = await passed();
-    gate.shut();
+    gate.shutBefore("schedule.due");
     await story.schedule(flag, { enableInMs: soonMs });
     await eventually(() => gate.holds("schedule.due"));
     await kill();

@@ -263,9 +263,15 @@ function withNewestKeyFirst(answer: unknown): unknown {
 
 /** Leaves out the reader key that a start adds to the demo project; the recorded releases have no such kind. */
 function withoutReaderKeys(answer: unknown): unknown {
-  const { keys } = answer as { keys?: { kind: string }[] };
-  if (keys === undefined) return answer;
-  return { ...(answer as object), keys: keys.filter(({ kind }) => kind !== "reader") };
+  type Keys = { kind?: string; after?: { kind?: string } | null }[];
+  const { keys, changes } = answer as { keys?: Keys; changes?: Keys };
+  const recorded = (list: Keys) =>
+    list.filter(({ kind, after }) => kind !== "reader" && after?.kind !== "reader");
+  return {
+    ...(answer as object),
+    ...(keys && { keys: recorded(keys) }),
+    ...(changes && { changes: recorded(changes) }),
+  };
 }
 
 /** Accepts any last use of keys, because these requests use keys too. */

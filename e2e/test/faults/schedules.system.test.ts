@@ -40,7 +40,7 @@ describe("given due changes", () => {
   it("sends a claimed change from the next scheduler, and tolerates the late copy", async () => {
     const { story, flag } = await begin("Claimed, not sent");
     const { gate } = system.schedulers[0] as Scheduler;
-    gate.shut();
+    gate.shutBefore("schedule.due");
     await story.schedule(flag, { enableInMs: soonMs });
     await eventually(() => gate.holds("schedule.due"));
     expect(await story.states(flag)).toEqual(["sent"]);
@@ -64,7 +64,7 @@ describe("given due changes", () => {
     const held = await holdRow(system.sql, "management.flags", flag.id);
     await story.schedule(flag, { enableInMs: soonMs });
     await held.awaitWaiters();
-    gate.shut();
+    gate.shutBefore("schedule.resolved");
     await held.release();
     await eventually(() => gate.holds("schedule.resolved"));
     await killOne(system.managements);
