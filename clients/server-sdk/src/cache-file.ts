@@ -50,8 +50,8 @@ export function readCacheFile(path: string, binding: CacheBinding): CacheReading
 }
 
 /**
- * Writes a cache file that only its owner can read, and creates its folder. A crash or a full disk leaves the previous file, because the new one
- * is complete on disk before it replaces it.
+ * Writes a cache file that only its owner can read, and creates its folder. A crash or a full disk leaves the previous
+ * file, because the new one is complete on disk before it replaces it.
  */
 export async function writeCacheFile(
   path: string,

@@ -186,7 +186,7 @@ async function startConnectedWorkers(
     },
     onPublished({ rowIds, revision }) {
       options.onWritten();
-      publications.confirm(rowIds, revision);
+      if (revision !== undefined) publications.confirm(rowIds, revision);
     },
     ...{ signal: ending.signal, logger },
   });

@@ -11,7 +11,7 @@ import type { OutboxMessage } from "./outbox-message.ts";
  */
 export type Effects = {
   /**
-   * Registers the snapshot rows of a transaction. Call it before the commit is confirmed, so that no confirmation is
+   * Registers the snapshot rows of a transaction, at least one. Call it before the commit is confirmed, so that no confirmation is
    * missed.
    */
   expect(rowIds: readonly number[]): ExpectedEffect;
@@ -54,8 +54,8 @@ export function createEffects(options: {
     ended: AbortSignal,
   ): Promise<Incomplete | undefined> {
     const revision = await Promise.race([confirmed, aborted(ended)]);
-    if (ended.aborted) return "publication";
-    if (revision !== undefined) await options.edges.waitUntilApplied(revision, ended);
+    if (revision === undefined) return "publication";
+    await options.edges.waitUntilApplied(revision, ended);
     if (ended.aborted) return "edges";
     while (!messages.every(options.isInEffect))
       if (!(await pause(pollIntervalMs, ended))) return "keys";
@@ -86,11 +86,10 @@ export function createEffects(options: {
             ? await waitUntilInEffect(confirmed, messages)
             : "disconnected";
           if (incomplete !== undefined) options.onIncomplete(incomplete);
-          if (messages.some(({ stream }) => stream === "snapshot"))
-            options.onWaited({
-              durationMs: performance.now() - startedMs,
-              isInEffect: incomplete === undefined,
-            });
+          options.onWaited({
+            durationMs: performance.now() - startedMs,
+            isInEffect: incomplete === undefined,
+          });
         },
       };
     },
@@ -113,20 +112,16 @@ function aborted(signal: AbortSignal): Promise<undefined> {
  */
 export type Publications = {
   /**
-   * Registers rows. `confirmed` resolves when all of them are published, with a snapshot revision that contains their
-   * entries, if there are any. `forget` removes the registration.
+   * Registers rows, at least one. `confirmed` resolves when all of them are published, with a snapshot revision that
+   * contains their entries. `forget` removes the registration.
    */
   expect(rowIds: readonly number[]): Expected;
-  confirm(rowIds: Iterable<number>, revision?: SnapshotRevision): void;
+  confirm(rowIds: Iterable<number>, revision: SnapshotRevision): void;
 };
 
-type Expected = { confirmed: Promise<SnapshotRevision | undefined>; forget: () => void };
+type Expected = { confirmed: Promise<SnapshotRevision>; forget: () => void };
 
-type Waiter = {
-  missing: number;
-  revision: SnapshotRevision | undefined;
-  resolve: (revision: SnapshotRevision | undefined) => void;
-};
+type Waiter = { missing: number; resolve: (revision: SnapshotRevision) => void };
 
 /**
  * Creates the tracker. `onRevision` is called with each revision of the relay, before the rows of the revision are
@@ -138,10 +133,9 @@ export function createPublications(
   const waiters = new Map<number, Waiter>();
   return {
     expect(rowIds) {
-      const { promise, resolve } = Promise.withResolvers<SnapshotRevision | undefined>();
-      const waiter = { missing: rowIds.length, revision: undefined, resolve };
+      const { promise, resolve } = Promise.withResolvers<SnapshotRevision>();
+      const waiter = { missing: rowIds.length, resolve };
       for (const id of rowIds) waiters.set(id, waiter);
-      if (rowIds.length === 0) resolve(undefined);
       return {
         confirmed: promise,
         forget: () => {
@@ -150,15 +144,14 @@ export function createPublications(
       };
     },
     confirm(rowIds, revision) {
-      if (revision !== undefined) onRevision?.(revision);
+      onRevision?.(revision);
       for (const id of rowIds) {
         const waiter = waiters.get(id);
         if (waiter === undefined) continue;
         waiters.delete(id);
         waiter.missing -= 1;
         // Confirmations arrive in the order of publication.
-        if (revision !== undefined) waiter.revision = revision;
-        if (waiter.missing === 0) waiter.resolve(waiter.revision);
+        if (waiter.missing === 0) waiter.resolve(revision);
       }
     },
   };

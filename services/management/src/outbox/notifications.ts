@@ -37,7 +37,7 @@ export function createLeaderNotifier(sql: Sql, logger: Logger): () => void {
   };
 }
 
-/** Ids of published rows, and a snapshot revision that contains their entries. */
+/** Ids of published rows of the snapshot, and a revision that contains their entries. Both are empty for events. */
 const PublishedRows = z.object({
   rowIds: z.array(z.int()),
   revision: SnapshotRevision.optional(),

@@ -61,7 +61,8 @@ export function createWriter(options: {
             appendRows(tx, rows).then((rowIds) => {
               // The commit is sent, but not confirmed yet. Events are not awaited: they change nothing that an edge
               // serves, and those of an organization can wait for webhook dispatchers.
-              pending = effects?.expect(rowIds.filter((_, at) => rows[at]?.stream === "snapshot"));
+              const entryIds = rowIds.filter((_, at) => rows[at]?.stream === "snapshot");
+              if (entryIds.length > 0) pending = effects?.expect(entryIds);
             }),
           );
         }

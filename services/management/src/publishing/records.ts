@@ -37,11 +37,7 @@ export async function recordSent(
   await Promise.all([
     settle(tx, rows),
     recordAdvanced(tx, stream, sequences),
-    notifyPublished(
-      tx,
-      rows.map(({ id }) => id),
-      revision,
-    ),
+    notifyPublished(tx, revision === undefined ? [] : rows.map(({ id }) => id), revision),
   ]);
 }
 

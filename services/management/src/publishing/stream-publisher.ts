@@ -169,8 +169,11 @@ function createBatchPublisher({
 
   async function record(rows: readonly SettledRow[], acknowledged: number): Promise<void> {
     const revision = revisionOf(epoch, acknowledged);
-    const ids = rows.map(({ id }) => id);
-    publications.confirm(ids, revision);
+    if (revision !== undefined)
+      publications.confirm(
+        rows.map(({ id }) => id),
+        revision,
+      );
     const sequences = { lastSequence: acknowledged, recordedBefore: lastSequence };
     await lease.recordAsLeader((tx) => recordSent(tx, stream, rows, { ...sequences, revision }));
   }

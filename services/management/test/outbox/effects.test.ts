@@ -45,7 +45,7 @@ describe("a write that waits for its effect", () => {
   it("is complete when its rows are published and the edges have applied them", async () => {
     const effect = effects.expect([1, 2]);
     const waiting = effect.wait([entry]);
-    publications.confirm([1]);
+    publications.confirm([1], { ...revision, revision: 6 });
     publications.confirm([2], revision);
     await waiting;
     expect(incomplete).toEqual([]);

@@ -42,10 +42,6 @@ describe("a write that waits for its rows", () => {
     expect(order).toEqual([revision(6), revision(7), "confirmed"]);
   });
 
-  it("is confirmed immediately without rows", async () => {
-    expect(await publications.expect([]).confirmed).toBeUndefined();
-  });
-
   it("is not confirmed after it was forgotten", async () => {
     const { confirmed, forget } = publications.expect([1]);
     forget();

@@ -1,3 +1,4 @@
+import type { FlagEvent } from "@halyard/contracts";
 import { connectPostgres } from "@halyard/postgres";
 import { connectAsSuperuser, createTestDatabase } from "@halyard/testing";
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
@@ -91,6 +92,16 @@ describe("a write with messages", () => {
     expect(expected).toHaveLength(1);
     expect(expected[0]).toHaveLength(2);
     expect(forgotten).toEqual(expected);
+  });
+
+  it("does not wait for events", async () => {
+    const event = { id: uuidv7(), event: "flag.updated" } as FlagEvent;
+    await write(async ({ publish }) => {
+      publish([{ stream: "events", event }]);
+      return done;
+    });
+    expect(expected).toEqual([]);
+    expect(woken).toHaveLength(1);
   });
 
   it("forgets its rows when the commit fails", async () => {

@@ -186,7 +186,7 @@ describe("given several values of one entry", () => {
       const writes = ids.map((id) => publications.expect([id]).confirmed);
       await publisher.drain();
       for (const confirmed of await Promise.all(writes))
-        expect(confirmed?.revision).toBe(publisher.lastSequence());
+        expect(confirmed.revision).toBe(publisher.lastSequence());
     });
     expect(published.map(versionOf)).toEqual([3]);
   });

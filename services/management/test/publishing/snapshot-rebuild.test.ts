@@ -205,7 +205,7 @@ describe("given readers and changes during a rebuild", () => {
     const { epoch } = await rebuilds.synchronize({
       publications: {
         ...createPublications(),
-        confirm: (_rowIds, revision) => void (revision && revisions.push(revision)),
+        confirm: (_rowIds, revision) => void revisions.push(revision),
       },
       lease: recording({
         async before(record) {
