@@ -47,12 +47,13 @@ describeInChromium("given the browser SDK in a page", () => {
     await Promise.all([edge?.close(), site?.close()]);
   });
 
-  const start = (options: PageOptions = {}) =>
-    page.evaluate((given) => (globalThis as unknown as Window).start(given), {
+  const startIn = (tab: Page, options: PageOptions) =>
+    tab.evaluate((given) => (globalThis as unknown as Window).start(given), {
       ...{ baseUrl: edge.url, clientKey, ...options },
     });
-  const isEnabled = () =>
-    page.evaluate(() => (globalThis as unknown as Window).client.isEnabled("checkout"));
+  const start = (options: PageOptions = {}) => startIn(page, options);
+  const isEnabled = (tab = page) =>
+    tab.evaluate(() => (globalThis as unknown as Window).client.isEnabled("checkout"));
   const status = () => page.evaluate(() => (globalThis as unknown as Window).client.status);
   const setContext = (context: { id: string }) =>
     page.evaluate((given) => (globalThis as unknown as Window).client.setContext(given), context);
@@ -63,7 +64,7 @@ describeInChromium("given the browser SDK in a page", () => {
     expect(await setContext({ id: "ada" })).toBe(true);
     expect(await isEnabled()).toBe(false);
     edge.setFlags({ checkout: true });
-    await eventually(isEnabled);
+    await eventually(() => isEnabled());
     expect(await status()).toMatchObject({ source: "stream", current: true });
   });
 
@@ -82,7 +83,7 @@ describeInChromium("given the browser SDK in a page", () => {
     edge.answer("flags", { status: 503 });
     await page.reload();
     const ready = start({ context: { id: "jörg 🗼" } });
-    await eventually(isEnabled);
+    await eventually(() => isEnabled());
     expect(await status()).toMatchObject({ source: "cache", current: false });
     edge.answer("stream", undefined);
     expect(await ready).toBe(true);
@@ -96,8 +97,36 @@ describeInChromium("given the browser SDK in a page", () => {
     await eventually(status, { until: ({ current }) => !current });
     edge.setFlags({ checkout: true });
     await browser.context.setOffline(false);
-    await eventually(isEnabled);
+    await eventually(() => isEnabled());
     expect(await status()).toMatchObject({ current: true });
+  });
+
+  // Browsers open six connections to a server with HTTP/1.1.
+  it("gives eight tabs of one user the values and each change over one stream", async () => {
+    const open = async () => {
+      const tab = await browser.context.newPage();
+      await tab.goto(site.url);
+      return tab;
+    };
+    const streams = () => edge.streams().filter(({ context }) => context.id === "grace");
+    const others = await Promise.all(Array.from({ length: 7 }, open));
+    edge.setFlags({ checkout: false });
+    for (const tab of [page, ...others])
+      expect(await startIn(tab, { sharesStreams: true, context: { id: "grace" } })).toBe(true);
+    const allAre = (enabled: boolean) =>
+      eventually(async () =>
+        (await Promise.all(others.map(isEnabled))).every((is) => is === enabled),
+      );
+    edge.setFlags({ checkout: true });
+    await allAre(true);
+    expect(streams()).toHaveLength(1);
+    // The first tab leads. Another one continues.
+    await page.goto("about:blank");
+    edge.setFlags({ checkout: false });
+    await allAre(false);
+    await eventually(() => streams().length === 1);
+    await Promise.all(others.map((tab) => tab.close()));
+    await page.goto(site.url);
   });
 
   it("stops with an invalid key", async () => {
@@ -107,5 +136,5 @@ describeInChromium("given the browser SDK in a page", () => {
   });
 });
 
-type PageOptions = Pick<ClientOptions, "context" | "bootstrap">;
+type PageOptions = Pick<ClientOptions, "context" | "bootstrap"> & { sharesStreams?: boolean };
 type Window = { client: Client; start(options: PageOptions): Promise<boolean> };
