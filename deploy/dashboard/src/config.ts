@@ -8,9 +8,9 @@ const builtDashboard = join(import.meta.dirname, "../../../services/dashboard/di
 export const configSchema = z.object({
   ...listenVariables,
   PORT: portVariable(8086),
-  EXAMPLE_IDS_FILE: variable(z.string().optional(), {
+  DEMO_FILE: variable(z.string().optional(), {
     description:
-      "JSON file with the ids that `/openapi.json` shows as examples. `npm start` sets it. The file may be missing.",
+      "The `demo.json` of a demo, whose ids `/openapi.json` shows as examples. `npm start` sets it. The file may be missing.",
     expects: "the path of a file",
     documentedDefault: "placeholders",
   }),

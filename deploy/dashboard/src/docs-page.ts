@@ -2,8 +2,8 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { App } from "@halyard/http";
-import { withKnownIds } from "./known-ids.ts";
 import { pageHeaders } from "./page-headers.ts";
+import { withReadersIds } from "./readers-ids.ts";
 
 /**
  * The documentation page, which shows the OpenAPI document. All its parts come from this process; the content security
@@ -36,7 +36,7 @@ const startScript = `SwaggerUIBundle({
 
 type Served = { path: string; type: string; content: string | Buffer };
 
-export type DocsOptions = { exampleIdsFile?: string | undefined };
+export type DocsOptions = { demoFile?: string | undefined };
 
 const openApiFile = new URL("../../../docs/openapi.json", import.meta.url);
 
@@ -61,11 +61,11 @@ async function loadFiles(): Promise<Served[]> {
 /** Inline styles are allowed, because Swagger UI uses them. Inline scripts are not. */
 const commonHeaders = { ...pageHeaders(["unsafe-inline"]), "cache-control": "no-cache" };
 
-export async function registerDocs(app: App, { exampleIdsFile }: DocsOptions): Promise<void> {
+export async function registerDocs(app: App, { demoFile }: DocsOptions): Promise<void> {
   const document = await readFile(openApiFile, "utf8");
   app.get("/openapi.json", async (_request, reply) => {
     reply.headers({ ...commonHeaders, "content-type": "application/json" });
-    return exampleIdsFile === undefined ? document : withKnownIds(document, exampleIdsFile);
+    return demoFile === undefined ? document : withReadersIds(JSON.parse(document), demoFile);
   });
   for (const { path, type, content } of await loadFiles()) {
     app.get(path, (_request, reply) => {

@@ -11,7 +11,7 @@ await startOrExit(async () => {
     logger,
     metrics,
     trustedProxies: config.TRUSTED_PROXIES,
-    exampleIdsFile: config.EXAMPLE_IDS_FILE,
+    demoFile: config.DEMO_FILE,
     dashboardDir: config.DASHBOARD_DIR,
   });
   await runService({

@@ -1,20 +1,53 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exampleIds } from "@halyard/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { givenPages } from "./given-pages.ts";
 
+const demoIds = {
+  ...{ organizationId: randomUUID(), projectId: randomUUID(), environmentId: randomUUID() },
+  ...{ userId: randomUUID(), flagId: randomUUID(), webhookId: randomUUID() },
+  ...{ deliveryId: randomUUID(), keyId: "2345abcd2345abcd" },
+};
+
+/** Answers as the API of a demo with a flag and a webhook. */
+async function startDemoApi() {
+  const { organizationId, projectId, environmentId, userId, keyId } = demoIds;
+  const webhooks = `/api/v1/projects/${projectId}/webhooks`;
+  const answers: Record<string, unknown> = {
+    "/api/v1/me": {
+      ...{ key: { id: keyId, environment_id: environmentId }, user: { id: userId } },
+      ...{ organization: { id: organizationId }, project: { id: projectId } },
+    },
+    "/api/v1/flags?limit=1": { flags: [{ id: demoIds.flagId }] },
+    [webhooks]: { webhooks: [{ id: demoIds.webhookId }] },
+    [`${webhooks}/${demoIds.webhookId}/deliveries?limit=1`]: {
+      deliveries: [{ id: demoIds.deliveryId }],
+    },
+  };
+  const server = createServer(({ url = "", headers }, response) => {
+    const isKnown = headers.authorization === "Bearer hs_a_key" && url in answers;
+    response.writeHead(isKnown ? 200 : 404).end(JSON.stringify(answers[url] ?? {}));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, stop: () => new Promise((resolve) => server.close(resolve)) };
+}
+
 /** Tests of the page that shows the OpenAPI document. */
 const generated = new URL("../../../docs/openapi.json", import.meta.url);
 
 describe("given the documentation of the API", () => {
   const directory = mkdtempSync(join(tmpdir(), "halyard-docs-"));
-  const exampleIdsFile = join(directory, "example-ids.json");
+  const demoFile = join(directory, "demo.json");
   let pages: Awaited<ReturnType<typeof givenPages>>;
   beforeAll(async () => {
-    pages = await givenPages({ exampleIdsFile });
+    pages = await givenPages({ demoFile });
   });
   afterAll(async () => {
     await pages.stop();
@@ -30,20 +63,28 @@ describe("given the documentation of the API", () => {
     });
   });
 
-  it("shows the ids of its file as examples as soon as the file exists", async () => {
+  it("shows the ids of the demo as examples as soon as its file exists, except where a request ends something", async () => {
     const served = async () => (await fetch(`${pages.url}/openapi.json`)).text();
-    const placeholders = await served();
-    expect(placeholders).toBe(readFileSync(generated, "utf8"));
-    const names = ["organizationId", "userId", "projectId", "environmentId"] as const;
-    const ids = Object.fromEntries(names.map((name) => [name, randomUUID()]));
-    writeFileSync(exampleIdsFile, JSON.stringify(ids));
-    const known = await served();
-    for (const name of names) {
-      expect(known).toContain(`"example": "${ids[name]}"`);
-      expect(known).not.toContain(exampleIds[name]);
-    }
-    expect(known).toContain(`"user_id": "${ids.userId}"`);
-    expect(known).toContain(exampleIds.confirm);
+    const placeholders = JSON.parse(readFileSync(generated, "utf8"));
+    expect(JSON.parse(await served())).toEqual(placeholders);
+    const api = await startDemoApi();
+    writeFileSync(demoFile, JSON.stringify({ base_url: api.url, server_key: "hs_a_key" }));
+    const text = await served();
+    const { paths } = JSON.parse(text);
+    const exampleOf = (path: string, method: string) =>
+      paths[path][method].parameters.map(({ example }: { example?: string }) => example);
+    const flagPath = "/api/v1/flags/{id}";
+    expect(exampleOf(flagPath, "patch")).toContain(demoIds.flagId);
+    expect(exampleOf(flagPath, "delete")).toContain(exampleIds.flagId);
+    const keyPath = "/api/v1/projects/{projectId}/environments/{environmentId}/keys/{keyId}";
+    expect(exampleOf(keyPath, "get")).toContain(demoIds.keyId);
+    expect(exampleOf(`${keyPath}/rotate`, "post")).toContain(exampleIds.keyId);
+    expect(text).toContain(`"user_id":"${demoIds.userId}"`);
+    for (const name of ["organizationId", "projectId", "environmentId", "userId"] as const)
+      expect(text).not.toContain(exampleIds[name]);
+    for (const name of ["webhookId", "deliveryId"] as const) expect(text).toContain(demoIds[name]);
+    expect(text).toContain(exampleIds.confirm);
+    await api.stop();
   });
 
   it("serves a page with all its resources, which may not load anything from other origins", async () => {

@@ -4,7 +4,7 @@ import { createPages } from "../src/pages.ts";
 /** Starts the pages, in this process. */
 export async function givenPages(options: {
   dashboardDir?: string;
-  exampleIdsFile?: string;
+  demoFile?: string;
   logger?: Logger;
 }) {
   const service = "dashboard";

@@ -13,7 +13,7 @@ import {
 import { ensureDashboard } from "./dashboard-build.ts";
 import { type DatabaseUrls, migrate, prepareDatabase, removeDemoKeys } from "./database.ts";
 import { createOperatorApi, hasDemoFlags, type OperatorApi, provideDemoData } from "./demo-data.ts";
-import { writeDemoFile, writeExampleIds } from "./home.ts";
+import { writeDemoFile } from "./home.ts";
 import { startProxy } from "./proxy.ts";
 import { planDashboard, planGateway, planServices } from "./service-plans.ts";
 import {
@@ -182,7 +182,6 @@ async function bringUpDemo(
   return step(launch, "demo data", async () => {
     const demo = await provideDemoData(api, credentials.demo);
     saveCredentials(home, { ...credentials, demo });
-    writeExampleIds(home, demo);
     return { done: "demo organization, project and keys", value: demo };
   });
 }

@@ -1,6 +1,5 @@
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { ExampleIds } from "@halyard/contracts";
 import { hasCode, StartError } from "@halyard/local-backends";
 import type { DemoCredentials } from "./credentials.ts";
 import { writePrivateFile } from "./private-file.ts";
@@ -74,19 +73,4 @@ export function writeDemoFile(
 
 export function demoFileIn(home: string): string {
   return join(home, "demo.json");
-}
-
-/** File with the ids of the demo, without its keys. The documentation of the API shows them in its examples. */
-export function exampleIdsFileIn(home: string): string {
-  return join(home, "example-ids.json");
-}
-
-export function writeExampleIds(home: string, demo: DemoCredentials): void {
-  const ids: ExampleIds = {
-    organizationId: demo.organization_id,
-    userId: demo.user_id,
-    projectId: demo.project_id,
-    environmentId: demo.environment_id,
-  };
-  writePrivateFile(exampleIdsFileIn(home), ids);
 }

@@ -4,7 +4,7 @@ import { type ServiceName, serviceNames } from "@halyard/contracts";
 import type { ProcessName, Settings } from "./config.ts";
 import type { Credentials } from "./credentials.ts";
 import { type DatabaseUrls, hasSchema, type ServiceWithSchema } from "./database.ts";
-import { exampleIdsFileIn } from "./home.ts";
+import { demoFileIn } from "./home.ts";
 import type { ServicePlan } from "./service-process.ts";
 import { signInFileIn } from "./sign-in.ts";
 
@@ -81,7 +81,7 @@ export function planDashboard(settings: Settings, folder: string | undefined): S
       // Without a dashboard, the process must not serve an older one that was built by hand.
       DASHBOARD_DIR: folder ?? join(settings.cacheDir, "no-dashboard"),
       TRUSTED_PROXIES: HOST,
-      ...(settings.mode !== "production" && { EXAMPLE_IDS_FILE: exampleIdsFileIn(settings.home) }),
+      ...(settings.mode !== "production" && { DEMO_FILE: demoFileIn(settings.home) }),
     },
   };
 }

@@ -7,20 +7,20 @@ const flagKey = {
   example: "new-checkout",
 };
 
-const placeholder = (example: string, source: string) => ({
-  description: `The example is a placeholder. Use an id from ${source}`,
+/**
+ * Describes an id. Under `npm start`, the process of the documentation replaces the placeholder. `except` names the
+ * requests whose examples keep it, so that sending them ends nothing.
+ */
+const idOf = (example: string, source: string, { except }: { except?: string } = {}) => ({
+  description: `From ${source}. The example is an id of the demo under \`npm start\`, ${except === undefined ? "" : `except ${except}, `}and a placeholder in production`,
   example,
 });
 
-/** Describes an id of the demo. With `npm start`, the gateway replaces the placeholder. */
-const demoId = (example: string, source: string) => ({
-  description: `From ${source}. The example is the demo's id under \`npm start\`, and a placeholder in production`,
-  example,
-});
+const inDeletions = { except: "in deletions" };
 
 const listOf = (resources: string) => `the list of ${resources}`;
-const flag = placeholder(exampleIds.flagId, "`POST` or `GET /api/v1/flags`");
-const environment = demoId(exampleIds.environmentId, listOf("the project's environments"));
+const flag = idOf(exampleIds.flagId, "`POST` or `GET /api/v1/flags`", inDeletions);
+const environment = idOf(exampleIds.environmentId, listOf("the project's environments"));
 
 const examples: Readonly<Record<string, JsonObject>> = {
   key: flagKey,
@@ -28,12 +28,14 @@ const examples: Readonly<Record<string, JsonObject>> = {
   flagId: flag,
   envId: environment,
   environmentId: environment,
-  organizationId: demoId(exampleIds.organizationId, listOf("organizations")),
-  userId: demoId(exampleIds.userId, listOf("the organization's users")),
-  projectId: demoId(exampleIds.projectId, listOf("the organization's projects")),
-  keyId: placeholder(exampleIds.keyId, listOf("the environment's keys")),
-  webhookId: placeholder(exampleIds.webhookId, listOf("the project's webhooks")),
-  deliveryId: placeholder(exampleIds.deliveryId, listOf("the webhook's deliveries")),
+  organizationId: idOf(exampleIds.organizationId, listOf("organizations")),
+  userId: idOf(exampleIds.userId, listOf("the organization's users")),
+  projectId: idOf(exampleIds.projectId, listOf("the organization's projects")),
+  keyId: idOf(exampleIds.keyId, listOf("the environment's keys"), {
+    except: "where the request ends a key",
+  }),
+  webhookId: idOf(exampleIds.webhookId, listOf("the project's webhooks"), inDeletions),
+  deliveryId: idOf(exampleIds.deliveryId, listOf("the webhook's deliveries")),
   confirm: {
     description: "The example is a placeholder, so that sending it deletes nothing",
     example: exampleIds.confirm,

@@ -1,5 +1,3 @@
-import { z } from "zod";
-
 /** Ids in the examples of the OpenAPI document. They are placeholders: every installation has its own ids. */
 export const exampleIds = {
   organizationId: "01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21",
@@ -13,12 +11,3 @@ export const exampleIds = {
   /** Confirms no deletion, because it differs from the other ids. */
   confirm: "01993b5e-7a07-7d11-8c5e-4f20ab96d3e8",
 } as const;
-
-/** Ids of existing resources, which replace the placeholders. */
-export const ExampleIds = z.strictObject({
-  organizationId: z.uuid(),
-  userId: z.uuid(),
-  projectId: z.uuid(),
-  environmentId: z.uuid(),
-});
-export type ExampleIds = z.output<typeof ExampleIds>;

@@ -3604,7 +3604,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 id: string;
@@ -3664,7 +3664,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 id: string;
@@ -3718,7 +3718,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 id: string;
@@ -3759,7 +3759,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 id: string;
@@ -3813,7 +3813,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 id: string;
@@ -3856,12 +3856,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 flagId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 envId: string;
@@ -3907,12 +3907,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 flagId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 envId: string;
@@ -3992,12 +3992,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 flagId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 envId: string;
@@ -4075,12 +4075,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 flagId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 envId: string;
@@ -4165,12 +4165,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 flagId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 envId: string;
@@ -4220,12 +4220,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 flagId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 envId: string;
@@ -4282,12 +4282,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 flagId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 envId: string;
@@ -4372,12 +4372,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 flagId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 envId: string;
@@ -4424,12 +4424,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The example is a placeholder. Use an id from `POST` or `GET /api/v1/flags`
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
                  */
                 flagId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 envId: string;
@@ -4493,7 +4493,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
@@ -4538,7 +4538,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
@@ -4579,7 +4579,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
@@ -4624,7 +4624,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
@@ -4683,12 +4683,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the project's webhooks
+                 * @description From the list of the project's webhooks. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a05-7a92-8d34-1be60f97c4d8
                  */
                 webhookId: string;
@@ -4734,12 +4734,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the project's webhooks
+                 * @description From the list of the project's webhooks. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a05-7a92-8d34-1be60f97c4d8
                  */
                 webhookId: string;
@@ -4793,12 +4793,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the project's webhooks
+                 * @description From the list of the project's webhooks. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a05-7a92-8d34-1be60f97c4d8
                  */
                 webhookId: string;
@@ -4839,12 +4839,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the project's webhooks
+                 * @description From the list of the project's webhooks. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a05-7a92-8d34-1be60f97c4d8
                  */
                 webhookId: string;
@@ -4896,12 +4896,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the project's webhooks
+                 * @description From the list of the project's webhooks. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a05-7a92-8d34-1be60f97c4d8
                  */
                 webhookId: string;
@@ -4945,12 +4945,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the project's webhooks
+                 * @description From the list of the project's webhooks. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a05-7a92-8d34-1be60f97c4d8
                  */
                 webhookId: string;
@@ -4993,17 +4993,17 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the project's webhooks
+                 * @description From the list of the project's webhooks. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a05-7a92-8d34-1be60f97c4d8
                  */
                 webhookId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the webhook's deliveries
+                 * @description From the list of the webhook's deliveries. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a06-7b05-b1f7-e35d90a8427c
                  */
                 deliveryId: string;
@@ -5046,17 +5046,17 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the project's webhooks
+                 * @description From the list of the project's webhooks. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
                  * @example 01993b5e-7a05-7a92-8d34-1be60f97c4d8
                  */
                 webhookId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the webhook's deliveries
+                 * @description From the list of the webhook's deliveries. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a06-7b05-b1f7-e35d90a8427c
                  */
                 deliveryId: string;
@@ -5269,7 +5269,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
@@ -5314,7 +5314,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
@@ -5366,12 +5366,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 environmentId: string;
@@ -5414,12 +5414,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 environmentId: string;
@@ -5475,12 +5475,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 environmentId: string;
@@ -5518,12 +5518,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 environmentId: string;
@@ -5613,12 +5613,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 environmentId: string;
@@ -5663,12 +5663,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 environmentId: string;
@@ -5724,17 +5724,17 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 environmentId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the environment's keys
+                 * @description From the list of the environment's keys. The example is an id of the demo under `npm start`, except where the request ends a key, and a placeholder in production
                  * @example abcdefghijklmno2
                  */
                 keyId: string;
@@ -5779,17 +5779,17 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 environmentId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the environment's keys
+                 * @description From the list of the environment's keys. The example is an id of the demo under `npm start`, except where the request ends a key, and a placeholder in production
                  * @example abcdefghijklmno2
                  */
                 keyId: string;
@@ -5829,17 +5829,17 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
                 /**
-                 * @description From the list of the project's environments. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
                  */
                 environmentId: string;
                 /**
-                 * @description The example is a placeholder. Use an id from the list of the environment's keys
+                 * @description From the list of the environment's keys. The example is an id of the demo under `npm start`, except where the request ends a key, and a placeholder in production
                  * @example abcdefghijklmno2
                  */
                 keyId: string;
@@ -6052,7 +6052,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
@@ -6095,7 +6095,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
@@ -6151,7 +6151,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
@@ -6189,7 +6189,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
@@ -6239,7 +6239,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
@@ -6284,7 +6284,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
@@ -6337,12 +6337,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
                 /**
-                 * @description From the list of the organization's users. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's users. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a01-7d8a-8f02-51c7d6a4e0b3
                  */
                 userId: string;
@@ -6385,12 +6385,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
                 /**
-                 * @description From the list of the organization's users. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's users. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a01-7d8a-8f02-51c7d6a4e0b3
                  */
                 userId: string;
@@ -6447,12 +6447,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
                 /**
-                 * @description From the list of the organization's users. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's users. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a01-7d8a-8f02-51c7d6a4e0b3
                  */
                 userId: string;
@@ -6490,12 +6490,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
                 /**
-                 * @description From the list of the organization's users. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's users. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a01-7d8a-8f02-51c7d6a4e0b3
                  */
                 userId: string;
@@ -6545,7 +6545,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
@@ -6590,7 +6590,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
@@ -6646,12 +6646,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
@@ -6694,12 +6694,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
@@ -6755,12 +6755,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;
@@ -6798,12 +6798,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From the list of organizations. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
                  */
                 organizationId: string;
                 /**
-                 * @description From the list of the organization's projects. The example is the demo's id under `npm start`, and a placeholder in production
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
                  * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
                  */
                 projectId: string;

@@ -1,0 +1,92 @@
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "@jest/globals";
+import { type Demo, launchHalyard, prepareLaunches } from "./launcher.ts";
+import { throwawayDirectories } from "./throwaway.ts";
+
+prepareLaunches();
+const throwawayDirectory = throwawayDirectories();
+
+type Parameter = { name: string; in: string; required?: boolean; example?: string };
+type Operation = {
+  operationId: string;
+  security: Record<string, unknown>[];
+  parameters: Partial<Parameter>[];
+  requestBody?: { content: Record<string, { example?: unknown }> };
+  responses: Record<string, unknown>;
+};
+type Request = Operation & { method: string; path: string };
+
+/** The requests that are sent first. Names are unique, so a second flag with the same key would be rejected. */
+const creations = ["createFlag", "createWebhook"];
+/** Its token is in the response to another request. */
+const withoutExample = "ofrepStream";
+/** Their ids are placeholders, so that a reader who sends them to find out deletes nothing. */
+const endingRequests = {
+  ...{ clearSchedule: 404, deleteFlag: 404, deleteWebhook: 404, revokeKey: 404, rotateKey: 404 },
+  ...{ deleteEnvironment: 400, deleteOrganization: 400, deleteProject: 400, deleteUser: 400 },
+};
+
+describe("given a demo with a flag and a webhook of the examples", () => {
+  let demo: Demo;
+  beforeAll(async () => {
+    demo = await launchHalyard({ home: join(throwawayDirectory(), "home") }).ready();
+    for (const id of [...creations, "testWebhook"])
+      expect(await send(await example(id))).toBeLessThan(300);
+  });
+
+  async function examples(): Promise<Request[]> {
+    const served = await (await fetch(`${demo.base_url}/openapi.json`)).json();
+    const { paths } = served as { paths: Record<string, Record<string, Operation>> };
+    return Object.entries(paths).flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, operation]) => ({ method, path, ...operation })),
+    );
+  }
+
+  async function example(id: string): Promise<Request> {
+    const found = (await examples()).find(({ operationId }) => operationId === id);
+    if (found === undefined) throw new Error(`no operation ${id}`);
+    return found;
+  }
+
+  function keyFor({ security }: Request): string {
+    const accepts = (name: string) => security.some((each) => name in each);
+    if (accepts("operatorToken") && !accepts("serverKey")) return demo.operator_token;
+    if (accepts("clientKey")) return demo.client_key;
+    return accepts("readerKey") ? demo.reader_key : demo.server_key;
+  }
+
+  /** Sends the request as served. Returns the status. Does not wait for the end of a stream. */
+  async function send(request: Request): Promise<number> {
+    const { method, path, parameters, requestBody } = request;
+    const exampleOf = (name: string) =>
+      encodeURIComponent(parameters.find((each) => each.name === name)?.example ?? "");
+    const query = parameters
+      .filter(({ in: place, required }) => place === "query" && required)
+      .map(({ name = "" }) => `${name}=${exampleOf(name)}`);
+    const target = path.replaceAll(/\{(\w+)\}/g, (_, name) => exampleOf(name));
+    const body = requestBody?.content["application/json"]?.example;
+    const ending = new AbortController();
+    const response = await fetch(`${demo.base_url}${target}?${query.join("&")}`, {
+      method: method.toUpperCase(),
+      headers: {
+        authorization: `Bearer ${keyFor(request)}`,
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
+      signal: ending.signal,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    ending.abort();
+    return response.status;
+  }
+
+  it("answers every example as served with success, except where it would end something", async () => {
+    const outcomes = new Map<string, number>();
+    for (const { operationId } of await examples()) {
+      if (creations.includes(operationId) || operationId === withoutExample) continue;
+      outcomes.set(operationId, await send(await example(operationId)));
+    }
+    const failed = [...outcomes].filter(([, status]) => status >= 300);
+    expect(Object.fromEntries(failed)).toEqual(endingRequests);
+    expect(outcomes.size).toBeGreaterThan(60);
+  });
+});
