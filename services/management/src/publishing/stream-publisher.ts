@@ -238,10 +238,19 @@ async function outgoingEvent(
   { subject, payload, messageId }: UnsentRow,
   sign?: SignMessage,
 ): Promise<Outgoing> {
-  const { flag, organization_id: organizationId } = JSON.parse(payload) as Partial<FlagEvent>;
+  const { flag, organization_id: organizationId } = headOfEvent(payload);
   const signature = await sign?.({ subject, payload, messageId });
   const message = { subject, payload, messageId, signature, organizationId };
   return { ...message, ...(flag && { entity: flag.id }) };
+}
+
+/**
+ * Parses an event up to its states, which can be a megabyte. The organization and the flag precede them. A text inside
+ * the event cannot contain the searched one, because its quotes are escaped.
+ */
+export function headOfEvent(payload: string): Partial<FlagEvent> {
+  const end = payload.indexOf(',"state":{');
+  return JSON.parse(end < 0 ? payload : `${payload.slice(0, end)}}`) as Partial<FlagEvent>;
 }
 
 /**
