@@ -1,4 +1,5 @@
 import { eventually } from "@halyard/testing";
+import { startChromium } from "@halyard/testing/chromium";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Locator, Page } from "playwright-core";
 import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
@@ -147,6 +148,36 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
       JSON.stringify([location.href, { ...sessionStorage }, { ...localStorage }]),
     );
     expect(kept).not.toContain("somebody-secret");
+  });
+
+  it.each(["en-US", "de-DE"])("saves no misread number in a browser of %s", async (locale) => {
+    const browser = await startChromium({ locale });
+    const key = `numbers-${locale.toLowerCase()}`;
+    const { id } = await api("", "POST", { key, name: "Numbers" });
+    const path = `/${id}/environments/${tenant.environmentId}`;
+    await api(path, "PATCH", { targeting_rules: [{ conditions: [], rollout_percentage: 50 }] });
+    const other = await openDashboard(() => ({ ...given(), browser }), tenant, `/flags/${key}`);
+    await other.getByRole("button", { name: /^Rule 1:/ }).click();
+    const percentages = other.getByRole("textbox", { name: /in percent$/ });
+    const saveButton = other.getByRole("button", { name: "Save changes" });
+    const errors = other.getByText("Enter a whole number from 0 to 100.");
+    for (const index of [0, 1])
+      for (const text of ["2.5", "2,5", "150", "1e1"]) {
+        await percentages.nth(index).fill(text);
+        await errors.waitFor();
+        await saveButton.click();
+        await other.getByText("Not saved: correct 1 field.").waitFor();
+        expect(await percentages.nth(index).inputValue()).toBe(text);
+        await percentages.nth(index).fill("25");
+        await errors.waitFor({ state: "detached" });
+      }
+    await saveButton.click();
+    await saveButton.waitFor({ state: "detached" });
+    expect(await api(path)).toMatchObject({
+      rollout_percentage: 25,
+      targeting_rules: [{ rollout_percentage: 25 }],
+    });
+    await browser.close();
   });
 
   it("has no serious finding of axe with an open rule", async () => {

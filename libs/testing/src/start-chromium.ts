@@ -18,11 +18,13 @@ const switches = [
 
 export type Browser = { context: BrowserContext; close(): Promise<void> };
 
-export async function startChromium(): Promise<Browser> {
+/** Starts Chromium, in the given locale or that of the machine. */
+export async function startChromium(options: { locale?: string } = {}): Promise<Browser> {
   const profile = mkdtempSync(join(tmpdir(), "halyard-chromium-"));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath,
     args: switches,
+    ...options,
   });
   return {
     context,

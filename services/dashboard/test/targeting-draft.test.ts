@@ -6,6 +6,7 @@ import {
   attributeNames,
   fromLocalInput,
   numberFrom,
+  plainNumber,
   toLocalInput,
   valueFor,
 } from "../src/targeting/conditions.ts";
@@ -16,6 +17,7 @@ import {
   dropped,
   isSame,
   moved,
+  newRule,
   stateOf,
 } from "../src/targeting/draft.ts";
 import { fieldKey, fieldProblemOf, problemsIn, ruleProblemOf } from "../src/targeting/problems.ts";
@@ -123,10 +125,17 @@ describe("the values of conditions", () => {
   });
 
   it("are numbers only if no typed character is lost", () => {
-    expect(numberFrom("18")).toBe(18);
-    expect(numberFrom("1.")).toBe("1.");
-    expect(numberFrom("1.10")).toBe("1.10");
-    expect(numberFrom("")).toBe("");
+    expect(numberFrom("18", "en-US")).toBe(18);
+    expect(numberFrom("1.", "en-US")).toBe("1.");
+    expect(numberFrom("1.10", "en-US")).toBe("1.10");
+    expect(numberFrom("1.125", "de-DE")).toBe("1.125");
+    expect(numberFrom("", "en-US")).toBe("");
+  });
+
+  it("are plain numbers once the person leaves the field", () => {
+    expect(plainNumber("2,5", "de-DE")).toBe(2.5);
+    expect(plainNumber("2,5", "en-US")).toBe("2,5");
+    expect(plainNumber("99.90", "en-US")).toBe("99.90");
   });
 
   it("name the same instant in the local time zone and in the rule", () => {
@@ -176,8 +185,16 @@ describe("the problems of a draft", () => {
     expect(ruleProblemOf(problem("/user must be an object"))).toBeUndefined();
   });
 
+  it("mark a percentage field that contains no percentage", () => {
+    const typed = { ...draft, rules: [{ ...newRule(), conditions: [], invalidPercentage: "2.5" }] };
+    expect([...problemsIn(typed, operators, "de-DE").keys()]).toStrictEqual([
+      fieldKey(typed.rules[0]?.uid ?? "", "rollout_percentage"),
+    ]);
+    expect(isSame(typed, stateOf(typed))).toBe(false);
+  });
+
   it("are found before the draft is sent, if the browser can know them", () => {
-    expect(problemsIn(draft, operators).size).toBe(0);
+    expect(problemsIn(draft, operators, "en-US").size).toBe(0);
     const wrong = draftOf({
       ...stored,
       targeting_rules: [
@@ -192,7 +209,7 @@ describe("the problems of a draft", () => {
         },
       ],
     });
-    expect([...problemsIn(wrong, operators).keys()]).toStrictEqual([
+    expect([...problemsIn(wrong, operators, "en-US").keys()]).toStrictEqual([
       fieldKey("rule-0", "attribute", "condition-0"),
       fieldKey("rule-0", "value", "condition-1"),
       fieldKey("rule-0", "value", "condition-2"),

@@ -1,5 +1,6 @@
 import type { Condition, Operator } from "../api/schema.d.ts";
 import { isTime } from "../state/words.ts";
+import { parseNumber } from "../ui/parse-number.ts";
 
 export type Value = Condition["value"];
 export type OperatorName = Condition["operator"];
@@ -20,13 +21,15 @@ export function valueFor(category: Category | undefined, value: Value): Value {
   return Array.isArray(value) ? value.join(", ") : value;
 }
 
-/** Reads a typed number. A text that is not a plain number stays a text, and the API decides about it. */
-export function numberFrom(text: string): Value {
-  const trimmed = text.trim();
-  return String(Number(trimmed)) === trimmed && Number.isFinite(Number(trimmed))
-    ? Number(trimmed)
-    : trimmed;
+/** Reads a typed number. A text from which the number would drop a character stays a text. */
+export function numberFrom(text: string, locale: string): Value {
+  const value = parseNumber(text, locale);
+  return value !== undefined && String(value) === text ? value : text;
 }
+
+/** Reads a number in the writing of the locale when the person leaves its field. The API accepts only a plain one. */
+export const plainNumber = (value: Value, locale: string): Value =>
+  Number.isNaN(Number(value)) ? (parseNumber(String(value), locale) ?? value) : value;
 
 /** Returns a date-time for a field of the browser, in the local time zone. */
 export function toLocalInput(value: string): string {
@@ -42,16 +45,24 @@ export function fromLocalInput(text: string): string {
   return Number.isNaN(instant.getTime()) ? "" : instant.toISOString().replace(".000Z", "Z");
 }
 
+const exampleIn = (locale: string) => new Intl.NumberFormat(locale).format(99.9);
+
 /** Says what is wrong with a value, as far as the browser can tell. The API checks the rest. */
-export function valueProblem(category: Category | undefined, value: Value): string | undefined {
+export function valueProblem(
+  category: Category | undefined,
+  value: Value,
+  locale: string,
+): string | undefined {
   switch (category) {
     case "list":
       return itemsOf(value).length === 0 ? "Enter at least one value." : undefined;
     case "number":
       if (value === "") return "Enter a number.";
-      return Number.isFinite(Number(value)) || isTime(value)
+      return typeof value === "number" ||
+        isTime(value) ||
+        parseNumber(String(value), locale) !== undefined
         ? undefined
-        : "Enter a number such as 18 or 99.90.";
+        : `Enter a number without separators of thousands, such as 18 or ${exampleIn(locale)}.`;
     case "semver":
       return /^v?\d+(\.\d+){0,2}([-+].+)?$/.test(String(value).trim())
         ? undefined

@@ -3,11 +3,16 @@ import { stateIn } from "../state/state.ts";
 
 /** A condition with an identity, which stays the same when conditions are added or removed. */
 export type DraftCondition = Readonly<Condition & { uid: string }>;
+/** The text of a percentage field that is no percentage. The draft keeps the last valid percentage beside it. */
+type InvalidText = { invalidPercentage?: string | undefined };
 export type DraftRule = Readonly<
-  Omit<TargetingRule, "conditions"> & { uid: string; conditions: readonly DraftCondition[] }
+  Omit<TargetingRule, "conditions"> &
+    InvalidText & { uid: string; conditions: readonly DraftCondition[] }
 >;
 /** A state that is edited in a form. */
-export type Draft = Readonly<Omit<State, "targeting_rules"> & { rules: readonly DraftRule[] }>;
+export type Draft = Readonly<
+  Omit<State, "targeting_rules"> & InvalidText & { rules: readonly DraftRule[] }
+>;
 
 /** Limits of the API. */
 export const maxRules = 100;
@@ -56,7 +61,8 @@ function ruleOf({ id, name, conditions, value, rollout_percentage }: DraftRule):
 
 /** Returns whether a draft equals the stored state, so that it needs no save. */
 export function isSame(draft: Draft, stored: State): boolean {
-  return JSON.stringify(stateOf(draft)) === JSON.stringify(stateOf(draftOf(stored)));
+  const isInvalid = [draft, ...draft.rules].some((part) => part.invalidPercentage !== undefined);
+  return !isInvalid && JSON.stringify(stateOf(draft)) === JSON.stringify(stateOf(draftOf(stored)));
 }
 
 /**

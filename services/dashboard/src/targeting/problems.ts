@@ -1,6 +1,7 @@
 import { fieldMessageOf } from "../api/problem.ts";
 import type { Operator } from "../api/schema.d.ts";
 import { capitalized } from "../state/words.ts";
+import { percentageHint } from "../ui/parse-number.ts";
 import { valueProblem } from "./conditions.ts";
 import { type Draft, type DraftRule, maxConditions, maxRules } from "./draft.ts";
 
@@ -50,18 +51,22 @@ export function ruleProblemOf(error: unknown): string | undefined {
 
 /** Checks a draft as far as the browser can. The API checks it completely. */
 export function problemsIn(
-  { rules }: Draft,
+  { rules, invalidPercentage: invalid }: Draft,
   operators: ReadonlyMap<string, Operator> | undefined,
+  locale: string,
 ): Problems {
   const found = new Map<string, string>();
-  for (const { uid, conditions, name } of rules) {
+  if (invalid !== undefined) found.set(fieldKey("", "rollout_percentage"), percentageHint);
+  for (const { uid, conditions, name, value: effect, invalidPercentage } of rules) {
+    if (effect !== false && invalidPercentage !== undefined)
+      found.set(fieldKey(uid, "rollout_percentage"), percentageHint);
     if ((name ?? "").length > 200) found.set(fieldKey(uid, "name"), "At most 200 characters.");
     if (conditions.length > maxConditions)
       found.set(fieldKey(uid, "rule"), `At most ${maxConditions} conditions.`);
     for (const { uid: condition, attribute, operator, value } of conditions) {
       if (attribute.trim() === "")
         found.set(fieldKey(uid, "attribute", condition), "Enter the name of an attribute.");
-      const problem = valueProblem(operators?.get(operator)?.category, value);
+      const problem = valueProblem(operators?.get(operator)?.category, value, locale);
       if (problem !== undefined) found.set(fieldKey(uid, "value", condition), problem);
     }
   }

@@ -84,7 +84,8 @@ function Conditions({ rule, label, onChange }: Omit<RuleEditorProps, "percentage
 function Effect({ rule, percentage, onChange }: Omit<RuleEditorProps, "label">) {
   const isOff = rule.value === false;
   const own = rule.rollout_percentage;
-  const { rollout_percentage: _, ...withoutOwn } = rule;
+  const { rollout_percentage: _, invalidPercentage, ...withoutOwn } = rule;
+  const { problems } = useEditor();
   return (
     <div className={styles.effect}>
       <Select
@@ -112,7 +113,9 @@ function Effect({ rule, percentage, onChange }: Omit<RuleEditorProps, "label">) 
         <PercentageSlider
           label="Percentage of these users"
           value={own}
-          onChange={(next) => onChange({ ...rule, rollout_percentage: next })}
+          invalidText={invalidPercentage}
+          error={problems.get(fieldKey(rule.uid, "rollout_percentage"))}
+          onChange={(typed) => onChange({ ...rule, ...typed })}
         />
       )}
     </div>

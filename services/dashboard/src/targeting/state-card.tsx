@@ -37,7 +37,8 @@ export function StateCard({ draft }: { draft: Draft }) {
         <PercentageSlider
           label={rules.length === 0 ? "Percentage of all users" : "Percentage of the flag"}
           value={percentage}
-          onChange={(next) => edit((before) => ({ ...before, rollout_percentage: next }))}
+          invalidText={draft.invalidPercentage}
+          onChange={(typed) => edit((before) => ({ ...before, ...typed }))}
         />
         <p className={styles.note}>{percentageNote(draft)}</p>
       </div>

@@ -1,4 +1,5 @@
 import { useRef, useState } from "react";
+import { useLocale } from "react-aria-components";
 import { isEditConflict } from "../api/problem.ts";
 import type { FlagState } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
@@ -72,6 +73,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
 function useSaving(editing: DraftState, takeFocus: () => void) {
   const { draft, isOutdated, restart, restore } = editing;
   const [isChecked, setChecked] = useState(false);
+  const { locale } = useLocale();
   const operators = useOperators().data;
   const saved = useSave((state, sent) => {
     setChecked(false);
@@ -80,7 +82,7 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
     if (draft === sent) takeFocus();
   });
   const { mutate, isPending, error, variables } = saved;
-  const own = problemsIn(draft, operators);
+  const own = problemsIn(draft, operators, locale);
   const fromApi = fieldProblemOf(error, variables?.draft ?? draft);
   const isShown = fromApi !== undefined && draft.rules.includes(fromApi.rule);
   const isConflict = isOutdated && !isPending;

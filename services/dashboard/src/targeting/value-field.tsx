@@ -1,3 +1,4 @@
+import { useLocale } from "react-aria-components";
 import { isTime } from "../state/words.ts";
 import { Select, TextField } from "../ui/fields.tsx";
 import { TagsField } from "../ui/tags-field.tsx";
@@ -6,6 +7,7 @@ import {
   fromLocalInput,
   itemsOf,
   numberFrom,
+  plainNumber,
   toLocalInput,
   type Value,
 } from "./conditions.ts";
@@ -57,6 +59,7 @@ const hourMs = 3_600_000;
 /** Number operators compare numbers or date-times, so the person chooses. */
 function NumberOrTime({ condition, error, onChange }: Omit<ValueFieldProps, "category">) {
   const { value } = condition;
+  const { locale } = useLocale();
   const isInstant = isTime(value);
   const choose = (kind: "number" | "time") => {
     const nextHour = new Date(Math.ceil(Date.now() / hourMs) * hourMs).toISOString();
@@ -91,7 +94,8 @@ function NumberOrTime({ condition, error, onChange }: Omit<ValueFieldProps, "cat
           isCode
           placeholder="18"
           value={String(value)}
-          onChange={(text) => onChange(numberFrom(text))}
+          onChange={(text) => onChange(numberFrom(text.trim(), locale))}
+          onBlur={() => onChange(plainNumber(value, locale))}
           error={error}
         />
       )}

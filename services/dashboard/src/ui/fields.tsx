@@ -33,6 +33,7 @@ type FieldProps = {
 type TextFieldProps = FieldProps & {
   value: string;
   onChange: (value: string) => void;
+  onBlur?: () => void;
   placeholder?: string;
   type?: "text" | "email" | "url" | "password" | "number" | "date" | "time" | "datetime-local";
   rows?: number;

@@ -1,51 +1,85 @@
 import {
   Slider as AriaSlider,
+  TextField as AriaTextField,
+  FieldError,
   Input,
   Label,
-  NumberField,
   SliderThumb,
   SliderTrack,
+  useLocale,
 } from "react-aria-components";
 import fields from "./fields.module.css";
+import { parsePercentage, percentageHint } from "./parse-number.ts";
 import styles from "./slider.module.css";
 
-type PercentageSliderProps = { label: string; value: number; onChange: (value: number) => void };
+/** A percentage, with the text of its field while that is not a percentage. */
+export type TypedPercentage = {
+  rollout_percentage: number;
+  invalidPercentage: string | undefined;
+};
 
-/** A percentage from 0 to 100, set by a slider or as a number. */
-export function PercentageSlider({ label, value, onChange }: PercentageSliderProps) {
+type PercentageSliderProps = {
+  label: string;
+  value: number;
+  /** The text to show instead of the value, as an error. */
+  invalidText: string | undefined;
+  error?: string | undefined;
+  onChange: (typed: TypedPercentage) => void;
+};
+
+/**
+ * A percentage from 0 to 100, set by a slider or as a number. Number fields of browsers and libraries drop characters
+ * that they do not expect, so that `2.5` becomes 25. This field keeps the text and shows an error.
+ */
+export function PercentageSlider(props: PercentageSliderProps) {
+  const { label, value, invalidText, onChange } = props;
+  const { locale } = useLocale();
+  const error = invalidText === undefined ? props.error : percentageHint;
+  const type = (text: string) => {
+    const parsed = parsePercentage(text, locale);
+    onChange({
+      rollout_percentage: parsed ?? value,
+      invalidPercentage: parsed === undefined ? text : undefined,
+    });
+  };
   return (
-    <div className={styles.row}>
-      <AriaSlider
-        className={styles.slider ?? ""}
-        minValue={0}
-        maxValue={100}
-        value={value}
-        onChange={(next) => onChange(next as number)}
-      >
-        <Label className={fields.label ?? ""}>{label}</Label>
-        <SliderTrack className={styles.track ?? ""}>
-          {({ state }) => (
-            <>
-              <div
-                className={styles.fill}
-                style={{ width: `${state.getThumbPercent(0) * 100}%` }}
-              />
-              <SliderThumb className={styles.thumb ?? ""} />
-            </>
-          )}
-        </SliderTrack>
-      </AriaSlider>
-      <NumberField
-        aria-label={`${label}, in percent`}
-        className={styles.number ?? ""}
-        minValue={0}
-        maxValue={100}
-        value={value}
-        onChange={(next) => Number.isNaN(next) || onChange(next)}
-      >
-        <Input className={fields.input ?? ""} />
-        <span aria-hidden>%</span>
-      </NumberField>
-    </div>
+    <AriaTextField
+      aria-label={`${label}, in percent`}
+      className={fields.field ?? ""}
+      value={invalidText ?? String(value)}
+      onChange={type}
+      isInvalid={error !== undefined}
+      validationBehavior="aria"
+    >
+      <div className={styles.row}>
+        <AriaSlider
+          className={styles.slider ?? ""}
+          minValue={0}
+          maxValue={100}
+          value={value}
+          onChange={(next) =>
+            onChange({ rollout_percentage: next as number, invalidPercentage: undefined })
+          }
+        >
+          <Label className={fields.label ?? ""}>{label}</Label>
+          <SliderTrack className={styles.track ?? ""}>
+            {({ state }) => (
+              <>
+                <div
+                  className={styles.fill}
+                  style={{ width: `${state.getThumbPercent(0) * 100}%` }}
+                />
+                <SliderThumb className={styles.thumb ?? ""} />
+              </>
+            )}
+          </SliderTrack>
+        </AriaSlider>
+        <div className={styles.number}>
+          <Input className={fields.input ?? ""} inputMode="decimal" />
+          <span aria-hidden>%</span>
+        </div>
+      </div>
+      <FieldError className={fields.error ?? ""}>{error}</FieldError>
+    </AriaTextField>
   );
 }
