@@ -114,6 +114,39 @@ export function describeSignIn(given: () => DashboardSystem): void {
     await Promise.all([page.close(), other.close()]);
   });
 
+  it("hands the keys to a new tab, as long as a tab is signed in", async () => {
+    const { browser, gateway } = given();
+    const tenant = await createTenant(gateway.url, { name: "New tab" });
+    await must(`${gateway.url}/api/v1/flags`, {
+      ...{ method: "POST", key: tenant.serverKey, body: { key: "new-tab", name: "New tab" } },
+    });
+    const page = await openDashboard(given, tenant);
+    const link = page.getByRole("link", { name: "new-tab" }).first();
+    const [opened] = await Promise.all([
+      browser.context.waitForEvent("page"),
+      link.click({ modifiers: ["Control"] }),
+    ]);
+    await opened.getByRole("button", { name: "Add rule" }).waitFor();
+    expect(await opened.evaluate(() => localStorage.length)).toBe(0);
+    await Promise.all([page.close(), opened.close()]);
+    const late = await browser.context.newPage();
+    await late.goto(`${gateway.url}/flags/new-tab`);
+    await late.getByRole("heading", { name: "Sign in" }).waitFor();
+    await late.close();
+  });
+
+  it("shows the organizations to an operator who signs in at a page of keys", async () => {
+    const { browser, gateway } = given();
+    for (const path of ["/flags", "/flags/dark-mode/history"]) {
+      const page = await browser.context.newPage();
+      await page.goto(`${gateway.url}${path}`);
+      await page.getByLabel("Server key").fill(operatorToken);
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Organizations" }).waitFor();
+      await page.close();
+    }
+  });
+
   it("has no serious finding of axe", async () => {
     const page = await openSignIn();
     await expectNoSeriousViolations(page);

@@ -134,9 +134,21 @@ const operatorRoutes = [
   { path: "/status", component: page(() => import("./operator/status-page.tsx"), "StatusPage") },
 ].map((each) => route({ parent: operatorRoot, ...each }));
 
+/** An operator can sign in at the address of a page for keys. */
+const pagesOfKeys = ["flags", "schedules", "compare", "history", "webhooks", "usage", "keys"].map(
+  (name) =>
+    createRoute({
+      getParentRoute: () => operatorRoot,
+      path: `/${name}/$`,
+      beforeLoad: () => {
+        throw redirect({ to: "/" });
+      },
+    }),
+);
+
 export function createOperatorRouter() {
   return createRouter({
-    routeTree: operatorRoot.addChildren(operatorRoutes),
+    routeTree: operatorRoot.addChildren([...operatorRoutes, ...pagesOfKeys]),
     defaultPreload: "intent",
     defaultErrorComponent: PageError,
   });

@@ -4,6 +4,7 @@ import { type Api, createApi, unwrap } from "../api/client.ts";
 import { isTemporary, isUnconfirmed } from "../api/problem.ts";
 import type { ServerKeyIdentity } from "../api/schema.d.ts";
 import { useLeaveGuard } from "../ui/leave-guard.tsx";
+import { sendKeys } from "./hand-over.ts";
 import { addKey, readKeys, removeKey, type StoredKeys, writeKeys } from "./stored-keys.ts";
 
 /** The signed-in credentials with what they may access. */
@@ -88,6 +89,8 @@ function useTab() {
     setEnded(endedText);
     forget(token);
   });
+  const isSignedIn = current?.kind === "server_key" && !isRejected;
+  useEffect(() => (isSignedIn ? sendKeys(stored) : undefined), [isSignedIn, stored]);
   const open = useCallback(
     (token: string) =>
       openSession(token, async () => {
