@@ -180,6 +180,43 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     await browser.close();
   });
 
+  it("shows switches, sliders and the current page in a contrast mode", async () => {
+    await page.emulateMedia({ forcedColors: "active", reducedMotion: "reduce" });
+    const colorOf = (locator: Locator, property: string, pseudo?: string): Promise<string> =>
+      locator.evaluate(
+        (element, [name, part]) => getComputedStyle(element, part).getPropertyValue(name as string),
+        [property, pseudo],
+      );
+    const background = (locator: Locator, pseudo?: string) =>
+      colorOf(locator, "background-color", pseudo);
+    const canvas = await background(page.locator("body"));
+
+    const toggle = page.getByRole("switch", { name: "Flag in production" });
+    const track = await background(toggle);
+    expect(await background(toggle, "::after")).not.toBe(track);
+    await toggle.click();
+    await eventually(async () => (await background(toggle)) !== track);
+    expect(await background(toggle, "::after")).not.toBe(await background(toggle));
+
+    const slider = page.locator('[class*="track"]:has([class*="fill"])').first();
+    const rail = await background(slider, "::before");
+    const fill = await background(slider.locator('[class*="fill"]'));
+    expect(new Set([canvas, rail, fill]).size).toBe(3);
+
+    const [tab, otherTab] = ["Targeting", "Settings"].map((name) =>
+      page.getByRole("link", { name, exact: true }),
+    ) as [Locator, Locator];
+    const border = (locator: Locator) => colorOf(locator, "border-bottom-color");
+    expect(await border(tab)).not.toBe(await border(otherTab));
+    const [entry, otherEntry] = ["Flags", "Usage"].map((name) =>
+      page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name }),
+    ) as [Locator, Locator];
+    expect(await background(entry)).not.toBe(await background(otherEntry));
+
+    await page.emulateMedia({ forcedColors: null, reducedMotion: null });
+    await toggle.click();
+  });
+
   it("has no serious finding of axe with an open rule", async () => {
     await rule(1).click();
     await page.getByRole("textbox", { name: "Name (optional)" }).waitFor();
