@@ -91,6 +91,10 @@ export function describeNarrow(given: () => DashboardSystem): void {
 
   it("open the pages from the menu, which closes after the choice", async () => {
     await button("Open the menu").click();
+    expect(await button("Close the menu").getAttribute("aria-expanded")).toBe("true");
+    await page.keyboard.press("Escape");
+    expect(await button("Open the menu").getAttribute("aria-expanded")).toBe("false");
+    await button("Open the menu").click();
     await page.getByRole("link", { name: "Webhooks", exact: true }).click();
     await button("Create webhook").click();
     await expectFits("the dialog", button("Cancel"));

@@ -76,6 +76,15 @@ export function isUnconfirmed(error: unknown): boolean {
   return error instanceof ConnectionLost || (error instanceof ApiProblem && error.status >= 500);
 }
 
+/** An error of the page itself, with what a person can do about it. */
+export class AdvisedError extends Error {
+  readonly advice: string;
+  constructor(message: string, advice: string) {
+    super(message);
+    this.advice = advice;
+  }
+}
+
 const adviceByStatus: Readonly<Record<number, string>> = {
   401: "Sign in with another key.",
   403: "This key has no permission for it. Ask for a key with more rights.",
@@ -88,6 +97,7 @@ const adviceByStatus: Readonly<Record<number, string>> = {
 /** Says what a person can do about an error. */
 export function adviceFor(error: unknown): string {
   if (error instanceof ConnectionLost) return "Check your connection, then try again.";
+  if (error instanceof AdvisedError) return error.advice;
   if (!(error instanceof ApiProblem)) return "Reload the page. If it happens again, report it.";
   if (error.retryAfter !== null) return `Try again in ${error.retryAfter} s.`;
   if (error.code === "CONFLICT_002")

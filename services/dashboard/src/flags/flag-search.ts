@@ -55,12 +55,17 @@ export function filterFlags(
   });
 }
 
-/** Suggests a key for a name: "New checkout (EU)" becomes "new-checkout-eu". */
+/** Letters that are not written without their marks. */
+const spelled: Readonly<Record<string, string>> = { ä: "ae", ö: "oe", ü: "ue", ß: "ss" };
+
+/** Suggests a key for a name: "New checkout (EU)" becomes "new-checkout-eu", and "Größe" becomes "groesse". */
 export function suggestKey(name: string): string {
   return name
+    .normalize("NFC")
+    .toLowerCase()
+    .replaceAll(/[äöüß]/g, (letter) => spelled[letter] ?? letter)
     .normalize("NFKD")
     .replaceAll(/[\u0300-\u036f]/g, "")
-    .toLowerCase()
     .replaceAll(/[^a-z0-9._]+/g, "-")
     .replaceAll(/^[^a-z0-9]+|-+$/g, "")
     .slice(0, 128);

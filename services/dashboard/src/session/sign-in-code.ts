@@ -1,3 +1,5 @@
+import { AdvisedError } from "../api/problem.ts";
+
 /** The fragment that carries the one-time code of `npm start`: `/#code=…`. Browsers do not send fragments to servers. */
 const fragment = /^#code=([A-Za-z0-9_-]+)$/;
 
@@ -15,8 +17,9 @@ export async function exchangeCode(): Promise<string | undefined> {
     body: JSON.stringify({ code }),
   });
   if (!response.ok)
-    throw new Error(
-      "The sign-in link was used already or is older than five minutes. Enter a server key instead.",
+    throw new AdvisedError(
+      "The sign-in link was used already or is older than five minutes.",
+      "Enter a server key instead.",
     );
   const { server_key } = (await response.json()) as { server_key: string };
   return server_key;

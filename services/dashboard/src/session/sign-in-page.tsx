@@ -1,6 +1,6 @@
 import { KeyRound } from "lucide-react";
 import { type FormEvent, useEffect, useState } from "react";
-import { ApiProblem } from "../api/problem.ts";
+import { AdvisedError, ApiProblem } from "../api/problem.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { TextField } from "../ui/fields.tsx";
@@ -108,8 +108,9 @@ function SignInError({ error }: { error: unknown }) {
     return (
       <ErrorPanel
         error={
-          new Error(
-            "This key cannot manage flags. The dashboard needs a server key, which begins with hs_.",
+          new AdvisedError(
+            "This key cannot manage flags.",
+            "The dashboard needs a server key, which begins with hs_.",
           )
         }
       />

@@ -1,6 +1,6 @@
 import { useBlocker } from "@tanstack/react-router";
 import { Menu as MenuIcon, X } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { useSessions } from "../session/session.tsx";
 import { IconButton } from "../ui/button.tsx";
 import { useLeaveGuard } from "../ui/leave-guard.tsx";
@@ -24,6 +24,7 @@ type FrameProps = {
  */
 export function Frame({ entries, top, bottom, banner, children }: FrameProps) {
   const [isOpen, setOpen] = useState(false);
+  useEscape(isOpen, () => setOpen(false));
   const { unsaved, mayLeave } = useLeaveGuard();
   useBlocker({
     shouldBlockFn: async () => !(await mayLeave()),
@@ -41,6 +42,7 @@ export function Frame({ entries, top, bottom, banner, children }: FrameProps) {
             <IconButton
               icon={isOpen ? X : MenuIcon}
               iconSize={20}
+              aria-expanded={isOpen}
               label={isOpen ? "Close the menu" : "Open the menu"}
               onPress={() => setOpen(!isOpen)}
             />
@@ -59,6 +61,15 @@ export function Frame({ entries, top, bottom, banner, children }: FrameProps) {
       </main>
     </div>
   );
+}
+
+function useEscape(isOpen: boolean, close: () => void): void {
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const onKeyDown = ({ key }: KeyboardEvent) => key === "Escape" && close();
+    window.addEventListener("keydown", onKeyDown);
+    return () => window.removeEventListener("keydown", onKeyDown);
+  });
 }
 
 /** Warns that the key has ended while a page has unsaved content. Without such content, the session ends immediately. */

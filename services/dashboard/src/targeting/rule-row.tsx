@@ -24,9 +24,9 @@ type RuleRowProps = {
 export function RuleRow(props: RuleRowProps) {
   const { rule, index, percentage, hint, isOpen, onToggle, actions } = props;
   const label = `Rule ${index + 1}`;
-  const effect = capitalized(
-    effectText({ ...rule, rollout_percentage: rule.rollout_percentage ?? percentage }),
-  );
+  const applied = rule.rollout_percentage ?? percentage;
+  const effect = capitalized(effectText({ ...rule, rollout_percentage: applied }));
+  const isOff = rule.value === false || applied === 0;
   return (
     <GridListItem
       id={rule.uid}
@@ -43,7 +43,7 @@ export function RuleRow(props: RuleRowProps) {
             {index + 1}
           </span>
           <RuleText rule={rule} />
-          <Badge tone={rule.value === false ? "neutral" : "on"}>{effect}</Badge>
+          <Badge tone={isOff ? "neutral" : "on"}>{effect}</Badge>
           <ChevronDown size={16} aria-hidden className={styles.chevron} />
         </AriaButton>
         <RuleMenu {...props} label={label} />
