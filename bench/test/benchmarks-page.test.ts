@@ -44,6 +44,7 @@ const percentOf = ({ measured, baseline }: { measured: number; baseline: number 
   Math.round((100 * measured) / baseline);
 
 it("the figures in the README are the saved figures", () => {
+  const throughGateway = figureOf("gateway", "200: requests per second through the gateway");
   const sameValues = figureOf("flags", "200: requests per second");
   const newUsers = figureOf("targeting", "100 flags, X-User-Context: requests per second");
   const peers = figureOf("peers", "100 flags, edge vs. unleash-server: requests per second");
@@ -52,6 +53,7 @@ it("the figures in the README are the saved figures", () => {
   const memory = figureOf("streams", "10,000 streams: memory per stream");
 
   const shown = [
+    `same values for all users | ${rounded(throughGateway.measured, 3)} requests/s |`,
     `${rounded(sameValues.measured, 3)} requests/s, ${percentOf(sameValues)}% of a bare`,
     `${rounded(newUsers.measured, 3)} requests/s, ${percentOf(newUsers)}% of a bare`,
     `${rounded(peers.measured, 3)} requests/s; unleash-server: ${rounded(peers.baseline, 3)}`,

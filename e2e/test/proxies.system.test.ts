@@ -137,6 +137,20 @@ describe.each(["built-in", "haproxy"] as const)("given the gateway %s", (kind) =
     });
   });
 
+  it.each(["usage", "%75sage"])(
+    "never sends a report to /sdk/%s to a second edge after the first one has received it",
+    async (path) => {
+      let received = 0;
+      const count: Parameters<typeof givenServer>[0] = (incoming, response) => {
+        received += 1;
+        drains(incoming, response);
+      };
+      const { url } = await given({ edges: [await givenServer(count), await givenServer(count)] });
+      await fetch(`${url}/api/v1/sdk/${path}`, { method: "POST", body: "{}" });
+      expect(received).toBe(1);
+    },
+  );
+
   describe("without an edge", () => {
     it("responds in the form of the services, to any origin, with the id of the request", async () => {
       const { url } = await given({ edges: [unused] });
@@ -204,7 +218,10 @@ describe.each(["built-in", "haproxy"] as const)("given the gateway %s", (kind) =
       [
         "keeps the claims of a trusted proxy",
         "10.0.0.0/8, 127.0.0.0/8",
-        { ...claims, "x-forwarded-for": "203.0.113.9, 127.0.0.1" },
+        {
+          ...claims,
+          "x-forwarded-for": kind === "haproxy" ? "203.0.113.9" : "203.0.113.9, 127.0.0.1",
+        },
       ],
     ])("%s about its address", async (_what, trusted, expected) => {
       const management = await givenServer((incoming, response) =>
@@ -339,6 +356,20 @@ describe("given HAProxy", () => {
       expect(stdout).toContain("Configuration file is valid");
     },
   );
+
+  it.each([
+    ["of two trusted proxies", "203.0.113.9, 10.0.0.7", "203.0.113.9"],
+    ["of a client in a network that services trust", "203.0.113.66, 192.168.1.50", "192.168.1.50"],
+    ["without an address", "unknown", "127.0.0.1"],
+  ])("passes on one address from the claims %s", async (_whose, claimed, expected) => {
+    const management = await givenServer(({ headers }, response) =>
+      response.end(headers["x-forwarded-for"]),
+    );
+    const settings = { TRUSTED_PROXIES: "10.0.0.0/8, 127.0.0.1" };
+    const { url } = await given({ edges: [unused], management, settings });
+    const headers = { "x-forwarded-for": claimed };
+    expect(await (await fetch(`${url}/api/v1/flags`, { headers })).text()).toBe(expected);
+  });
 
   it("finds edges by DNS when they start, up to thirty of them", async () => {
     const port = await findFreePort("127.0.0.1");

@@ -139,6 +139,6 @@ function hasStopped({ status }: Client): boolean {
 
 function describeStop({ status }: Client): string {
   return status.connection === "stopped"
-    ? "Halyard rejected the server key."
+    ? "Halyard rejected the key."
     : "The options of the client are invalid; the log has the details.";
 }

@@ -1,9 +1,9 @@
 export type ErrorCode =
-  /** The base address or the server key is missing or has the wrong form. */
+  /** The base address or the key is missing or has the wrong form. */
   | "invalid_options"
   /** 401: the key is unknown, expired or revoked. */
   | "unauthorized"
-  /** 403: the key is not a server key. */
+  /** 403: the key is neither a reader key nor a server key. */
   | "forbidden"
   /** 429: a limit of the plan or a rate limit. The client continues by polling, or after the time in `Retry-After`. */
   | "limited"

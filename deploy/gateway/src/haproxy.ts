@@ -1,4 +1,4 @@
-import { errorBody, ofrepEvaluateFlags, sdkReportUsage } from "@halyard/contracts";
+import { errorBody, ofrepEvaluateFlags, sdkPostEvaluate, sdkPostFlags } from "@halyard/contracts";
 import { anyOriginHeaders } from "@halyard/http";
 import { expressionOf, mapTargets, routeTable, type Target } from "./route-table.ts";
 
@@ -64,6 +64,7 @@ global
   presetenv HOST "*"
   presetenv PORT 8080
   presetenv TLS_PORT 8443
+  presetenv METRICS_HOST "\${HOST}"
   presetenv METRICS_PORT 9090
   # Each client connection needs two open files.
   presetenv MAX_CONNECTIONS 9000
@@ -72,6 +73,8 @@ ${addresses}  maxconn "\${MAX_CONNECTIONS}"
   # The headers of a request must fit: 16 KiB of context, and 5 KiB of others. Each open stream has one buffer.
   tune.bufsize 22528
   tune.maxrewrite 1024
+  # A request of HTTP/2 costs as much as a connection, but only connections are counted.
+  tune.h2.max-concurrent-streams 20
   # Open streams end after this time, so that their clients connect to another proxy.
   hard-stop-after 15s
 
@@ -125,6 +128,7 @@ function publicFrontend(): string {
   bind "\${HOST}:\${TLS_PORT}" ssl crt "\${TLS_CERTIFICATE_FILE}" alpn h2,http/1.1
 .endif
   acl from_trusted_proxy src -- "\${TRUSTED_PROXIES[*]}"
+  acl via_trusted_proxy req.hdr_ip(X-Forwarded-For,-1) -- "\${TRUSTED_PROXIES[*]}"
   stick-table type ipv6 size 100k expire 2m store conn_cur
   tcp-request connection track-sc0 src,ipmask(32,64) unless from_trusted_proxy
   tcp-request connection reject if { sc0_conn_cur,sub("\${MAX_CONNECTIONS_PER_ADDRESS}") gt 0 }
@@ -135,13 +139,18 @@ function publicFrontend(): string {
   http-request del-header x-forwarded- -m beg unless from_trusted_proxy
   http-request del-header x-real-ip unless from_trusted_proxy
   http-request del-header forwarded unless from_trusted_proxy
-  option forwardfor
+  # The client as the nearest proxy that is not trusted has seen it. Services trust whole networks, where a client may be.
+  http-request set-var(txn.client) src
+  http-request set-var(txn.client) req.hdr_ip(X-Forwarded-For,-1) if from_trusted_proxy { req.hdr_ip(X-Forwarded-For,-1) -m found }
+  http-request set-var(txn.client) req.hdr_ip(X-Forwarded-For,-2) if from_trusted_proxy via_trusted_proxy { req.hdr_ip(X-Forwarded-For,-2) -m found }
+  http-request set-header X-Forwarded-For %[var(txn.client)]
 ${rules.join("\n")}
+  http-after-response set-header Strict-Transport-Security "max-age=31536000" if { ssl_fc }
   default_backend dashboard`;
 }
 
 const metricsFrontend = `frontend metrics from all
-  bind "\${HOST}:\${METRICS_PORT}"
+  bind "\${METRICS_HOST}:\${METRICS_PORT}"
   http-request use-service prometheus-exporter if { path /metrics }
   http-request return status 503 content-type application/json string '{"ready":false}' if { path /readyz } { nbsrv(sdk-edge) eq 0 } { nbsrv(management) eq 0 } { nbsrv(dashboard) eq 0 }
   http-request return status 200 content-type application/json string '{"ready":true}' if { path /healthz /readyz }
@@ -185,8 +194,7 @@ function backendSection({ name, target, servers, isOfrep = false }: Backend): st
       ? [`  http-request set-var-fmt(txn.key_member) ${keyMember} if { path_beg ${flagPath} }`]
       : []),
     `  retry-on conn-failure empty-response${isEdge ? " 503 response-timeout" : ""}`,
-    // Requests to edges change nothing, except reports of usage.
-    `  http-request disable-l7-retry ${isEdge ? `if { path ${sdkReportUsage.path} }` : "unless METH_GET"}`,
+    `  http-request disable-l7-retry unless METH_GET${isEdge ? ` or ${isReadByPost}` : ""}`,
     "  option httpchk",
     "  http-check send meth GET uri /readyz ver HTTP/1.1 hdr Host halyard",
     "  balance leastconn",
@@ -202,6 +210,9 @@ function serverLines(servers: Servers): string[] {
     `  server-template process- ${maxProcesses} "\${${variable}}" resolvers dns init-addr none`,
   ];
 }
+
+/** True for requests by POST that change nothing. */
+const isReadByPost = `{ path ${sdkPostFlags.path} ${sdkPostEvaluate.path} } or { path_beg ${ofrepEvaluateFlags.path} }`;
 
 type ResponseForm = { name: string; isEdge?: boolean; isOfrep?: boolean };
 

@@ -71,13 +71,13 @@ function describeRejection({ status, isOfKey }: Rejection): HalyardError {
   if (status === 401)
     return new HalyardError(
       "unauthorized",
-      "401: the server key is unknown, expired or revoked. The client has stopped; create it again with a valid key.",
+      "401: the key is unknown, expired or revoked. The client has stopped; create it again with a valid key.",
       { fatal: true },
     );
   if (status === 403 && isOfKey)
     return new HalyardError(
       "forbidden",
-      "403: the key may not read rule sets. The client has stopped; create it again with a server key.",
+      "403: the key may not read rule sets. The client has stopped; create it again with a reader key.",
       { fatal: true },
     );
   if (status === 403)

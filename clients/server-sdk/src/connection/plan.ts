@@ -101,7 +101,8 @@ export function afterStream(plan: Plan, ended: EndedStream, context: PlanContext
     ...{ ...plan, failures, shortStreams, streamAtMs, streamNotBeforeMs },
     polls: pollsAtOnce || isShort || failures >= failuresBeforePolling,
     pollAtMs: Math.max(pollsAtOnce || isShort ? nowMs : streamAtMs, plan.pollAtMs),
-    isHeldBack: end.kind === "silent",
+    // Without a response, the edge may hang, and another one may serve the next stream.
+    isHeldBack: end.kind === "silent" && end.hasResponse,
   };
 }
 

@@ -116,7 +116,7 @@ export const sdkPostFlags = defineRoute({
 });
 
 const explaining =
-  "With `explain=true` and a server key, the response also contains the result of each rule and condition.";
+  "With `explain=true` and a reader or server key, the response also contains the result of each rule and condition.";
 
 const evaluateAnswer = {
   status: 200,

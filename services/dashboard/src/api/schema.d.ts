@@ -37,13 +37,13 @@ export interface paths {
         };
         /**
          * Evaluate one flag
-         * @description With `explain=true` and a server key, the response also contains the result of each rule and condition. A body is read as with `POST`. Prefer `POST`, because proxies can drop the body of a `GET`.
+         * @description With `explain=true` and a reader or server key, the response also contains the result of each rule and condition. A body is read as with `POST`. Prefer `POST`, because proxies can drop the body of a `GET`.
          */
         get: operations["sdkGetEvaluate"];
         put?: never;
         /**
          * Evaluate one flag, with the user's context in the body
-         * @description With `explain=true` and a server key, the response also contains the result of each rule and condition.
+         * @description With `explain=true` and a reader or server key, the response also contains the result of each rule and condition.
          */
         post: operations["sdkPostEvaluate"];
         delete?: never;
