@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { App } from "@halyard/http";
+import type { Logger } from "@halyard/service";
 import { pageHeaders } from "./page-headers.ts";
 import { withReadersIds } from "./readers-ids.ts";
 
@@ -36,7 +37,7 @@ const startScript = `SwaggerUIBundle({
 
 type Served = { path: string; type: string; content: string | Buffer };
 
-export type DocsOptions = { demoFile?: string | undefined };
+export type DocsOptions = { demoFile?: string | undefined; logger: Logger };
 
 const openApiFile = new URL("../../../docs/openapi.json", import.meta.url);
 
@@ -61,11 +62,12 @@ async function loadFiles(): Promise<Served[]> {
 /** Inline styles are allowed, because Swagger UI uses them. Inline scripts are not. */
 const commonHeaders = { ...pageHeaders(["unsafe-inline"]), "cache-control": "no-cache" };
 
-export async function registerDocs(app: App, { demoFile }: DocsOptions): Promise<void> {
+export async function registerDocs(app: App, { demoFile, logger }: DocsOptions): Promise<void> {
   const document = await readFile(openApiFile, "utf8");
   app.get("/openapi.json", async (_request, reply) => {
     reply.headers({ ...commonHeaders, "content-type": "application/json" });
-    return demoFile === undefined ? document : withReadersIds(JSON.parse(document), demoFile);
+    if (demoFile === undefined) return document;
+    return withReadersIds(JSON.parse(document), { demoFile, logger });
   });
   for (const { path, type, content } of await loadFiles()) {
     app.get(path, (_request, reply) => {

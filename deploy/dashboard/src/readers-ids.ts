@@ -1,6 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { exampleIds } from "@halyard/contracts";
+import type { Logger } from "@halyard/service";
 import { z } from "zod";
+
+/** Timeout of a request for ids. */
+const ANSWER_TIMEOUT_MS = 5_000;
 
 /** The members of `demo.json` with which the ids are read. */
 const Demo = z.object({ base_url: z.url(), server_key: z.string() });
@@ -13,11 +17,18 @@ type Document = { paths: Record<string, Record<string, unknown>> };
 /**
  * Replaces the placeholders of the document by the ids of the demo and of its first flag, webhook and delivery. Without a
  * demo or such a resource, the placeholders stay. They also stay where the request of an example would delete a flag or a
- * webhook, or end a key.
+ * webhook, or end a key, and while the API or the demo's key does not work: the documentation must not depend on them.
  */
-export async function withReadersIds(document: Document, demoFile: string): Promise<Document> {
+export async function withReadersIds(
+  document: Document,
+  { demoFile, logger }: { demoFile: string; logger: Logger },
+): Promise<Document> {
   const demo = await readDemo(demoFile);
-  const ids = demo === undefined ? {} : await readIds(demo);
+  const read = demo === undefined ? Promise.resolve({}) : readIds(demo);
+  const ids = await read.catch((error: unknown): Ids => {
+    logger.warn({ err: error }, "placeholders in /openapi.json: could not read the demo's ids");
+    return {};
+  });
   const paths = Object.entries(document.paths).map(([path, operations]) => [
     path,
     Object.fromEntries(
@@ -67,7 +78,8 @@ const Deliveries = z.object({ deliveries: Listed });
 async function readIds(demo: Demo): Promise<Ids> {
   const read = async <T>(path: string, schema: z.ZodType<T>): Promise<T> => {
     const headers = { authorization: `Bearer ${demo.server_key}` };
-    const response = await fetch(new URL(path, demo.base_url), { headers });
+    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+    const response = await fetch(new URL(path, demo.base_url), { headers, signal });
     if (!response.ok) throw new Error(`GET ${path}: ${response.status}`);
     return schema.parse(await response.json());
   };

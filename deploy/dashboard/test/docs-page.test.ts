@@ -87,6 +87,19 @@ describe("given the documentation of the API", () => {
     await api.stop();
   });
 
+  it.each([
+    ["its key has been revoked", "hs_revoked", true],
+    ["the API is unavailable", "hs_a_key", false],
+  ])("shows placeholders in the examples of a demo if %s", async (_, key, isRunning) => {
+    const api = await startDemoApi();
+    if (!isRunning) await api.stop();
+    writeFileSync(demoFile, JSON.stringify({ base_url: api.url, server_key: key }));
+    const answered = await fetch(`${pages.url}/openapi.json`);
+    expect(answered.status).toBe(200);
+    expect(await answered.json()).toEqual(JSON.parse(readFileSync(generated, "utf8")));
+    if (isRunning) await api.stop();
+  });
+
   it("serves a page with all its resources, which may not load anything from other origins", async () => {
     for (const path of ["/docs", "/docs/"]) {
       const answered = await fetch(pages.url + path);
