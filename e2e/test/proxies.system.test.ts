@@ -434,6 +434,8 @@ describe("given HAProxy", () => {
     releases.push(() => session.destroy());
     const asked = session.request({ ":path": "/api/v1/sdk/flags" });
     const [headers] = await once(asked, "response");
+    expect(headers["strict-transport-security"]).toBe("max-age=31536000");
+    expect(session.remoteSettings.maxConcurrentStreams).toBe(20);
     expect([headers[":status"], await text(asked), session.alpnProtocol]).toEqual([
       200,
       "served",

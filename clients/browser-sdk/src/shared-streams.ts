@@ -2,9 +2,9 @@ import { createEventReader } from "./event-reader.ts";
 import { changedKeys, type Flags, parseFlags, withDelta } from "./flags.ts";
 
 /**
- * Returns a `fetch` for `createClient`, with which the tabs of an origin share one stream if they have the same address,
- * key and context. Without it, a seventh tab waits for a connection, because browsers open six to a server with
- * HTTP/1.1.
+ * Returns a `fetch` for the options of `createClient`. Tabs of an origin that use it share one stream if they have the
+ * same address, key and context. Without it, a seventh tab waits for a connection, because browsers open six to a server
+ * with HTTP/1.1.
  *
  * One tab holds a Web Lock: the leader, which opens the stream and sends its events to all tabs over a
  * `BroadcastChannel`. When it leaves, the next tab continues with the values that it has. Clients in tabs that hear
@@ -20,7 +20,7 @@ export function shareStreams(options: { fetch?: typeof fetch } = {}): typeof fet
   };
 }
 
-/** Time for which a leader keeps the lock after the end of its stream. Clients wait longer before they reconnect. */
+/** A leader keeps the lock for this time after the end of its stream. Clients wait longer before they reconnect. */
 const endedLockMs = 100;
 
 /** All values, and their tag. */

@@ -129,6 +129,14 @@ describe("a stream that sends nothing", () => {
     expect(afterPoll(silent, unchanged, context).streamAtMs).toBe(33_000);
   });
 
+  test("may be on an edge that hangs if there was no response, and is held back if it happens twice", () => {
+    const hung = { kind: "silent", hasResponse: false } as const;
+    const first = end(start, hung);
+    expect(afterPoll(first, unchanged, context).streamAtMs).toBe(2_750);
+    const second = end(first, hung);
+    expect(afterPoll(second, unchanged, context).streamAtMs).toBeGreaterThanOrEqual(30_000);
+  });
+
   test("is lost in the network if a poll fails too, and is tried again within the period", () => {
     const plan = afterPoll(silent, { kind: "unreachable", cause: undefined }, context);
     expect(plan.streamAtMs).toBe(2_750);

@@ -4,9 +4,9 @@ import type { Logger } from "@halyard/service";
 import { z } from "zod";
 
 /** Timeout of a request for ids. */
-const ANSWER_TIMEOUT_MS = 5_000;
+const timeoutMs = 5_000;
 
-/** The members of `demo.json` with which the ids are read. */
+/** The address and the key in `demo.json` for reading the ids. */
 const Demo = z.object({ base_url: z.url(), server_key: z.string() });
 type Demo = z.infer<typeof Demo>;
 
@@ -24,8 +24,8 @@ export async function withReadersIds(
   { demoFile, logger }: { demoFile: string; logger: Logger },
 ): Promise<Document> {
   const demo = await readDemo(demoFile);
-  const read = demo === undefined ? Promise.resolve({}) : readIds(demo);
-  const ids = await read.catch((error: unknown): Ids => {
+  if (demo === undefined) return document;
+  const ids = await readIds(demo).catch((error: unknown): Ids => {
     logger.warn({ err: error }, "placeholders in /openapi.json: could not read the demo's ids");
     return {};
   });
@@ -34,24 +34,24 @@ export async function withReadersIds(
     Object.fromEntries(
       Object.entries(operations).map(([method, operation]) => [
         method,
-        replaceIds(operation, shownFor(method, ids)),
+        replaceIds(operation, method, ids),
       ]),
     ),
   ]);
   return { ...document, paths: Object.fromEntries(paths) };
 }
 
-function shownFor(method: string, ids: Ids): Ids {
-  const { flagId: _, webhookId: __, deliveryId: ___, keyId: ____, ...demo } = ids;
-  if (method === "delete") return demo;
-  return method === "get" ? ids : { ...ids, keyId: undefined };
+function replaceIds(operation: unknown, method: string, ids: Ids): unknown {
+  let text = JSON.stringify(operation);
+  for (const [name, id] of Object.entries(ids) as [keyof Ids, string | undefined][])
+    if (id !== undefined && !endsIt(method, name)) text = text.replaceAll(exampleIds[name], id);
+  return JSON.parse(text);
 }
 
-function replaceIds(operation: unknown, ids: Ids): unknown {
-  let text = JSON.stringify(operation);
-  for (const [name, id] of Object.entries(ids))
-    if (id !== undefined) text = text.replaceAll(exampleIds[name as keyof Ids], id);
-  return JSON.parse(text);
+/** Returns whether requests of this method can end the resource with this id. Rotating ends a key by `POST`. */
+function endsIt(method: string, name: keyof Ids): boolean {
+  if (name === "keyId") return method !== "get";
+  return method === "delete" && ["flagId", "webhookId", "deliveryId"].includes(name);
 }
 
 /** Returns undefined until the launcher has written the file, when everything is ready. */
@@ -78,7 +78,7 @@ const Deliveries = z.object({ deliveries: Listed });
 async function readIds(demo: Demo): Promise<Ids> {
   const read = async <T>(path: string, schema: z.ZodType<T>): Promise<T> => {
     const headers = { authorization: `Bearer ${demo.server_key}` };
-    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+    const signal = AbortSignal.timeout(timeoutMs);
     const response = await fetch(new URL(path, demo.base_url), { headers, signal });
     if (!response.ok) throw new Error(`GET ${path}: ${response.status}`);
     return schema.parse(await response.json());

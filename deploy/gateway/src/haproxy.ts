@@ -9,8 +9,8 @@ import { expressionOf, mapTargets, routeTable, type Target } from "./route-table
  *
  * No write is sent twice: only a failed connection attempt is repeated, because nothing was sent. If a process breaks off
  * a write, the client gets 503, or its connection closes if it had served an earlier request. A `GET` goes to another
- * process once, if the connection breaks before the response. So does an evaluation by `POST`. A request to an edge also
- * does if the edge responds with 503, as one that starts does, or is silent for too long.
+ * process once, if the connection breaks before the response. So does an evaluation by `POST`. Such a request to an edge
+ * also does if the edge responds with 503, as one that starts does, or is silent for too long.
  */
 export function haproxyConfiguration(servers: Readonly<Record<Target, Servers>>): string {
   const backends = mapTargets((target) =>

@@ -6,8 +6,8 @@ import type { StreamEnd } from "./read-stream.ts";
  * thing at a time, so that the result of a poll can never overwrite a later event of a stream.
  *
  * - After a stream has ended or failed, the client makes one attempt in each period of 5.5 s, at a random phase that it
- *   keeps. So the attempts of many clients are spread evenly, whatever disconnected them together, and a service that
- *   returns has all clients within one period. There is no backoff, because it would delay clients after a long outage.
+ *   keeps. So the attempts of many clients are spread evenly, and all of them reach a service that returns within one
+ *   period. There is no backoff, because it would delay clients after a long outage.
  * - After a minute without a stream, the client also polls. That poll takes the place of one attempt at a stream.
  * - Streams that are confirmed but do not last are opened less often after the third, because each counts as a request.
  * - A stream that is refused (429, a response that no edge sends) or held back by a proxy is tried again after 30 s, the
@@ -101,8 +101,8 @@ export function afterStream(plan: Plan, ended: EndedStream, context: PlanContext
     ...{ ...plan, failures, shortStreams, streamAtMs, streamNotBeforeMs },
     polls: pollsAtOnce || isShort || failures >= failuresBeforePolling,
     pollAtMs: Math.max(pollsAtOnce || isShort ? nowMs : streamAtMs, plan.pollAtMs),
-    // Without a response, the edge may hang, and another one may serve the next stream.
-    isHeldBack: end.kind === "silent" && end.hasResponse,
+    // Without a response, the edge may hang. Another one may serve the next stream.
+    isHeldBack: end.kind === "silent" && (end.hasResponse || failures > 1),
   };
 }
 
