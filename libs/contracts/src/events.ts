@@ -10,7 +10,8 @@ import { flagEventsStream } from "./streams.ts";
 export const EventName = z.enum(flagEventsStream.subjects);
 export type EventName = z.infer<typeof EventName>;
 
-const ChangedSetting = z.object({ from: z.string(), to: z.string() });
+const Setting = z.union([z.string(), z.boolean(), z.null(), z.array(z.string())]);
+const ChangedSetting = z.object({ from: Setting, to: Setting });
 
 export const FlagEvent = z.object({
   /** Also the message id. The broker drops duplicates by it, and consumers use it as a unique key. */

@@ -89,20 +89,24 @@ const conversions: Readonly<Record<string, Convert>> = {
 
 /**
  * Returns a function that converts query parameters to the numbers and booleans of the route's schema. A text that is
- * not exactly such a value stays a text, which the schema then rejects.
+ * not exactly such a value stays a text, which the schema then rejects. A parameter of an array may be repeated.
  */
 function createQueryReader(
   schema: z.ZodObject,
 ): (query: Readonly<Record<string, unknown>>, target: string) => QueryProblem | { value: object } {
   const properties = (toJsonSchema(schema).properties ?? {}) as Record<string, JsonSchema>;
   const converts = Object.entries(properties).map(
-    ([name, { type }]) => [name, conversions[String(type)]] as const,
+    ([name, { type }]) => [name, conversions[String(type)], type === "array"] as const,
   );
   return (query, target) => {
     if (!isWellEncoded(target)) return { problem: "the query string is not valid UTF-8" };
     const value: Record<string, unknown> = { ...query };
-    for (const [name, convert] of converts) {
+    for (const [name, convert, isRepeatable] of converts) {
       const given = value[name];
+      if (isRepeatable) {
+        if (typeof given === "string") value[name] = [given];
+        continue;
+      }
       if (Array.isArray(given)) return { problem: `query parameter /${name} must be given once` };
       if (typeof given === "string" && convert !== undefined) value[name] = convert(given);
     }

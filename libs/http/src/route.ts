@@ -7,6 +7,7 @@ import { type Answer, isProblem, type Problem } from "./answer.ts";
 import { compileAnswerCheck } from "./answer-checks.ts";
 import type { App } from "./app.ts";
 import { appSettings } from "./app-settings.ts";
+import { acceptsGzip, compress, compressParts, minCompressedBytes } from "./content-coding.ts";
 import { readIfMatch } from "./entity-tag.ts";
 import { jsonType, sendProblem } from "./error-answers.ts";
 import { compileInputChecks } from "./input-checks.ts";
@@ -128,6 +129,8 @@ function stepsOf<
     ? compileAnswerCheck(contract as unknown as RouteContract)
     : undefined;
   if (!app.hasRequestDecorator(admissionKey)) app.decorateRequest(admissionKey, undefined);
+  // The length of a compressed response would depend on a key in it.
+  const compresses = contract.carriesKey !== true;
   // The headers of a response take precedence.
   const cacheHeaders = { ...defaultCacheHeadersOf(contract as unknown as RouteContract) };
 
@@ -168,7 +171,8 @@ function stepsOf<
     };
     const given = await options.handle(input, principal as Principal);
     checkAnswer?.(given);
-    return isProblem(given) ? sendProblem(reply, given) : sendAnswer(reply, given);
+    if (isProblem(given)) return sendProblem(reply, given);
+    return sendAnswer(reply, given, { compresses });
   }
 
   return {
@@ -231,25 +235,49 @@ const streamHeaders = {
   connection: "close",
 };
 
-function sendAnswer(reply: FastifyReply, given: Answer): FastifyReply {
+async function sendAnswer(
+  reply: FastifyReply,
+  given: Answer,
+  { compresses }: { compresses: boolean },
+): Promise<FastifyReply> {
   reply.code(given.status);
   if (given.headers !== undefined) reply.headers(given.headers);
-  if (given.stream !== undefined) {
-    reply.hijack();
-    const headers = reply.getHeaders() as Record<string, string>;
-    reply.raw.writeHead(given.status, { ...headers, ...streamHeaders });
-    given.stream(reply.raw);
-    return reply;
-  }
-  if (given.parts !== undefined) {
-    reply.header("content-type", jsonType);
-    // Without a body, the parts need not be read from the database.
-    if (reply.request.method === "HEAD") return reply.send();
-    // Without a callback the time-out destroys the connection.
-    reply.raw.setTimeout(maxStallMs);
-    return reply.send(Readable.from(given.parts));
-  }
+  if (given.stream !== undefined) return sendStream(reply, given.status, given.stream);
+  if (given.parts !== undefined) return sendParts(reply, given.parts);
   const body = given.json ?? (given.body === undefined ? undefined : JSON.stringify(given.body));
   if (body === undefined) return reply.send();
-  return reply.header("content-type", jsonType).send(body);
+  reply.header("content-type", jsonType);
+  if (!compresses || Buffer.byteLength(body) < minCompressedBytes) return reply.send(body);
+  return reply.send(chooseGzip(reply) ? await compress(body) : body);
+}
+
+function sendStream(
+  reply: FastifyReply,
+  status: number,
+  begin: NonNullable<Answer["stream"]>,
+): FastifyReply {
+  reply.hijack();
+  const headers = reply.getHeaders() as Record<string, string>;
+  reply.raw.writeHead(status, { ...headers, ...streamHeaders });
+  begin(reply.raw);
+  return reply;
+}
+
+function sendParts(reply: FastifyReply, parts: NonNullable<Answer["parts"]>): FastifyReply {
+  reply.header("content-type", jsonType);
+  const gzips = chooseGzip(reply);
+  // Without a body, the parts need not be read from the database.
+  if (reply.request.method === "HEAD") return reply.send();
+  // Without a callback the time-out destroys the connection.
+  reply.raw.setTimeout(maxStallMs);
+  return reply.send(gzips ? compressParts(parts) : Readable.from(parts));
+}
+
+/** Sets the headers of a response that is compressed for clients that accept it. Returns whether the client does. */
+function chooseGzip(reply: FastifyReply): boolean {
+  const vary = reply.getHeader("vary");
+  reply.header("vary", vary === undefined ? "Accept-Encoding" : `${vary}, Accept-Encoding`);
+  if (!acceptsGzip(reply.request.headers["accept-encoding"])) return false;
+  reply.header("content-encoding", "gzip");
+  return true;
 }

@@ -201,8 +201,8 @@ export async function seedProject({ writer, directory }: Management) {
   const dates = { createdAt, updatedAt: createdAt };
   const project = { id: projectId, organizationId, name: "Web", version, ...dates };
   const environments = [
-    { id: environmentId, projectId, name: "production", version, ...dates },
-    { id: otherEnvironmentId, projectId, name: "staging", version, ...dates },
+    { id: environmentId, projectId, name: "production", caution: true, version, ...dates },
+    { id: otherEnvironmentId, projectId, name: "staging", caution: false, version, ...dates },
   ];
   const user = { id: userId, organizationId, email: "ada@example.com", name: "Ada", createdAt };
   const keys = keyEntries.map(({ value }) => seededKey(value, createdAt));

@@ -13,6 +13,7 @@ const AuditedAction = z.enum([
   "key_revoked",
   "environment_created",
   "environment_renamed",
+  "environment_changed",
   "environment_deleted",
   "project_created",
   "project_renamed",
@@ -99,7 +100,7 @@ export const streamChanges = defineRoute({
   path: "/api/v1/projects/:projectId/changes/stream",
   params: z.strictObject({ projectId: IdParam }),
   summary: "Stream the changes of a project as they are made",
-  description: `Server-sent events. Each \`change\` event is one entry of the audit log, in the form and with the visibility of \`GET …/changes\`; its \`id\` is the id of the entry. An \`environment_only\` key receives \`flag_changed\` with only \`flag_id\` and \`flag_key\` if a flag is created or deleted with a key of another environment, or if its name, description or type changes. \`heartbeat\` is sent at the start and every 15 seconds; the first one has the id of the newest entry, so a list that is read after it misses nothing. After a reconnection with \`Last-Event-ID\`, the stream sends the changes that were missed, each once and in order. \`reset\` is sent instead if there are more than ${maxMissedChanges.toLocaleString("en")}, or if the id is unknown: then read the list again. The stream uses no stream and no request of the plan. All keys of an organization together can have 100 open streams in each process of management. The stream ends with its key and with its project.`,
+  description: `Server-sent events. Each \`change\` event is one entry of the audit log, in the form and with the visibility of \`GET …/changes\`; its \`id\` is the id of the entry. An \`environment_only\` key receives \`flag_changed\` with only \`flag_id\` and \`flag_key\` if a flag is created or deleted with a key of another environment, or if its settings change. \`heartbeat\` is sent at the start and every 15 seconds; the first one has the id of the newest entry, so a list that is read after it misses nothing. After a reconnection with \`Last-Event-ID\`, the stream sends the changes that were missed, each once and in order. \`reset\` is sent instead if there are more than ${maxMissedChanges.toLocaleString("en")}, or if the id is unknown: then read the list again. The stream uses no stream and no request of the plan. All keys of an organization together can have 100 open streams in each process of management. The stream ends with its key and with its project.`,
   success: {
     status: 200,
     description: "Events `change`, `flag_changed`, `heartbeat` and `reset`",

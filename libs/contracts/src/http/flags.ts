@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Name } from "../name.ts";
 import { furtherRuleLimits, RolloutPercentage } from "../rules.ts";
 import { State, StateSummary, stateInput } from "../state.ts";
+import { exampleIds } from "./example-ids.ts";
 import { Description, Id, IdParam, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 import { EvaluationResult, RuleTrace } from "./sdk.ts";
@@ -24,12 +25,35 @@ export const FlagKey = z
     "must be 1 to 128 letters, digits, dots, underscores or hyphens, a letter or digit first",
   );
 
+export const FlagTag = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._:-]{0,49}$/)
+  .describe(
+    "must be 1 to 50 lower-case letters, digits, dots, underscores, colons or hyphens, a letter or digit first",
+  );
+
+/** Maximum number of tags of a flag. */
+export const maxTags = 20;
+
+const TagsInput = z.array(FlagTag).max(maxTags);
+
+const OwnerInput = Name.max(100)
+  .describe(
+    "must be one line of text, not blank, without control, bidirectional or zero-width characters",
+  )
+  .nullable();
+
 export const Flag = z.strictObject({
   id: Id,
   key: z.string(),
   name: z.string(),
   description: z.string(),
   type: FlagType,
+  tags: z.array(z.string()).describe("In alphabetical order, without duplicates"),
+  owner: z.string().nullable().describe("The team or person that is responsible for the flag"),
+  archived_at: InstantOut.nullable().describe(
+    "Null for a flag that is not archived. Archived flags keep their values and can be changed",
+  ),
   ...State.shape,
   environment_id: Id,
   version: z.int(),
@@ -73,6 +97,8 @@ const settingsInput = {
   name: Name.optional(),
   description: Description.optional(),
   type: FlagType.optional(),
+  tags: TagsInput.optional().describe("Replaces the tags"),
+  owner: OwnerInput.optional(),
 };
 
 export const CreateFlag = z.strictObject({
@@ -83,9 +109,29 @@ export const CreateFlag = z.strictObject({
 });
 export type CreateFlag = z.infer<typeof CreateFlag>;
 
-export const UpdateFlag = z.strictObject({ ...settingsInput, ...stateInput });
+const archivedInput = z
+  .boolean()
+  .optional()
+  .describe("Sets or clears `archived_at`. The values of the flag stay the same");
+
+export const UpdateFlag = z.strictObject({
+  ...settingsInput,
+  archived: archivedInput,
+  ...stateInput,
+});
 export type UpdateFlag = z.infer<typeof UpdateFlag>;
 export type FlagSettings = Omit<UpdateFlag, keyof State>;
+
+export const UpdateFlags = z.strictObject({
+  flag_ids: z.array(IdParam).min(1).max(200),
+  set: z.strictObject({
+    archived: archivedInput,
+    owner: OwnerInput.optional(),
+    add_tags: TagsInput.optional(),
+    remove_tags: TagsInput.optional(),
+  }),
+});
+export type UpdateFlags = z.infer<typeof UpdateFlags>;
 
 export const UpdateFlagState = z.strictObject(stateInput);
 export type UpdateFlagState = z.infer<typeof UpdateFlagState>;
@@ -101,6 +147,14 @@ const rulesExample = [
     conditions: [{ attribute: "email", operator: "ends_with" as const, value: "@example.com" }],
   },
 ];
+
+const flagOrders = ["key", "name", "created_at", "updated_at", "last_evaluated_at"] as const;
+/** The orders of the list of flags; with a leading `-` descending. */
+export const FlagOrder = z.enum([
+  ...flagOrders,
+  ...flagOrders.map((order) => `-${order}` as const),
+]);
+export type FlagOrder = z.infer<typeof FlagOrder>;
 
 const flags = "/api/v1/flags";
 const flag = `${flags}/:id`;
@@ -134,9 +188,9 @@ export const listFlags = defineRoute({
   operationId: "listFlags",
   method: "GET",
   path: flags,
-  summary: "List the flags of the project, in the order of their keys",
+  summary: "List the flags of the project",
   description:
-    "Without `limit`, the response contains all flags and is sent while they are read. A flag that is created, changed or deleted meanwhile is listed as it is when its part of the list is read; every other flag is listed once. If the connection closes before the end of the body, the list is incomplete: repeat the request. With `limit`, a page can contain fewer flags if their rules are very long. `next_cursor` is null on the last page.",
+    "Without `limit`, the response contains all flags and is sent while they are read. A flag that is created, changed or deleted meanwhile is listed as it is when its part of the list is read; every other flag is listed once. If the connection closes before the end of the body, the list is incomplete: repeat the request. With `limit`, a page can contain fewer flags if their rules are very long. `next_cursor` is null on the last page. A cursor is valid for the query that returned it; only `limit` may differ. Archived flags are listed unless `archived=false` is given. Filters can be combined.",
   query: z.strictObject({
     key: z
       .string()
@@ -154,8 +208,22 @@ export const listFlags = defineRoute({
       .describe(
         "Lists only the flags that were created at least this many days ago and that no environment of the project has evaluated since. A request for all flags of an environment evaluates each of them. Evaluations count a few seconds after they were made",
       ),
+    tag: z
+      .array(FlagTag)
+      .max(maxTags)
+      .optional()
+      .describe("Lists only the flags with this tag. Repeated: with all of these tags"),
+    owner: z.string().optional().describe("Lists only the flags of this owner"),
+    type: FlagType.optional(),
+    archived: z
+      .boolean()
+      .optional()
+      .describe("`false` leaves out archived flags; `true` lists only these"),
+    sort: FlagOrder.optional().describe(
+      "Descending with a leading `-`. Flags with the same value are in the order of their keys. Names are compared by code points. A flag that was never evaluated counts as evaluated before all others. The default is `key`",
+    ),
     limit: z.int().min(1).max(1000).optional(),
-    cursor: z.string().max(400).optional(),
+    cursor: z.string().max(2_000).optional(),
   }),
   success: {
     status: 200,
@@ -194,6 +262,26 @@ export const updateFlag = defineRoute({
   conditional: true,
   success: { status: 200, description: "The flag after the change", body: Flag },
   errors: ["CONFLICT_003"],
+});
+
+export const updateFlags = defineRoute({
+  ...shared,
+  operationId: "updateFlags",
+  method: "POST",
+  path: `${flags}/bulk`,
+  summary: "Change the tags, the owner or the archive of several flags",
+  description:
+    "All flags are changed in one transaction, or none. `add_tags` are added before `remove_tags` are removed. A flag that already has the requested settings stays the same. The response contains the flags in the order of `flag_ids`; a repeated id counts once. An unknown id is rejected with 404 and its JSON pointer. An `environment_only` key cannot use this route.",
+  body: UpdateFlags,
+  example: {
+    flag_ids: [exampleIds.flagId],
+    set: { owner: "Team Checkout", add_tags: ["checkout"], remove_tags: ["beta"] },
+  },
+  success: {
+    status: 200,
+    description: "The flags after the change",
+    body: z.strictObject({ flags: z.array(Flag) }),
+  },
 });
 
 export const deleteFlag = defineRoute({

@@ -30,6 +30,7 @@ export const routes: readonly RouteContract[] = [
   flags.listFlags,
   flags.getFlag,
   flags.updateFlag,
+  flags.updateFlags,
   flags.deleteFlag,
   usage.getFlagUsage,
   flags.getFlagState,

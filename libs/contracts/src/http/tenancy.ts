@@ -36,6 +36,9 @@ export const Environment = z.strictObject({
   id: Id,
   project_id: Id,
   name: z.string(),
+  caution: z
+    .boolean()
+    .describe("The dashboard asks for confirmation before it saves a change in this environment"),
   created_at: InstantOut,
 });
 export type Environment = z.infer<typeof Environment>;
@@ -61,8 +64,14 @@ export const CreateProject = z.strictObject({
   environments: z.array(Name).min(1).max(50).optional(),
 });
 export const UpdateProject = z.strictObject({ name: Name.optional() });
-export const CreateEnvironment = z.strictObject({ name: Name });
-export const UpdateEnvironment = z.strictObject({ name: Name.optional() });
+const caution = z
+  .boolean()
+  .optional()
+  .describe("The dashboard asks for confirmation before it saves a change in this environment");
+export const CreateEnvironment = z.strictObject({ name: Name, caution });
+export type CreateEnvironment = z.infer<typeof CreateEnvironment>;
+export const UpdateEnvironment = z.strictObject({ name: Name.optional(), caution });
+export type UpdateEnvironment = z.infer<typeof UpdateEnvironment>;
 
 const organizations = "/api/v1/organizations";
 const organization = `${organizations}/:organizationId`;
@@ -242,7 +251,7 @@ export const createProject = defineRoute({
   params: OrganizationParams,
   summary: "Create a project with its environments",
   description:
-    "Without `environments`, the project has `development`, `staging` and `production`. The plan limits the number of projects of an organization; a project beyond it is rejected with 429.",
+    "Without `environments`, the project has `development`, `staging` and `production`. An environment with the name `production` has `caution: true`. The plan limits the number of projects of an organization; a project beyond it is rejected with 429.",
   body: CreateProject,
   example: { name: "Web shop", environments: ["development", "production"] },
   idempotent: true,
@@ -355,14 +364,14 @@ export const getEnvironment = defineRoute({
 
 export const updateEnvironment = defineRoute({
   ...projectScoped,
-  access: "operator",
   operationId: "updateEnvironment",
   method: "PATCH",
   alsoMethod: "PUT",
   path: `${environments}/:environmentId`,
   params: EnvironmentParams,
-  summary: "Rename an environment",
-  description: "The id, the API keys and the states of flags stay the same.",
+  summary: "Rename an environment, or change its mark",
+  description:
+    "The id, the API keys and the states of flags stay the same. Only the operator can change `name`. A server key without `environment_only` can change `caution`.",
   body: UpdateEnvironment,
   example: { name: "qa" },
   success: { status: 200, description: "The environment", body: Environment },

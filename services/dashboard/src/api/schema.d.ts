@@ -200,8 +200,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the flags of the project, in the order of their keys
-         * @description Without `limit`, the response contains all flags and is sent while they are read. A flag that is created, changed or deleted meanwhile is listed as it is when its part of the list is read; every other flag is listed once. If the connection closes before the end of the body, the list is incomplete: repeat the request. With `limit`, a page can contain fewer flags if their rules are very long. `next_cursor` is null on the last page.
+         * List the flags of the project
+         * @description Without `limit`, the response contains all flags and is sent while they are read. A flag that is created, changed or deleted meanwhile is listed as it is when its part of the list is read; every other flag is listed once. If the connection closes before the end of the body, the list is incomplete: repeat the request. With `limit`, a page can contain fewer flags if their rules are very long. `next_cursor` is null on the last page. A cursor is valid for the query that returned it; only `limit` may differ. Archived flags are listed unless `archived=false` is given. Filters can be combined.
          */
         get: operations["listFlags"];
         put?: never;
@@ -246,6 +246,26 @@ export interface paths {
          * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. All rules together are at most 480 KiB as JSON.
          */
         patch: operations["updateFlag"];
+        trace?: never;
+    };
+    "/api/v1/flags/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change the tags, the owner or the archive of several flags
+         * @description All flags are changed in one transaction, or none. `add_tags` are added before `remove_tags` are removed. A flag that already has the requested settings stays the same. The response contains the flags in the order of `flag_ids`; a repeated id counts once. An unknown id is rejected with 404 and its JSON pointer. An `environment_only` key cannot use this route.
+         */
+        post: operations["updateFlags"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/flags/{id}/usage": {
@@ -433,7 +453,7 @@ export interface paths {
         };
         /**
          * Stream the changes of a project as they are made
-         * @description Server-sent events. Each `change` event is one entry of the audit log, in the form and with the visibility of `GET …/changes`; its `id` is the id of the entry. An `environment_only` key receives `flag_changed` with only `flag_id` and `flag_key` if a flag is created or deleted with a key of another environment, or if its name, description or type changes. `heartbeat` is sent at the start and every 15 seconds; the first one has the id of the newest entry, so a list that is read after it misses nothing. After a reconnection with `Last-Event-ID`, the stream sends the changes that were missed, each once and in order. `reset` is sent instead if there are more than 1,000, or if the id is unknown: then read the list again. The stream uses no stream and no request of the plan. All keys of an organization together can have 100 open streams in each process of management. The stream ends with its key and with its project.
+         * @description Server-sent events. Each `change` event is one entry of the audit log, in the form and with the visibility of `GET …/changes`; its `id` is the id of the entry. An `environment_only` key receives `flag_changed` with only `flag_id` and `flag_key` if a flag is created or deleted with a key of another environment, or if its settings change. `heartbeat` is sent at the start and every 15 seconds; the first one has the id of the newest entry, so a list that is read after it misses nothing. After a reconnection with `Last-Event-ID`, the stream sends the changes that were missed, each once and in order. `reset` is sent instead if there are more than 1,000, or if the id is unknown: then read the list again. The stream uses no stream and no request of the plan. All keys of an organization together can have 100 open streams in each process of management. The stream ends with its key and with its project.
          */
         get: operations["streamChanges"];
         put?: never;
@@ -697,7 +717,7 @@ export interface paths {
          */
         get: operations["getEnvironment"];
         /**
-         * Rename an environment
+         * Rename an environment, or change its mark
          * @description The same as PATCH.
          */
         put: operations["updateEnvironmentByPUT"];
@@ -710,8 +730,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Rename an environment
-         * @description The id, the API keys and the states of flags stay the same.
+         * Rename an environment, or change its mark
+         * @description The id, the API keys and the states of flags stay the same. Only the operator can change `name`. A server key without `environment_only` can change `caution`.
          */
         patch: operations["updateEnvironment"];
         trace?: never;
@@ -971,7 +991,7 @@ export interface paths {
         put?: never;
         /**
          * Create a project with its environments
-         * @description Without `environments`, the project has `development`, `staging` and `production`. The plan limits the number of projects of an organization; a project beyond it is rejected with 429.
+         * @description Without `environments`, the project has `development`, `staging` and `production`. An environment with the name `production` has `caution: true`. The plan limits the number of projects of an organization; a project beyond it is rejected with 429.
          */
         post: operations["createProject"];
         delete?: never;
@@ -1042,7 +1062,7 @@ export interface components {
              * @description `created`, `settings`, `state` and `deleted` are changes of the flag in `flag_id`
              * @enum {string}
              */
-            action: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared";
+            action: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared";
             change_type: components["schemas"]["ChangeType"];
             flag_id: string | null;
             flag_key: string | null;
@@ -1099,6 +1119,8 @@ export interface components {
         CreateEnvironment: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
+            /** @description The dashboard asks for confirmation before it saves a change in this environment */
+            caution?: boolean;
         };
         CreateFlag: {
             key: components["schemas"]["FlagKey"];
@@ -1107,6 +1129,9 @@ export interface components {
             /** @description must be text without control characters other than tab and line breaks */
             description?: string;
             type?: components["schemas"]["FlagType"];
+            /** @description Replaces the tags */
+            tags?: components["schemas"]["FlagTag"][];
+            owner?: string | null;
             enabled?: boolean;
             /** @description Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
@@ -1190,6 +1215,8 @@ export interface components {
             /** Format: uuid */
             project_id: string;
             name: string;
+            /** @description The dashboard asks for confirmation before it saves a change in this environment */
+            caution: boolean;
             /** Format: date-time */
             created_at: string;
         };
@@ -1231,6 +1258,12 @@ export interface components {
             name: string;
             description: string;
             type: components["schemas"]["FlagType"];
+            /** @description In alphabetical order, without duplicates */
+            tags: string[];
+            /** @description The team or person that is responsible for the flag */
+            owner: string | null;
+            /** @description Null for a flag that is not archived. Archived flags keep their values and can be changed */
+            archived_at: string | null;
             enabled: boolean;
             rollout_percentage: components["schemas"]["RolloutPercentage"];
             targeting_rules: components["schemas"]["TargetingRules"];
@@ -1264,6 +1297,8 @@ export interface components {
         };
         /** @description must be 1 to 128 letters, digits, dots, underscores or hyphens, a letter or digit first */
         FlagKey: string;
+        /** @enum {string} */
+        FlagOrder: "key" | "name" | "created_at" | "updated_at" | "last_evaluated_at" | "-key" | "-name" | "-created_at" | "-updated_at" | "-last_evaluated_at";
         FlagState: {
             /** Format: uuid */
             flag_id: string;
@@ -1286,6 +1321,8 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
+        /** @description must be 1 to 50 lower-case letters, digits, dots, underscores, colons or hyphens, a letter or digit first */
+        FlagTag: string;
         FlagTraffic: {
             hours: number;
             /**
@@ -1430,6 +1467,12 @@ export interface components {
             name: string;
             description: string;
             type: components["schemas"]["FlagType"];
+            /** @description In alphabetical order, without duplicates */
+            tags: string[];
+            /** @description The team or person that is responsible for the flag */
+            owner: string | null;
+            /** @description Null for a flag that is not archived. Archived flags keep their values and can be changed */
+            archived_at: string | null;
             enabled: boolean;
             rollout_percentage: components["schemas"]["RolloutPercentage"];
             targeting_rules: components["schemas"]["TargetingRules"];
@@ -1792,6 +1835,8 @@ export interface components {
         UpdateEnvironment: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
+            /** @description The dashboard asks for confirmation before it saves a change in this environment */
+            caution?: boolean;
         };
         UpdateFlag: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
@@ -1799,6 +1844,11 @@ export interface components {
             /** @description must be text without control characters other than tab and line breaks */
             description?: string;
             type?: components["schemas"]["FlagType"];
+            /** @description Replaces the tags */
+            tags?: components["schemas"]["FlagTag"][];
+            owner?: string | null;
+            /** @description Sets or clears `archived_at`. The values of the flag stay the same */
+            archived?: boolean;
             enabled?: boolean;
             /** @description Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
@@ -1811,6 +1861,19 @@ export interface components {
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
             /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
+        };
+        UpdateFlags: {
+            flag_ids: string[];
+            set: {
+                /** @description Sets or clears `archived_at`. The values of the flag stay the same */
+                archived?: boolean;
+                owner?: string | null;
+                add_tags?: components["schemas"]["FlagTag"][];
+                remove_tags?: components["schemas"]["FlagTag"][];
+            };
+        };
+        UpdateFlagsAnswer: {
+            flags: components["schemas"]["Flag"][];
         };
         UpdateOrganization: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
@@ -1987,8 +2050,8 @@ export interface components {
             state?: components["schemas"]["State"];
             changes?: {
                 [key: string]: {
-                    from: string;
-                    to: string;
+                    from: string | boolean | null | string[];
+                    to: string | boolean | null | string[];
                 };
             };
         };
@@ -2335,8 +2398,10 @@ export type ExplainFlag = components['schemas']['ExplainFlag'];
 export type Flag = components['schemas']['Flag'];
 export type FlagExplanation = components['schemas']['FlagExplanation'];
 export type FlagKey = components['schemas']['FlagKey'];
+export type FlagOrder = components['schemas']['FlagOrder'];
 export type FlagState = components['schemas']['FlagState'];
 export type FlagStateSummary = components['schemas']['FlagStateSummary'];
+export type FlagTag = components['schemas']['FlagTag'];
 export type FlagTraffic = components['schemas']['FlagTraffic'];
 export type FlagType = components['schemas']['FlagType'];
 export type FlagUsage = components['schemas']['FlagUsage'];
@@ -2393,6 +2458,8 @@ export type TargetingRulesInput = components['schemas']['TargetingRulesInput'];
 export type UpdateEnvironment = components['schemas']['UpdateEnvironment'];
 export type UpdateFlag = components['schemas']['UpdateFlag'];
 export type UpdateFlagState = components['schemas']['UpdateFlagState'];
+export type UpdateFlags = components['schemas']['UpdateFlags'];
+export type UpdateFlagsAnswer = components['schemas']['UpdateFlagsAnswer'];
 export type UpdateOrganization = components['schemas']['UpdateOrganization'];
 export type UpdateProject = components['schemas']['UpdateProject'];
 export type UpdateUser = components['schemas']['UpdateUser'];
@@ -3477,6 +3544,11 @@ export interface operations {
                 key?: string;
                 include?: "environments";
                 stale_days?: number;
+                tag?: components["schemas"]["FlagTag"][];
+                owner?: string;
+                type?: components["schemas"]["FlagType"];
+                archived?: boolean;
+                sort?: components["schemas"]["FlagOrder"];
                 limit?: number;
                 cursor?: string;
             };
@@ -3795,6 +3867,60 @@ export interface operations {
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
             412: components["responses"]["CONFLICT_003"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    updateFlags: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "flag_ids": [
+                 *         "01993b5e-7a04-7f17-94eb-c81a3e5d2096"
+                 *       ],
+                 *       "set": {
+                 *         "owner": "Team Checkout",
+                 *         "add_tags": [
+                 *           "checkout"
+                 *         ],
+                 *         "remove_tags": [
+                 *           "beta"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateFlags"];
+            };
+        };
+        responses: {
+            /** @description The flags after the change */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpdateFlagsAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];
@@ -4481,7 +4607,7 @@ export interface operations {
             query?: {
                 flag_id?: string;
                 actor_id?: string;
-                action?: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared";
+                action?: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared";
                 since?: string;
                 until?: string;
                 limit?: number;

@@ -77,6 +77,7 @@ const words: Readonly<Record<AuditedChange["action"], WordsOf>> = {
   key_revoked: ({ name, where }) => ["revoked the API key", name, where],
   environment_created: ({ name }) => ["created the environment", name, ""],
   environment_renamed: (context) => renameWords("environment", context),
+  environment_changed: ({ name }) => ["changed the environment", name, ""],
   environment_deleted: ({ name }) => ["deleted the environment", name, ""],
   project_created: ({ name }) => ["created the project", name, ""],
   project_renamed: (context) => renameWords("project", context),

@@ -1,7 +1,10 @@
 import type { Flag, State, UpdateFlag } from "../api/schema.d.ts";
 
 /** The settings that all environments of a flag share. */
-export type FlagSettings = Pick<Flag, Exclude<keyof UpdateFlag, keyof State>>;
+export type FlagSettings = Pick<
+  Flag,
+  Exclude<keyof UpdateFlag, keyof State | "tags" | "owner" | "archived">
+>;
 
 /** Names of the settings. A setting that the API adds does not compile until it is here. */
 export const settingLabels: Readonly<Record<keyof FlagSettings, string>> = {

@@ -19,6 +19,7 @@ export const actionLabels: Readonly<Record<Action, string>> = {
   key_revoked: "API key revoked",
   environment_created: "Environment created",
   environment_renamed: "Environment renamed",
+  environment_changed: "Environment changed",
   environment_deleted: "Environment deleted",
   project_created: "Project created",
   project_renamed: "Project renamed",

@@ -1,4 +1,14 @@
-import type { CreateFlag, EventName, FlagEvent, FlagSettings, State } from "@halyard/contracts";
+import { isDeepStrictEqual } from "node:util";
+import {
+  type CreateFlag,
+  type EventName,
+  type FlagEvent,
+  type FlagSettings,
+  maxTags,
+  type State,
+  type UpdateFlags,
+} from "@halyard/contracts";
+import { createProblem, type Problem } from "@halyard/http";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import { entryToPublish, eventToPublish } from "../outbox/outbox-message.ts";
@@ -9,9 +19,12 @@ import {
   differingMembers,
   type Flag,
   type FlagEnvironment,
+  type FlagInEnvironment,
   flagEntry,
   historyEntry,
   initialState,
+  requestedSettings,
+  type Settings,
   type StoredState,
   settingsOf,
 } from "./flag.ts";
@@ -42,6 +55,10 @@ export function decideCreate(
     name: request.name,
     description: request.description ?? "",
     type: request.type ?? "release",
+    tags: [],
+    owner: null,
+    ...requestedSettings(request),
+    archivedAt: null,
     version: 1,
     lastEventAt: at,
     createdAt: at,
@@ -95,7 +112,8 @@ export function decideChange(
   const at = momentAfter(current.flag.lastEventAt, context.now);
   const lastEventAt = new Date(at.getTime() + names.length - 1);
   const version = current.flag.version + 1;
-  const flag: Flag = { ...current.flag, ...settings, version, lastEventAt, updatedAt: at };
+  const changed = { ...current.flag, version, lastEventAt, updatedAt: at };
+  const flag = withSettings(changed, settings);
   const stateChanged = members.length > 0;
   const state: StoredState = stateChanged
     ? { ...current.state, content, version, updatedAt: at }
@@ -138,6 +156,34 @@ export function decideChange(
   };
 }
 
+/**
+ * Decides a change to the settings of several flags. Returns the decisions by flag id, without the flags that have the
+ * requested settings already.
+ */
+export function decideSettings(
+  flags: readonly FlagInEnvironment[],
+  { archived, owner, add_tags: added = [], remove_tags: removed = [] }: UpdateFlags["set"],
+  context: ChangeContext,
+): Map<string, Decision> | Problem {
+  const decisions = new Map<string, Decision>();
+  for (const current of flags) {
+    const { flag, state } = current;
+    const tags = [...new Set([...flag.tags, ...added])].filter((tag) => !removed.includes(tag));
+    if (tags.length > maxTags) return tooManyTags(flag);
+    const request = { archived, owner, tags, content: state.content };
+    const decision = decideChange(current, request, context);
+    if (decision !== "unchanged") decisions.set(flag.id, decision);
+  }
+  return decisions;
+}
+
+function tooManyTags({ key }: Flag): Problem {
+  return createProblem(
+    "VALIDATION_001",
+    `/set/add_tags: the flag ${key} would have more than ${maxTags} tags.`,
+  );
+}
+
 type FlagAndState = { flag: Flag; state: StoredState };
 
 /** Returns the audit entry of a change. A change of settings that also changes a state contains both. */
@@ -167,18 +213,23 @@ function momentAfter(previous: Date, now: Date): Date {
   return new Date(Math.max(now.getTime(), previous.getTime() + 1));
 }
 
-type Settings = Partial<Pick<Flag, keyof FlagSettings>>;
-
 /** Returns the requested settings that differ from the current ones. */
-export function changedSettings(flag: Flag, request: FlagSettings): Settings {
-  const changed = Object.entries(settingsOf(flag)).flatMap(([name, value]) => {
-    const requested = request[name as keyof Settings];
-    return requested === undefined || requested === value ? [] : [[name, requested]];
-  });
+export function changedSettings(flag: Flag, request: FlagSettings): Partial<Settings> {
+  const current = settingsOf(flag);
+  const changed = Object.entries(requestedSettings(request)).filter(
+    ([name, value]) => !isDeepStrictEqual(value, current[name as keyof Settings]),
+  );
   return Object.fromEntries(changed);
 }
 
-function eventNames(settings: Settings, members: readonly (keyof State)[]): EventName[] {
+/** Returns a flag with changed settings. It is archived at the time of its change. */
+function withSettings(flag: Flag, { archived, ...settings }: Partial<Settings>): Flag {
+  const changed = { ...flag, ...settings };
+  if (archived === undefined) return changed;
+  return { ...changed, archivedAt: archived ? flag.updatedAt : null };
+}
+
+function eventNames(settings: Partial<Settings>, members: readonly (keyof State)[]): EventName[] {
   const names: EventName[] = [];
   if (Object.keys(settings).length > 0) names.push("flag.updated");
   if (members.includes("enabled")) names.push("flag.toggled");
@@ -186,13 +237,14 @@ function eventNames(settings: Settings, members: readonly (keyof State)[]): Even
   return names;
 }
 
-function changesOf(flag: Flag, settings: Settings): NonNullable<FlagEvent["changes"]> {
+function changesOf(flag: Flag, settings: Partial<Settings>): NonNullable<FlagEvent["changes"]> {
+  const before = settingsOf(flag);
   return Object.fromEntries(
     Object.entries(settings).map(([name, to]) => [
       name,
-      { from: flag[name as keyof Settings], to },
+      { from: before[name as keyof Settings], to },
     ]),
-  );
+  ) as NonNullable<FlagEvent["changes"]>;
 }
 
 /**
@@ -267,7 +319,13 @@ function flagEvent(
     version: flag.version,
     organization_id: flag.organizationId,
     project_id: flag.projectId,
-    flag: { id: flag.id, key: flag.key, ...settingsOf(flag) },
+    flag: {
+      id: flag.id,
+      key: flag.key,
+      name: flag.name,
+      description: flag.description,
+      type: flag.type,
+    },
     environment: { id: environment.id, name: environment.name },
     state: about.state.content,
     state_before: about.before?.content ?? null,

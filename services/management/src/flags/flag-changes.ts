@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
-import type { CreateFlag, UpdateFlag } from "@halyard/contracts";
+import type { CreateFlag, UpdateFlag, UpdateFlags } from "@halyard/contracts";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { ChangeContext, TimeAndIds } from "../access/change-context.ts";
+import { maxPageBytes } from "../access/page-bounds.ts";
 import type { Change } from "../access/routes.ts";
 import { recordAudit } from "../audit/audit-store.ts";
 import type { Write } from "../outbox/write.ts";
 import { writeWithinLimit } from "./configuration-limit.ts";
-import { decideChange, decideCreate, decideDelete } from "./decide-flag.ts";
+import { decideChange, decideCreate, decideDelete, decideSettings } from "./decide-flag.ts";
 import { fillFlag } from "./environment-fills.ts";
 import {
   changedContent,
@@ -23,9 +24,13 @@ import {
   holdEnvironments,
   insertFlag,
   insertStatesOfFlag,
+  type LockedFlag,
   lockFlag,
+  lockFlags,
+  measureStates,
   readStates,
   updateFlag,
+  updateSettings,
 } from "./flag-store.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
 
@@ -111,6 +116,63 @@ export async function decideUnderLock<Decided extends Decision | "unchanged">(
   recordAudit(write, decision.audit);
   write.publish(decision.messages);
   return { current, decision };
+}
+
+type Settled = Pick<FlagInEnvironment, "flag" | "state" | "lastEvaluatedAt">;
+
+/** Changes settings of several flags in one transaction. Returns the flags in the order of the request. */
+export async function changeFlags(
+  write: FlagWrite,
+  scope: { projectId: string; environmentId: string },
+  { flag_ids, set }: UpdateFlags,
+): Promise<{ flags: Settled[] } | Problem> {
+  const flagIds = [...new Set(flag_ids.map((id) => id.toLowerCase()))];
+  const bytes = await measureStates(write.tx, { ...scope, flagIds });
+  if (bytes > maxPageBytes) return tooLargeTogether;
+  const locked = await lockAll(write, { ...scope, flagIds });
+  const missing = flagIds.find((id) => !locked.has(id));
+  if (missing !== undefined) return noSuchFlagIn(flag_ids, missing);
+  const context = await write.context();
+  const changed = decideSettings([...locked.values()], set, context);
+  if (isProblem(changed)) return changed;
+  const decisions = [...changed.values()];
+  if (decisions.length > 0)
+    write.doNotAwait(
+      updateSettings(
+        write.tx,
+        decisions.map(({ flag }) => flag),
+      ),
+    );
+  recordAudit(
+    write,
+    decisions.flatMap(({ audit }) => audit),
+  );
+  write.publish(decisions.flatMap(({ messages }) => messages));
+  return { flags: flagIds.map((id) => ({ ...locked.get(id), ...changed.get(id) }) as Settled) };
+}
+
+/** Locks flags, and writes the states that they lack while an environment is being filled. */
+async function lockAll(
+  write: FlagWrite,
+  scope: { projectId: string; environmentId: string; flagIds: readonly string[] },
+): Promise<Map<string, LockedFlag>> {
+  const lock = async () =>
+    new Map((await lockFlags(write.tx, scope)).map((locked) => [locked.flag.id, locked]));
+  const locked = await lock();
+  const lacking = scope.flagIds.filter((id) => locked.get(id)?.lacksStates !== false);
+  if (lacking.length === 0) return locked;
+  for (const flagId of lacking) await fillFlag(write, { ...scope, flagId });
+  return lock();
+}
+
+const tooLargeTogether = createProblem(
+  "VALIDATION_001",
+  "/flag_ids: the rules of these flags exceed 16 MiB together. Send fewer ids.",
+);
+
+function noSuchFlagIn(flagIds: readonly string[], missing: string): Problem {
+  const index = flagIds.findIndex((id) => id.toLowerCase() === missing);
+  return createProblem("NOT_FOUND_001", `/flag_ids/${index}: there is no such flag.`);
 }
 
 const hasSameRules = (before: StoredState, after: StoredState): boolean =>

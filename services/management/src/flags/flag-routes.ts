@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { checkKeyEnvironment, type DirectoryKey } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
-import { operators } from "@halyard/evaluation";
+import { operators, parseInstant } from "@halyard/evaluation";
 import {
   answer,
   checkIfMatch,
@@ -11,7 +11,6 @@ import {
   fixedAnswer,
   isProblem,
   namesTag,
-  noSuchCursor,
   type Problem,
   readCursor,
 } from "@halyard/http";
@@ -32,8 +31,15 @@ import {
   pathOfState,
   type StoredState,
 } from "./flag.ts";
-import { changeFlag, createFlag, noSuchFlag, removeFlag } from "./flag-changes.ts";
-import { type FlagPage, type FlagSelection, findFlag, listFlags } from "./flag-store.ts";
+import { changeFlag, changeFlags, createFlag, noSuchFlag, removeFlag } from "./flag-changes.ts";
+import {
+  type FlagPage,
+  type FlagSelection,
+  findFlag,
+  listFlags,
+  type Position,
+  parseOrder,
+} from "./flag-store.ts";
 import { checkRules } from "./targeting-rules.ts";
 
 /** Registers the routes of flags. All of them require a server key of the project. */
@@ -74,6 +80,15 @@ export function registerFlagRoutes(
     answer: (changed) => answer.ok(flagResource(changed), { etag: etagOf(changed.flag) }),
   });
 
+  routes.write(contract.updateFlags, {
+    run: (change, { body }) => {
+      const { key } = change.principal;
+      if (key.environmentOnly) return Promise.resolve(notForAllEnvironments);
+      return changeFlags(change, key, body);
+    },
+    answer: ({ flags }) => answer.ok({ flags: flags.map(flagResource) }),
+  });
+
   routes.write(contract.deleteFlag, {
     run: (change, { params, request }) => {
       const { key } = change.principal;
@@ -89,26 +104,28 @@ export function registerFlagRoutes(
 function registerFlagList(routes: Routes, { sql, now }: { sql: Sql; now: () => Date }): void {
   routes.read(contract.listFlags, async ({ query }, { key }) => {
     const { cursor, limit, key: flagKey } = query;
-    const afterKey = cursor === undefined ? "" : readCursor(cursor, isFlagKey);
-    if (afterKey === undefined) return noSuchCursor;
+    const first = cursor === undefined ? undefined : readFlagCursor(cursor, query);
+    if (cursor !== undefined && first === undefined) return cursorOfOtherQuery;
     const isPossible = flagKey === undefined || isFlagKey(flagKey);
     const selection = selectionOf(query, key, now());
-    const readPage: ReadFlagPage = async (page) =>
-      isPossible ? listFlags(sql, selection, page) : { flags: [], more: false };
-    if (limit === undefined)
+    const readPage = async (page: PageRequest): Promise<FlagPage> =>
+      isPossible ? listFlags(sql, selection, page) : { flags: [], last: undefined };
+    if (limit === undefined) {
+      let after = first;
       return answerAll(
         "flags",
-        async (last) => {
-          const page = await readPage({ afterKey: last?.flag.key ?? afterKey, ...pageBounds });
-          return { items: page.flags, more: page.more };
+        async () => {
+          const { flags, last } = await readPage({ after, ...pageBounds });
+          after = last;
+          return { items: flags, more: last !== undefined };
         },
         listedFlagResource,
       );
-    const { flags, more } = await readPage({ afterKey, limit, maxBytes: maxPageBytes });
-    const last = more ? flags.at(-1) : undefined;
+    }
+    const { flags, last } = await readPage({ after: first, limit, maxBytes: maxPageBytes });
     return answer.ok({
       flags: flags.map(listedFlagResource),
-      next_cursor: last === undefined ? null : cursorOf(last.flag.key),
+      next_cursor: last === undefined ? null : flagCursorOf(last, query),
     });
   });
 }
@@ -172,19 +189,51 @@ export function registerOperatorCatalogue(routes: Routes): void {
   routes.read(contract.listOperators, ({ request }) => answerTo(request.headers["if-none-match"]));
 }
 
+type ListQuery = z.infer<typeof contract.listFlags.query>;
+
+/** Returns a hash of everything in a query that decides which flags a list contains, and in which order. */
+function listOf({ limit: _, cursor: __, ...rest }: ListQuery): string {
+  const given = Object.entries(rest).sort(([one], [other]) => (one < other ? -1 : 1));
+  return createHash("sha256").update(JSON.stringify(given)).digest("base64url").slice(0, 16);
+}
+
+function flagCursorOf({ value, key }: Position, query: ListQuery): string {
+  return cursorOf(`${listOf(query)} ${key} ${value}`);
+}
+
+/** Returns the position in a cursor; undefined if it is not from a list of the same query. */
+function readFlagCursor(cursor: string, query: ListQuery): Position | undefined {
+  const [list, key = "", ...rest] = readCursor(cursor, () => true)?.split(" ") ?? [];
+  if (list !== listOf(query) || !isFlagKey(key)) return undefined;
+  const value = rest.join(" ");
+  const { name } = parseOrder(query.sort ?? "key");
+  const isText = name === "key" || name === "name";
+  return isText || parseInstant(value) !== undefined ? { value, key } : undefined;
+}
+
+const cursorOfOtherQuery = createProblem(
+  "VALIDATION_001",
+  "/cursor must be the `next_cursor` of an earlier answer to the same query.",
+);
+
 const dayMs = 24 * 60 * 60 * 1_000;
 
 /** Returns the flags that a request lists, as its key may see them. */
 function selectionOf(
-  query: z.infer<typeof contract.listFlags.query>,
+  query: ListQuery,
   { projectId, environmentId, environmentOnly }: DirectoryKey,
   now: Date,
 ): FlagSelection {
-  const { key: flagKey, include, stale_days: staleDays } = query;
+  const { key: flagKey, include, stale_days: staleDays, tag: tags, owner, type, archived } = query;
   return {
     projectId,
     environmentId,
+    order: query.sort ?? "key",
     flagKey,
+    tags,
+    owner,
+    type,
+    archived,
     unusedSince: staleDays === undefined ? undefined : new Date(now.getTime() - staleDays * dayMs),
     summarized: include && (environmentOnly ? "own" : "all"),
   };
@@ -215,6 +264,11 @@ function checkMayDelete(key: DirectoryKey): Problem | undefined {
   );
 }
 
+const notForAllEnvironments = createProblem(
+  "AUTH_002",
+  "A key with environment_only may not change settings of flags, because they apply to every environment.",
+);
+
 /**
  * Rejects a change to settings by an `environment_only` key. A request that repeats the current settings is allowed.
  */
@@ -232,11 +286,7 @@ function checkMayChangeSettings(
   );
 }
 
-type ReadFlagPage = (page: {
-  afterKey: string;
-  limit: number;
-  maxBytes: number;
-}) => Promise<FlagPage>;
+type PageRequest = Parameters<typeof listFlags>[2];
 
 const pageBounds = {
   /** Maximum number of flags per page, which take a few milliseconds of the event loop. */

@@ -1,4 +1,4 @@
-import { stateOf } from "@halyard/contracts";
+import { type FlagOrder, type FlagType, stateOf } from "@halyard/contracts";
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import {
   type Decision,
@@ -22,19 +22,23 @@ type Row = Omit<Flag, "updatedAt"> &
     lastEvaluatedAt: Date | null;
   };
 
-/** `lastEvaluatedAt` includes bulk evaluations, which are recorded once per environment, since the creation of the flag. */
-const columns = fragment`
-  flag.id, project.organization_id as "organizationId", flag.project_id as "projectId", flag.key,
-  flag.name, flag.description, flag.type, flag.version, flag.last_event_at as "lastEventAt",
-  flag.created_at as "createdAt", flag.updated_at as "updatedAt",
-  state.flag_id as "flagId", state.environment_id as "environmentId", state.content,
-  state.version as "stateVersion", state.updated_at as "stateUpdatedAt",
-  environment.name as "environmentName",
+/** Includes bulk evaluations, which are recorded once per environment, since the creation of the flag. */
+const lastEvaluatedAt = fragment`
   greatest(
     flag_seen.evaluated_at,
     case when environment_seen.evaluated_at >= flag.created_at
       then environment_seen.evaluated_at end
-  ) as "lastEvaluatedAt"`;
+  )`;
+
+const columns = fragment`
+  flag.id, project.organization_id as "organizationId", flag.project_id as "projectId", flag.key,
+  flag.name, flag.description, flag.type, flag.tags, flag.owner, flag.archived_at as "archivedAt",
+  flag.version, flag.last_event_at as "lastEventAt",
+  flag.created_at as "createdAt", flag.updated_at as "updatedAt",
+  state.flag_id as "flagId", state.environment_id as "environmentId", state.content,
+  state.version as "stateVersion", state.updated_at as "stateUpdatedAt",
+  environment.name as "environmentName",
+  ${lastEvaluatedAt} as "lastEvaluatedAt"`;
 
 const lastSeen = fragment`
   left join environments_last_seen as environment_seen
@@ -73,16 +77,24 @@ export async function findFlag(sql: Sql, scope: FlagScope): Promise<FlagInEnviro
   return row && fromRow(row);
 }
 
+/** A locked flag. `lacksStates` is true if the fill of an environment has not reached it. */
+export type LockedFlag = FlagInEnvironment & { lacksStates: boolean };
+
+export async function lockFlag(tx: Transaction, scope: FlagScope): Promise<LockedFlag | undefined> {
+  const [locked] = await lockFlags(tx, { ...scope, flagIds: [scope.flagId] });
+  return locked;
+}
+
 /**
- * Reads and locks a flag and its state for a change. One statement locks both rows, because PostgreSQL rereads locked
- * rows after a wait. A row without a lock would be as old as the start of the statement. `lacksStates` is true if the
- * fill of an environment has not reached the flag.
+ * Reads and locks flags and their states for a change, in the order of their ids, so that transactions do not wait for
+ * each other in a circle. One statement locks both rows of a flag, because PostgreSQL rereads locked rows after a wait.
+ * A row without a lock would be as old as the start of the statement.
  */
-export async function lockFlag(
+export async function lockFlags(
   tx: Transaction,
-  scope: FlagScope,
-): Promise<(FlagInEnvironment & { lacksStates: boolean }) | undefined> {
-  const [row] = await tx<(Row & { lacksStates: boolean })[]>`
+  scope: Omit<FlagScope, "flagId"> & { flagIds: readonly string[] },
+): Promise<LockedFlag[]> {
+  const rows = await tx<(Row & { lacksStates: boolean })[]>`
     select ${columns},
       exists (
         select from environment_fills as fill
@@ -93,13 +105,24 @@ export async function lockFlag(
     join flag_states as state on state.flag_id = flag.id
     join environments as environment on environment.id = state.environment_id
     ${lastSeen}
-    where flag.id = ${scope.flagId}
+    where flag.id = any(${scope.flagIds}::uuid[])
       and flag.project_id = ${scope.projectId}
       and state.environment_id = ${scope.environmentId}
+    order by flag.id
     for update of flag, state`;
-  if (row === undefined) return undefined;
-  const { lacksStates, ...rest } = row;
-  return { ...fromRow(rest), lacksStates };
+  return rows.map(({ lacksStates, ...row }) => ({ ...fromRow(row), lacksStates }));
+}
+
+/** Returns the number of bytes of the states of flags in an environment, as JSON in the database. */
+export async function measureStates(
+  tx: Transaction,
+  { environmentId, flagIds }: { environmentId: string; flagIds: readonly string[] },
+): Promise<number> {
+  const [row] = await tx<[{ bytes: number }]>`
+    select coalesce(sum(octet_length(content::text)), 0)::integer as bytes
+    from flag_states
+    where flag_id = any(${flagIds}::uuid[]) and environment_id = ${environmentId}`;
+  return row.bytes;
 }
 
 /** Returns the states of a flag in all environments. The caller has locked the flag, so none of them can change. */
@@ -113,28 +136,81 @@ export async function readStates(tx: Transaction, flagId: string): Promise<Store
   return states.map((state) => ({ ...state, content: stateOf(state.content) }));
 }
 
-/** A page of flags in the order of their keys. `more` is true if flags follow. */
-export type FlagPage = { flags: ListedFlag[]; more: boolean };
+/** Position of a flag in a list: its value in the order of the list, and its key. */
+export type Position = { value: string; key: string };
+
+/** A page of a list of flags, and the position of its last flag if others follow. */
+export type FlagPage = { flags: ListedFlag[]; last: Position | undefined };
 
 export type FlagSelection = {
   projectId: string;
   /** The environment of the listed states. */
   environmentId: string;
+  order: FlagOrder;
   flagKey?: string | undefined;
+  /** Selects the flags that have all of these tags. */
+  tags?: readonly string[] | undefined;
+  owner?: string | undefined;
+  type?: FlagType | undefined;
+  archived?: boolean | undefined;
   /** Selects the flags that are older than this instant and were not evaluated since, in any environment. */
   unusedSince?: Date | undefined;
   /** The environments whose states are summarized: that of the listed states, or all of the project. */
   summarized?: "own" | "all" | undefined;
 };
 
-/** Reads the flags after a key: at most `limit`, and fewer if their states together exceed `maxBytes`. */
+/** Values by which lists are ordered. Instants have milliseconds, like cursors. */
+const orders = {
+  key: fragment`flag.key`,
+  name: fragment`flag.name collate "C"`,
+  created_at: fragment`date_trunc('milliseconds', flag.created_at)`,
+  updated_at: fragment`date_trunc('milliseconds', flag.updated_at)`,
+  last_evaluated_at: fragment`date_trunc('milliseconds', coalesce(${lastEvaluatedAt}, 'epoch'))`,
+};
+
+/** Returns the name of an order, and whether it is descending. */
+export function parseOrder(order: FlagOrder): { name: keyof typeof orders; descending: boolean } {
+  const descending = order.startsWith("-");
+  return { name: (descending ? order.slice(1) : order) as keyof typeof orders, descending };
+}
+
+/** Matches the flags after a position. Flags with the same value are in the order of their keys. */
+function isAfter({ name, descending }: ReturnType<typeof parseOrder>, after: Position | undefined) {
+  if (after === undefined) return fragment``;
+  const beyond = descending ? fragment`<` : fragment`>`;
+  if (name === "key") return fragment`and flag.key ${beyond} ${after.key}`;
+  const value =
+    name === "name" ? fragment`${after.value}::text` : fragment`${after.value}::text::timestamptz`;
+  return fragment`and (${orders[name]} ${beyond} ${value}
+    or (${orders[name]} = ${value} and flag.key > ${after.key}))`;
+}
+
+/**
+ * Matches the flags with the selected settings. A setting that is not given is null, so that it needs no other plan. The
+ * key is a condition of its own, because its index finds the flag.
+ */
+function hasSettings(selection: FlagSelection) {
+  const { flagKey, tags, owner, type, archived } = selection;
+  const withKey = flagKey === undefined ? fragment`` : fragment`and flag.key = ${flagKey}`;
+  const given = <T>(filter: T | undefined) => filter ?? null;
+  return fragment`
+    ${withKey}
+    and (${given(tags)}::text[] is null or flag.tags @> ${given(tags)}::text[])
+    and (${given(owner)}::text is null or flag.owner = ${given(owner)}::text)
+    and (${given(type)}::text is null or flag.type = ${given(type)}::text)
+    and (${given(archived)}::boolean is null
+      or (flag.archived_at is not null) = ${given(archived)}::boolean)`;
+}
+
+/** Reads the flags after a position: at most `limit`, and fewer if their states together exceed `maxBytes`. */
 export async function listFlags(
   sql: Sql,
   selection: FlagSelection,
-  page: { afterKey: string; limit: number; maxBytes: number },
+  page: { after: Position | undefined; limit: number; maxBytes: number },
 ): Promise<FlagPage> {
-  const { flagKey, unusedSince } = selection;
-  const withKey = flagKey === undefined ? fragment`` : fragment`and flag.key = ${flagKey}`;
+  const { unusedSince } = selection;
+  const order = parseOrder(selection.order);
+  const direction = order.descending ? fragment`desc` : fragment`asc`;
   const unused =
     unusedSince === undefined ? fragment`` : isUnusedSince(unusedSince, selection.projectId);
   const rows = await sql<ListedRow[]>`
@@ -143,29 +219,36 @@ export async function listFlags(
       select found.*, count(*) over ()::integer as available,
         coalesce(
           sum(octet_length(found.content::text)) over (
-            order by found.key
+            order by found."sortedBy" ${direction}, found.key
             rows between unbounded preceding and 1 preceding
           ),
           0
         ) as "bytesBefore"
       from (
-        select ${columns}
+        select ${columns}, ${orders[order.name]} as "sortedBy"
         from ${tables}
         where flag.project_id = ${selection.projectId}
           and state.environment_id = ${selection.environmentId}
-          and flag.key > ${page.afterKey}
-          ${withKey} ${unused}
-        order by flag.key
+          ${isAfter(order, page.after)} ${hasSettings(selection)} ${unused}
+        order by ${orders[order.name]} ${direction}, flag.key
         limit ${page.limit + 1}
       ) as found
     ) as measured
     where "bytesBefore" < ${page.maxBytes}
-    order by key`;
-  const flags = rows.slice(0, page.limit).map(fromListedRow);
-  return { flags, more: (rows[0]?.available ?? 0) > flags.length };
+    order by "sortedBy" ${direction}, key`;
+  const listed = rows.slice(0, page.limit);
+  const more = (rows[0]?.available ?? 0) > listed.length;
+  return { flags: listed.map(fromListedRow), last: more ? positionOf(listed.at(-1)) : undefined };
+}
+
+function positionOf(row: ListedRow | undefined): Position | undefined {
+  if (row === undefined) return undefined;
+  const { sortedBy, key } = row;
+  return { value: typeof sortedBy === "string" ? sortedBy : sortedBy.toISOString(), key };
 }
 
 type ListedRow = Row & {
+  sortedBy: string | Date;
   available: number;
   bytesBefore: number;
   summaries?: (Omit<StoredSummary, "updatedAt"> & { updatedAt: string })[];
@@ -231,10 +314,11 @@ export async function findFlagId(
 /** Inserts a flag without its states. Returns false if its key is taken in the project. */
 export async function insertFlag(tx: Transaction, flag: Flag): Promise<boolean> {
   const inserted = await tx`
-    insert into flags (id, project_id, key, name, description, type, version, last_event_at,
-      created_at, updated_at)
+    insert into flags (id, project_id, key, name, description, type, tags, owner, version,
+      last_event_at, created_at, updated_at)
     values (${flag.id}, ${flag.projectId}, ${flag.key}, ${flag.name}, ${flag.description},
-      ${flag.type}, ${flag.version}, ${flag.lastEventAt}, ${flag.createdAt}, ${flag.updatedAt})
+      ${flag.type}, ${flag.tags}, ${flag.owner}, ${flag.version}, ${flag.lastEventAt},
+      ${flag.createdAt}, ${flag.updatedAt})
     on conflict on constraint flag_key_taken do nothing`;
   return inserted.count > 0;
 }
@@ -257,6 +341,7 @@ export function updateFlag(tx: Transaction, decision: Decision): Promise<unknown
     with changed_flag as (
       update flags
       set name = ${flag.name}, description = ${flag.description}, type = ${flag.type},
+          tags = ${flag.tags}, owner = ${flag.owner}, archived_at = ${flag.archivedAt},
           version = ${flag.version}, last_event_at = ${flag.lastEventAt},
           updated_at = ${flag.updatedAt}
       where id = ${flag.id}
@@ -272,6 +357,19 @@ export function updateFlag(tx: Transaction, decision: Decision): Promise<unknown
       ${entry?.changeType ?? null}::text, ${entry?.changedBy ?? null}::uuid,
       ${entry?.changedAt ?? null}::timestamptz
     from changed_state`;
+}
+
+/** Writes the settings of locked flags. */
+export async function updateSettings(tx: Transaction, flags: readonly Flag[]): Promise<void> {
+  await tx`
+    update flags as flag
+    set tags = changed.tags, owner = changed.owner, archived_at = changed."archivedAt",
+        version = changed.version, last_event_at = changed."lastEventAt",
+        updated_at = changed."updatedAt"
+    from jsonb_to_recordset(${json(flags)}) as changed (
+      id uuid, tags text[], owner text, "archivedAt" timestamptz, version bigint,
+      "lastEventAt" timestamptz, "updatedAt" timestamptz)
+    where flag.id = changed.id`;
 }
 
 /** Deletes a locked flag with its states. */
@@ -304,8 +402,9 @@ export async function insertHistory(
 }
 
 function fromListedRow({
-  available: _,
-  bytesBefore: __,
+  sortedBy: _,
+  available: __,
+  bytesBefore: ___,
   summaries,
   ...row
 }: ListedRow): ListedFlag {

@@ -26,6 +26,11 @@ export type Flag = {
   name: string;
   description: string;
   type: FlagType;
+  /** In alphabetical order, without duplicates. */
+  tags: readonly string[];
+  /** The team or person that is responsible for the flag. */
+  owner: string | null;
+  archivedAt: Date | null;
   /** Counter that every change to the flag or to one of its states increments. */
   version: number;
   /** Timestamp of the newest event of the flag. */
@@ -34,9 +39,29 @@ export type Flag = {
   updatedAt: Date;
 };
 
-/** Returns the settings that requests can change. */
-export function settingsOf({ name, description, type }: Flag): Pick<Flag, keyof FlagSettings> {
-  return { name, description, type };
+/** The settings that requests can change. All environments share them. */
+export type Settings = Pick<Flag, "name" | "description" | "type" | "tags" | "owner"> & {
+  archived: boolean;
+};
+
+export function settingsOf({ name, description, type, tags, owner, archivedAt }: Flag): Settings {
+  return { name, description, type, tags, owner, archived: archivedAt !== null };
+}
+
+/** Returns the settings of a request as they are stored. */
+export function requestedSettings(request: FlagSettings): Partial<Settings> {
+  const { name, description, type, tags, owner, archived } = request;
+  const requested = {
+    name,
+    description,
+    type,
+    tags: tags && [...new Set(tags)].sort(),
+    owner: owner?.trim() ?? owner,
+    archived,
+  };
+  return Object.fromEntries(
+    Object.entries(requested).filter(([, value]) => value !== undefined),
+  ) as Partial<Settings>;
 }
 
 /** The members of a state as one value: one column, and one argument of each decision. */
@@ -182,7 +207,12 @@ export function flagResource({
   return {
     id: flag.id,
     key: flag.key,
-    ...settingsOf(flag),
+    name: flag.name,
+    description: flag.description,
+    type: flag.type,
+    tags: [...flag.tags],
+    owner: flag.owner,
+    archived_at: flag.archivedAt?.toISOString() ?? null,
     ...state.content,
     environment_id: state.environmentId,
     version: flag.version,

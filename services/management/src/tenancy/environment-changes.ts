@@ -1,4 +1,5 @@
 import { keyProblems } from "@halyard/api-keys";
+import type { CreateEnvironment, UpdateEnvironment } from "@halyard/contracts";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { Transaction } from "@halyard/postgres";
 import { noSuchProject, reachesProject } from "../access/principal.ts";
@@ -13,13 +14,14 @@ import {
   environmentAudit,
   environmentEntry,
   noSuchEnvironment,
+  settingsOf,
 } from "./environment.ts";
 import {
   countEnvironments,
   findEnvironment,
   insertEnvironments,
   lockParentProject,
-  updateEnvironmentName,
+  updateEnvironment,
 } from "./environment-store.ts";
 
 /** The use cases of environments. Each runs in the transaction of a write. */
@@ -28,7 +30,7 @@ type Address = { projectId: string; environmentId: string };
 export async function createEnvironment(
   change: Change,
   { projectId }: { projectId: string },
-  request: { name: string },
+  request: CreateEnvironment,
 ): Promise<Environment | Problem> {
   const { tx, principal } = change;
   if (!reachesProject(principal, projectId)) return noSuchProject;
@@ -53,24 +55,31 @@ export async function createEnvironment(
   return environment;
 }
 
-export async function renameEnvironment(
+/** Changes the name or the mark of an environment. Only the operator can change the name. */
+export async function changeEnvironment(
   change: Change,
   address: Address,
-  { name }: { name?: string | undefined },
+  request: UpdateEnvironment,
 ): Promise<Environment | Problem> {
-  const { tx } = change;
+  const { tx, principal } = change;
+  if (!reachesProject(principal, address.projectId)) return noSuchEnvironment;
+  if (principal.kind === "key" && principal.key.environmentOnly) return notWithEnvironmentOnly;
   const found = await lockEnvironment(tx, address);
   if (isProblem(found)) return found;
   const { environment, organizationId } = found;
-  if (name === undefined || name === environment.name) return environment;
+  const { name = environment.name, caution = environment.caution } = request;
+  const isRenamed = name !== environment.name;
+  if (!isRenamed && caution === environment.caution) return environment;
+  if (isRenamed && principal.kind === "key") return onlyOperatorRenames;
   const context = await change.context();
   const version = environment.version + 1;
-  const renamed = { ...environment, name, version, updatedAt: context.now };
-  if (!(await updateEnvironmentName(tx, renamed))) return nameTaken(name);
-  const names = { before: { name: environment.name }, after: { name } };
-  recordAudit(change, [environmentAudit("environment_renamed", environment, names, context)]);
-  change.publish([entryToPublish(environmentEntry({ ...renamed, organizationId }))]);
-  return renamed;
+  const changed = { ...environment, name, caution, version, updatedAt: context.now };
+  if (!(await updateEnvironment(tx, changed))) return nameTaken(name);
+  const action = isRenamed ? "environment_renamed" : "environment_changed";
+  const values = { before: settingsOf(environment), after: settingsOf(changed) };
+  recordAudit(change, [environmentAudit(action, environment, values, context)]);
+  change.publish([entryToPublish(environmentEntry({ ...changed, organizationId }))]);
+  return changed;
 }
 
 export async function removeEnvironment(
@@ -82,8 +91,8 @@ export async function removeEnvironment(
   if (isProblem(found)) return found;
   const { environment } = found;
   const context = await change.context();
-  const names = { before: { name: environment.name }, after: null };
-  recordAudit(change, [environmentAudit("environment_deleted", environment, names, context)]);
+  const values = { before: settingsOf(environment), after: null };
+  recordAudit(change, [environmentAudit("environment_deleted", environment, values, context)]);
   change.publish(await markDeleted(tx, environment.id, context.now));
   return environment;
 }
@@ -99,6 +108,16 @@ async function lockEnvironment(
   if (environment === undefined) return noSuchEnvironment;
   return { environment, organizationId: project.organizationId };
 }
+
+const onlyOperatorRenames = createProblem(
+  "AUTH_002",
+  "Only the operator can change /name of an environment. A server key can change /caution.",
+);
+
+const notWithEnvironmentOnly = createProblem(
+  "AUTH_002",
+  "A key with environment_only cannot change an environment.",
+);
 
 function nameTaken(name: string): Problem {
   return createProblem(

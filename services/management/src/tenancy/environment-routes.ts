@@ -5,12 +5,12 @@ import { noSuchProject, reachesProject } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
 import { checkConfirmed } from "./check-confirmed.ts";
 import { environmentResource, noSuchEnvironment } from "./environment.ts";
-import { createEnvironment, removeEnvironment, renameEnvironment } from "./environment-changes.ts";
+import { changeEnvironment, createEnvironment, removeEnvironment } from "./environment-changes.ts";
 import { findEnvironment, findParentProject, listEnvironments } from "./environment-store.ts";
 
 /**
  * Registers the routes of environments, for the operator and for server keys of the project. A key with
- * `environment_only` can read them and cannot create any. Only the operator can rename and delete them.
+ * `environment_only` can only read them. Only the operator can rename and delete them.
  */
 export function registerEnvironmentRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.write(contract.createEnvironment, {
@@ -38,8 +38,8 @@ export function registerEnvironmentRoutes(routes: Routes, { sql }: { sql: Sql })
   });
 
   routes.write(contract.updateEnvironment, {
-    run: (change, { params, body }) => renameEnvironment(change, params, body),
-    answer: (renamed) => answer.ok(environmentResource(renamed)),
+    run: (change, { params, body }) => changeEnvironment(change, params, body),
+    answer: (changed) => answer.ok(environmentResource(changed)),
   });
 
   routes.write(contract.deleteEnvironment, {

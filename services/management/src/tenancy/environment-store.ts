@@ -3,8 +3,8 @@ import type { Environment } from "./environment.ts";
 
 /** Environments in PostgreSQL. */
 const columns = fragment`
-  environment.id, environment.project_id as "projectId", environment.name, environment.version,
-  environment.created_at as "createdAt",
+  environment.id, environment.project_id as "projectId", environment.name, environment.caution,
+  environment.version, environment.created_at as "createdAt",
   coalesce(environment.updated_at, environment.created_at) as "updatedAt"`;
 
 /** The project that environments belong to. */
@@ -72,23 +72,24 @@ export async function listEnvironmentsOf(sql: Sql, organizationId: string): Prom
 }
 
 /**
- * Renames an environment. Returns false if the name is taken. The caller has locked the project, so no concurrent
+ * Changes an environment. Returns false if the name is taken. The caller has locked the project, so no concurrent
  * request can take the name.
  */
-export async function updateEnvironmentName(
+export async function updateEnvironment(
   tx: Transaction,
   environment: Environment,
 ): Promise<boolean> {
-  const renamed = await tx`
+  const changed = await tx`
     update environments
-    set name = ${environment.name}, version = ${environment.version},
-      updated_at = ${environment.updatedAt}
+    set name = ${environment.name}, caution = ${environment.caution},
+      version = ${environment.version}, updated_at = ${environment.updatedAt}
     where id = ${environment.id}
       and not exists (
         select from environments as other
         where other.project_id = ${environment.projectId} and other.name = ${environment.name}
+          and other.id <> ${environment.id}
       )`;
-  return renamed.count === 1;
+  return changed.count === 1;
 }
 
 /** Inserts environments of a project. Returns false if one of the names is taken. */
@@ -97,10 +98,10 @@ export async function insertEnvironments(
   environments: readonly Environment[],
 ): Promise<boolean> {
   const inserted = await tx`
-    insert into environments (id, project_id, name, created_at)
-    select id, "projectId", name, "createdAt"
+    insert into environments (id, project_id, name, caution, created_at)
+    select id, "projectId", name, caution, "createdAt"
     from jsonb_to_recordset(${json(environments)}) as environment (
-      id uuid, "projectId" uuid, name text, "createdAt" timestamptz)
+      id uuid, "projectId" uuid, name text, caution boolean, "createdAt" timestamptz)
     on conflict on constraint environment_name_taken do nothing`;
   return inserted.count === environments.length;
 }

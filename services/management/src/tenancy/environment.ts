@@ -1,4 +1,8 @@
-import type { EntryOf, Environment as EnvironmentResource } from "@halyard/contracts";
+import type {
+  CreateEnvironment,
+  EntryOf,
+  Environment as EnvironmentResource,
+} from "@halyard/contracts";
 import { createProblem, type Problem } from "@halyard/http";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
@@ -9,11 +13,16 @@ export type Environment = {
   id: string;
   projectId: string;
   name: string;
+  /** The dashboard asks for confirmation before it saves a change in this environment. */
+  caution: boolean;
   /** Counter that every change increments. */
   version: number;
   createdAt: Date;
   updatedAt: Date;
 };
+
+/** Returns the settings that requests can change. */
+export const settingsOf = ({ name, caution }: Environment) => ({ name, caution });
 
 /** Returns an environment as the API represents it. */
 export function environmentResource(environment: Environment): EnvironmentResource {
@@ -21,13 +30,14 @@ export function environmentResource(environment: Environment): EnvironmentResour
     id: environment.id,
     project_id: environment.projectId,
     name: environment.name,
+    caution: environment.caution,
     created_at: environment.createdAt.toISOString(),
   };
 }
 
 /** Returns the snapshot entry of an environment, which the other services read. */
 export function environmentEntry(
-  environment: Omit<Environment, "createdAt"> & { organizationId: string },
+  environment: Omit<Environment, "createdAt" | "caution"> & { organizationId: string },
 ): EntryOf<"environment"> {
   const { id, organizationId } = environment;
   return {
@@ -46,12 +56,12 @@ export function environmentEntry(
 
 /** Returns the audit entry of a change to an environment. */
 export function environmentAudit(
-  action: "environment_created" | "environment_renamed" | "environment_deleted",
+  action: `environment_${"created" | "renamed" | "changed" | "deleted"}`,
   { projectId, id: environmentId }: Pick<Environment, "id" | "projectId">,
-  names: Pick<AuditEntry, "before" | "after">,
+  values: Pick<AuditEntry, "before" | "after">,
   context: ChangeContext,
 ): AuditEntry {
-  return auditEntry(context, { projectId, environmentId, action, ...names });
+  return auditEntry(context, { projectId, environmentId, action, ...values });
 }
 
 /** Also the response to a caller that cannot access the project, so that it does not reveal the environment. */
@@ -75,7 +85,7 @@ const maxEnvironments = 50;
 /** Decides the creation of an environment. No flag changes: flags keep their versions, and no event is published. */
 export function decideCreateEnvironment(
   current: { project: { id: string; organizationId: string }; environmentCount: number },
-  request: { name: string },
+  request: CreateEnvironment,
   context: ChangeContext,
 ): EnvironmentDecision | Problem {
   const { project, environmentCount } = current;
@@ -84,7 +94,7 @@ export function decideCreateEnvironment(
       "CONFLICT_001",
       `The project has ${environmentCount} environments. The maximum is ${maxEnvironments}.`,
     );
-  const environment = newEnvironment(project.id, request.name, context);
+  const environment = newEnvironment(project.id, request, context);
   return {
     environment,
     audit: [environmentCreated(environment, context)],
@@ -96,14 +106,13 @@ export function decideCreateEnvironment(
 
 export function newEnvironment(
   projectId: string,
-  name: string,
-  context: ChangeContext,
+  { name, caution = false }: CreateEnvironment,
+  { now, newId }: ChangeContext,
 ): Environment {
-  const { now } = context;
-  return { id: context.newId(), projectId, name, version: 1, createdAt: now, updatedAt: now };
+  return { id: newId(), projectId, name, caution, version: 1, createdAt: now, updatedAt: now };
 }
 
 export function environmentCreated(environment: Environment, context: ChangeContext): AuditEntry {
-  const names = { before: null, after: { name: environment.name } };
-  return environmentAudit("environment_created", environment, names, context);
+  const values = { before: null, after: settingsOf(environment) };
+  return environmentAudit("environment_created", environment, values, context);
 }

@@ -77,7 +77,9 @@ export function decideCreateProject(
     createdAt: context.now,
     updatedAt: context.now,
   };
-  const environments = names.map((name) => newEnvironment(project.id, name, context));
+  const environments = names.map((name) =>
+    newEnvironment(project.id, { name, caution: name === "production" }, context),
+  );
   const changed = nextVersion(current.organization, current.projectCount + 1, context.now);
   return {
     project,

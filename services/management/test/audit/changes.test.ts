@@ -37,7 +37,14 @@ const createFlag = (scope: Scope, body: Record<string, unknown> = {}) =>
 
 const nilId = "00000000-0000-0000-0000-000000000000";
 const off = { enabled: false, rollout_percentage: 100, targeting_rules: [] };
-const settings = { name: "A flag", description: "", type: "release" };
+const settings = {
+  name: "A flag",
+  description: "",
+  type: "release",
+  tags: [],
+  owner: null,
+  archived: false,
+};
 
 describe("the audit log of a project", () => {
   it("contains all changes of a flag, newest first, even after its deletion", async () => {

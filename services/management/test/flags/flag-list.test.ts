@@ -1,4 +1,5 @@
 import { get, type IncomingMessage } from "node:http";
+import { gunzipSync } from "node:zlib";
 import { connectAsSuperuser, eventually } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { openManagement, seedProject } from "../management-fixture.ts";
@@ -44,8 +45,8 @@ const numbered = (count: number) =>
 const keysIn = (body: { flags: { key: string }[] }) => body.flags.map(({ key }) => key);
 
 /** Requests the list and receives only the headers. `textOf` receives the body. */
-function openList({ serverKey }: Project): Promise<IncomingMessage> {
-  const headers = { authorization: `Bearer ${serverKey}` };
+function openList({ serverKey }: Project, more: object = {}): Promise<IncomingMessage> {
+  const headers = { authorization: `Bearer ${serverKey}`, ...more };
   return new Promise((resolve, reject) => {
     get(`${management.url}/api/v1/flags`, { headers, agent: false }, resolve).once("error", reject);
   });
@@ -85,6 +86,40 @@ describe("the list of all flags", () => {
     const answered = await openList(project);
     const text = await textOf(answered);
     expect(answered.headers["content-length"]).toBe(String(text.length));
+  });
+
+  it.each([
+    ["in one page", 20],
+    ["in several pages", 1_201],
+  ])("is compressed for clients that accept it, %s", async (_, count) => {
+    const project = await projectWith(numbered(count));
+    const answered = await openList(project, { "accept-encoding": "gzip" });
+    expect(answered.headers).toMatchObject({
+      "content-encoding": "gzip",
+      vary: "Authorization, Accept-Encoding",
+    });
+    const chunks: Buffer[] = [];
+    for await (const chunk of answered) chunks.push(chunk);
+    const compressed = Buffer.concat(chunks);
+    const plain = gunzipSync(compressed).toString();
+    expect(compressed.length).toBeLessThan(plain.length / 4);
+    expect(keysIn(JSON.parse(plain))).toEqual(numbered(count));
+    expect(await textOf(await openList(project))).toBe(plain);
+  });
+
+  it("is not compressed if it is small", async () => {
+    const project = await projectWith(["one"]);
+    const answered = await openList(project, { "accept-encoding": "gzip" });
+    expect(answered.headers).not.toHaveProperty("content-encoding");
+    answered.resume();
+  });
+
+  it("aborts a compressed response if a page cannot be read", async () => {
+    const project = await projectWith(longList.keys, longList);
+    const answered = await openList(project, { "accept-encoding": "gzip" });
+    await admin`revoke select on flags from management_service`;
+    await expect(textOf(answered)).rejects.toMatchObject({ code: "ECONNRESET" });
+    await admin`grant select on flags to management_service`;
   });
 
   it("is read only as fast as the client receives it, and holds no connection between pages", async () => {

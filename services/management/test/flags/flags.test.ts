@@ -24,6 +24,9 @@ describe("creating a flag", () => {
       name: "New checkout",
       description: "",
       type: "release",
+      tags: [],
+      owner: null,
+      archived_at: null,
       enabled: false,
       rollout_percentage: 100,
       targeting_rules: [],
@@ -362,8 +365,6 @@ describe("listing flags", () => {
       (await management.call(`/api/v1/flags?${query}`, { key })).body;
     expect(await list(`key=${flag.key}`)).toEqual({ flags: [flag] });
     expect(await list(`key=${flag.key}&limit=1`)).toEqual({ flags: [flag], next_cursor: null });
-    const cursor = Buffer.from(flag.key).toString("base64url");
-    expect(await list(`key=${flag.key}&cursor=${cursor}`)).toEqual({ flags: [] });
     for (const unknown of ["no-such-flag", "a%20b", "%00", "", "k".repeat(1_000)])
       expect(await list(`key=${unknown}`)).toEqual({ flags: [] });
     expect(await list("key=%00&limit=5")).toEqual({ flags: [], next_cursor: null });

@@ -30,7 +30,7 @@ describe("given the list of operators", () => {
       expect(status).toBe(200);
       expect(headers.get("content-type")).toBe("application/json; charset=utf-8");
       expect(headers.get("cache-control")).toBe("private, max-age=86400");
-      expect(headers.get("vary")).toBe("Authorization");
+      expect(headers.get("vary")).toContain("Authorization");
       expect(headers.get("etag")).toBe(etag);
     }
   });
@@ -56,7 +56,7 @@ describe("given the list of operators", () => {
       expect([sent, status, body]).toEqual([sent, 304, undefined]);
       expect(headers.get("etag")).toBe(etag);
       expect(headers.get("cache-control")).toBe("private, max-age=86400");
-      expect(headers.get("vary")).toBe("Authorization");
+      expect(headers.get("vary")).toContain("Authorization");
     }
     for (const sent of ['"another"', etag.slice(1, -1), "", '"*"']) {
       const { status } = await ask(project.clientKey, { "if-none-match": sent });

@@ -49,6 +49,50 @@ describe("renaming an environment", () => {
   });
 });
 
+describe("the mark of an environment", () => {
+  it("is on only for the production environment that a project is created with", async () => {
+    const { project, first, second } = await given.scope();
+    expect([first, second]).toMatchObject([
+      { name: "production", caution: true },
+      { name: "staging", caution: false },
+    ]);
+    await management.call(`${pathOf(project.id)}/${first.id}`, {
+      method: "PATCH",
+      key: operatorToken,
+      body: { name: "live" },
+    });
+    const added = await create(project.id, "production");
+    expect(added.body.caution).toBe(false);
+    const marked = await management.call(pathOf(project.id), {
+      method: "POST",
+      key: operatorToken,
+      body: { name: "canary", caution: true },
+    });
+    expect(marked.body.caution).toBe(true);
+  });
+
+  it("is changed by a server key of the project, which cannot rename", async () => {
+    const { project, second, serverKey: key, userId } = await given.scope();
+    const path = `${pathOf(project.id)}/${second.id}`;
+    const change = (body: unknown, by = key) =>
+      management.call(path, { method: "PATCH", key: by, body });
+    expect((await change({ caution: true })).body).toEqual({ ...second, caution: true });
+    expect((await change({ caution: true, name: second.name })).status).toBe(200);
+    expect((await change({ caution: false, name: "qa" })).status).toBe(403);
+    const bound = await given.key(second, { user_id: userId, environment_only: true });
+    expect((await change({ caution: false }, bound.key)).status).toBe(403);
+    const other = await given.scope();
+    expect((await change({ caution: false }, other.serverKey)).status).toBe(404);
+    const log = await management.call(
+      `/api/v1/projects/${project.id}/changes?action=environment_changed`,
+      { key },
+    );
+    expect(log.body.changes).toMatchObject([
+      { before: { caution: false }, after: { caution: true }, environment_id: second.id },
+    ]);
+  });
+});
+
 describe("creating an environment", () => {
   it("returns 201 and publishes the environment", async () => {
     const { project, organizationId, serverKey } = await given.scope();
@@ -59,6 +103,7 @@ describe("creating an environment", () => {
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       project_id: project.id,
       name: "preview",
+      caution: false,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     });
     for (const key of [operatorToken, serverKey])

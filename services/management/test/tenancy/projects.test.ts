@@ -88,8 +88,8 @@ describe("creating a project", () => {
     };
     expect([...changes]).toEqual([
       { ...byOperator, action: "project_created", state_after: { name: "Web" } },
-      { ...byOperator, action: "environment_created", state_after: { name: "a" } },
-      { ...byOperator, action: "environment_created", state_after: { name: "b" } },
+      { ...byOperator, action: "environment_created", state_after: { name: "a", caution: false } },
+      { ...byOperator, action: "environment_created", state_after: { name: "b", caution: false } },
     ]);
   });
 

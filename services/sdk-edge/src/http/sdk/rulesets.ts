@@ -1,5 +1,5 @@
 import { sdkRuleset, sdkRulesetStream } from "@halyard/contracts";
-import { acceptsGzip } from "../../answers/content-coding.ts";
+import { acceptsGzip } from "@halyard/http";
 import { deltaEvent, etagOf } from "../../answers/rulesets.ts";
 import type { RulesetListener } from "../../streams/ruleset-streams.ts";
 import { unknownKey } from "../authentication.ts";

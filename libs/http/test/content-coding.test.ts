@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { acceptsGzip } from "../../src/answers/content-coding.ts";
+import { acceptsGzip } from "../src/content-coding.ts";
 
 describe("given Accept-Encoding", () => {
   it.each([
