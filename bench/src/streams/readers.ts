@@ -15,7 +15,7 @@ const path = "/api/v1/sdk/stream";
 const [heartbeat, flags, ruleset] = ["event: heartbeat\n", "event: flags\n", "event: ruleset\n"];
 export const valuesStream: StreamKind = { path, firstLine: heartbeat, changeLine: flags };
 export const rulesStream: StreamKind = {
-  ...{ path: "/api/v1/sdk/ruleset/stream", firstLine: ruleset, changeLine: ruleset },
+  ...{ path: "/api/v1/sdk/ruleset/stream?format=2", firstLine: ruleset, changeLine: ruleset },
 };
 
 export type Opening = { urls: readonly string[]; key: string; streams: number; stream: StreamKind };

@@ -126,7 +126,7 @@ describe("given a service that is unavailable at the start", () => {
 
   it("is stale with bootstrapped flags", async () => {
     const flag = { enabled: true, rollout_percentage: 100, targeting_rules: [], version: 1 };
-    const bootstrap = { environment_id: "e", flags: { "new-checkout": flag } };
+    const bootstrap = { format: 2, environment_id: "e", flags: { "new-checkout": flag } };
     const setup = await setUp({ bootstrap }, (edge) => {
       edge.behave("stream", unavailable);
       edge.behave("poll", unavailable);

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { threadId } from "node:worker_threads";
-import { parseRules, type Rules } from "./rules/parse-rules.ts";
+import { format, parseRules, type Rules } from "./rules/parse-rules.ts";
 
 /** Flags that were written to a cache file, with the tag that the service gave them. */
 type CachedRules = { rules: Rules; etag: string; savedAt: Date };
@@ -21,8 +21,6 @@ export function cacheBindingOf(baseUrl: string, serverKey: string): CacheBinding
   const [kind, keyId] = serverKey.split("_");
   return createHash("sha256").update(`${baseUrl}\n${kind}_${keyId}`).digest("hex");
 }
-
-const format = 1;
 
 /**
  * Reads a cache file: a line with its format, binding, tag, time and checksum, and a line with the rule set. The read is
@@ -58,8 +56,9 @@ export async function writeCacheFile(
   binding: CacheBinding,
   { rules, etag, savedAt }: CachedRules,
 ): Promise<void> {
-  const flags = Object.fromEntries(rules.flags);
-  const body = JSON.stringify({ environment_id: rules.environmentId, flags });
+  const unsupported = [...rules.unsupported].map(([key, { received }]) => [key, received] as const);
+  const flags = Object.fromEntries<object>([...rules.flags, ...unsupported]);
+  const body = JSON.stringify({ format, environment_id: rules.environmentId, flags });
   const sha256 = sha256Of(body);
   const header: Header = { format, binding, etag, saved_at: savedAt.toISOString(), sha256 };
   // Processes and threads can share a file. In a container, the successor of a crashed process reuses its names.

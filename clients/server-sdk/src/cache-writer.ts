@@ -68,13 +68,14 @@ export function createCacheWriter(options: {
   }
 
   async function writeRules(): Promise<void> {
-    const { etag, environmentId } = ruleSet;
+    const { etag, environmentId, unsupported } = ruleSet;
     // Without a tag, the next start could not tell the service which flags it has.
     if (etag === undefined || environmentId === undefined) return;
     const flags = new Map<string, FlagRules>();
     for (const [key, { rules }] of ruleSet.flags) flags.set(key, rules);
     const savedAt = new Date(clock.wallMs());
-    await writeCacheFile(path, binding, { rules: { environmentId, flags }, etag, savedAt });
+    const rules = { environmentId, flags, unsupported };
+    await writeCacheFile(path, binding, { rules, etag, savedAt });
     writtenTag = etag;
   }
 

@@ -9,6 +9,7 @@ import { createContextReader } from "./context.ts";
 import type { Log } from "./log.ts";
 import type { Flag } from "./rules/flag.ts";
 import type { RuleSet } from "./rules/rule-set.ts";
+import { packageName, version } from "./version.ts";
 
 type Evaluator = Pick<Client, "isEnabled" | "evaluate" | "allFlags" | "explain">;
 
@@ -110,6 +111,16 @@ function reasonOfMissing(
   if (ruleSet.source === "none") {
     log.once("warn", "not_ready", "A flag was read before any flags arrived; await `ready()`.");
     return "not_ready";
+  }
+  const unsupported = ruleSet.unsupported.get(key as string);
+  if (unsupported !== undefined) {
+    const unknown = JSON.stringify(unsupported.unknown.slice(0, 128));
+    log.once(
+      "warn",
+      "unsupported_flag",
+      `The flag ${JSON.stringify(key)} uses ${unknown}, which ${packageName} ${version} does not know. It counts as not found: update the package.`,
+    );
+    return "flag_not_found";
   }
   const name = typeof key === "string" ? key.slice(0, 128) : `a ${typeof key}`;
   log.once("warn", "flag_not_found", `There is no flag ${JSON.stringify(name)}.`);

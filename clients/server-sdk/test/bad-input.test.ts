@@ -84,7 +84,7 @@ describe("options that cannot connect", () => {
   test("leave the flags of the bootstrap object, also after the client is closed", async () => {
     const logger = recordingLogger([]);
     const flag = { enabled: true, rollout_percentage: 100, targeting_rules: [], version: 1 };
-    const bootstrap = { environment_id: "e", flags: { "new-checkout": flag } };
+    const bootstrap = { format: 2, environment_id: "e", flags: { "new-checkout": flag } };
     const client = createClient({ baseUrl: "", serverKey, bootstrap, logger });
     expect(client.evaluate("new-checkout")).toMatchObject({ value: true, reason: "static" });
     expect(client.evaluate("missing").reason).toBe("flag_not_found");
@@ -221,6 +221,21 @@ describe("arguments of the wrong type", () => {
     const warnings = lines.filter(({ level }) => level === "warn");
     expect(warnings).toMatchObject([{ details: { attributes: ["id", "since"] } }]);
     expect(JSON.stringify(warnings)).not.toContain("secret");
+  });
+
+  test("a flag that needs a later release gives the fallback, and one log line with the version", async () => {
+    const { client, edge, warnings } = await setUp();
+    edge.change("later", { needs: ["moon"] } as object);
+    await client.ready();
+    for (let count = 0; count < 3; count += 1) {
+      expect(client.isEnabled("later", {}, true)).toBe(true);
+      expect(client.evaluate("later").reason).toBe("flag_not_found");
+    }
+    expect(warnings()).toEqual([
+      expect.stringMatching(
+        /The flag "later" uses "moon", which @halyard\/server-sdk \d+\.\d+\.\d+ does not know/,
+      ),
+    ]);
   });
 
   test("a flag that does not exist gives the fallback and one log line", async () => {

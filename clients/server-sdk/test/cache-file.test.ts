@@ -18,7 +18,7 @@ afterEach(endAll);
 
 async function write(): Promise<void> {
   const parsed = parseRules(
-    JSON.stringify({ environment_id: environmentId, flags: { "new-checkout": flag } }),
+    JSON.stringify({ format: 2, environment_id: environmentId, flags: { "new-checkout": flag } }),
   );
   if (!parsed.ok) throw new Error(parsed.problem);
   await writeCacheFile(path, binding, { rules: parsed.value, etag: '"1-a"', savedAt });
@@ -30,6 +30,16 @@ describe("a cache file", () => {
     const reading = readCacheFile(path, binding);
     expect(reading).toMatchObject({ found: true, cached: { etag: '"1-a"', savedAt } });
     expect(reading.found && reading.cached.rules.flags.get("new-checkout")).toMatchObject(flag);
+  });
+
+  test("keeps flags that this version cannot evaluate, for the version after an update", async () => {
+    const flags = { later: { ...flag, needs: ["moon"] } };
+    const parsed = parseRules(JSON.stringify({ format: 2, environment_id: environmentId, flags }));
+    if (!parsed.ok) throw new Error(parsed.problem);
+    await writeCacheFile(path, binding, { rules: parsed.value, etag: '"1-a"', savedAt });
+    expect(await readFile(path, "utf8")).toContain('"needs":["moon"]');
+    const reading = readCacheFile(path, binding);
+    expect(reading.found && [...reading.cached.rules.unsupported.keys()]).toEqual(["later"]);
   });
 
   test("can be read by its owner only, whatever the mode of the file that it replaces", async () => {

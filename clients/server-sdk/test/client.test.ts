@@ -18,7 +18,7 @@ function bootstrapOf(flags: Record<string, boolean>) {
     key,
     { enabled, rollout_percentage: 100, targeting_rules: [], version: 1 },
   ]);
-  return { environment_id: environmentId, flags: Object.fromEntries(entries) };
+  return { format: 2, environment_id: environmentId, flags: Object.fromEntries(entries) };
 }
 
 describe("a connected client", () => {

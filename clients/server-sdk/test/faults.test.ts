@@ -25,7 +25,9 @@ async function streaming({ client }: Setup): Promise<void> {
 function hungAfterStart(edge: FakeEdge, interval: number | undefined): Behavior {
   return (_, reply) => {
     reply.head(200, { "content-type": "text/event-stream" });
-    reply.write(event(edge.tag, { environment_id: environmentId, flags: {}, full: true }));
+    reply.write(
+      event(edge.tag, { format: 2, environment_id: environmentId, flags: {}, full: true }),
+    );
     reply.write(`event: heartbeat\ndata: ${JSON.stringify({ timestamp: 1, interval })}\n\n`);
   };
 }
@@ -333,11 +335,11 @@ describe("a service that is unavailable", () => {
 });
 
 describe("damaged data", () => {
-  const complete = { environment_id: environmentId, flags: {} };
+  const complete = { format: 2, environment_id: environmentId, flags: {} };
   const start = "event: ruleset\nid: ";
 
   test.each<[string, string | Uint8Array]>([
-    ["an event without JSON", `${start}"9-x"\ndata: {"environment_id":\n\n`],
+    ["an event without JSON", `${start}"9-x"\ndata: {"format":2,"environment_id":\n\n`],
     ["an event of another form", event('"9-x"', { flags: [] })],
     ["an event without an id", `event: ruleset\ndata: ${JSON.stringify(complete)}\n\n`],
     ["an event of another environment", event('"9-x"', { ...complete, environment_id: "other" })],
@@ -380,25 +382,29 @@ describe("damaged data", () => {
     await catchesUp(setup, 5_000);
   });
 
-  test.each(["", "garbage", "{}", "[]", "null", '{"environment_id":"x","flags":{"a":1}}'])(
-    "(a poll that receives %j) keeps the flags",
-    async (body) => {
-      const setup = await setUp({}, (edge) => edge.behave("stream", { status: 429 }));
-      const { client, edge, clock } = setup;
-      await readyAfterPoll(setup);
-      edge.behave("poll", { status: 200, headers: { etag: '"9-x"' }, body });
-      const errors: string[] = [];
-      client.on("error", ({ code }) => errors.push(code));
-      await eventually(() => {
-        clock.advance(5_000);
-        return errors.includes("invalid_data");
-      });
-      expect(client.allFlags()).toEqual({ "new-checkout": true });
-      edge.behave("poll", "normal");
-      turnOff(edge);
-      await catchesUp(setup, 5_000);
-    },
-  );
+  test.each([
+    "",
+    "garbage",
+    "{}",
+    "[]",
+    "null",
+    '{"format":2,"environment_id":"x","flags":{"a":1}}',
+  ])("(a poll that receives %j) keeps the flags", async (body) => {
+    const setup = await setUp({}, (edge) => edge.behave("stream", { status: 429 }));
+    const { client, edge, clock } = setup;
+    await readyAfterPoll(setup);
+    edge.behave("poll", { status: 200, headers: { etag: '"9-x"' }, body });
+    const errors: string[] = [];
+    client.on("error", ({ code }) => errors.push(code));
+    await eventually(() => {
+      clock.advance(5_000);
+      return errors.includes("invalid_data");
+    });
+    expect(client.allFlags()).toEqual({ "new-checkout": true });
+    edge.behave("poll", "normal");
+    turnOff(edge);
+    await catchesUp(setup, 5_000);
+  });
 
   test("(an event in pieces of one byte) is read completely", async () => {
     const setup = await setUp();

@@ -5,17 +5,24 @@ import { environmentId } from "./support/fake-edge.ts";
 
 type Flags = Record<string, unknown>;
 
+const unsupported = {
+  enabled: true,
+  rollout_percentage: 100,
+  targeting_rules: [],
+  needs: ["moon"],
+  version: 1,
+};
 const on = { enabled: true, rollout_percentage: 100, targeting_rules: [], version: 1 };
 const off = { ...on, enabled: false, version: 2 };
 
 function fullOf(flags: Flags) {
-  const parsed = parseRules(JSON.stringify({ environment_id: environmentId, flags }));
+  const parsed = parseRules(JSON.stringify({ format: 2, environment_id: environmentId, flags }));
   if (!parsed.ok) throw new Error(parsed.problem);
   return parsed.value;
 }
 
 function deltaOf(flags: Flags, removed: string[] = []) {
-  const data = { environment_id: environmentId, flags, removed };
+  const data = { format: 2, environment_id: environmentId, flags, removed };
   const parsed = parseRulesEvent(JSON.stringify(data));
   if (!parsed.ok) throw new Error(parsed.problem);
   return parsed.value;
@@ -32,11 +39,16 @@ describe("parsing a rule set", () => {
     ["no JSON", '{"flags":'],
     ["an array", "[]"],
     ["null", "null"],
-    ["no environment", '{"flags":{}}'],
-    ["no flags", `{"environment_id":"${environmentId}"}`],
-    ["a list of flags", `{"environment_id":"${environmentId}","flags":[]}`],
-    ["a flag that is null", `{"environment_id":"${environmentId}","flags":{"a":null}}`],
-    ["a flag without settings", `{"environment_id":"${environmentId}","flags":{"a":{}}}`],
+    ["no environment", '{"format":2,"flags":{}}'],
+    ["no format", `{"environment_id":"${environmentId}","flags":{}}`],
+    ["another format", `{"format":3,"environment_id":"${environmentId}","flags":{}}`],
+    ["no flags", `{"format":2,"environment_id":"${environmentId}"}`],
+    ["a list of flags", `{"format":2,"environment_id":"${environmentId}","flags":[]}`],
+    ["a flag that is null", `{"format":2,"environment_id":"${environmentId}","flags":{"a":null}}`],
+    [
+      "a flag without settings",
+      `{"format":2,"environment_id":"${environmentId}","flags":{"a":{}}}`,
+    ],
   ])("rejects %s", (_, text) => {
     expect(parseRules(text).ok).toBe(false);
     expect(parseRulesEvent(text).ok).toBe(false);
@@ -44,7 +56,9 @@ describe("parsing a rule set", () => {
 
   test("rejects all flags if one is incomplete", () => {
     const flags = { good: on, bad: { ...on, enabled: "yes" } };
-    expect(parseRules(JSON.stringify({ environment_id: environmentId, flags })).ok).toBe(false);
+    expect(parseRules(JSON.stringify({ format: 2, environment_id: environmentId, flags })).ok).toBe(
+      false,
+    );
   });
 
   test.each([
@@ -52,17 +66,37 @@ describe("parsing a rule set", () => {
     ["removed", "a"],
     ["removed", [1]],
   ])("rejects an event whose %s is %j", (name, value) => {
-    const data = { environment_id: environmentId, flags: {}, [name as string]: value };
+    const data = { format: 2, environment_id: environmentId, flags: {}, [name as string]: value };
     expect(parseRulesEvent(JSON.stringify(data)).ok).toBe(false);
   });
 
   test("ignores members that it does not know", () => {
-    const data = { environment_id: environmentId, flags: { a: { ...on, color: "red" } }, more: 1 };
+    const data = {
+      format: 2,
+      environment_id: environmentId,
+      flags: { a: { ...on, color: "red" } },
+      more: 1,
+    };
     expect(parseRules(JSON.stringify(data)).ok).toBe(true);
   });
 
+  test.each<[string, object]>([
+    ["a word of needs", { ...on, needs: ["buckets", "moon"] }],
+    [
+      "an operator",
+      {
+        ...on,
+        targeting_rules: [{ conditions: [{ attribute: "a", operator: "near", value: "b" }] }],
+      },
+    ],
+  ])("sets a flag aside for %s that it does not know, and keeps the others", (_, unknown) => {
+    const { flags, unsupported } = fullOf({ good: on, unknown });
+    expect([...flags.keys()]).toEqual(["good"]);
+    expect([...unsupported.keys()]).toEqual(["unknown"]);
+  });
+
   test("keeps a key that is the name of an object's prototype as an ordinary key", () => {
-    const text = `{"environment_id":"${environmentId}","flags":{"__proto__":${JSON.stringify(on)}}}`;
+    const text = `{"format":2,"environment_id":"${environmentId}","flags":{"__proto__":${JSON.stringify(on)}}}`;
     const parsed = parseRules(text);
     expect(parsed.ok && [...parsed.value.flags.keys()]).toEqual(["__proto__"]);
     expect(({} as Flags).enabled).toBeUndefined();
@@ -114,5 +148,25 @@ describe("the flags in memory", () => {
     evaluate();
     expect([...ruleSet.takeCounts()]).toEqual([["a", { on: 3, off: 0 }]]);
     expect([...ruleSet.takeCounts()]).toEqual([]);
+  });
+});
+
+describe("a flag that this version cannot evaluate", () => {
+  test("counts as removed, and returns when it needs nothing unknown", () => {
+    const ruleSet = ruleSetOf({ a: on, b: on });
+    expect(ruleSet.apply(deltaOf({ a: unsupported }), '"2"', "stream")).toEqual(["a"]);
+    expect([...ruleSet.flags.keys()]).toEqual(["b"]);
+    expect([...ruleSet.unsupported.keys()]).toEqual(["a"]);
+    expect(ruleSet.apply(deltaOf({ a: on }), '"3"', "stream")).toEqual(["a"]);
+    expect(ruleSet.unsupported.size).toBe(0);
+  });
+
+  test("is forgotten when it is removed, or when all flags are replaced", () => {
+    const ruleSet = ruleSetOf({ a: unsupported });
+    ruleSet.apply(deltaOf({}, ["a"]), '"2"', "stream");
+    expect(ruleSet.unsupported.size).toBe(0);
+    ruleSet.replace(fullOf({ a: unsupported }), '"3"', "stream");
+    ruleSet.replace(fullOf({}), '"4"', "stream");
+    expect(ruleSet.unsupported.size).toBe(0);
   });
 });

@@ -139,7 +139,7 @@ describe("given the OpenAPI document", () => {
     const required = parameters.filter((parameter) => parameter.required === true);
     expect(required.length).toBeGreaterThan(20);
     for (const { name, example } of required)
-      expect([name, example]).toEqual([name, expect.any(String)]);
+      expect([name, typeof example]).not.toEqual([name, "undefined"]);
   });
 
   it("describes which caches may store a response, and on which headers it depends", () => {

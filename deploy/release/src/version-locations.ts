@@ -20,6 +20,7 @@ export function versionLocations(workspaces: readonly string[]): readonly Versio
       files: [...manifests, "package-lock.json", "e2e/node-versions/*.json"],
       before: /"name": "(?:halyard|@halyard\/[\w-]+)",\s+"version": "|"@halyard\/[\w-]+": "/,
     },
+    { files: ["clients/server-sdk/src/version.ts"], before: /version = "/ },
     { files: ["docker-compose.yml"], before: /\$\{HALYARD_VERSION:-/ },
     { files: ["deploy/kubernetes/overlays/*/kustomization.yaml"], before: /newTag: / },
   ];

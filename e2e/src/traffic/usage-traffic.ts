@@ -37,7 +37,7 @@ export type Kind = Pick<Sent, "endpoint" | "environmentId" | "evaluates"> & {
 };
 
 export const flagsPath = "/api/v1/sdk/flags";
-const rulesetPath = "/api/v1/sdk/ruleset";
+const rulesetPath = "/api/v1/sdk/ruleset?format=2";
 const bulkPath = "/ofrep/v1/evaluate/flags";
 const workersPerEdge = 2;
 const disconnectedMs = 20;
@@ -103,7 +103,11 @@ export async function everyKind(
   ask({ as: "stream", for: flags }, 200, get("/api/v1/sdk/stream"));
   ask({ as: "ruleset", inOtherEnvironment: true }, 200, get(rulesetPath));
   ask({ as: "ruleset" }, 403, get(rulesetPath));
-  ask({ as: "ruleset_stream", inOtherEnvironment: true }, 200, get(`${rulesetPath}/stream`));
+  ask(
+    { as: "ruleset_stream", inOtherEnvironment: true },
+    200,
+    get(rulesetPath.replace("?", "/stream?")),
+  );
   ask({ as: "ofrep_flags", for: flags }, 200, post(bulkPath, '{"context":{}}'));
   ask({ as: "ofrep_flag", for: [flag] }, 200, post(`${bulkPath}/${flag.key}`, '{"context":{}}'));
   ask({ as: "ofrep_flag" }, 404, post(`${bulkPath}/nothing`, '{"context":{}}'));

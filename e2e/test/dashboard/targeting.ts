@@ -160,9 +160,9 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     await other.getByRole("button", { name: /^Rule 1:/ }).click();
     const percentages = other.getByRole("textbox", { name: /in percent$/ });
     const saveButton = other.getByRole("button", { name: "Save changes" });
-    const errors = other.getByText("Enter a whole number from 0 to 100.");
+    const errors = other.getByText("Enter a number from 0 to 100, with at most two decimals.");
     for (const index of [0, 1])
-      for (const text of ["2.5", "2,5", "150", "1e1"]) {
+      for (const text of ["2.555", "2,5,5", "150", "1e1"]) {
         await percentages.nth(index).fill(text);
         await errors.waitFor();
         await saveButton.click();
@@ -171,10 +171,14 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
         await percentages.nth(index).fill("25");
         await errors.waitFor({ state: "detached" });
       }
+    const decimals = locale === "de-DE" ? "12,05" : "12.05";
+    await percentages.nth(0).fill("");
+    await percentages.nth(0).pressSequentially(decimals);
+    expect(await percentages.nth(0).inputValue()).toBe(decimals);
     await saveButton.click();
     await saveButton.waitFor({ state: "detached" });
     expect(await api(path)).toMatchObject({
-      rollout_percentage: 25,
+      rollout_percentage: 12.05,
       targeting_rules: [{ rollout_percentage: 25 }],
     });
     await browser.close();

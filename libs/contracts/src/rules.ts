@@ -26,8 +26,14 @@ const text = (longest: number) =>
  */
 export const maxRulesBytes = 480 * 1024;
 
+export const AttributeName = text(200).min(1);
+export const BucketSeed = text(128).min(1);
+
+/** From 0 to 100, with at most two decimals. Domain code checks the decimals: `multipleOf` would reject 0.07. */
+export const RolloutPercentage = z.number().min(0).max(100);
+
 export const Condition = z.strictObject({
-  attribute: text(200).min(1),
+  attribute: AttributeName,
   operator: z.enum(operatorNames),
   value: z.union([
     text(10_000),
@@ -35,6 +41,12 @@ export const Condition = z.strictObject({
     z.boolean(),
     z.array(z.union([text(10_000), z.number(), z.boolean()])).max(1_000),
   ]),
+  match_case: z
+    .boolean()
+    .optional()
+    .describe(
+      "Compares texts exactly. By default, case is ignored. Only for operators of texts and lists",
+    ),
 });
 
 /** A targeting rule. This schema checks its shape; libs/evaluation finds all other problems. */
@@ -43,12 +55,11 @@ export const TargetingRule = z.strictObject({
   name: text(200).optional(),
   conditions: z.array(Condition).max(50),
   value: z.boolean().optional(),
-  rollout_percentage: z.int().min(0).max(100).optional(),
+  rollout_percentage: RolloutPercentage.optional(),
 });
 export type TargetingRule = z.infer<typeof TargetingRule>;
 
 export const TargetingRules = z.array(TargetingRule).max(100);
-export const RolloutPercentage = z.int().min(0).max(100);
 
 /**
  * Rules in requests: the value of each condition fits its operator. Responses and messages use `TargetingRules`
@@ -65,7 +76,7 @@ export const TargetingRulesInput = z.array(TargetingRuleInput).max(100);
 
 /** Requirements on rules beyond JSON Schema, for the descriptions of the operations that write rules. */
 export const furtherRuleLimits =
-  "Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. All rules together are at most 480 KiB as JSON.";
+  "Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. A percentage has at most two decimals. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All rules together are at most 480 KiB as JSON.";
 
 /** Returns one conditional subschema for each kind of value. The descriptions are also error messages. */
 function valuesByOperator(): object[] {

@@ -1,6 +1,12 @@
 import type { State as EvaluatedState } from "@halyard/evaluation";
 import { z } from "zod";
-import { RolloutPercentage, TargetingRules, TargetingRulesInput } from "./rules.ts";
+import {
+  AttributeName,
+  BucketSeed,
+  RolloutPercentage,
+  TargetingRules,
+  TargetingRulesInput,
+} from "./rules.ts";
 
 /**
  * The state of a flag in one environment: everything that the flag says there. Routes, events, snapshot entries, rule
@@ -11,6 +17,8 @@ export const State = z.object({
   enabled: z.boolean(),
   rollout_percentage: RolloutPercentage,
   targeting_rules: TargetingRules,
+  bucket_by: AttributeName.optional(),
+  bucket_seed: BucketSeed.optional(),
 } satisfies Members);
 export type State = z.infer<typeof State>;
 
@@ -20,11 +28,21 @@ type Members = { [Member in keyof Required<EvaluatedState>]: z.ZodType };
 export const stateInput = {
   enabled: z.boolean().optional(),
   rollout_percentage: RolloutPercentage.optional().describe(
-    "Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised",
+    "Percentage of users who get the flag, with at most two decimals. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised",
   ),
   targeting_rules: TargetingRulesInput.optional().describe(
     "Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429",
   ),
+  bucket_by: AttributeName.nullable()
+    .optional()
+    .describe(
+      "Attribute whose value selects the bucket for percentages, such as `company`: all users with the same value are inside a percentage, or all are outside. Null, the default, and the names of the id: the user's id. Users without the attribute are outside every percentage below 100",
+    ),
+  bucket_seed: BucketSeed.nullable()
+    .optional()
+    .describe(
+      "Text in place of the flag's key in the hash of buckets. Flags with the same seed and attribute select the same users. Null, the default: the flag's key",
+    ),
 } satisfies Members;
 
 /** The members of a state without the rules, which can be large, for lists. */

@@ -12,7 +12,19 @@ export function bucketOfHash(hash: number): number {
   return hash % 10_000;
 }
 
-/** Returns the bucket of a user in a flag, 0 to 9999. The user is in the rollout if it is below percentage × 100. */
-export function bucketOf(flagKey: string, userId: string): number {
-  return bucketOfHash(murmur3(utf8(`${flagKey}:${userId}`)));
+/**
+ * Returns the bucket of a unit, such as a user's id, 0 to 9999. The seed is the flag's key or its `bucket_seed`. The
+ * unit is in the rollout if its bucket is below the hundredths of the percentage.
+ */
+export function bucketOf(seed: string, unit: string): number {
+  return bucketOfHash(murmur3(utf8(`${seed}:${unit}`)));
+}
+
+/**
+ * Returns a percentage in hundredths, which are buckets; undefined if it has more than two decimals. The product is
+ * rounded, because 0.07 × 100 is not 7 in binary.
+ */
+export function hundredths(percentage: number): number | undefined {
+  const rounded = Math.round(percentage * 100);
+  return Math.abs(percentage * 100 - rounded) < 1e-9 ? rounded : undefined;
 }

@@ -65,6 +65,8 @@ export function compileAll(flags: readonly CompiledFlag[]): EvaluateAll {
   };
 }
 
+const isById = ({ unit }: Rollout): boolean => unit === undefined;
+
 const notEvaluated = 0;
 const no = 1;
 const yes = 2;
@@ -105,7 +107,7 @@ function assemble(flags: readonly CompiledFlag[]) {
   const withoutRules: PositionedRollout[] = [];
   flags.forEach(({ constant, plan }, position) => {
     if (constant !== undefined) constants[position] = codeOfOutcome(constant);
-    else if (plan.rules.length === 0 && "decide" in plan.otherwise)
+    else if (plan.rules.length === 0 && "decide" in plan.otherwise && isById(plan.otherwise))
       withoutRules.push({ position, rollout: plan.otherwise });
     else add(position, plan);
   });

@@ -30,8 +30,8 @@ export const neverHolds: CompiledCondition = {
 
 export function compileCondition(condition: Condition): CompiledCondition {
   if (typeof condition !== "object" || condition === null) return neverHolds;
-  const { attribute, operator, value } = condition;
-  const comparison = compileComparison(operator, value);
+  const { attribute, operator, value, match_case: matchCase = false } = condition;
+  const comparison = compileComparison(operator, value, matchCase);
   if (comparison === undefined || typeof attribute !== "string") return neverHolds;
   const name = attributeName(attribute);
   return {
@@ -45,10 +45,13 @@ export function compileCondition(condition: Condition): CompiledCondition {
 /** Maximum length of an identity. Longer conditions, with lists of hundreds of items, are rarely shared. */
 const maxComparedLength = 500;
 
-function sameAs({ text }: AttributeName, { operator, value }: Condition): string | undefined {
+function sameAs(
+  { text }: AttributeName,
+  { operator, value, match_case: matchCase = false }: Condition,
+): string | undefined {
   // Each item takes two characters at least.
   if (Array.isArray(value) && value.length > maxComparedLength / 2) return undefined;
-  const written = JSON.stringify([text, operator, value]);
+  const written = JSON.stringify([text, operator, value, matchCase]);
   return written.length <= maxComparedLength ? written : undefined;
 }
 

@@ -60,7 +60,7 @@ function planOf(flag: ResolvedState, rules: readonly CompiledRule[]): Plan {
   if (!isEnabled(flag)) return { rules: [], otherwise: outcomes.disabled };
   if (!Array.isArray(flag.targeting_rules)) return { rules: [], otherwise: outcomes.default };
   if (flag.targeting_rules.length > 0) return planOfRules(rules);
-  const rollout = compileRollout(flag.key, flag.rollout_percentage);
+  const rollout = compileRollout(flag, flag.rollout_percentage);
   return { rules: [], otherwise: rollout ?? outcomes.static };
 }
 

@@ -4,7 +4,7 @@ import type { Rollout } from "./rollout.ts";
 import { bucketIn, type HashedUser } from "./user-hash.ts";
 
 /**
- * Evaluates many rollouts for one user, such as all flags with a percentage and no rules. The flags' hashes are lists
+ * Evaluates many rollouts by the id of one user, such as all flags with a percentage and no rules. The flags' hashes are lists
  * of numbers, which take 0.85 of the time of objects (bench `targeting`).
  */
 type EvaluateRollouts = (context: EvaluationContext, outcomeCodes: Uint8Array) => void;
@@ -15,7 +15,7 @@ export type PositionedRollout = { readonly position: number; readonly rollout: R
 export function compileRollouts(rollouts: readonly PositionedRollout[]): EvaluateRollouts {
   const numbers = (read: (one: PositionedRollout) => number) => Int32Array.from(rollouts, read);
   const positions = numbers(({ position }) => position);
-  const firstOutside = numbers(({ rollout }) => Math.ceil(rollout.firstOutside));
+  const firstOutside = numbers(({ rollout }) => rollout.firstOutside);
   const states = numbers(({ rollout }) => rollout.flag.state);
   const tails = numbers(({ rollout }) => rollout.flag.tail);
   const lengths = numbers(({ rollout }) => rollout.flag.lengthBytes);

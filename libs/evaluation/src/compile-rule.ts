@@ -30,7 +30,7 @@ function isWellFormed(rule: TargetingRule): boolean {
 function resultOf(flag: ResolvedState, rule: TargetingRule): Outcome | Rollout {
   if (rule?.value === false) return outcomes.matchOff;
   const percentage = rule?.rollout_percentage ?? flag.rollout_percentage;
-  return compileRollout(flag.key, percentage) ?? outcomes.matchOn;
+  return compileRollout(flag, percentage) ?? outcomes.matchOn;
 }
 
 /**

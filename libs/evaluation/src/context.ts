@@ -1,3 +1,4 @@
+import type { AttributeName } from "./attribute-name.ts";
 import {
   type Attributes,
   type AttributeValue,
@@ -43,6 +44,8 @@ export class EvaluationContext {
   #displaced: Map<string, Subject> | undefined = undefined;
   /** Undefined before the first percentage. */
   #user: HashedUser | null | undefined = undefined;
+  /** Other units than the id, by the name of their attribute. */
+  #units: Map<string, HashedUser | null> | undefined = undefined;
 
   constructor(source: object, read: Read) {
     this.#source = source;
@@ -59,6 +62,18 @@ export class EvaluationContext {
   /** The user's id, prepared for the bucket hash; null if there is no id. */
   get user(): HashedUser | null {
     return this.#user === undefined ? this.#prepareUser() : this.#user;
+  }
+
+  /** Returns the unit in an attribute, prepared for the bucket hash; null if it is no text and no number. */
+  unitOf({ text: name, number }: AttributeName): HashedUser | null {
+    this.#units ??= new Map();
+    let unit = this.#units.get(name);
+    if (unit === undefined) {
+      const subject = this.find(name, number);
+      unit = subject !== undefined && isUnit(subject) ? new HashedUser(subject.text) : null;
+      this.#units.set(name, unit);
+    }
+    return unit;
   }
 
   #findOther(name: string, number: number): Subject | undefined {
@@ -107,6 +122,10 @@ export class EvaluationContext {
     this.#user = isId ? new HashedUser(textOf(id)) : null;
     return this.#user;
   }
+}
+
+function isUnit({ value, elements }: Subject): boolean {
+  return elements === undefined && typeof value !== "boolean" && value !== "";
 }
 
 /** Creates a context of attributes that `readAttributes` has validated. */

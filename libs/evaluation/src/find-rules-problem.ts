@@ -1,10 +1,19 @@
 import { isScalar } from "./attributes.ts";
+import { hundredths } from "./bucket.ts";
 import type { Condition, TargetingRule } from "./flag-state.ts";
-import { categoryOf, expectedValues, hasPattern, operatorNames } from "./operators/catalogue.ts";
+import {
+  canMatchCase,
+  categoryOf,
+  expectedValues,
+  hasPattern,
+  operatorNames,
+} from "./operators/catalogue.ts";
 import { readList } from "./operators/list.ts";
 import { maxTotalSize } from "./regex/bounds.ts";
 import { compileRegex, countUncompiled } from "./regex/compile-regex.ts";
 import { instantOf, numberOf, textOf, versionOf } from "./subject.ts";
+
+export const expectedPercentage = "a number from 0 to 100 with at most two decimals";
 
 /** The position of a problem, as a JSON pointer relative to the array of rules, and the value expected there. */
 type RulesProblem = { pointer: string; expected: string };
@@ -15,7 +24,9 @@ type RulesProblem = { pointer: string; expected: string };
  */
 export function findRulesProblem(rules: readonly TargetingRule[]): RulesProblem | undefined {
   let left = maxTotalSize;
-  for (const [ruleIndex, { conditions }] of rules.entries()) {
+  for (const [ruleIndex, { conditions, rollout_percentage }] of rules.entries()) {
+    if (rollout_percentage !== undefined && hundredths(rollout_percentage) === undefined)
+      return { pointer: `/${ruleIndex}/rollout_percentage`, expected: expectedPercentage };
     for (const [index, condition] of conditions.entries()) {
       const checked = checkCondition(condition, left);
       if ("problem" in checked) {
@@ -30,10 +41,12 @@ export function findRulesProblem(rules: readonly TargetingRule[]): RulesProblem 
 
 type Checked =
   /** Contribution of the condition's regular expression to `maxTotalSize`; 0 if it has none. */
-  { countsAs: number } | { at: "operator" | "value"; problem: string };
+  { countsAs: number } | { at: "operator" | "value" | "match_case"; problem: string };
 
 /** Checks one condition. `left` is what its regular expression may still count towards `maxTotalSize`. */
-function checkCondition({ operator, value }: Condition, left: number): Checked {
+function checkCondition({ operator, value, match_case }: Condition, left: number): Checked {
+  if (match_case !== undefined && categoryOf(operator) !== undefined && !canMatchCase(operator))
+    return { at: "match_case", problem: "absent for this operator" };
   switch (categoryOf(operator)) {
     case "list":
       return expect(readList(value) !== undefined, expectedValues.list);

@@ -7,9 +7,13 @@ import type { OperatorName } from "./operators/catalogue.ts";
  */
 export type State = {
   enabled: boolean;
-  /** An integer from 0 to 100. */
+  /** From 0 to 100, with at most two decimals. */
   rollout_percentage: number;
   targeting_rules: readonly TargetingRule[];
+  /** Name of the attribute that selects a user's bucket. Default: the id. */
+  bucket_by?: string | undefined;
+  /** Text in place of the flag's key in the hash of buckets. Flags with the same seed select the same users. */
+  bucket_seed?: string | undefined;
 };
 
 /** A state resolved for the evaluator: with everything that the evaluation needs beyond the state. */
@@ -22,7 +26,7 @@ export type TargetingRule = {
   conditions: readonly Condition[];
   /** The value for matching users. Default: true. */
   value?: boolean | undefined;
-  /** An integer from 0 to 100. Default: the percentage of the flag. */
+  /** From 0 to 100, with at most two decimals. Default: the percentage of the flag. */
   rollout_percentage?: number | undefined;
 };
 
@@ -30,4 +34,6 @@ export type Condition = {
   attribute: string;
   operator: OperatorName;
   value: Scalar | readonly Scalar[];
+  /** Compares texts exactly. Default: case is ignored. Only for operators of texts and lists. */
+  match_case?: boolean | undefined;
 };

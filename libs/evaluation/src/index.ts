@@ -5,18 +5,20 @@ export {
   readAttributes,
   type Scalar,
 } from "./attributes.ts";
-export { bucketOf } from "./bucket.ts";
+export { bucketOf, hundredths } from "./bucket.ts";
 export { compileAll, type EvaluateAll } from "./compile-all.ts";
 export { type CompiledFlag, compile } from "./compile-flag.ts";
 export { contextOf, createContext, type EvaluationContext, emptyContext } from "./context.ts";
 export { evaluateInSteps } from "./evaluate-in-steps.ts";
 export { type Explanation, explain, explainInSteps } from "./explain.ts";
-export { findRulesProblem } from "./find-rules-problem.ts";
+export { expectedPercentage, findRulesProblem } from "./find-rules-problem.ts";
 export type { Condition, ResolvedState, State, TargetingRule } from "./flag-state.ts";
 export { parseInstant } from "./instant.ts";
 export { murmur3 } from "./murmur3.ts";
+export { findUnknown, knownNeeds, needsOf } from "./needs.ts";
 export { numberPattern } from "./number-text.ts";
 export {
+  canMatchCase,
   categoryOf,
   expectedValues,
   hasPattern,

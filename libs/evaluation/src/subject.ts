@@ -96,8 +96,8 @@ export function versionOf(value: Scalar): Version | undefined {
  */
 export class Elements {
   readonly subjects: readonly Subject[];
-  #texts: ReadonlySet<string> | undefined = undefined;
-  #joined: Joined | null | undefined = undefined;
+  #folded: Texts | undefined = undefined;
+  #exact: Texts | undefined = undefined;
   #joinedLength: number | undefined = undefined;
   #numbers: Range | undefined = undefined;
   #instants: Range | undefined = undefined;
@@ -111,16 +111,14 @@ export class Elements {
     return this.subjects.length === 0;
   }
 
-  /** The folded texts. */
-  get texts(): ReadonlySet<string> {
-    this.#texts ??= new Set(this.subjects.map(({ folded }) => folded));
-    return this.#texts;
+  get folded(): Texts {
+    this.#folded ??= new Texts(this.subjects.map(({ folded }) => folded));
+    return this.#folded;
   }
 
-  /** The distinct folded texts, joined. Undefined if the texts use every code unit and none is free as a separator. */
-  get joined(): Joined | undefined {
-    if (this.#joined === undefined) this.#joined = join([...this.texts]) ?? null;
-    return this.#joined ?? undefined;
+  get exact(): Texts {
+    this.#exact ??= new Texts(this.subjects.map(({ text }) => text));
+    return this.#exact;
   }
 
   /** The length of all texts joined by commas. */
@@ -146,6 +144,22 @@ export class Elements {
       .filter((version) => version !== null)
       .sort(compareVersions);
     return this.#versions;
+  }
+}
+
+/** The distinct texts of an array. */
+export class Texts {
+  readonly texts: ReadonlySet<string>;
+  #joined: Joined | null | undefined = undefined;
+
+  constructor(texts: readonly string[]) {
+    this.texts = new Set(texts);
+  }
+
+  /** The texts, joined. Undefined if they use every code unit and none is free as a separator. */
+  get joined(): Joined | undefined {
+    if (this.#joined === undefined) this.#joined = join([...this.texts]) ?? null;
+    return this.#joined ?? undefined;
   }
 }
 

@@ -46,7 +46,7 @@ export class TextSet {
     if (elements.subjects.length <= this.#items.length) {
       return elements.subjects.some((element) => this.has(element));
     }
-    const { texts } = elements;
+    const { texts } = elements.folded;
     return this.#items.some((item) => texts.has(item));
   }
 

@@ -3,6 +3,7 @@ import {
   type Attributes,
   type AttributeValue,
   type Condition,
+  canMatchCase,
   type OperatorName,
   operatorNames,
   type ResolvedState,
@@ -108,14 +109,21 @@ function valuesOf(kind: Kind): fc.Arbitrary<AttributeValue> {
 }
 
 function conditionsOf(kind: Kind): fc.Arbitrary<Condition> {
-  return fc.record({
-    attribute: fc.constantFrom(...kinds[kind].names),
-    operator: fc.oneof(
-      { weight: 9, arbitrary: fc.constantFrom(...kinds[kind].operators) },
-      { weight: 1, arbitrary: fc.constantFrom(...operatorNames) },
-    ),
-    value: valuesOf(kind),
-  });
+  return fc
+    .record({
+      attribute: fc.constantFrom(...kinds[kind].names),
+      operator: fc.oneof(
+        { weight: 9, arbitrary: fc.constantFrom(...kinds[kind].operators) },
+        { weight: 1, arbitrary: fc.constantFrom(...operatorNames) },
+      ),
+      value: valuesOf(kind),
+      matchesCase: fc.integer({ min: 0, max: 3 }),
+    })
+    .map(({ matchesCase, ...condition }) =>
+      matchesCase === 0 && canMatchCase(condition.operator)
+        ? { ...condition, match_case: true }
+        : condition,
+    );
 }
 
 /** One condition, and one value of the attribute to which it refers. */
@@ -123,7 +131,11 @@ export const conditionValuePairs: fc.Arbitrary<[Condition, AttributeValue]> = fc
   ...kindNames.map((kind) => fc.tuple(conditionsOf(kind), valuesOf(kind))),
 );
 
-const percentage = fc.oneof(fc.constantFrom(0, 100), fc.integer({ min: 0, max: 100 }));
+const percentage = fc.oneof(
+  fc.constantFrom(0, 100),
+  fc.integer({ min: 0, max: 100 }),
+  fc.integer({ min: 0, max: 10_000 }).map((hundredths) => hundredths / 100),
+);
 
 const rule: fc.Arbitrary<TargetingRule> = fc.record(
   {
@@ -134,15 +146,20 @@ const rule: fc.Arbitrary<TargetingRule> = fc.record(
   { requiredKeys: ["conditions"] },
 );
 
-export const flags: fc.Arbitrary<ResolvedState> = fc.record({
-  key: fc.stringMatching(/^[a-z]{1,9}$/),
-  enabled: fc.integer({ min: 0, max: 9 }).map((chance) => chance > 0),
-  rollout_percentage: percentage,
-  targeting_rules: fc.oneof(
-    { weight: 19, arbitrary: fc.array(rule, { maxLength: 5, size: "max" }) },
-    { weight: 1, arbitrary: fc.array(rule, { minLength: 15, maxLength: 30, size: "max" }) },
-  ),
-});
+export const flags: fc.Arbitrary<ResolvedState> = fc.record(
+  {
+    key: fc.stringMatching(/^[a-z]{1,9}$/),
+    enabled: fc.integer({ min: 0, max: 9 }).map((chance) => chance > 0),
+    rollout_percentage: percentage,
+    targeting_rules: fc.oneof(
+      { weight: 19, arbitrary: fc.array(rule, { maxLength: 5, size: "max" }) },
+      { weight: 1, arbitrary: fc.array(rule, { minLength: 15, maxLength: 30, size: "max" }) },
+    ),
+    bucket_by: fc.constantFrom("country", "age", "since", "__proto__"),
+    bucket_seed: fc.stringMatching(/^[a-z]{1,9}$/),
+  },
+  { requiredKeys: ["key", "enabled", "rollout_percentage", "targeting_rules"] },
+);
 
 export const ids: fc.Arbitrary<string | number> = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 12 }),

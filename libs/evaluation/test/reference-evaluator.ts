@@ -7,10 +7,10 @@ import type { Attributes, Outcome, ResolvedState, Scalar } from "../src/index.ts
  */
 export function evaluateByReference(flag: ResolvedState, attributes: Attributes): Outcome {
   if (!flag.enabled) return { value: false, variation: "off", reason: "disabled" };
-  const id = attributes.get("id");
+  const unit = unitOf(flag, attributes);
   const inside = (percentage: number) =>
     percentage >= 100 ||
-    (id !== undefined && bucket(flag.key, String(id)) < BigInt(percentage) * 100n);
+    (unit !== undefined && bucket(flag.bucket_seed ?? flag.key, unit) < hundredths(percentage));
   const split = (percentage: number): Outcome =>
     inside(percentage)
       ? { value: true, variation: "on", reason: "split" }
@@ -29,6 +29,19 @@ export function evaluateByReference(flag: ResolvedState, attributes: Attributes)
   return { value: false, variation: "off", reason: "default" };
 }
 
+/** Returns the text that selects the bucket. */
+function unitOf({ bucket_by }: ResolvedState, attributes: Attributes): string | undefined {
+  const value = attributes.get(bucket_by ?? "id");
+  if (bucket_by !== undefined && value === "") return undefined;
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}
+
+/** Reads the hundredths from the decimal notation. */
+function hundredths(percentage: number): bigint {
+  const [whole = "0", decimals = ""] = percentage.toFixed(2).split(".");
+  return BigInt(whole) * 100n + BigInt(decimals);
+}
+
 type Condition = ResolvedState["targeting_rules"][number]["conditions"][number];
 
 const namesOfId = ["user_id", "targetingKey"];
@@ -39,7 +52,10 @@ const positives: Record<string, string> = {
   not_in: "in",
 };
 
-function holds({ attribute, operator, value }: Condition, attributes: Attributes): boolean {
+function holds(
+  { attribute, operator, value, match_case }: Condition,
+  attributes: Attributes,
+): boolean {
   const id = namesOfId.includes(attribute) ? attributes.get("id") : undefined;
   const given = id ?? attributes.get(attribute);
   if (given === undefined) return false;
@@ -48,9 +64,9 @@ function holds({ attribute, operator, value }: Condition, attributes: Attributes
   const positive = positives[operator];
   if (positive !== undefined) {
     if (!fits(positive, value)) return false;
-    return !elements.some((element) => compare(positive, element, value));
+    return !elements.some((element) => compare(positive, element, value, match_case));
   }
-  return elements.some((element) => compare(operator, element, value));
+  return elements.some((element) => compare(operator, element, value, match_case));
 }
 
 function fits(operator: string, value: Condition["value"]): boolean {
@@ -59,14 +75,20 @@ function fits(operator: string, value: Condition["value"]): boolean {
     : !Array.isArray(value);
 }
 
-function compare(operator: string, given: Scalar, value: Condition["value"]): boolean {
+function compare(
+  operator: string,
+  given: Scalar,
+  value: Condition["value"],
+  matchCase = false,
+): boolean {
+  const flags = matchCase ? "u" : "iu";
   if (operator === "in") {
     if (!fits(operator, value)) return false;
     const items =
       typeof value === "string"
         ? value.split(",").flatMap((item) => (item.trim() === "" ? [] : [item.trim()]))
         : (value as readonly Scalar[]);
-    return items.some((item) => compare("equals", given, item));
+    return items.some((item) => compare("equals", given, item, matchCase));
   }
   if (Array.isArray(value)) return false;
   const wanted = value as Scalar;
@@ -77,13 +99,13 @@ function compare(operator: string, given: Scalar, value: Condition["value"]): bo
   const pattern = typeof wanted === "string" ? wanted : JSON.stringify(wanted);
   switch (operator) {
     case "equals":
-      return new RegExp(`^${literal(pattern)}$`, "iu").test(plain);
+      return new RegExp(`^${literal(pattern)}$`, flags).test(plain);
     case "contains":
-      return new RegExp(literal(pattern), "iu").test(plain);
+      return new RegExp(literal(pattern), flags).test(plain);
     case "starts_with":
-      return new RegExp(`^${literal(pattern)}`, "iu").test(plain);
+      return new RegExp(`^${literal(pattern)}`, flags).test(plain);
     case "ends_with":
-      return new RegExp(`${literal(pattern)}$`, "iu").test(plain);
+      return new RegExp(`${literal(pattern)}$`, flags).test(plain);
     case "matches_regex":
       return matchesRegex(pattern, plain);
     default:

@@ -2,7 +2,7 @@ import type { EventSourceMessage } from "eventsource-parser";
 import type { HalyardError } from "../halyard-error.ts";
 import type { Settings } from "../options.ts";
 import type { Platform } from "../platform.ts";
-import { parseRulesEvent } from "../rules/parse-rules.ts";
+import { format, parseRulesEvent } from "../rules/parse-rules.ts";
 import type { RuleSet } from "../rules/rule-set.ts";
 import { describeFailure } from "./describe-failure.ts";
 import { fetchRules, type PollResult } from "./fetch-rules.ts";
@@ -93,7 +93,7 @@ class PlannedConnection {
     this.#attempt = attempt;
     let confirmedAtMs: number | undefined;
     const end = await readStream({
-      url: `${this.#url}/stream`,
+      url: `${this.#url}/stream${formatQuery}`,
       headers: streamHeaders(this.#headers, ruleSet.etag),
       platform,
       attempt,
@@ -122,7 +122,13 @@ class PlannedConnection {
     const attempt = new AbortController();
     this.#attempt = attempt;
     const { etag } = ruleSet;
-    const request = { url: this.#url, headers: this.#headers, etag, platform, attempt };
+    const request = {
+      url: `${this.#url}${formatQuery}`,
+      headers: this.#headers,
+      etag,
+      platform,
+      attempt,
+    };
     const result = await fetchRules(request);
     this.#attempt = undefined;
     if (this.#stopped) return;
@@ -166,6 +172,8 @@ class PlannedConnection {
     this.#step();
   }
 }
+
+const formatQuery = `?format=${format}`;
 
 function streamHeaders(
   headers: Record<string, string>,

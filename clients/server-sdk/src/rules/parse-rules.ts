@@ -1,4 +1,4 @@
-import type { ResolvedState } from "@halyard/evaluation";
+import { findUnknown, type ResolvedState } from "@halyard/evaluation";
 
 /** The settings of a flag in one environment, under the names of the API. */
 export type FlagRules = ResolvedState & { readonly version: number };
@@ -10,15 +10,29 @@ export const memberChecks: {
   enabled: (value) => typeof value === "boolean",
   rollout_percentage: (value) => typeof value === "number",
   targeting_rules: Array.isArray,
+  bucket_by: isTextIfPresent,
+  bucket_seed: isTextIfPresent,
   version: (value) => typeof value === "number",
 };
+function isTextIfPresent(value: unknown): boolean {
+  return value === undefined || typeof value === "string";
+}
+
 const members = Object.entries(memberChecks);
 
 /** All flags of an environment. */
 export type Rules = {
   readonly environmentId: string;
   readonly flags: ReadonlyMap<string, FlagRules>;
+  /** Flags that this version cannot evaluate, because a later release added something that they use. */
+  readonly unsupported: ReadonlyMap<string, UnsupportedFlag>;
 };
+
+/** A flag as it was received, for the cache file, and the part that this version does not know. */
+export type UnsupportedFlag = { readonly received: object; readonly unknown: string };
+
+/** The format of rule sets that this version reads. */
+export const format = 2;
 
 /** An event of the stream: all flags if `full`, otherwise the changed ones and the keys of removed ones. */
 export type RulesEvent = Rules & { readonly full: boolean; readonly removed: readonly string[] };
@@ -49,19 +63,27 @@ export function parseRulesEvent(text: string): Parsed<RulesEvent> {
 /** Reads the members that rule sets and events share. */
 function readRules(value: unknown): Parsed<Rules> {
   if (!isRecord(value)) return problem("it is not an object");
+  if (value.format !== format) return problem(`it is not in format ${format}`);
   const { environment_id: environmentId, flags } = value;
   if (typeof environmentId !== "string" || environmentId === "")
     return problem("environment_id is missing");
   if (!isRecord(flags)) return problem("flags is not an object");
-  // A map, because a key such as `__proto__` must not reach the prototype of an object.
+  // Maps, because a key such as `__proto__` must not reach the prototype of an object.
   const byKey = new Map<string, FlagRules>();
+  const unsupported = new Map<string, UnsupportedFlag>();
   for (const key of Object.keys(flags)) {
-    const rules = readFlag(key, flags[key]);
+    const received = flags[key];
+    const rules = readFlag(key, received);
     if (rules === undefined) return problem("the settings of a flag are incomplete");
-    byKey.set(key, rules);
+    const unknown = findUnknown({ ...rules, needs: needsOf(received as object) });
+    if (unknown === undefined) byKey.set(key, rules);
+    else unsupported.set(key, { received: received as object, unknown });
   }
-  return { ok: true, value: { environmentId, flags: byKey } };
+  return { ok: true, value: { environmentId, flags: byKey, unsupported } };
 }
+
+const needsOf = (received: { needs?: unknown }): readonly string[] =>
+  Array.isArray(received.needs) ? received.needs.map(String) : [];
 
 function readFlag(key: string, value: unknown): FlagRules | undefined {
   if (!isRecord(value)) return undefined;

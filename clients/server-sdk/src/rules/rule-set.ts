@@ -1,6 +1,6 @@
 import type { Source } from "../client.ts";
 import { Flag, haveSameSettings } from "./flag.ts";
-import type { FlagRules, Rules, RulesEvent } from "./parse-rules.ts";
+import type { FlagRules, Rules, RulesEvent, UnsupportedFlag } from "./parse-rules.ts";
 
 /** Counts of a flag that was replaced or removed before they were reported. */
 export type Counts = { on: number; off: number };
@@ -12,6 +12,7 @@ export type Counts = { on: number; off: number };
  */
 export class RuleSet {
   #flags = new Map<string, Flag>();
+  #unsupported = new Map<string, UnsupportedFlag>();
   #removedCounts = new Map<string, Counts>();
   #etag: string | undefined = undefined;
   #environmentId: string | undefined = undefined;
@@ -34,13 +35,22 @@ export class RuleSet {
     return this.#flags;
   }
 
+  /** Flags that this version cannot evaluate. They count as not found. */
+  get unsupported(): ReadonlyMap<string, UnsupportedFlag> {
+    return this.#unsupported;
+  }
+
   /** Records that the service confirmed these flags. */
   confirm(source: Source): void {
     this.#source = source;
   }
 
   /** Replaces all flags. Returns the keys whose settings changed, including added and removed flags. */
-  replace({ environmentId, flags }: Rules, etag: string | undefined, source: Source): string[] {
+  replace(
+    { environmentId, flags, unsupported }: Rules,
+    etag: string | undefined,
+    source: Source,
+  ): string[] {
     const previous = this.#flags;
     const next = new Map<string, Flag>();
     const changed: string[] = [];
@@ -55,6 +65,7 @@ export class RuleSet {
       changed.push(key);
     }
     this.#flags = next;
+    this.#unsupported = new Map(unsupported);
     this.#environmentId = environmentId;
     this.#etag = etag;
     this.#source = source;
@@ -62,16 +73,19 @@ export class RuleSet {
   }
 
   /** Applies a change. Returns the keys whose settings changed, including added and removed flags. */
-  apply({ flags, removed }: RulesEvent, etag: string, source: Source): string[] {
+  apply({ flags, removed, unsupported }: RulesEvent, etag: string, source: Source): string[] {
     const changed: string[] = [];
     for (const [key, rules] of flags) {
+      this.#unsupported.delete(key);
       const previous = this.#flags.get(key);
       const flag = this.#next(previous, rules);
       if (flag === previous) continue;
       this.#flags.set(key, flag);
       changed.push(key);
     }
-    for (const key of removed) {
+    for (const key of removed) this.#unsupported.delete(key);
+    for (const [key, flag] of unsupported) this.#unsupported.set(key, flag);
+    for (const key of [...removed, ...unsupported.keys()]) {
       const flag = this.#flags.get(key);
       if (flag === undefined || flags.has(key)) continue;
       this.#keepCounts(key, flag);

@@ -192,8 +192,8 @@ export function createFakeEdge(): FakeEdge {
 
 const defaults = { enabled: true, rollout_percentage: 100, targeting_rules: [] };
 const paths: Record<Route, string> = {
-  stream: "/api/v1/sdk/ruleset/stream",
-  poll: "/api/v1/sdk/ruleset",
+  stream: "/api/v1/sdk/ruleset/stream?format=2",
+  poll: "/api/v1/sdk/ruleset?format=2",
   usage: "/api/v1/sdk/usage",
 };
 const heartbeat = 'event: heartbeat\ndata: {"timestamp":1}\n\n';
@@ -209,7 +209,11 @@ function reject(
 }
 
 function bodyOf({ flags }: Version): string {
-  return JSON.stringify({ environment_id: environmentId, flags: Object.fromEntries(flags) });
+  return JSON.stringify({
+    format: 2,
+    environment_id: environmentId,
+    flags: Object.fromEntries(flags),
+  });
 }
 
 function full(version: Version): string {
@@ -221,7 +225,7 @@ function delta(from: Version, to: Version): string {
   const removed = [...from.flags.keys()].filter((key) => !to.flags.has(key));
   const flags = Object.fromEntries(changed);
   return event(to.tag, {
-    ...{ environment_id: environmentId, flags },
+    ...{ format: 2, environment_id: environmentId, flags },
     ...(removed.length > 0 ? { removed } : {}),
   });
 }

@@ -69,7 +69,12 @@ export function createNetwork(edgeFor: () => FakeEdge): InProcessNetwork {
         signal?.addEventListener("abort", onAbort);
         const headers = Object.fromEntries(new Headers(init.headers as Record<string, string>));
         const { method = "GET", body } = init;
-        const request = { method, path: url.pathname, headers, body: String(body ?? "") };
+        const request = {
+          method,
+          path: `${url.pathname}${url.search}`,
+          headers,
+          body: String(body ?? ""),
+        };
         // A network takes at least a turn.
         setImmediate(() => {
           if (!isOver) edgeFor().handle(request, reply);

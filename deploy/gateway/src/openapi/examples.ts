@@ -24,6 +24,7 @@ const environment = idOf(exampleIds.environmentId, listOf("the project's environ
 
 const examples: Readonly<Record<string, JsonObject>> = {
   key: flagKey,
+  format: { example: 2 },
   id: flag,
   flagId: flag,
   envId: environment,

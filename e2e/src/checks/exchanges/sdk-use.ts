@@ -82,7 +82,7 @@ export async function useSdk({ ask, group }: Transcript): Promise<void> {
 }
 
 async function useRulesets({ ask, group }: Pick<Transcript, "ask" | "group">): Promise<void> {
-  const path = "/api/v1/sdk/ruleset";
+  const path = "/api/v1/sdk/ruleset?format=2";
   const first = await ask("rules", { as: "server", path });
   const tag = /^etag: (.*)$/im.exec(first.head)?.[1] ?? "";
   await ask("rules that did not change", {
@@ -93,7 +93,7 @@ async function useRulesets({ ask, group }: Pick<Transcript, "ask" | "group">): P
   await group("rules of other environments and keys", [
     { as: "staging", path },
     { as: "client", path },
-    { as: "client", path: `${path}/stream` },
+    { as: "client", path: path.replace("?", "/stream?") },
     { as: "server", method: "POST", path, body: {} },
   ]);
 }
@@ -173,7 +173,7 @@ export async function useStreams(
     headers: { ...asUser, "Last-Event-ID": lastId },
   });
   await stream("a change on a stream", { as: "client", path }, { changes: true });
-  const rules = { as: "server", path: "/api/v1/sdk/ruleset/stream" };
+  const rules = { as: "server", path: "/api/v1/sdk/ruleset/stream?format=2" };
   const firstRules = await stream("a stream of rules", rules);
   const lastRules = /^id: ?(.*)$/m.exec(firstRules.body)?.[1] ?? "";
   await stream("a stream of rules that comes back", {

@@ -348,7 +348,9 @@ export const FlagExplanation = EvaluationResult.omit({ key: true, trace: true })
           .min(0)
           .max(9_999)
           .nullable()
-          .describe("Bucket of the user in the flag. Null for a user without an id"),
+          .describe(
+            "Bucket of the user in the flag, by `bucket_by` and `bucket_seed`. Null for a user without the attribute",
+          ),
       })
       .optional()
       .describe(

@@ -55,9 +55,22 @@ export type EvaluationResult = z.infer<typeof EvaluationResult>;
 
 /** The settings of all flags in an environment, from which an SDK evaluates them in the application. */
 export const Ruleset = z.strictObject({
+  format: z.literal(2),
   environment_id: z.uuid(),
   flags: z
-    .record(z.string(), z.strictObject({ ...State.shape, version: z.int().min(1) }))
+    .record(
+      z.string(),
+      z.strictObject({
+        ...State.shape,
+        needs: z
+          .array(z.string())
+          .optional()
+          .describe(
+            "What an evaluator must know to evaluate this flag. A flag with an unknown word, or with an unknown operator, counts as not found",
+          ),
+        version: z.int().min(1),
+      }),
+    )
     .describe("By key of the flag"),
 });
 export type Ruleset = z.infer<typeof Ruleset>;
@@ -178,11 +191,15 @@ const rulesForServers = {
 const neverOlder =
   "An edge that may be behind the client waits for the missing change for up to one second, then returns 503.";
 
+const RulesetQuery = z.looseObject({
+  format: z.literal(2).describe("The format of the rule set. SDKs of release 0.1 do not send it"),
+});
+
 export const sdkRuleset = defineRoute({
   ...rulesForServers,
   operationId: "sdkRuleset",
   path: "/api/v1/sdk/ruleset",
-  query: z.looseObject({}),
+  query: RulesetQuery,
   summary: "Get the rules of all flags",
   description: `For SDKs that evaluate flags in the application. Compressed with \`gzip\` for clients that accept it; the ETag is the same. ${neverOlder}`,
   revalidated: true,
@@ -200,7 +217,7 @@ export const sdkRulesetStream = defineRoute({
   ...rulesForServers,
   operationId: "sdkRulesetStream",
   path: "/api/v1/sdk/ruleset/stream",
-  query: z.looseObject({}),
+  query: RulesetQuery,
   summary: "Stream the rules of all flags as they change",
   description: `Server-sent events. The first \`ruleset\` event has the rules of all flags and \`"full":true\`. Later ones have the changed flags, and \`removed\` with the keys of flags that no longer exist. \`heartbeat\` is sent at the start and every 3 seconds, and its \`interval\` is that time in seconds. \`id\` is the ETag of the rule set. After a reconnection with a recent \`id\` as \`Last-Event-ID\`, the first event has only what changed since; with the current one, there is none. ${neverOlder}`,
   success: {

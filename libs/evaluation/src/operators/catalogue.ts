@@ -166,3 +166,9 @@ export function isOfCategory<Category extends OperatorCategory>(
 ): operator is OperatorOf<Category> {
   return categoryOf(operator) === category;
 }
+
+/** Returns whether `match_case` applies to an operator. Regular expressions always match case, unless they say (?i). */
+export function canMatchCase(operator: OperatorName): boolean {
+  const category = categoryOf(operator);
+  return category === "list" || (category === "string" && !hasPattern(operator));
+}

@@ -10,9 +10,14 @@ const isNegated: { readonly [operator in OperatorOf<"list">]: boolean } = {
   not_in: true,
 };
 
-/** Compiles `in` and `not_in`: equality, regardless of case, with an item of a list. */
-export function compileList(operator: OperatorOf<"list">, value: unknown): Comparison | undefined {
+/** Compiles `in` and `not_in`: equality with an item of a list, regardless of case unless `matchCase` is set. */
+export function compileList(
+  operator: OperatorOf<"list">,
+  value: unknown,
+  matchCase: boolean,
+): Comparison | undefined {
   if (!isList(value)) return undefined;
+  if (matchCase) return exactList(operator, value);
   const members = new TextSet(() => itemsOf(value).map(foldCase));
   return {
     holds: (subject) => members.has(subject),
@@ -21,6 +26,22 @@ export function compileList(operator: OperatorOf<"list">, value: unknown): Compa
     obstacle: noObstacle,
     obstacleForAll: noObstacle,
     members,
+  };
+}
+
+function exactList(operator: OperatorOf<"list">, value: string | readonly Scalar[]): Comparison {
+  const items = itemsOf(value);
+  const members = new Set(items);
+  return {
+    holds: ({ text }) => members.has(text),
+    // Iterates over the shorter one of array and list.
+    holdsForAny: ({ subjects, exact }) =>
+      subjects.length <= items.length
+        ? subjects.some(({ text }) => members.has(text))
+        : items.some((item) => exact.texts.has(item)),
+    negated: isNegated[operator],
+    obstacle: noObstacle,
+    obstacleForAll: noObstacle,
   };
 }
 

@@ -207,7 +207,7 @@ export interface paths {
         put?: never;
         /**
          * Create a flag
-         * @description The flag exists in every environment of the project immediately: disabled, rollout 100, no rules. `enabled`, `rollout_percentage` and `targeting_rules` set its state in the key's environment. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. All rules together are at most 480 KiB as JSON.
+         * @description The flag exists in every environment of the project immediately: disabled, rollout 100, no rules. `enabled`, `rollout_percentage` and `targeting_rules` set its state in the key's environment. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. A percentage has at most two decimals. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All rules together are at most 480 KiB as JSON.
          */
         post: operations["createFlag"];
         delete?: never;
@@ -243,7 +243,7 @@ export interface paths {
         head?: never;
         /**
          * Change a flag's settings, or its state in the key's environment
-         * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. All rules together are at most 480 KiB as JSON.
+         * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. A percentage has at most two decimals. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All rules together are at most 480 KiB as JSON.
          */
         patch: operations["updateFlag"];
         trace?: never;
@@ -311,7 +311,7 @@ export interface paths {
         head?: never;
         /**
          * Change a flag's state in an environment
-         * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. All rules together are at most 480 KiB as JSON.
+         * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. A percentage has at most two decimals. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All rules together are at most 480 KiB as JSON.
          */
         patch: operations["updateFlagState"];
         trace?: never;
@@ -327,7 +327,7 @@ export interface paths {
         put?: never;
         /**
          * Explain the value of a flag for a user
-         * @description For trying out a flag, including settings that are not saved yet. The user is not stored or logged, and the request does not count towards the monthly limit. The response names attributes, but does not contain their values. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. All rules together are at most 480 KiB as JSON.
+         * @description For trying out a flag, including settings that are not saved yet. The user is not stored or logged, and the request does not count towards the monthly limit. The response names attributes, but does not contain their values. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. A percentage has at most two decimals. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All rules together are at most 480 KiB as JSON.
          */
         post: operations["explainFlag"];
         delete?: never;
@@ -1053,6 +1053,8 @@ export interface components {
             revoked_at: string | null;
             last_used_at: string | null;
         };
+        /** @description must be text without NUL characters or broken Unicode */
+        AttributeName: string;
         /** @description A string, a number, a boolean, or an array of these. `null` counts as missing */
         AttributeValue: (string | number | boolean) | (string | number | boolean)[] | null;
         AuditedChange: {
@@ -1090,14 +1092,17 @@ export interface components {
             /** Format: date-time */
             changed_at: string;
         };
+        /** @description must be text without NUL characters or broken Unicode */
+        BucketSeed: string;
         /** @enum {string} */
         ChangeType: "manual" | "scheduled" | "rollback";
         Condition: {
-            /** @description must be text without NUL characters or broken Unicode */
-            attribute: string;
+            attribute: components["schemas"]["AttributeName"];
             /** @enum {string} */
             operator: "equals" | "not_equals" | "contains" | "not_contains" | "starts_with" | "ends_with" | "matches_regex" | "in" | "not_in" | "gt" | "gte" | "lt" | "lte" | "semver_eq" | "semver_gt" | "semver_gte" | "semver_lt" | "semver_lte";
             value: string | number | boolean | (string | number | boolean)[];
+            /** @description Compares texts exactly. By default, case is ignored. Only for operators of texts and lists */
+            match_case?: boolean;
         };
         ConditionInput: components["schemas"]["Condition"];
         ConditionTrace: {
@@ -1133,10 +1138,14 @@ export interface components {
             tags?: components["schemas"]["FlagTag"][];
             owner?: string | null;
             enabled?: boolean;
-            /** @description Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
+            /** @description Percentage of users who get the flag, with at most two decimals. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
             /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
+            /** @description Attribute whose value selects the bucket for percentages, such as `company`: all users with the same value are inside a percentage, or all are outside. Null, the default, and the names of the id: the user's id. Users without the attribute are outside every percentage below 100 */
+            bucket_by?: components["schemas"]["AttributeName"] | null;
+            /** @description Text in place of the flag's key in the hash of buckets. Flags with the same seed and attribute select the same users. Null, the default: the flag's key */
+            bucket_seed?: components["schemas"]["BucketSeed"] | null;
         };
         CreateOrganization: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
@@ -1267,6 +1276,8 @@ export interface components {
             enabled: boolean;
             rollout_percentage: components["schemas"]["RolloutPercentage"];
             targeting_rules: components["schemas"]["TargetingRules"];
+            bucket_by?: components["schemas"]["AttributeName"];
+            bucket_seed?: components["schemas"]["BucketSeed"];
             /** Format: uuid */
             environment_id: string;
             version: number;
@@ -1290,7 +1301,7 @@ export interface components {
                 /** @description The percentage that decided. It includes the user if the bucket is below 100 times the percentage. Only with the reason `split` */
                 split?: {
                     percentage: components["schemas"]["RolloutPercentage"];
-                    /** @description Bucket of the user in the flag. Null for a user without an id */
+                    /** @description Bucket of the user in the flag, by `bucket_by` and `bucket_seed`. Null for a user without the attribute */
                     bucket: number | null;
                 };
             };
@@ -1307,6 +1318,8 @@ export interface components {
             enabled: boolean;
             rollout_percentage: components["schemas"]["RolloutPercentage"];
             targeting_rules: components["schemas"]["TargetingRules"];
+            bucket_by?: components["schemas"]["AttributeName"];
+            bucket_seed?: components["schemas"]["BucketSeed"];
             version: number;
             /** Format: date-time */
             updated_at: string;
@@ -1316,6 +1329,8 @@ export interface components {
             environment_id: string;
             enabled: boolean;
             rollout_percentage: components["schemas"]["RolloutPercentage"];
+            bucket_by?: components["schemas"]["AttributeName"];
+            bucket_seed?: components["schemas"]["BucketSeed"];
             rule_count: number;
             version: number;
             /** Format: date-time */
@@ -1375,6 +1390,8 @@ export interface components {
             enabled: boolean;
             rollout_percentage: components["schemas"]["RolloutPercentage"];
             targeting_rules: components["schemas"]["TargetingRules"];
+            bucket_by?: components["schemas"]["AttributeName"];
+            bucket_seed?: components["schemas"]["BucketSeed"];
             /** Format: date-time */
             changed_at: string;
             /**
@@ -1476,6 +1493,8 @@ export interface components {
             enabled: boolean;
             rollout_percentage: components["schemas"]["RolloutPercentage"];
             targeting_rules: components["schemas"]["TargetingRules"];
+            bucket_by?: components["schemas"]["AttributeName"];
+            bucket_seed?: components["schemas"]["BucketSeed"];
             /** Format: uuid */
             environment_id: string;
             version: number;
@@ -1625,6 +1644,8 @@ export interface components {
             inside_percentage?: boolean;
         };
         Ruleset: {
+            /** @constant */
+            format: 2;
             /** Format: uuid */
             environment_id: string;
             /** @description By key of the flag */
@@ -1633,6 +1654,10 @@ export interface components {
                     enabled: boolean;
                     rollout_percentage: components["schemas"]["RolloutPercentage"];
                     targeting_rules: components["schemas"]["TargetingRules"];
+                    bucket_by?: components["schemas"]["AttributeName"];
+                    bucket_seed?: components["schemas"]["BucketSeed"];
+                    /** @description What an evaluator must know to evaluate this flag. A flag with an unknown word, or with an unknown operator, counts as not found */
+                    needs?: string[];
                     version: number;
                 };
             };
@@ -1720,6 +1745,8 @@ export interface components {
             enabled: boolean;
             rollout_percentage: components["schemas"]["RolloutPercentage"];
             targeting_rules: components["schemas"]["TargetingRules"];
+            bucket_by?: components["schemas"]["AttributeName"];
+            bucket_seed?: components["schemas"]["BucketSeed"];
         };
         /**
          * @example {
@@ -1819,7 +1846,7 @@ export interface components {
             name?: string;
             conditions: components["schemas"]["Condition"][];
             value?: boolean;
-            rollout_percentage?: number;
+            rollout_percentage?: components["schemas"]["RolloutPercentage"];
         };
         TargetingRuleInput: {
             /** @description must be text without NUL characters or broken Unicode */
@@ -1828,7 +1855,7 @@ export interface components {
             name?: string;
             conditions: components["schemas"]["ConditionInput"][];
             value?: boolean;
-            rollout_percentage?: number;
+            rollout_percentage?: components["schemas"]["RolloutPercentage"];
         };
         TargetingRules: components["schemas"]["TargetingRule"][];
         TargetingRulesInput: components["schemas"]["TargetingRuleInput"][];
@@ -1850,17 +1877,25 @@ export interface components {
             /** @description Sets or clears `archived_at`. The values of the flag stay the same */
             archived?: boolean;
             enabled?: boolean;
-            /** @description Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
+            /** @description Percentage of users who get the flag, with at most two decimals. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
             /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
+            /** @description Attribute whose value selects the bucket for percentages, such as `company`: all users with the same value are inside a percentage, or all are outside. Null, the default, and the names of the id: the user's id. Users without the attribute are outside every percentage below 100 */
+            bucket_by?: components["schemas"]["AttributeName"] | null;
+            /** @description Text in place of the flag's key in the hash of buckets. Flags with the same seed and attribute select the same users. Null, the default: the flag's key */
+            bucket_seed?: components["schemas"]["BucketSeed"] | null;
         };
         UpdateFlagState: {
             enabled?: boolean;
-            /** @description Percentage of users who get the flag. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
+            /** @description Percentage of users who get the flag, with at most two decimals. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
             /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
+            /** @description Attribute whose value selects the bucket for percentages, such as `company`: all users with the same value are inside a percentage, or all are outside. Null, the default, and the names of the id: the user's id. Users without the attribute are outside every percentage below 100 */
+            bucket_by?: components["schemas"]["AttributeName"] | null;
+            /** @description Text in place of the flag's key in the hash of buckets. Flags with the same seed and attribute select the same users. Null, the default: the flag's key */
+            bucket_seed?: components["schemas"]["BucketSeed"] | null;
         };
         UpdateFlags: {
             flag_ids: string[];
@@ -2373,8 +2408,10 @@ export interface components {
     pathItems: never;
 }
 export type ApiKey = components['schemas']['ApiKey'];
+export type AttributeName = components['schemas']['AttributeName'];
 export type AttributeValue = components['schemas']['AttributeValue'];
 export type AuditedChange = components['schemas']['AuditedChange'];
+export type BucketSeed = components['schemas']['BucketSeed'];
 export type ChangeType = components['schemas']['ChangeType'];
 export type Condition = components['schemas']['Condition'];
 export type ConditionInput = components['schemas']['ConditionInput'];
@@ -2840,7 +2877,10 @@ export interface operations {
     };
     sdkRuleset: {
         parameters: {
-            query?: never;
+            query: {
+                /** @example 2 */
+                format: 2;
+            };
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
@@ -2899,7 +2939,10 @@ export interface operations {
     };
     sdkRulesetStream: {
         parameters: {
-            query?: never;
+            query: {
+                /** @example 2 */
+                format: 2;
+            };
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];

@@ -59,8 +59,8 @@ const place = (rule: TargetingRule, index: number): Placed => {
   return { rule, index, content };
 };
 
-const conditionId = ({ attribute, operator, value }: Condition): string =>
-  JSON.stringify([attribute, operator, value]);
+const conditionId = ({ attribute, operator, value, match_case = false }: Condition): string =>
+  JSON.stringify([attribute, operator, value, match_case]);
 
 /**
  * Ways to recognize a rule in another version, the surest first. Ids and names are optional, so the position is the last

@@ -24,6 +24,17 @@ const members: { readonly [Name in keyof State]-?: Member<State[Name]> } = {
     texts: (percentage) => [`Percentage of the flag: ${percentage} %`],
   },
   targeting_rules: { label: "Rules", differences: ruleDifferences, texts: rulesTexts },
+  bucket_by: {
+    label: "Percentages by",
+    differences: (before = "id", after = "id") => changed("Percentages by", before, after),
+    texts: (attribute) => (attribute === undefined ? [] : [`Percentages by ${attribute}`]),
+  },
+  bucket_seed: {
+    label: "Seed of percentages",
+    differences: (before = "the flag's key", after = "the flag's key") =>
+      changed("Seed of percentages", before, after),
+    texts: (seed) => (seed === undefined ? [] : [`Seed of percentages: ${seed}`]),
+  },
 };
 
 export type MemberName = keyof State;
@@ -63,6 +74,6 @@ export const stateIn = (value: State): State =>
 export const stateFrom = (values: Record<string, unknown> | null): State | undefined =>
   values !== null && "targeting_rules" in values ? stateIn(values as State) : undefined;
 
-/** Returns the request that sets members of a state to the values of another one. */
+/** Returns the request that sets members of a state to the values of another one. Null is the default of a member. */
 export const requestFor = (state: State, names: readonly MemberName[] = memberNames) =>
-  Object.fromEntries(names.map((name) => [name, state[name]])) as UpdateFlagState;
+  Object.fromEntries(names.map((name) => [name, state[name] ?? null])) as UpdateFlagState;

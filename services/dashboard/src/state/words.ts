@@ -42,9 +42,9 @@ export function isTime(value: Value): value is string {
 
 /** Describes a condition: "country is one of DE, AT or CH". */
 export function conditionText(condition: Condition): string {
-  const { value } = condition;
+  const { value, match_case } = condition;
   const text = Array.isArray(value) ? itemsText(value, "or") : quoted(String(value));
-  return `${comparisonText(condition)} ${text || "…"}`;
+  return `${comparisonText(condition)} ${text || "…"}${match_case === true ? " (exact case)" : ""}`;
 }
 
 /** Returns the beginning of a condition: "country is one of". */

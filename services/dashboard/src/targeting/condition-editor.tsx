@@ -38,12 +38,15 @@ export function ConditionEditor(props: Props) {
     label: verbOf(name),
     note: categoryLabels[category],
   }));
-  const choose = (next: OperatorName) =>
+  const choose = (next: OperatorName) => {
+    // Not every operator can match case, and the API rejects the member for the others.
+    const { match_case: _, ...rest } = condition;
     onChange({
-      ...condition,
+      ...rest,
       operator: next,
       value: valueFor(operators?.get(next)?.category, value),
     });
+  };
   return (
     <fieldset className={styles.condition} aria-label={label}>
       <AttributeField

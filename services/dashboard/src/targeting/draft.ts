@@ -49,10 +49,11 @@ function ruleOf({ id, name, conditions, value, rollout_percentage }: DraftRule):
   return {
     ...(id !== undefined && { id }),
     ...(name !== undefined && name.trim() !== "" && { name }),
-    conditions: conditions.map(({ attribute, operator, value: compared }) => ({
+    conditions: conditions.map(({ attribute, operator, value: compared, match_case }) => ({
       attribute,
       operator,
       value: compared,
+      ...(match_case === true && { match_case }),
     })),
     ...(value === false && { value }),
     ...(rollout_percentage !== undefined && { rollout_percentage }),

@@ -20,12 +20,13 @@ export function parseNumber(text: string, locale: string): number | undefined {
   return !isAmbiguous && /^-?\d+(\.\d+)?$/.test(plain) ? Number(plain) : undefined;
 }
 
-/** Reads a typed percentage. Returns undefined unless it is a whole number from 0 to 100. */
+/** Reads a typed percentage. Returns undefined unless it is a number from 0 to 100 with at most two decimals. */
 export function parsePercentage(text: string, locale: string): number | undefined {
   const value = parseNumber(text, locale);
-  return value !== undefined && Number.isInteger(value) && value >= 0 && value <= 100
+  const hasTwoDecimals = (given: number) => Math.abs(given * 100 - Math.round(given * 100)) < 1e-9;
+  return value !== undefined && hasTwoDecimals(value) && value >= 0 && value <= 100
     ? value
     : undefined;
 }
 
-export const percentageHint = "Enter a whole number from 0 to 100.";
+export const percentageHint = "Enter a number from 0 to 100, with at most two decimals.";

@@ -1,3 +1,4 @@
+import { useState } from "react";
 import {
   Slider as AriaSlider,
   TextField as AriaTextField,
@@ -27,6 +28,9 @@ type PercentageSliderProps = {
   onChange: (typed: TypedPercentage) => void;
 };
 
+const inLocale = (value: number, locale: string): string =>
+  value.toLocaleString(locale, { maximumFractionDigits: 2, useGrouping: false });
+
 /**
  * A percentage from 0 to 100, set by a slider or as a number. Number fields of browsers and libraries drop characters
  * that they do not expect, so that `2.5` becomes 25. This field keeps the text and shows an error.
@@ -35,7 +39,11 @@ export function PercentageSlider(props: PercentageSliderProps) {
   const { label, value, invalidText, onChange } = props;
   const { locale } = useLocale();
   const error = invalidText === undefined ? props.error : percentageHint;
+  // A text such as `12.0` stays as it was typed, because further digits can follow.
+  const [typed, setTyped] = useState("");
+  const text = parsePercentage(typed, locale) === value ? typed : inLocale(value, locale);
   const type = (text: string) => {
+    setTyped(text);
     const parsed = parsePercentage(text, locale);
     onChange({
       rollout_percentage: parsed ?? value,
@@ -46,7 +54,7 @@ export function PercentageSlider(props: PercentageSliderProps) {
     <AriaTextField
       aria-label={`${label}, in percent`}
       className={fields.field ?? ""}
-      value={invalidText ?? String(value)}
+      value={invalidText ?? text}
       onChange={type}
       isInvalid={error !== undefined}
       validationBehavior="aria"

@@ -31,8 +31,7 @@ export async function explainFlag(
   const context = createContext(attributes);
   const { rules, ...outcome } = await explainInTurns(evaluated, context, onUsed);
   const { enabled, rollout_percentage } = evaluated;
-  const split =
-    outcome.reason === "split" ? { split: splitOf(evaluated, rules, attributes.get("id")) } : {};
+  const split = outcome.reason === "split" ? { split: splitOf(evaluated, rules, attributes) } : {};
   return { ...outcome, trace: { enabled, rollout_percentage, rules, ...split } };
 }
 
@@ -76,15 +75,17 @@ async function explainInTurns(
   }
 }
 
-/** Returns the percentage that decided, and the user's bucket. The id of a user is a text. */
+/** Returns the percentage that decided, and the user's bucket. */
 function splitOf(
   state: ResolvedState,
   rules: Explanation["rules"],
-  id: unknown,
+  attributes: Attributes,
 ): NonNullable<FlagExplanation["trace"]["split"]> {
   const index = rules.findIndex(({ matched }) => matched);
+  const unit = attributes.get(state.bucket_by ?? "id");
+  const isUnit = (typeof unit === "string" && unit !== "") || typeof unit === "number";
   return {
     percentage: state.targeting_rules[index]?.rollout_percentage ?? state.rollout_percentage,
-    bucket: typeof id === "string" ? bucketOf(state.key, id) : null,
+    bucket: isUnit ? bucketOf(state.bucket_seed ?? state.key, String(unit)) : null,
   };
 }

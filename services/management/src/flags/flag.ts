@@ -110,13 +110,21 @@ export const initialContent: Content = {
   targeting_rules: noRules,
 };
 
-/** Returns the content with the requested values, as JSON stores them: `-0` becomes `0`. */
+/** Names of the id in contexts. `bucket_by` with one of them is the default. */
+const idNames: ReadonlySet<unknown> = new Set(["id", "user_id", "targetingKey"]);
+
+/**
+ * Returns the content with the requested values, as JSON stores them: `-0` becomes `0`. A member that is null is absent
+ * from the stored content.
+ */
 export function changedContent(
   content: Content,
   request: WithCheckedRules<UpdateFlagState>,
 ): Content {
   const requested = JSON.parse(JSON.stringify(request)) as typeof request;
-  return stateOf({ ...content, ...requested } as Content);
+  if (idNames.has(requested.bucket_by)) requested.bucket_by = null;
+  const members = Object.entries({ ...content, ...requested });
+  return stateOf(Object.fromEntries(members.filter(([, value]) => value !== null)) as Content);
 }
 
 /** Returns the state of a flag in an environment before its first change there. */

@@ -1,5 +1,5 @@
 import { maxRulesBytes, type TargetingRule } from "@halyard/contracts";
-import { findRulesProblem } from "@halyard/evaluation";
+import { expectedPercentage, findRulesProblem, hundredths } from "@halyard/evaluation";
 import { createProblem, type Problem } from "@halyard/http";
 
 declare const isChecked: unique symbol;
@@ -20,13 +20,25 @@ export type WithCheckedRules<Request> = Omit<Request, "targeting_rules"> & {
  * checked again, so that rules of an earlier release can still be read and replaced. `parent` is the JSON pointer to the
  * request in the body.
  */
-export function checkRules<Request extends { targeting_rules?: TargetingRule[] | undefined }>(
-  request: Request,
-  parent = "",
-): WithCheckedRules<Request> | Problem {
-  const rules = request.targeting_rules;
-  const problem = rules && (checkSize(rules, parent) ?? checkValues(rules, parent));
+export function checkRules<
+  Request extends {
+    targeting_rules?: TargetingRule[] | undefined;
+    rollout_percentage?: number | undefined;
+  },
+>(request: Request, parent = ""): WithCheckedRules<Request> | Problem {
+  const { targeting_rules: rules, rollout_percentage: percentage } = request;
+  const problem =
+    checkPercentage(percentage, parent) ??
+    (rules && (checkSize(rules, parent) ?? checkValues(rules, parent)));
   return problem ?? (request as WithCheckedRules<Request>);
+}
+
+function checkPercentage(percentage: number | undefined, parent: string): Problem | undefined {
+  if (percentage === undefined || hundredths(percentage) !== undefined) return undefined;
+  return createProblem(
+    "VALIDATION_001",
+    `${parent}/rollout_percentage must be ${expectedPercentage}`,
+  );
 }
 
 /** The rules of a flag that was never changed. */

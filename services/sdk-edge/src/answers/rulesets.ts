@@ -1,5 +1,6 @@
 import type { DirectoryKey } from "@halyard/api-keys";
 import type { FlagEntry, State } from "@halyard/contracts";
+import { needsOf } from "@halyard/evaluation";
 import type { ConfigurationTag } from "./configuration-tags.ts";
 import type { EnvironmentView, EnvironmentViews } from "./environment-view.ts";
 import { createFairScheduler, type Steps } from "./fair-scheduler.ts";
@@ -221,23 +222,37 @@ function shared(parts: readonly Buffer[]): SharedBytes {
   return { parts, length: parts.reduce((sum, { length }) => sum + length, 0) };
 }
 
-/** Returns the ETag of a rule set, which is also the id of its events. */
+/** The format of rule sets. Later releases add words to `needs` instead of formats. */
+export const format = 2;
+
+/** Returns the ETag of a rule set, which is also the id of its events. It begins with the format. */
 export function etagOf({ text }: ConfigurationTag): string {
-  return `"${text}"`;
+  return `"${format}.${text}"`;
 }
 
 /** Returns a flag as a member of `flags`. A literal takes half the time of a loop over the members. */
 function flagMember(flag: FlagEntry): string {
-  const { key, enabled, rollout_percentage, targeting_rules, version } = flag;
-  const rules = { enabled, rollout_percentage, targeting_rules, version } satisfies {
-    [Member in keyof Required<State> | "version"]: unknown;
-  };
+  const { key, enabled, rollout_percentage, targeting_rules, bucket_by, bucket_seed, version } =
+    flag;
+  const needs = needsOf(flag);
+  const rules = {
+    enabled,
+    rollout_percentage,
+    targeting_rules,
+    bucket_by,
+    bucket_seed,
+    needs: needs.length === 0 ? undefined : needs,
+    version,
+  } satisfies { [Member in keyof Required<State> | "version" | "needs"]: unknown };
   return `${JSON.stringify(key)}:${JSON.stringify(rules)}`;
 }
 
 /** Returns the text before and after the members of `flags` in a response. */
 function bodyFrame(environmentId: string): Frame {
-  return frameOf({ begin: `{"environment_id":"${environmentId}","flags":{`, end: "}}" });
+  return frameOf({
+    begin: `{"format":${format},"environment_id":"${environmentId}","flags":{`,
+    end: "}}",
+  });
 }
 
 /**
@@ -245,7 +260,7 @@ function bodyFrame(environmentId: string): Frame {
  * data is one line.
  */
 function fullEventFrame(environmentId: string, etag: string): Frame {
-  const begin = `{"environment_id":"${environmentId}","full":true,"flags":{`;
+  const begin = `{"format":${format},"environment_id":"${environmentId}","full":true,"flags":{`;
   return frameOf({ begin: `event: ruleset\nid: ${etag}\ndata: ${begin}`, end: "}}\n\n" });
 }
 
@@ -279,6 +294,6 @@ export function deltaEvent({
     else members.push(flagMember(flag.entry));
   }
   const last = removed.length === 0 ? "" : `,"removed":${JSON.stringify(removed)}`;
-  const data = `{"environment_id":"${environmentId}","flags":{${members.join(",")}}${last}}`;
+  const data = `{"format":${format},"environment_id":"${environmentId}","flags":{${members.join(",")}}${last}}`;
   return Buffer.from(`event: ruleset\nid: ${etagOf(tag)}\ndata: ${data}\n\n`);
 }

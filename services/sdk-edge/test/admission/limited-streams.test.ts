@@ -27,7 +27,10 @@ afterEach(async () => {
   await edge.stop();
 });
 
-const paths = { stream: "/api/v1/sdk/stream", ruleset_stream: "/api/v1/sdk/ruleset/stream" };
+const paths = {
+  stream: "/api/v1/sdk/stream",
+  ruleset_stream: "/api/v1/sdk/ruleset/stream?format=2",
+};
 
 describe.each([
   { kind: "of an SDK", endpoint: "stream" as const },

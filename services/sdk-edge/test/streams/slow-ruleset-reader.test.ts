@@ -32,7 +32,7 @@ beforeEach(async () => {
     received += text;
   });
   reader.write(
-    `GET /api/v1/sdk/ruleset/stream HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${server.text}\r\n\r\n`,
+    `GET /api/v1/sdk/ruleset/stream?format=2 HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${server.text}\r\n\r\n`,
   );
   [connection] = await connected;
   await eventually(() => received.includes("event: heartbeat"));

@@ -4,6 +4,7 @@ import {
   mayBeNewer,
   parseConfigurationTag,
 } from "../../answers/configuration-tags.ts";
+import { format } from "../../answers/rulesets.ts";
 import { awaitState } from "../await-state.ts";
 import type { EdgeParts } from "../edge-parts.ts";
 import type { SdkExchange } from "../hot-path.ts";
@@ -21,8 +22,8 @@ export function readHeldTags(header: string | undefined): readonly Configuration
     .filter((tag) => tag !== undefined);
 }
 
-/** A tag with its quotes. A proxy that compresses the response adds the `W/`. */
-const quotes = /^(?:W\/)?"(.*)"$/;
+/** A tag of a rule set with its quotes. A proxy that compresses the response adds the `W/`. */
+const quotes = new RegExp(`^(?:W/)?"${format}\\.(.*)"$`);
 
 /**
  * Calls `respond` when this edge has the rules of a tag or later ones. A change that the client received from another

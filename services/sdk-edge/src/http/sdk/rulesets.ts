@@ -1,6 +1,6 @@
 import { sdkRuleset, sdkRulesetStream } from "@halyard/contracts";
-import { acceptsGzip } from "@halyard/http";
-import { deltaEvent, etagOf } from "../../answers/rulesets.ts";
+import { acceptsGzip, createProblem } from "@halyard/http";
+import { deltaEvent, etagOf, format } from "../../answers/rulesets.ts";
 import type { RulesetListener } from "../../streams/ruleset-streams.ts";
 import { unknownKey } from "../authentication.ts";
 import type { EdgeParts } from "../edge-parts.ts";
@@ -16,9 +16,22 @@ export function rulesetRoute(parts: EdgeParts): EdgeRoute {
     name: "ruleset",
     countsItself: true,
     authenticate: parts.byBearer,
-    respond: (exchange) => answerRules(parts, exchange),
+    respond: inFormat((exchange) => answerRules(parts, exchange)),
   };
 }
+
+/** Rejects requests that do not ask for the format. A reader of release 0.1 would guess what it does not know. */
+function inFormat(respond: (exchange: SdkExchange) => void): (exchange: SdkExchange) => void {
+  return (exchange) => {
+    if (exchange.query.format === String(format)) respond(exchange);
+    else exchange.reject(otherFormat);
+  };
+}
+
+const otherFormat = createProblem(
+  "VALIDATION_001",
+  `query parameter /format must be ${format}: update the SDK to release 0.2.0 or later`,
+);
 
 function answerRules(parts: EdgeParts, exchange: SdkExchange): void {
   const { key, headers, nowMs } = exchange;
@@ -75,7 +88,7 @@ export function rulesetStreamRoute(parts: EdgeParts): EdgeRoute {
     name: "ruleset_stream",
     countsItself: true,
     authenticate: parts.byBearer,
-    respond: (exchange) => openStream(parts, exchange),
+    respond: inFormat((exchange) => openStream(parts, exchange)),
   };
 }
 

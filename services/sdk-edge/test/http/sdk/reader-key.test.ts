@@ -33,9 +33,9 @@ describe("given a reader key", () => {
   });
 
   it("reads the rules, and their stream", async () => {
-    const rules = await ask("/api/v1/sdk/ruleset");
+    const rules = await ask("/api/v1/sdk/ruleset?format=2");
     expect(rules.body).toMatchObject({ flags: { alpha: expect.anything() } });
-    const stream = await fetch(`${edge.url}/api/v1/sdk/ruleset/stream`, {
+    const stream = await fetch(`${edge.url}/api/v1/sdk/ruleset/stream?format=2`, {
       headers: { authorization: `Bearer ${reader.text}` },
     });
     expect(stream.status).toBe(200);

@@ -62,7 +62,7 @@ describe("given a stream without an earlier one", () => {
         event: "ruleset",
         id: await etag(),
         data: {
-          ...{ environment_id: id("env"), full: true },
+          ...{ format: 2, environment_id: id("env"), full: true },
           flags: { "flag-1": rulesOf(1), "flag-2": rulesOf(1) },
         },
       },
@@ -71,7 +71,7 @@ describe("given a stream without an earlier one", () => {
     expect(await nextRuleset(stream, 1)).toEqual({
       event: "ruleset",
       id: await etag(),
-      data: { environment_id: id("env"), flags: { "flag-2": rulesOf(2) } },
+      data: { format: 2, environment_id: id("env"), flags: { "flag-2": rulesOf(2) } },
     });
   });
 
@@ -80,6 +80,7 @@ describe("given a stream without an earlier one", () => {
     await edge.feed(flag(3), deletedFlag(2, id("flag", 1)));
     const { data } = await nextRuleset(stream, 1);
     expect(data).toEqual({
+      format: 2,
       environment_id: id("env"),
       flags: { "flag-3": rulesOf(1) },
       removed: ["flag-1"],
@@ -92,7 +93,7 @@ describe("given a stream without an earlier one", () => {
     edge.edge.app.server.prependOnceListener("request", () => edge.holder.apply(flag(2, 2)));
     const stream = await open();
     const { data } = await nextRuleset(stream, 1);
-    expect(data).toEqual({ environment_id: id("env"), flags: { "flag-2": rulesOf(2) } });
+    expect(data).toEqual({ format: 2, environment_id: id("env"), flags: { "flag-2": rulesOf(2) } });
     expect(rulesets(stream)[0]?.data).toMatchObject({ flags: { "flag-2": rulesOf(1) } });
   });
 
@@ -121,7 +122,7 @@ describe("given a client that reconnects", () => {
     expect(stream.events.map(({ event }) => event)).toEqual(["heartbeat"]);
     await edge.feed(flag(1, 2));
     const { data } = await nextRuleset(stream, 0);
-    expect(data).toEqual({ environment_id: id("env"), flags: { "flag-1": rulesOf(2) } });
+    expect(data).toEqual({ format: 2, environment_id: id("env"), flags: { "flag-1": rulesOf(2) } });
   });
 
   it("receives one event with what it has missed", async () => {
@@ -135,6 +136,7 @@ describe("given a client that reconnects", () => {
         event: "ruleset",
         id: await etag(),
         data: {
+          format: 2,
           environment_id: id("env"),
           flags: { "flag-1": rulesOf(3), "flag-3": rulesOf(1) },
           removed: ["flag-2"],
@@ -176,7 +178,9 @@ describe("given a stream that ends", () => {
     const stream = await open();
     const draining = edge.edge.drain();
     await stream.ended;
-    const rejected = await call(`${edge.url}/api/v1/sdk/ruleset/stream`, { key: server.text });
+    const rejected = await call(`${edge.url}/api/v1/sdk/ruleset/stream?format=2`, {
+      key: server.text,
+    });
     expect(rejected.status).toBe(503);
     await draining;
   });
@@ -184,7 +188,7 @@ describe("given a stream that ends", () => {
 
 describe("given a client key", () => {
   it("is rejected with 403, and counted", async () => {
-    const { status, body } = await call(`${edge.url}/api/v1/sdk/ruleset/stream`, {
+    const { status, body } = await call(`${edge.url}/api/v1/sdk/ruleset/stream?format=2`, {
       key: client.text,
     });
     expect(status).toBe(403);

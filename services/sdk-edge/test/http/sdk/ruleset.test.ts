@@ -58,9 +58,28 @@ describe("given a server key", () => {
     });
   });
 
+  it("names what an evaluator must know for a flag, and only for such flags", async () => {
+    const more = { bucket_by: "company", bucket_seed: "spring", rollout_percentage: 12.5 };
+    await edge.feed(flag(1, { version: 4, ...more }));
+    const { flags } = Ruleset.parse((await get()).body);
+    expect(flags["flag-1"]).toMatchObject({ ...more, needs: ["buckets"] });
+    expect(flags["flag-0"]).not.toHaveProperty("needs");
+  });
+
+  it.each(["", "?format=1", "?format=3", "?format=2&format=2"])(
+    "rejects a request with the query %j, which an SDK of another format sends",
+    async (query) => {
+      for (const path of ["/api/v1/sdk/ruleset", "/api/v1/sdk/ruleset/stream"]) {
+        const { status, body } = await call(`${edge.url}${path}${query}`, { key: server.text });
+        expect(status).toBe(400);
+        expect(body.error.message).toContain("/format must be 2");
+      }
+    },
+  );
+
   it("sends a strong ETag, and headers that keep caches from storing the rules", async () => {
     const { headers } = await get();
-    expect(headers.get("etag")).toMatch(/^"[0-9a-z]+-[\w-]{22}"$/);
+    expect(headers.get("etag")).toMatch(/^"2\.[0-9a-z]+-[\w-]{22}"$/);
     expect(headers.get("cache-control")).toBe("no-store");
     expect(headers.get("vary")).toBe("Authorization, Accept-Encoding");
     expect(headers.get("ratelimit")).toMatch(/^"monthly"/);
@@ -86,7 +105,7 @@ describe("given a server key", () => {
     const other = apiKey({ key_kind: "server", environment_id: id("env", 2) });
     await edge.feed(other.entry);
     const { body } = await ask(edge, other.text);
-    expect(body).toEqual({ environment_id: id("env", 2), flags: {} });
+    expect(body).toEqual({ format: 2, environment_id: id("env", 2), flags: {} });
   });
 });
 
@@ -96,7 +115,7 @@ describe("given a client that has the rules", () => {
     ["a list", (etag: string) => `"another", ${etag}`],
     ["a weak ETag", (etag: string) => `W/${etag}`],
     ["any ETag", () => "*"],
-    ["the hash with another time", (etag: string) => etag.replace(/^"[^-]+-/, '"k-')],
+    ["the hash with another time", (etag: string) => etag.replace(/^"2\.[^-]+-/, '"2.k-')],
   ])("sends 304 without a body for %s, and counts it", async (_what, header) => {
     const etag = (await get()).headers.get("etag") ?? "";
     counted();
@@ -170,7 +189,7 @@ describe("given a client that reads a large rule set slowly", () => {
     const { hostname, port } = new URL(edge.url);
     const reader = connect(Number(port), hostname).pause();
     reader.write(
-      `GET /api/v1/sdk/ruleset HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${server.text}\r\nConnection: close\r\n\r\n`,
+      `GET /api/v1/sdk/ruleset?format=2 HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer ${server.text}\r\nConnection: close\r\n\r\n`,
     );
     const [connection] = await connected;
     await eventually(() => connection.writableLength > 0);
@@ -194,7 +213,7 @@ describe("given another key", () => {
   });
 
   it("answers other methods with 404", async () => {
-    const { status } = await call(`${edge.url}/api/v1/sdk/ruleset`, {
+    const { status } = await call(`${edge.url}/api/v1/sdk/ruleset?format=2`, {
       ...{ key: server.text, method: "POST", body: {} },
     });
     expect(status).toBe(404);

@@ -15,8 +15,8 @@ describe("given an edge without a snapshot", () => {
     "/api/v1/sdk/flags",
     "/api/v1/sdk/evaluate?key=checkout",
     "/api/v1/sdk/stream",
-    "/api/v1/sdk/ruleset",
-    "/api/v1/sdk/ruleset/stream",
+    "/api/v1/sdk/ruleset?format=2",
+    "/api/v1/sdk/ruleset/stream?format=2",
   ])("answers %s with 503 and Retry-After, and closes the connection", async (path) => {
     const { status, body, headers } = await call(edge.url + path, { key: key.text });
     expect(status).toBe(503);
