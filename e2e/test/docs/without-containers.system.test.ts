@@ -115,7 +115,8 @@ describeWithPostgres("docs/without-containers.md", () => {
       for (const line of commands.trim().split("\n")) {
         const output = await shell.run(`cd '${projectRoot}'\n${here(line)}`);
         if (line.startsWith("cp -r deploy/systemd")) rewrite(unitDir, ".service");
-        if (line.includes("generate-environment")) rewrite(etc, ".env");
+        if (line.includes("generate-environment"))
+          for (const suffix of [".env", ".cfg"]) rewrite(etc, suffix);
         for (const [, args = ""] of output.matchAll(/^systemctl (.*)$/gm))
           await units.systemctl(args.split(" "));
       }
@@ -146,6 +147,13 @@ describeWithPostgres("docs/without-containers.md", () => {
       return response.ok && response.text();
     });
     expect(dashboard).toContain('<div id="root">');
+  });
+
+  it("has one server of HAProxy for each process", async () => {
+    const metrics = await (await fetch(`http://127.0.0.1:${ports.get("9103")}/metrics`)).text();
+    const servers = metrics.matchAll(/^haproxy_server_current_sessions{.*server="(.+?)"} /gm);
+    // The edge is also in the backend of OFREP.
+    expect([...servers].map(([, name]) => name)).toEqual(Array(7).fill("process-1"));
   });
 
   it("leads to the first organization and flag", async () => {
@@ -194,7 +202,7 @@ describe("given the files in deploy/systemd", () => {
 
   it("every variable of an environment file exists", () => {
     const unknown = readdirSync(generated)
-      .filter((name) => name !== "secrets.env")
+      .filter((name) => name.endsWith(".env") && name !== "secrets.env")
       .flatMap((file) => {
         const known = new Set(
           read(sources[file] ?? "docs/configuration.md").match(/[A-Z][A-Z_]+/g),
