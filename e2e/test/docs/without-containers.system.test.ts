@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
+  appendFileSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
@@ -226,12 +227,11 @@ const metricsPorts = {
 
 describe("given the files in deploy/systemd", () => {
   const generated = join(root, "generated");
-  beforeAll(() => {
-    const { status } = spawnSync("sh", ["deploy/systemd/generate-environment", generated], {
-      cwd: projectRoot,
-    });
-    expect(status).toBe(0);
-  });
+  const generate = () => {
+    const command = ["deploy/systemd/generate-environment", generated];
+    expect(spawnSync("sh", command, { cwd: projectRoot }).status).toBe(0);
+  };
+  beforeAll(generate);
 
   /** Where the variables of an environment file are documented, if not in docs/configuration.md. */
   const sources: Readonly<Record<string, string>> = {
@@ -251,6 +251,18 @@ describe("given the files in deploy/systemd", () => {
         return names.filter((name) => !known.has(name)).map((name) => `${name} in ${file}`);
       });
     expect(unknown).toEqual([]);
+  });
+
+  it("every edge in SDK_EDGE_ADDRESSES is a server of HAProxy, also for OFREP", () => {
+    appendFileSync(
+      join(generated, "secrets.env"),
+      "SDK_EDGE_ADDRESSES=127.0.0.1:8082,10.0.0.6:8082\n",
+    );
+    generate();
+    const configuration = readFileSync(join(generated, "haproxy.cfg"), "utf8");
+    const edges = configuration.match(/(?<=server process-\d )\S+:8082$/gm);
+    const both = ["127.0.0.1:8082", "10.0.0.6:8082"];
+    expect(edges).toEqual([...both, ...both]);
   });
 
   it.each(unitNames)("%s reads an environment file and stops in order", (name) => {
