@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { haproxyConfiguration } from "@halyard/gateway/haproxy";
 import { mapTargets } from "@halyard/gateway/route-table";
@@ -52,18 +51,21 @@ async function startHaproxy(
   { configuration, path }: { configuration: string; path: string },
 ): Promise<Target> {
   const binary = await findHaproxy({ cacheDir });
-  const directory = mkdtempSync(join(tmpdir(), "halyard-bench-haproxy-"));
-  bench.afterwards(() => rmSync(directory, { recursive: true, force: true }));
-  const file = join(directory, "haproxy.cfg");
-  writeFileSync(file, configuration);
   const port = await findFreePort(host);
-  const program = startProgram(bench, [binary, "-db", "-f", file], {
-    ...libraryVariables(binary),
-    HOST: host,
-    PORT: String(port),
-    // The streams come from one address.
-    MAX_CONNECTIONS_PER_ADDRESS: "9000",
-    METRICS_PORT: String(await findFreePort(host)),
+  const server = await startProgram(bench, "haproxy", {
+    program(directory) {
+      const file = join(directory, "haproxy.cfg");
+      writeFileSync(file, configuration);
+      return [binary, "-db", "-f", file];
+    },
+    environment: {
+      ...libraryVariables(binary),
+      HOST: host,
+      PORT: String(port),
+      // The streams come from one address.
+      MAX_CONNECTIONS_PER_ADDRESS: "9000",
+      METRICS_PORT: String(await findFreePort(host)),
+    },
   });
   const url = `http://${host}:${port}`;
   await until("HAProxy has found the edge", async () => {
@@ -72,5 +74,5 @@ async function startHaproxy(
     // The edge misses a key. Without the edge, HAProxy responds with 503.
     return response !== undefined && response.status < 500;
   });
-  return { url, ...program, behind: edge };
+  return { url, ...server, behind: edge };
 }

@@ -19,14 +19,13 @@ export async function startUnleashEdge(
 ): Promise<Target & { version: string }> {
   const host = "127.0.0.1";
   const port = await findFreePort(host);
-  const program = startProgram(
-    bench,
-    [
+  const server = await startProgram(bench, "unleash-edge", {
+    program: () => [
       ...[command, "--interface", host, "--port", String(port), "--workers", "1"],
       ...["edge", "--upstream-url", upstream, "--tokens", backendToken],
     ],
-    { RUST_LOG: "error" },
-  );
+    environment: { RUST_LOG: "error" },
+  });
   const url = `http://${host}:${port}`;
   await until("Unleash Edge has its first copy of the flags", async () => {
     const response = await fetch(`${url}/internal-backstage/ready`).catch(() => undefined);
@@ -35,5 +34,5 @@ export async function startUnleashEdge(
   });
   const data = await (await fetch(`${url}/internal-backstage/instancedata`)).json();
   const { this_instance: instance } = data as { this_instance: { edgeVersion: string } };
-  return { url, ...program, version: instance.edgeVersion };
+  return { url, ...server, version: instance.edgeVersion };
 }
