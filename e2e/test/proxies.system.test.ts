@@ -416,31 +416,39 @@ describe("given HAProxy", () => {
     }
   });
 
-  it("serves HTTP/2 over TLS where a certificate is given", async () => {
+  it("serves HTTP/2 over TLS where a certificate is given, with IPv6 and IPv4 at ::", async () => {
     const directory = mkdtempSync(join(tmpdir(), "halyard-certificates-"));
     releases.push(() => rmSync(directory, { recursive: true }));
     const { caFile, certFile, keyFile } = makeCertificates(directory);
     const both = join(directory, "both.pem");
     writeFileSync(both, readFileSync(certFile, "utf8") + readFileSync(keyFile, "utf8"));
     const port = await findFreePort("127.0.0.1");
+    const edge = await givenServer(({ headers }, response) =>
+      response.end(headers["x-forwarded-for"]),
+    );
     await given({
-      edges: [await givenServer(serves("served"))],
-      settings: { TLS_CERTIFICATE_FILE: both, TLS_PORT: String(port) },
+      edges: [edge],
+      settings: { TLS_CERTIFICATE_FILE: both, TLS_HOST: "::", TLS_PORT: String(port) },
     });
-    const session = connectHttp2(`https://localhost:${port}`, {
-      ca: readFileSync(caFile),
-      lookup: (_name, _options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]),
-    });
-    releases.push(() => session.destroy());
-    const asked = session.request({ ":path": "/api/v1/sdk/flags" });
-    const [headers] = await once(asked, "response");
-    expect(headers["strict-transport-security"]).toBe("max-age=31536000");
-    expect(session.remoteSettings.maxConcurrentStreams).toBe(20);
-    expect([headers[":status"], await text(asked), session.alpnProtocol]).toEqual([
-      200,
-      "served",
-      "h2",
-    ]);
+    for (const [address, family] of [
+      ["127.0.0.1", 4],
+      ["::1", 6],
+    ] as const) {
+      const session = connectHttp2(`https://localhost:${port}`, {
+        ca: readFileSync(caFile),
+        lookup: (_name, _options, done) => done(null, [{ address, family }]),
+      });
+      releases.push(() => session.destroy());
+      const asked = session.request({ ":path": "/api/v1/sdk/flags" });
+      const [headers] = await once(asked, "response");
+      expect(headers["strict-transport-security"]).toBe("max-age=31536000");
+      expect(session.remoteSettings.maxConcurrentStreams).toBe(20);
+      expect([headers[":status"], await text(asked), session.alpnProtocol]).toEqual([
+        200,
+        address,
+        "h2",
+      ]);
+    }
   });
 
   it("serves readiness and metrics on a separate port", async () => {

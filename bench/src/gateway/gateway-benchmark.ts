@@ -1,25 +1,30 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { Bench, Benchmark } from "../benchmark.ts";
-import { type Polling, pollInTurn, startLoad, type Target } from "../http/load.ts";
+import { type Load, type Polling, pollInTurn, startLoad, type Target } from "../http/load.ts";
 import { unchanged } from "../http/raw-connection.ts";
 import { authorized, type RequestPlan, requestBytes } from "../http/requests.ts";
+import { assertFrontendApi, frontendApi } from "../peers/frontend-api.ts";
+import { installPeers, peerVersion } from "../peers/peers-package.ts";
+import { hasUnleashEdge, startUnleashEdge } from "../peers/unleash-edge.ts";
+import { startUnleash } from "../peers/unleash-server.ts";
 import { startChild } from "../processes/child-process.ts";
 import { residentBytes } from "../processes/process-usage.ts";
-import { below, ratioBelow } from "../reporting.ts";
+import { below, number, percent, ratioBelow } from "../reporting.ts";
 import { alternate } from "../statistics.ts";
+import { startPostgres } from "../system/backends.ts";
 import { startSnapshotEdge } from "../system/snapshot-edge.ts";
 import { contentOf, type TargetedFlag, targetedFlags } from "../targeting/targeted-flags.ts";
 import { allFlags, contextHeader, ofrepSingle, plansOf } from "../targeting/ways-of-asking.ts";
 import type { OpenLoop } from "./open-loop-process.ts";
-import { startProxy } from "./proxy.ts";
+import { startPlainProxy, startProxy } from "./proxy.ts";
 
 export const gatewayBenchmark: Benchmark = {
   name: "gateway",
   pinned: true,
   summary: "requests and streams through HAProxy as it is deployed, vs. the edge alone",
   method:
-    "HAProxy with the generated configuration and the edge share one core; the load generator has the other. The baseline is the edge alone, asked in turn. 64 keep-alive connections, 100 flags. The CPU is that of HAProxy alone beside that of the edge alone, for each request. For the latency, another generator sends requests at a fixed rate, half of what the path can do, and counts from the moment at which each was due.",
+    "HAProxy with the generated configuration and the edge share one core; the load generator has the other. The baseline is the edge alone, asked in turn. 64 keep-alive connections, 100 flags. The CPU is that of HAProxy alone beside that of the edge alone, for each request. For the latency, another generator sends requests at a fixed rate, half of what the path can do, and counts from the moment at which each was due. If `unleash-edge` is installed, the path that Unleash documents follows with the same flags: the same HAProxy with a plain configuration, then Unleash Edge in the mode `edge` with a token for its first copy, both on the shared core, and unleash-server on the other. Its frontend API gets a new user in every request, as the `X-User-Context` of ours does. The benchmark verifies that both return the same values of all constant flags and rules.",
   run,
 };
 
@@ -28,7 +33,7 @@ const flagCount = 100;
 async function run(bench: Bench): Promise<void> {
   const targeted = targetedFlags(flagCount);
   const { edge, key } = await startSnapshotEdge(bench, contentOf(targeted));
-  const path = await startProxy(bench, edge.url);
+  const path = await startProxy(bench, edge);
   const load = await startLoad(bench);
   const oneFlag = ofrepSingle((targeted[1] as TargetedFlag).key);
   const pollings: readonly Polling[] = [
@@ -47,9 +52,44 @@ async function run(bench: Bench): Promise<void> {
     bench.compare(cpu, "µs", both, "cpuMicroseconds", ratioBelow(1));
     if (name === "200") capacity = samples.path.perSecond;
   }
+  await comparePeer(bench, load, { path, plans: plansOf(contextHeader, key), flags: targeted });
   await load.stop();
   await compareLatencies(bench, { path, edge }, { perSecond: capacity / 2, plan: allFlags(key) });
   await measureStreams(bench, path, key);
+}
+
+/** Measures Unleash Edge behind HAProxy in turn with our path. */
+async function comparePeer(
+  bench: Bench,
+  load: Load,
+  {
+    path,
+    plans,
+    flags,
+  }: { path: Target; plans: readonly RequestPlan[]; flags: readonly TargetedFlag[] },
+): Promise<void> {
+  if (!hasUnleashEdge()) return void bench.note`unleash-edge is not installed.`;
+  installPeers();
+  const postgres = await startPostgres(bench);
+  const unleash = await startUnleash(bench, { postgres, flags, core: "load" });
+  const unleashEdge = await startUnleashEdge(bench, unleash);
+  const peer = await startPlainProxy(bench, unleashEdge);
+  bench.version("Unleash Edge", unleashEdge.version);
+  bench.version("unleash-server", peerVersion("unleash-server"));
+  const bytes = await assertFrontendApi(peer.url, { key: unleash.frontendToken, flags });
+  const samples = await pollInTurn(bench, load, {
+    ...{ rounds: 5, polling: { name: "", status: 200, plans } },
+    targets: { path, peer: { ...peer, plans: plansOf(frontendApi, unleash.frontendToken) } },
+  });
+  const what = "X-User-Context vs. Unleash Edge behind HAProxy";
+  const both = [samples.path, samples.peer] as const;
+  bench.compare(`${what}: requests per second`, "/s", both, "perSecond");
+  bench.compare(`${what}: CPU of HAProxy for each request`, "µs", both, "cpuMicroseconds");
+  bench.compare(`${what}: CPU of both processes`, "µs", both, "pathCpuMicroseconds");
+  bench.note`A response of Unleash Edge has the flags that are on, with variants, in ${number(bytes)} bytes on average.`;
+  for (const [name, { generatorBusy }] of Object.entries(samples))
+    bench.note`The load generator used ${percent(generatorBusy)} of its core for the ${name}.`;
+  await Promise.all([peer, unleashEdge, unleash].map((server) => server.stop()));
 }
 
 const connections = 32;

@@ -29,7 +29,13 @@ export const startLoad = (bench: Bench): Promise<Load> =>
   startChild(bench, { program: "http/load-process.ts", core: "load" });
 
 export const leadInMs = ({ quick }: Bench) => (quick ? 50 : 300);
-export type Target = { url: string; pid: number; stop(): Promise<void> };
+export type Target = {
+  url: string;
+  pid: number;
+  /** The process to which a proxy forwards. */
+  behind?: { pid: number };
+  stop(): Promise<void>;
+};
 
 export type Polling = {
   name: string;
@@ -56,10 +62,11 @@ export async function pollInTurn<Side extends string>(
   const { rounds, warmUpMs = 1_500, polling, targets } = options;
   const names = Object.keys(targets) as Side[];
   const round = (side: Side, measureMs: number) => {
-    const { url, pid, plans = polling.plans } = targets[side];
+    const { url, pid, behind, plans = polling.plans } = targets[side];
     const times = { leadInMs: leadInMs(bench), measureMs };
+    const watch = [{ pid }, ...(behind === undefined ? [] : [behind])];
     const order = { url, connections, requests: plans, expectedStatus: polling.status };
-    return sample(load, { ...times, ...order, awake: true, watch: [{ pid }] });
+    return sample(load, { ...times, ...order, awake: true, watch });
   };
   for (const side of names) await round(side, bench.quick ? 50 : warmUpMs);
   const measureMs = bench.quick ? 100 : measuredMs;
@@ -71,9 +78,12 @@ async function sample(load: Load, order: LoadOrder) {
   const result = await load.call.run(order);
   const { answers, elapsedMs, generatorBusy, medianLatencyMs } = result;
   const [cpuMs = Number.NaN] = result.cpuMs;
+  const pathCpuMs = result.cpuMs.reduce((sum, each) => sum + each, 0);
   return {
     perSecond: (answers / elapsedMs) * 1e3,
     cpuMicroseconds: (cpuMs * 1e3) / answers,
+    /** Of a proxy and the process behind it. */
+    pathCpuMicroseconds: (pathCpuMs * 1e3) / answers,
     serverBusy: cpuMs / elapsedMs,
     ...{ generatorBusy, medianLatencyMs },
     residentMb: residentBytes(order.watch[0]?.pid ?? 0) / 1e6,

@@ -6,9 +6,10 @@ import { numbered, type RequestPlan } from "../http/requests.ts";
 import { count, number, percent } from "../reporting.ts";
 import { type Postgres, startPostgres } from "../system/backends.ts";
 import { startSnapshotEdge } from "../system/snapshot-edge.ts";
-import { assertTargeted, type ReadValues } from "../targeting/assert-targeted.ts";
+import { assertTargeted } from "../targeting/assert-targeted.ts";
 import { contentOf, targetedFlags } from "../targeting/targeted-flags.ts";
-import { contextHeader, plansOf, type Way } from "../targeting/ways-of-asking.ts";
+import { contextHeader, plansOf } from "../targeting/ways-of-asking.ts";
+import { assertFrontendApi, frontendApi } from "./frontend-api.ts";
 import { peerVersion } from "./peers-package.ts";
 import { startUnleash } from "./unleash-server.ts";
 
@@ -39,18 +40,11 @@ async function compare(
 ): Promise<void> {
   const targeted = targetedFlags(flags);
   bench.say(`unleash-server: its migrations, ${flags} flags and their strategies`);
-  const unleash = await startUnleash(bench, { postgres, flags: targeted });
+  const unleash = await startUnleash(bench, { postgres, flags: targeted, core: "server" });
   const { edge, key } = await startSnapshotEdge(bench, contentOf(targeted));
   await assertTargeted(edge.url, { way: contextHeader, key, flags: targeted });
-  // Unleash's rollouts use another hash.
-  const settled = targeted.filter(({ kind }) => kind !== "rollout");
-  const readValues: ReadValues = (body) => {
-    const { toggles } = JSON.parse(body) as { toggles: { name: string }[] };
-    const on = new Set(toggles.map(({ name }) => name));
-    return new Map(settled.map((flag) => [flag.key, on.has(flag.key)]));
-  };
-  const asked = { way: frontendApi, key: unleash.frontendToken };
-  const unleashBytes = await assertTargeted(unleash.url, { ...asked, flags: settled, readValues });
+  const asked = { key: unleash.frontendToken, flags: targeted };
+  const unleashBytes = await assertFrontendApi(unleash.url, asked);
 
   const plans = plansOf(contextHeader, key);
   const first = numbered(plans[0] as RequestPlan, 0);
@@ -68,20 +62,6 @@ async function compare(
   bench.note`${count(flags)} flags, a response of Unleash has the flags that are on, with variants, in ${number(unleashBytes)} bytes on average; a response of the edge has the values of all flags in ${number(ourBytes)} bytes.`;
   await Promise.all([edge, unleash, bare].map((server) => server.stop()));
 }
-
-/** Sends the context in the query, as Unleash's browser SDKs do. */
-const frontendApi: Way = {
-  name: "frontend API",
-  sends: "all",
-  plan({ user_id, ...properties }, token) {
-    const query = [
-      `userId=${user_id}`,
-      ...Object.entries(properties).map(([name, value]) => `properties[${name}]=${value}`),
-    ];
-    const path = `/api/frontend?${query.join("&")}`;
-    return { method: "GET", path, headers: { Authorization: token } };
-  },
-};
 
 function report(
   bench: Bench,

@@ -3,6 +3,7 @@ import postgres from "postgres";
 import type { Bench } from "../benchmark.ts";
 import type { Target } from "../http/load.ts";
 import { startChild } from "../processes/child-process.ts";
+import type { Cores } from "../processes/cores.ts";
 import type { Postgres } from "../system/backends.ts";
 import type { TargetedFlag } from "../targeting/targeted-flags.ts";
 import { until } from "../time.ts";
@@ -13,20 +14,25 @@ const environment = "development";
 /** Starts an Unleash server in its own process, whose frontend API returns the flags. */
 export async function startUnleash(
   bench: Bench,
-  { postgres: server, flags }: { postgres: Postgres; flags: readonly TargetedFlag[] },
-): Promise<Target & { frontendToken: string }> {
+  {
+    postgres: server,
+    flags,
+    core,
+  }: { postgres: Postgres; flags: readonly TargetedFlag[]; core: keyof Cores },
+): Promise<Target & { frontendToken: string; backendToken: string }> {
   const secret = randomBytes(32).toString("hex");
   const [adminToken, frontendToken] = [`*:*.${secret}`, `default:${environment}.${secret}`];
+  const backendToken = `*:${environment}.${secret}`;
   const child = await startChild(bench, {
     program: "peers/unleash-process.ts",
-    core: "server",
+    core,
     // Its dependencies print deprecation warnings.
     nodeOptions: ["--no-deprecation"],
     environment: {
       ...{ NODE_ENV: "production", TZ: "UTC" },
       DATABASE_URL: await createDatabase(server, `unleash_${flags.length}`),
       ...{ DATABASE_SSL: "false", INIT_ADMIN_API_TOKENS: adminToken },
-      INIT_FRONTEND_API_TOKENS: frontendToken,
+      ...{ INIT_FRONTEND_API_TOKENS: frontendToken, INIT_BACKEND_API_TOKENS: backendToken },
     },
   });
   const { url } = child.greeting;
@@ -37,7 +43,7 @@ export async function startUnleash(
     const response = await fetch(`${url}/api/frontend`, { headers });
     return response.ok && (await response.text()).includes(`"${last}"`);
   });
-  return { ...child, url, frontendToken };
+  return { ...child, url, frontendToken, backendToken };
 }
 
 async function createDatabase({ adminUrl }: Postgres, database: string): Promise<string> {

@@ -1,5 +1,3 @@
-import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import {
   createTestClient,
   HalyardProvider,
@@ -44,13 +42,6 @@ describe("given bootstrapped values", () => {
     expect(renderToString(component(HalyardProvider, { options, bootstrap, children }))).toBe(html);
     const withOptions = { options: { ...options, bootstrap }, children };
     expect(renderToString(component(HalyardProvider, withOptions))).toBe(html);
-  });
-});
-
-describe("given an App Router, whose React for server components has no hooks", () => {
-  it("begins with the directive that makes bundlers replace it by client references", async () => {
-    const entry = fileURLToPath(import.meta.resolve("@halyard/react"));
-    expect((await readFile(entry, "utf8")).split("\n")[0]).toBe('"use client";');
   });
 });
 

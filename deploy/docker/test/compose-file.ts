@@ -23,11 +23,13 @@ export type Container = {
   mem_limit?: string;
   pids_limit?: number;
   healthcheck?: unknown;
+  secrets?: string[];
 };
 
 type ComposeFile = {
   services: Record<string, Container>;
   networks: Record<string, { internal?: boolean } | null>;
+  secrets?: Record<string, { file: string }>;
 };
 
 /** Reads a file of the project. */
@@ -49,9 +51,12 @@ export function generateEnv(): string {
   return stdout;
 }
 
-/** Parses docker-compose.yml and substitutes the variables of an .env file, as Docker Compose does. */
-export function readComposeFile(env: Record<string, string>): ComposeFile {
-  return substituteAll(parse(readProjectFile("docker-compose.yml"), { merge: true }), env);
+/** Parses a Compose file and substitutes the variables of an .env file, as Docker Compose does. */
+export function readComposeFile(
+  env: Record<string, string>,
+  path = "docker-compose.yml",
+): ComposeFile {
+  return substituteAll(parse(readProjectFile(path), { merge: true }), env);
 }
 
 /** Returns the names of all variables in docker-compose.yml. */

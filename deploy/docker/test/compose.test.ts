@@ -131,6 +131,19 @@ describe("docker-compose.yml", () => {
     expect(published).toEqual(["gateway 127.0.0.1:8080:8080"]);
   });
 
+  it("publishes TLS with deploy/docker/tls.yml, on the port and with the variable of the gateway", () => {
+    const env = { TLS_CERTIFICATE_FILE: "/etc/halyard/tls.pem" };
+    const { services: added, secrets = {} } = readComposeFile(env, "deploy/docker/tls.yml");
+    const { environment = {}, secrets: given, ports } = added.gateway as Container;
+    const [name = "", ...others] = given ?? [];
+    expect([others, secrets[name]]).toEqual([[], { file: "/etc/halyard/tls.pem" }]);
+    expect(environment).toEqual({ TLS_CERTIFICATE_FILE: `/run/secrets/${name}` });
+    const configuration = readProjectFile("deploy/gateway/haproxy/haproxy.cfg");
+    expect(configuration).toContain(".if defined(TLS_CERTIFICATE_FILE)");
+    const [, port] = /presetenv TLS_PORT (\d+)/.exec(configuration) ?? [];
+    expect(ports).toEqual([`443:${port}`]);
+  });
+
   it("has a container, or an alias of all edges, for each name in the gateway's configuration", () => {
     const configuration = readProjectFile("deploy/gateway/haproxy/haproxy.cfg");
     const names = [...configuration.matchAll(/^ {2}presetenv \w+_ADDRESS (\S+):(\d+)$/gm)];

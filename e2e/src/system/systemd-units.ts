@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { openSync, readFileSync } from "node:fs";
+import { globSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 
@@ -8,6 +8,8 @@ import { parseEnv } from "node:util";
 export type Units = {
   /** Carries out the arguments of a `systemctl` command. */
   systemctl(args: readonly string[]): Promise<void>;
+  /** Returns the process of a running unit. */
+  pid(unit: string): number | undefined;
   /** Returns the end of the log of a unit. */
   log(unit: string): string;
   close(): Promise<void>;
@@ -15,11 +17,15 @@ export type Units = {
 
 type Unit = { command: readonly string[]; environment: NodeJS.Dict<string>; killSignal: string };
 
-/** Reads a unit. A setting occurs once, except for the lines that no test needs. */
+/** Reads a unit with its drop-ins. A setting occurs once, except for the lines that no test needs. */
 function readUnit(directory: string, name: string): Unit {
-  const text = readFileSync(join(directory, `${name}.service`), "utf8");
+  const files = globSync([`${name}.service`, `${name}.service.d/*.conf`], { cwd: directory });
+  const text = files.map((file) => readFileSync(join(directory, file), "utf8")).join("\n");
   const setting = (key: string) => new RegExp(`^${key}=(.*)$`, "m").exec(text)?.[1] ?? "";
-  const environment = setting("Environment").replaceAll(/ (?=[A-Z_]+=)/g, "\n");
+  const [credential, file = ""] = setting("LoadCredential").split(":");
+  const environment = setting("Environment")
+    .replace(`%d/${credential}`, file)
+    .replaceAll(/ (?=[A-Z_]+=)/g, "\n");
   return {
     command: setting("ExecStart").split(" "),
     environment: {
@@ -64,9 +70,12 @@ export function runUnits(options: {
   return {
     async systemctl([action, ...rest]) {
       const names = rest.filter((name) => name.startsWith("halyard-"));
-      if (action === "stop") await Promise.all(names.map(stop));
-      else names.forEach(start);
+      // Only the unit of HAProxy can reload.
+      if (action === "reload") for (const name of names) running.get(name)?.child.kill("SIGUSR2");
+      if (action === "stop" || action === "restart") await Promise.all(names.map(stop));
+      if (action !== "stop") names.forEach(start);
     },
+    pid: (name) => running.get(name)?.child.pid,
     log: (name) => readFileSync(logFile(name), "utf8").slice(-2_000),
     async close() {
       await Promise.all([...running.keys()].map(stop));

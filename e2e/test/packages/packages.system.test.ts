@@ -100,6 +100,19 @@ describe("given the tarballs", () => {
     expect(bytes).toBeLessThan(5_000);
   });
 
+  it("react is a client module, which a bundler of server components replaces by references", async () => {
+    const program = ["--conditions=react-server", "server-component.mjs"];
+    const bundler = join(import.meta.dirname, "client-references.mjs");
+    // React has no state and no contexts under this condition.
+    await expect(runIn(packages.folder, process.execPath, ...program)).rejects.toThrow(
+      "'createContext'",
+    );
+    const output = await runIn(packages.folder, process.execPath, "--import", bundler, ...program);
+    const references = Object.values(JSON.parse(output));
+    expect(new Set(references)).toEqual(new Set(["client reference"]));
+    expect(Object.keys(JSON.parse(output))).toEqual(expect.arrayContaining(["useFlag"]));
+  });
+
   it("conformance contains every case", () => {
     const suite = JSON.parse(readFileSync(join(projectRoot, "conformance/suite.json"), "utf8")) as {
       files: { file: string }[];

@@ -60,6 +60,14 @@ export const programs = {
     isMissing: machinePostgresDir === undefined,
     isRequiredInCi: false,
   },
+  systemdAnalyze: {
+    name: "systemd-analyze",
+    advice: "apt-get install systemd",
+    get isMissing() {
+      return spawnSync("systemd-analyze", ["--version"]).status !== 0;
+    },
+    isRequiredInCi: false,
+  },
   docker: {
     name: "the walk in containers, which needs a Docker engine",
     advice: "TEST_BACKENDS=containers npm run test:system",
