@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { Plus, X } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, memo, useState } from "react";
 import { unwrap } from "../api/client.ts";
 import type { ContextUser, State } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
@@ -17,16 +17,14 @@ import styles from "./targeting.module.css";
 import { TraceView } from "./trace-view.tsx";
 import { jsonOf, type UserFields, userFromJson, userOf } from "./try-user.ts";
 
-type Tried = { user: ContextUser; state: State };
-
-/** Reads the value of the flag for a user, also with the unsaved draft. */
-function useTry(isDraft: boolean) {
+/** Reads the value of the flag for a user, also with the unsaved draft. Returns the state that was tried, too. */
+function useTry({ state, isDraft }: { state: State; isDraft: boolean }) {
   const { api } = useKeySession();
   const params = { path: statePathOf(useFlagInPage()) };
   return useMutation({
-    mutationFn: ({ user, state }: Tried) => {
+    mutationFn: async (user: ContextUser) => {
       const body = { user, ...(isDraft && { state: requestFor(state) }) };
-      return unwrap(api.POST(`${stateRoute}/explain`, { params, body }));
+      return { state, result: await unwrap(api.POST(`${stateRoute}/explain`, { params, body })) };
     },
   });
 }
@@ -36,10 +34,8 @@ function useTry(isDraft: boolean) {
  * data: neither the address nor a storage of the browser contains them.
  */
 export function TryPanel({ state, isDraft }: { state: State; isDraft: boolean }) {
-  const trying = useTry(isDraft);
-  const { data, error, isPending, variables, mutate } = trying;
-  const isOutdated =
-    variables !== undefined && JSON.stringify(variables.state) !== JSON.stringify(state);
+  const { data: tried, error, isPending, mutate } = useTry({ state, isDraft });
+  const isOutdated = tried !== undefined && JSON.stringify(tried.state) !== JSON.stringify(state);
   return (
     <aside className={styles.try} aria-label="Try it">
       <Card title="Try it">
@@ -48,14 +44,14 @@ export function TryPanel({ state, isDraft }: { state: State; isDraft: boolean })
             Enter a user to see what they get{isDraft ? " with your unsaved changes" : ""}, and why.
             This does not count as a request of the month, and the user is not stored.
           </p>
-          <UserForm isPending={isPending} onTry={(user) => mutate({ user, state })} />
+          <UserForm isPending={isPending} onTry={mutate} />
           {error !== null && <TryError error={error} />}
-          {data !== undefined && variables !== undefined && (
+          {tried !== undefined && (
             <section aria-live="polite" aria-label="Result" className={styles.stack}>
               {isOutdated && (
                 <p className={styles.hint}>The settings have changed since. Try again.</p>
               )}
-              <TraceView result={data} rules={variables.state.targeting_rules} />
+              <TraceView result={tried.result} rules={tried.state.targeting_rules} />
             </section>
           )}
         </div>
@@ -77,7 +73,8 @@ function TryError({ error }: { error: unknown }) {
 
 type UserFormProps = { isPending: boolean; onTry: (user: ContextUser) => void };
 
-function UserForm({ isPending, onTry }: UserFormProps) {
+/** It is rendered for its own edits only, not for those of the rules beside it. */
+const UserForm = memo(function UserForm({ isPending, onTry }: UserFormProps) {
   const [fields, setFields] = useState<UserFields>({
     id: "",
     attributes: [{ name: "", value: "" }],
@@ -112,7 +109,7 @@ function UserForm({ isPending, onTry }: UserFormProps) {
       </Button>
     </form>
   );
-}
+});
 
 type FieldsProps = { fields: UserFields; onChange: (fields: UserFields) => void };
 
