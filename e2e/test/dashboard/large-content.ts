@@ -2,16 +2,17 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
 import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboard-system.ts";
-import { createTenant, must, type Tenant } from "../../src/system/tenancy.ts";
+import { createTenant, must, operatorToken, type Tenant } from "../../src/system/tenancy.ts";
 
 /** Processor time that the scripts of one interaction may use. The goal is a frame of 16 ms; the rest is tolerance. */
 const maxScriptMs = 50;
 /** Interactions of which the median is compared with the bound. */
 const repeats = 9;
 
+const environments = 40;
 const numbers = Array.from({ length: 1_000 }, (_, index) => index);
 
-/** Flags with the largest states that the API accepts. */
+/** Flags with the largest states that the API accepts, and a project with many environments. */
 export function describeLargeContent(given: () => DashboardSystem): void {
   let tenant: Tenant;
   let page: Page;
@@ -23,6 +24,11 @@ export function describeLargeContent(given: () => DashboardSystem): void {
 
   beforeAll(async () => {
     tenant = await createTenant(given().gateway.url, { name: "Large" });
+    const path = `projects/${tenant.projectId}/environments`;
+    for (let index = 3; index <= environments; index += 1)
+      await must(`${given().gateway.url}/api/v1/${path}`, {
+        ...{ method: "POST", key: operatorToken, body: { name: `region-${index}` } },
+      });
     const equals = (index: number) => ({
       attribute: "team",
       operator: "equals",
@@ -120,5 +126,30 @@ export function describeLargeContent(given: () => DashboardSystem): void {
     const focused = () => page.evaluate(() => document.activeElement?.tagName);
     expect(await focused()).toBe("TEXTAREA");
     await page.getByRole("button", { name: "Discard" }).click();
+  });
+
+  it("shows how many environments a row leaves out, and all of them on request", async () => {
+    await page.goto(`${given().gateway.url}/flags`);
+    const more = page.getByRole("button", {
+      name: `+${environments - 4} environments of many-rules`,
+    });
+    await more.focus();
+    for (const width of [1_280, 980]) {
+      await page.setViewportSize({ width, height: 720 });
+      const [cell, inside] = [await more.locator("..").boundingBox(), await more.boundingBox()];
+      const endOf = (box = cell) => (box?.x ?? 0) + (box?.width ?? 0);
+      expect(endOf(inside)).toBeLessThanOrEqual(endOf());
+      // A text that is clipped is not in reach of the pointer.
+      await more.click({ trial: true });
+    }
+    expect(await more.innerText()).toBe(`+${environments - 4}`);
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "many-rules in all environments" });
+    expect(await dialog.getByRole("row").count()).toBe(1 + environments);
+    await dialog.getByRole("row", { name: `region-${environments} Off` }).waitFor();
+    await expectNoSeriousViolations(page);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    expect(await more.evaluate((button) => button === document.activeElement)).toBe(true);
   });
 }
