@@ -100,7 +100,14 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     await button("Discard").waitFor({ state: "detached" });
   });
 
-  it("moves a rule by dragging it with the pointer", async () => {
+  it("moves a rule by dragging it with the pointer, and back with Escape", async () => {
+    await button(/^Move Rule 1$/).hover();
+    await page.mouse.down();
+    await page.mouse.move(0, 5_000);
+    await button(/^Rule 2: Second/).waitFor();
+    await page.keyboard.press("Escape");
+    await button(/^Rule 1: Second/).waitFor();
+    await page.mouse.up();
     await button(/^Move Rule 1$/).hover();
     await page.mouse.down();
     await page.mouse.move(0, 5_000);
