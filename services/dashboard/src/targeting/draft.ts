@@ -70,17 +70,20 @@ const ruleOf = remembered(
 
 const jsonOf = remembered((rule: DraftRule): string => JSON.stringify(ruleOf(rule)));
 
-/** Returns the parts of a draft as texts that can be compared. */
-const textsOf = ({ rules, ...others }: Draft): string[] => [
-  JSON.stringify(stateOf({ ...others, rules: [] })),
-  ...rules.map(jsonOf),
-];
+/** Returns whether two drafts describe the same state. */
+export function isSameDraft({ rules, ...some }: Draft, { rules: otherRules, ...others }: Draft) {
+  return (
+    JSON.stringify(stateOf({ ...some, rules: [] })) ===
+      JSON.stringify(stateOf({ ...others, rules: [] })) &&
+    rules.length === otherRules.length &&
+    rules.every((rule, at) => jsonOf(rule) === jsonOf(otherRules[at] as DraftRule))
+  );
+}
 
 /** Returns whether a draft equals the stored state, so that it needs no save. */
 export function isSame(draft: Draft, stored: State): boolean {
   const isInvalid = [draft, ...draft.rules].some((part) => part.invalidPercentage !== undefined);
-  const [texts, base] = [textsOf(draft), textsOf(draftOf(stored))];
-  return !isInvalid && texts.length === base.length && texts.every((text, at) => text === base[at]);
+  return !isInvalid && isSameDraft(draft, draftOf(stored));
 }
 
 /**

@@ -69,7 +69,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
             />
           )}
         </div>
-        <TryPanel state={state} isDraft={isDirty} />
+        <TryPanel draft={draft} isDraft={isDirty} />
       </div>
     </EditorContext>
   );

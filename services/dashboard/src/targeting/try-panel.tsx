@@ -2,7 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { Plus, X } from "lucide-react";
 import { type FormEvent, memo, useState } from "react";
 import { unwrap } from "../api/client.ts";
-import type { ContextUser, State } from "../api/schema.d.ts";
+import type { ContextUser } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { statePathOf, stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
@@ -12,19 +12,28 @@ import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select, TextField } from "../ui/fields.tsx";
 import { Card } from "../ui/panels.tsx";
 import { AttributeField } from "./attribute-field.tsx";
+import { type Draft, isSameDraft, stateOf } from "./draft.ts";
 import { ruleProblemOf } from "./problems.ts";
 import styles from "./targeting.module.css";
 import { TraceView } from "./trace-view.tsx";
 import { jsonOf, type UserFields, userFromJson, userOf } from "./try-user.ts";
 
-/** Reads the value of the flag for a user, also with the unsaved draft. Returns the state that was tried, too. */
-function useTry({ state, isDraft }: { state: State; isDraft: boolean }) {
+type TryPanelProps = { draft: Draft; isDraft: boolean };
+
+/** Reads the value of the flag for a user, also with the unsaved draft. Returns the draft that was tried, too. */
+function useTry({ draft, isDraft }: TryPanelProps) {
   const { api } = useKeySession();
   const params = { path: statePathOf(useFlagInPage()) };
   return useMutation({
     mutationFn: async (user: ContextUser) => {
+      const state = stateOf(draft);
       const body = { user, ...(isDraft && { state: requestFor(state) }) };
-      return { state, result: await unwrap(api.POST(`${stateRoute}/explain`, { params, body })) };
+      const rules = state.targeting_rules;
+      return {
+        draft,
+        rules,
+        result: await unwrap(api.POST(`${stateRoute}/explain`, { params, body })),
+      };
     },
   });
 }
@@ -33,9 +42,9 @@ function useTry({ state, isDraft }: { state: State; isDraft: boolean }) {
  * Shows which value a user gets and why. The user exists only in this component, because contexts of users are personal
  * data: neither the address nor a storage of the browser contains them.
  */
-export function TryPanel({ state, isDraft }: { state: State; isDraft: boolean }) {
-  const { data: tried, error, isPending, mutate } = useTry({ state, isDraft });
-  const isOutdated = tried !== undefined && JSON.stringify(tried.state) !== JSON.stringify(state);
+export function TryPanel({ draft, isDraft }: TryPanelProps) {
+  const { data: tried, error, isPending, mutate } = useTry({ draft, isDraft });
+  const isOutdated = tried !== undefined && !isSameDraft(tried.draft, draft);
   return (
     <aside className={styles.try} aria-label="Try it">
       <Card title="Try it">
@@ -51,7 +60,7 @@ export function TryPanel({ state, isDraft }: { state: State; isDraft: boolean })
               {isOutdated && (
                 <p className={styles.hint}>The settings have changed since. Try again.</p>
               )}
-              <TraceView result={tried.result} rules={tried.state.targeting_rules} />
+              <TraceView result={tried.result} rules={tried.rules} />
             </section>
           )}
         </div>

@@ -56,7 +56,7 @@ type ListFieldProps = {
 
 /** The values of a list: one by one, or as lines if there are many. Lines stay lines while the person deletes some. */
 function ListField({ items, error, onChange }: ListFieldProps) {
-  const [isLong, setLong] = useState(isText(items));
+  const [isLong, setLong] = useState(() => isText(items));
   const [wasLong] = useState(isLong);
   // Numbers and booleans of the list keep their type when their text is typed again.
   const [known] = useState(() => new Map(items.map((item) => [String(item), item])));
