@@ -5,6 +5,7 @@ import { describeDashboard } from "./dashboard/describe-dashboard.ts";
 import { describeFlags } from "./dashboard/flags.ts";
 import { describeHistory } from "./dashboard/history.ts";
 import { describeKeys } from "./dashboard/keys.ts";
+import { describeLargeContent } from "./dashboard/large-content.ts";
 import { describeNarrow } from "./dashboard/narrow.ts";
 import { describeSchedules } from "./dashboard/schedules.ts";
 import { describeTargetingEditor } from "./dashboard/targeting.ts";
@@ -23,5 +24,6 @@ describeDashboard("given one person at the dashboard", (given) => {
   describe("API keys", () => describeKeys(given));
   describe("unsaved work", () => describeUnsaved(given));
   describe("creates", () => describeCreates(given));
+  describe("large content", () => describeLargeContent(given));
   describe("narrow screens", () => describeNarrow(given));
 });

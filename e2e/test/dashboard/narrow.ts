@@ -4,6 +4,9 @@ import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboa
 import { createTenant, must, operatorToken, type Tenant } from "../../src/system/tenancy.ts";
 
 const narrow = { width: 360, height: 740 };
+/** A word that no browser breaks by itself. */
+const longWord = "a".repeat(120);
+const longUrl = `https://example.com/${longWord}?id=${longWord}`;
 
 /** The pages on a narrow screen, with content. */
 export function describeNarrow(given: () => DashboardSystem): void {
@@ -50,7 +53,16 @@ export function describeNarrow(given: () => DashboardSystem): void {
     const { id } = await create("flags", {
       key: "checkout-on-one-page",
       name: "Checkout on one page",
-      description: "Replaces the three steps of the checkout by a single page.",
+      description: `Replaces the three steps of the checkout by a single page. See ${longUrl}.`,
+      targeting_rules: [
+        {
+          name: longWord,
+          conditions: [
+            { attribute: longWord, operator: "equals", value: longUrl },
+            { attribute: "id", operator: "in", value: [longWord, longUrl] },
+          ],
+        },
+      ],
     });
     const state = `flags/${id}/environments/${tenant.environmentId}`;
     await must(api(state), { method: "PATCH", key: tenant.serverKey, body: { enabled: true } });
@@ -59,8 +71,8 @@ export function describeNarrow(given: () => DashboardSystem): void {
       disable_at: "2099-01-02T08:00:00Z",
     });
     const webhook = {
-      name: "Deployments channel",
-      url: "https://example.com/hooks/a-long-path-of-the-receiver/flags",
+      name: `Deployments channel ${longWord}`,
+      url: longUrl,
       events: ["flag.toggled"],
       secret: null,
     };
@@ -100,6 +112,15 @@ export function describeNarrow(given: () => DashboardSystem): void {
     await expectFits("the dialog", button("Cancel"));
     await page.keyboard.press("Escape");
     expect(await page.getByRole("link", { name: "Usage", exact: true }).isVisible()).toBe(false);
+  });
+
+  it("open the links of a description in a new tab, without a reference to the page", async () => {
+    await page.goto(`${given().gateway.url}/flags/checkout-on-one-page`);
+    const link = page.getByRole("link", { name: longUrl });
+    expect(await link.getAttribute("href")).toBe(longUrl);
+    expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
+    await page.getByRole("button", { name: /^Rule 1:/ }).click();
+    await expectFits("an open rule", button("Add condition"));
   });
 
   it("fit every page of the operator, too", async () => {

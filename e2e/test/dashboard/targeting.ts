@@ -87,16 +87,31 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     expect(rules.map(({ name }: { name?: string }) => name)).toEqual(["Second", undefined]);
   });
 
-  it("moves a rule by dragging it with the keyboard", async () => {
-    await page.getByRole("row", { name: /^Rule 1: Second/ }).focus();
-    await page.keyboard.press("Tab");
-    await page.keyboard.press("Enter");
-    await eventually(async () => {
-      await page.keyboard.press("ArrowDown");
-      const target = await page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
-      return target?.startsWith("Insert after Rule 2") === true;
-    });
-    await page.keyboard.press("Enter");
+  it("moves a rule with the arrow keys, which keeps the focus and announces the position", async () => {
+    await button(/^Move Rule 1$/).focus();
+    await page.keyboard.press("ArrowDown");
+    await button(/^Rule 2: Second/).waitFor();
+    await page.getByText("Moved to position 2.").waitFor();
+    await page.keyboard.press("ArrowUp");
+    await button(/^Rule 1: Second/).waitFor();
+    await page.keyboard.press("ArrowUp");
+    const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
+    expect(await focused()).toBe("Move Rule 1");
+    await button("Discard").waitFor({ state: "detached" });
+  });
+
+  it("moves a rule by dragging it with the pointer, and back with Escape", async () => {
+    await button(/^Move Rule 1$/).hover();
+    await page.mouse.down();
+    await page.mouse.move(0, 5_000);
+    await button(/^Rule 2: Second/).waitFor();
+    await page.keyboard.press("Escape");
+    await button(/^Rule 1: Second/).waitFor();
+    await page.mouse.up();
+    await button(/^Move Rule 1$/).hover();
+    await page.mouse.down();
+    await page.mouse.move(0, 5_000);
+    await page.mouse.up();
     await button(/^Rule 2: Second/).waitFor();
     await button("Discard").click();
     await button(/^Rule 1: Second/).waitFor();

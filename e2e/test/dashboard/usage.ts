@@ -51,11 +51,20 @@ export function describeUsage(given: () => DashboardSystem): void {
 
   it("shows today's requests in the chart and in a table", async () => {
     const { days } = await must(url("usage/days"), { key: tenant.serverKey });
-    await page.locator("svg .recharts-bar-rectangle path").first().waitFor();
+    const chart = page.getByRole("img", { name: /^Requests by day in/ });
+    const bars = chart.locator('[data-mark="requests"]');
+    const today = Number(days.at(-1).date.slice(8)) - 1;
+    const heights = await bars.evaluateAll((all) => all.map((bar) => bar.clientHeight));
+    expect(Math.max(...heights)).toBe(heights[today]);
+    await bars.nth(today).hover();
+    await chart
+      .getByText(/^\d+ requests$/)
+      .and(page.locator(":visible"))
+      .waitFor();
     await page.getByText("Requests are counted since").waitFor();
     await page.getByText("Show the numbers as a table").click();
-    const today = page.getByRole("region", { name: "Requests by day in" }).getByRole("row").nth(1);
-    expect(await today.getByRole("cell").nth(1).innerText()).toBe(String(days.at(-1).requests));
+    const row = page.getByRole("region", { name: "Requests by day in" }).getByRole("row").nth(1);
+    expect(await row.getByRole("cell").nth(1).innerText()).toBe(String(days.at(-1).requests));
   });
 
   it("lists the flags by traffic, in the chosen order", async () => {

@@ -14,7 +14,7 @@ import {
   copyOf,
   draftAfterSave,
   draftOf,
-  dropped,
+  draggedTo,
   isSame,
   moved,
   newRule,
@@ -94,9 +94,17 @@ describe("the draft of a state", () => {
     const order = (list: readonly { uid: string }[]) => list.map(({ uid }) => uid.at(-1)).join("");
     expect(order(moved(all, 0, 1))).toBe("102");
     expect(order(moved(all, 0, -1))).toBe("012");
-    const dragged = new Set(["rule-0"]);
-    expect(order(dropped(all, dragged, { key: "rule-2", dropPosition: "after" }))).toBe("120");
-    expect(order(dropped(all, dragged, { key: "rule-2", dropPosition: "before" }))).toBe("102");
+  });
+
+  it("moves a dragged rule over those whose middle it passes, whatever their heights", () => {
+    const rows = [
+      { top: 0, bottom: 40 },
+      { top: 50, bottom: 250 },
+      { top: 260, bottom: 300 },
+    ];
+    expect([0, 100, 120, 250].map((top) => draggedTo(rows, 0, top))).toEqual([0, 0, 1, 2]);
+    expect([50, 30, 15].map((top) => draggedTo(rows, 1, top))).toEqual([1, 1, 0]);
+    expect([90, 75, 260].map((top) => draggedTo(rows, 1, top))).toEqual([2, 1, 2]);
   });
 });
 

@@ -8,7 +8,8 @@ import { Badge } from "../ui/badge.tsx";
 import { Switch } from "../ui/fields.tsx";
 import { count } from "../ui/numbers.ts";
 import styles from "./flag-list.module.css";
-import { type ListedFlag, type ListedState, stateIn, typeLabel } from "./flag-search.ts";
+import { type ListedFlag, type ListedState, stateIn, summaryOf, typeLabel } from "./flag-search.ts";
+import { StatesDialog } from "./states-dialog.tsx";
 import { useToggle } from "./use-toggle.ts";
 
 /** Height of a row in pixels. The style sheet uses the same height. */
@@ -16,7 +17,7 @@ const rowHeight = 60;
 /** Rows beyond both ends of the window that exist, so that fast scrolling shows no gaps. */
 const overscan = 12;
 /** Environments whose state a row shows. A project can have 50. */
-const maxStates = 4;
+const maxStates = 3;
 
 type FlagListProps = { flags: readonly ListedFlag[]; environment: Environment; total: number };
 
@@ -33,6 +34,7 @@ export function FlagList({ flags, environment, total }: FlagListProps) {
     getItemKey: (index) => flags[index]?.id ?? index,
   });
   const toggle = useToggle();
+  const [opened, open] = useState<ListedFlag>();
   const session = useKeySession();
   const mayChange = permissionsOf(session).mayChange(environment.id);
   const { environments } = session.me;
@@ -74,10 +76,14 @@ export function FlagList({ flags, environment, total }: FlagListProps) {
               others={others}
               mayChange={mayChange}
               onToggle={toggle}
+              onShowAll={open}
             />
           );
         })}
       </div>
+      {opened !== undefined && (
+        <StatesDialog flag={opened} environments={environments} onClose={() => open(undefined)} />
+      )}
     </div>
   );
 }
@@ -95,10 +101,11 @@ type RowProps = {
   others: readonly Environment[];
   mayChange: boolean;
   onToggle: (toggle: { flag: ListedFlag; environment: Environment; enabled: boolean }) => void;
+  onShowAll: (flag: ListedFlag) => void;
 };
 
 const Row = memo(function Row(props: RowProps) {
-  const { flag, index, offset, environment, others, mayChange, onToggle } = props;
+  const { flag, index, offset, environment, others, mayChange, onToggle, onShowAll } = props;
   const own = stateIn(flag, environment.id);
   const label = `${flag.key} in ${environment.name}`;
   return (
@@ -123,11 +130,20 @@ const Row = memo(function Row(props: RowProps) {
         </span>
       </div>
       <div role="cell" className={styles.others}>
-        {others.slice(0, maxStates).map((other) => (
-          <OtherState key={other.id} name={other.name} state={stateIn(flag, other.id)} />
-        ))}
+        <span className={styles.states}>
+          {others.slice(0, maxStates).map((other) => (
+            <OtherState key={other.id} name={other.name} state={stateIn(flag, other.id)} />
+          ))}
+        </span>
         {others.length > maxStates && (
-          <span className={styles.more}>+{others.length - maxStates}</span>
+          <button
+            type="button"
+            className={styles.more}
+            aria-label={`+${others.length - maxStates} environments of ${flag.key}`}
+            onClick={() => onShowAll(flag)}
+          >
+            +{others.length - maxStates}
+          </button>
         )}
       </div>
       <div role="cell" className={styles.own}>
@@ -148,18 +164,8 @@ function OtherState({ name, state }: { name: string; state: ListedState | undefi
   if (state === undefined) return null;
   return (
     <Badge tone={state.enabled ? "on" : "neutral"}>
-      {name}: {state.enabled ? summaryOf(state).toLowerCase() : "off"}
+      <span className={styles.environment}>{name}: </span>
+      {state.enabled ? summaryOf(state).toLowerCase() : "off"}
     </Badge>
   );
-}
-
-/** Says who gets a flag, in a few words. */
-export function summaryOf({
-  enabled,
-  rollout_percentage: percentage,
-  rule_count: rules,
-}: ListedState): string {
-  if (!enabled) return "Off";
-  if (rules > 0) return rules === 1 ? "1 rule" : `${rules} rules`;
-  return percentage === 100 ? "Everyone" : `${percentage} %`;
 }

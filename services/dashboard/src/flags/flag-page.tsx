@@ -7,6 +7,7 @@ import { Badge } from "../ui/badge.tsx";
 import { ButtonLink } from "../ui/button.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
 import { useLeaveGuard } from "../ui/leave-guard.tsx";
+import { LinkedText } from "../ui/linked-text.tsx";
 import { Page } from "../ui/page.tsx";
 import { EmptyState, Warning } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
@@ -75,7 +76,11 @@ function LoadedFlag({ flag, environment }: FlagInPage) {
         </>
       }
     >
-      {flag.description !== "" && <p className={styles.description}>{flag.description}</p>}
+      {flag.description !== "" && (
+        <p className={styles.description}>
+          <LinkedText text={flag.description} />
+        </p>
+      )}
       <TabLinks
         label={`Views of ${flag.key}`}
         tabs={[

@@ -1,12 +1,13 @@
 import { X } from "lucide-react";
+import { memo, useCallback, useMemo } from "react";
 import { verbOf } from "../state/words.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Select } from "../ui/fields.tsx";
 import { AttributeField } from "./attribute-field.tsx";
-import { type Category, type OperatorName, valueFor } from "./conditions.ts";
+import { type Category, type OperatorName, type Value, valueFor } from "./conditions.ts";
 import type { DraftCondition } from "./draft.ts";
 import { useEditor } from "./editor-context.ts";
-import { fieldKey } from "./problems.ts";
+import { fieldKey, type Problems } from "./problems.ts";
 import styles from "./targeting.module.css";
 import { ValueField } from "./value-field.tsx";
 
@@ -23,36 +24,50 @@ type Props = {
   label: string;
   /** The person has just added it, so its first field takes the focus. */
   isAdded: boolean;
-  onChange: (condition: DraftCondition) => void;
-  onRemove: () => void;
+  problems: Problems;
+  onChange: (uid: string, changed: (condition: DraftCondition) => DraftCondition) => void;
+  onRemove: (uid: string) => void;
 };
 
 /** One condition: an attribute, an operator and a value whose field suits the operator. */
-export function ConditionEditor(props: Props) {
-  const { rule, condition, label, isAdded, onChange, onRemove } = props;
-  const { operators, problems } = useEditor();
-  const { uid, attribute, operator, value } = condition;
+export const ConditionEditor = memo(function ConditionEditor(props: Props) {
+  const { rule, condition, label, problems, isAdded, onChange, onRemove } = props;
+  const { operators } = useEditor();
+  const { uid, attribute, operator } = condition;
   const described = operators?.get(operator);
-  const options = [...(operators?.values() ?? [])].map(({ name, category }) => ({
-    value: name,
-    label: verbOf(name),
-    note: categoryLabels[category],
-  }));
-  const choose = (next: OperatorName) => {
-    // Not every operator can match case, and the API rejects the member for the others.
-    const { match_case: _, ...rest } = condition;
-    onChange({
-      ...rest,
-      operator: next,
-      value: valueFor(operators?.get(next)?.category, value),
-    });
-  };
+  const options = useMemo(
+    () =>
+      [...(operators?.values() ?? [])].map(({ name, category }) => ({
+        value: name,
+        label: verbOf(name),
+        note: categoryLabels[category],
+      })),
+    [operators],
+  );
+  const choose = useCallback(
+    (next: OperatorName) =>
+      // Not every operator can match case, and the API rejects the member for the others.
+      onChange(uid, ({ match_case: _, ...before }) => ({
+        ...before,
+        operator: next,
+        value: valueFor(operators?.get(next)?.category, before.value),
+      })),
+    [onChange, uid, operators],
+  );
+  const setAttribute = useCallback(
+    (next: string) => onChange(uid, (before) => ({ ...before, attribute: next })),
+    [onChange, uid],
+  );
+  const setValue = useCallback(
+    (next: Value) => onChange(uid, (before) => ({ ...before, value: next })),
+    [onChange, uid],
+  );
   return (
     <fieldset className={styles.condition} aria-label={label}>
       <AttributeField
         label="Attribute"
         value={attribute}
-        onChange={(next) => onChange({ ...condition, attribute: next })}
+        onChange={setAttribute}
         error={problems.get(fieldKey(rule, "attribute", uid))}
         autoFocus={isAdded}
       />
@@ -68,13 +83,13 @@ export function ConditionEditor(props: Props) {
         condition={condition}
         category={described?.category}
         error={problems.get(fieldKey(rule, "value", uid))}
-        onChange={(next) => onChange({ ...condition, value: next })}
+        onChange={setValue}
       />
       <IconButton
         icon={X}
         label={`Remove ${label.toLowerCase()}`}
         size="small"
-        onPress={onRemove}
+        onPress={() => onRemove(uid)}
       />
       {described !== undefined && (
         <p className={styles.help}>
@@ -83,4 +98,4 @@ export function ConditionEditor(props: Props) {
       )}
     </fieldset>
   );
-}
+});

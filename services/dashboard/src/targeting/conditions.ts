@@ -6,8 +6,20 @@ export type Value = Condition["value"];
 export type OperatorName = Condition["operator"];
 export type Category = Operator["category"];
 
+export type Item = Extract<Value, readonly unknown[]>[number];
+
+/** Returns the lines of a text without those that are empty or repeated. */
+export const linesOf = (text: string): string[] => [
+  ...new Set(
+    text
+      .split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean),
+  ),
+];
+
 /** Returns the items of a list value, which is an array or a text with commas. */
-export function itemsOf(value: Value): readonly (string | number | boolean)[] {
+export function itemsOf(value: Value): readonly Item[] {
   if (Array.isArray(value)) return value;
   return String(value)
     .split(",")

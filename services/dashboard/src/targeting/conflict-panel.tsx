@@ -5,7 +5,6 @@ import { useFlagInPage } from "../flags/flag-page.tsx";
 import { summarize } from "../state/summary.ts";
 import { Button } from "../ui/button.tsx";
 import { Time } from "../ui/time.tsx";
-import { useEditor } from "./editor-context.ts";
 import { problemsText } from "./problems.ts";
 import styles from "./targeting.module.css";
 import { useLastChange } from "./targeting-queries.ts";
@@ -13,16 +12,17 @@ import { useLastChange } from "./targeting-queries.ts";
 type ConflictPanelProps = {
   theirs: State;
   mine: State;
+  problemCount: number;
   isPending: boolean;
   onKeep: () => void;
   onTake: () => void;
 };
 
 /** Shows the state that another person saved, and lets the person choose a version. Until then, both are kept. */
-export function ConflictPanel({ theirs, mine, isPending, onKeep, onTake }: ConflictPanelProps) {
+export function ConflictPanel(props: ConflictPanelProps) {
+  const { theirs, mine, problemCount, isPending, onKeep, onTake } = props;
   const { environment } = useFlagInPage();
   const { data: change } = useLastChange();
-  const { problems } = useEditor();
   return (
     <section role="alert" className={styles.conflict} aria-label="Changed by someone else">
       <h2 className={styles.conflictTitle}>
@@ -44,7 +44,7 @@ export function ConflictPanel({ theirs, mine, isPending, onKeep, onTake }: Confl
           <Version state={mine} />
         </dd>
       </dl>
-      {problems.size > 0 && <p role="status">{problemsText(problems.size)}</p>}
+      {problemCount > 0 && <p role="status">{problemsText(problemCount)}</p>}
       <div className={styles.buttons}>
         <Button onPress={onTake} isDisabled={isPending}>
           Take theirs

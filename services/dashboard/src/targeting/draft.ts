@@ -24,8 +24,17 @@ function nextUid(): string {
   return `new-${lastUid}`;
 }
 
+/** Keeps the result for each argument. Drafts are immutable, so that an edit computes only what it changes. */
+function remembered<From extends object, To>(compute: (from: From) => To): (from: From) => To {
+  const results = new WeakMap<From, To>();
+  return (from) => {
+    if (!results.has(from)) results.set(from, compute(from));
+    return results.get(from) as To;
+  };
+}
+
 /** Makes a draft of a stored state. The identities are the positions, so a repeated read changes none. */
-export function draftOf(stored: State): Draft {
+export const draftOf = remembered((stored: State): Draft => {
   const { targeting_rules: rules, ...others } = stateIn(stored);
   return {
     ...others,
@@ -38,15 +47,15 @@ export function draftOf(stored: State): Draft {
       })),
     })),
   };
-}
+});
 
 /** Returns the state that a draft describes. Members of rules that only say the default are left out. */
 export function stateOf({ rules, ...others }: Draft): State {
   return stateIn({ ...others, targeting_rules: rules.map(ruleOf) });
 }
 
-function ruleOf({ id, name, conditions, value, rollout_percentage }: DraftRule): TargetingRule {
-  return {
+const ruleOf = remembered(
+  ({ id, name, conditions, value, rollout_percentage }: DraftRule): TargetingRule => ({
     ...(id !== undefined && { id }),
     ...(name !== undefined && name.trim() !== "" && { name }),
     conditions: conditions.map(({ attribute, operator, value: compared, match_case }) => ({
@@ -57,13 +66,25 @@ function ruleOf({ id, name, conditions, value, rollout_percentage }: DraftRule):
     })),
     ...(value === false && { value }),
     ...(rollout_percentage !== undefined && { rollout_percentage }),
-  };
+  }),
+);
+
+const jsonOf = remembered((rule: DraftRule): string => JSON.stringify(ruleOf(rule)));
+
+/** Returns whether two drafts describe the same state. */
+export function isSameDraft({ rules, ...some }: Draft, { rules: otherRules, ...others }: Draft) {
+  return (
+    JSON.stringify(stateOf({ ...some, rules: [] })) ===
+      JSON.stringify(stateOf({ ...others, rules: [] })) &&
+    rules.length === otherRules.length &&
+    rules.every((rule, at) => jsonOf(rule) === jsonOf(otherRules[at] as DraftRule))
+  );
 }
 
 /** Returns whether a draft equals the stored state, so that it needs no save. */
 export function isSame(draft: Draft, stored: State): boolean {
   const isInvalid = [draft, ...draft.rules].some((part) => part.invalidPercentage !== undefined);
-  return !isInvalid && JSON.stringify(stateOf(draft)) === JSON.stringify(stateOf(draftOf(stored)));
+  return !isInvalid && isSameDraft(draft, draftOf(stored));
 }
 
 /**
@@ -100,15 +121,19 @@ export function moved<T>(list: readonly T[], from: number, to: number): readonly
   return list.toSpliced(from, 1).toSpliced(to, 0, member);
 }
 
-/** Returns the rules after some of them were dropped before or behind another one. */
-export function dropped(
-  rules: readonly DraftRule[],
-  uids: ReadonlySet<unknown>,
-  target: { key: unknown; dropPosition: "before" | "after" | "on" },
-): readonly DraftRule[] {
-  const taken = rules.filter(({ uid }) => uids.has(uid));
-  const others = rules.filter(({ uid }) => !uids.has(uid));
-  const at = others.findIndex(({ uid }) => uid === target.key);
-  if (at === -1) return rules;
-  return others.toSpliced(target.dropPosition === "after" ? at + 1 : at, 0, ...taken);
+/** The upper and the lower edge of a row. */
+type Edges = { readonly top: number; readonly bottom: number };
+
+/**
+ * Returns the position of a dragged row, whose upper edge is at `top`. It passes a row when its edge passes the middle
+ * of that row. Other thresholds make rows of different heights swap back and forth under a resting pointer.
+ */
+export function draggedTo(rows: readonly Edges[], from: number, top: number): number {
+  const own = rows[from];
+  if (own === undefined) return from;
+  const bottom = top + own.bottom - own.top;
+  const middle = (row: Edges) => (row.top + row.bottom) / 2;
+  const above = rows.slice(0, from).filter((row) => top < middle(row)).length;
+  const below = rows.slice(from + 1).filter((row) => bottom > middle(row)).length;
+  return from - above + below;
 }

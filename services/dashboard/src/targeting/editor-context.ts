@@ -1,14 +1,15 @@
 import { createContext, use } from "react";
 import type { Operator } from "../api/schema.d.ts";
 import type { Draft } from "./draft.ts";
-import type { Problems } from "./problems.ts";
 
-/** Data that the fields of all rules need. */
+/** Data that the fields of all rules need. It stays the same during edits, because each change renders all rules. */
 type Editor = {
   readonly operators: ReadonlyMap<string, Operator> | undefined;
-  readonly problems: Problems;
   edit: (change: (draft: Draft) => Draft) => void;
 };
+
+/** The percentage of the flag. Only the parts of a rule that show it are rendered when it changes. */
+export const FlagPercentage = createContext(0);
 
 export const EditorContext = createContext<Editor | undefined>(undefined);
 

@@ -74,9 +74,13 @@ export function problemsIn(
   return found;
 }
 
-/** Returns whether a rule has a field with a message. */
-export const hasProblem = (problems: Problems, rule: string): boolean =>
-  [...problems.keys()].some((key) => key.startsWith(`${rule}/`));
+const noProblems: Problems = new Map();
+
+/** Returns the messages of a rule. They are the same object if there are none, so that the rule is not rendered. */
+export function problemsOf(problems: Problems, rule: string): Problems {
+  const found = [...problems].filter(([key]) => key.startsWith(`${rule}/`));
+  return found.length === 0 ? noProblems : new Map(found);
+}
 
 /** Says that a draft was not saved because of its fields. */
 export const problemsText = (count: number): string =>

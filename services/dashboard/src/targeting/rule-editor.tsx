@@ -1,59 +1,77 @@
 import { Plus } from "lucide-react";
-import { type DragEvent, useState } from "react";
+import { use, useCallback, useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { Checkbox, Select, TextField } from "../ui/fields.tsx";
-import { PercentageSlider } from "../ui/slider.tsx";
+import { PercentageSlider, type TypedPercentage } from "../ui/slider.tsx";
 import { ConditionEditor } from "./condition-editor.tsx";
 import { type DraftCondition, type DraftRule, maxConditions, newCondition } from "./draft.ts";
-import { useEditor } from "./editor-context.ts";
-import { fieldKey } from "./problems.ts";
+import { FlagPercentage } from "./editor-context.ts";
+import { fieldKey, type Problems } from "./problems.ts";
+import type { RuleActions } from "./rule-actions.ts";
 import styles from "./targeting.module.css";
 
 type RuleEditorProps = {
   rule: DraftRule;
   label: string;
-  percentage: number;
-  onChange: (rule: DraftRule) => void;
+  problems: Problems;
+  onChange: RuleActions["update"];
 };
 
-/** Keeps the browser from dragging the rule when a person selects text in its fields. */
-function keepInPlace(event: DragEvent): void {
-  event.preventDefault();
-  event.stopPropagation();
-}
+type PartProps = Omit<RuleEditorProps, "onChange"> & {
+  change: (changed: (rule: DraftRule) => DraftRule) => void;
+};
 
 /** The fields of a rule: its name, its conditions, and what its users get. */
-export function RuleEditor({ rule, label, percentage, onChange }: RuleEditorProps) {
-  const { problems } = useEditor();
+export function RuleEditor({ onChange, ...props }: RuleEditorProps) {
+  const { rule, problems } = props;
+  const { uid } = rule;
+  const change = useCallback<PartProps["change"]>(
+    (changed) => onChange(uid, changed),
+    [onChange, uid],
+  );
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: it only stops a drag of the row around it.
-    <div className={styles.ruleBody} draggable onDragStart={keepInPlace}>
+    <div className={styles.ruleBody}>
       <TextField
         label="Name (optional)"
         value={rule.name ?? ""}
-        onChange={(name) => onChange({ ...rule, name })}
-        error={problems.get(fieldKey(rule.uid, "name"))}
+        onChange={(name) => change((before) => ({ ...before, name }))}
+        error={problems.get(fieldKey(uid, "name"))}
       />
-      <Conditions rule={rule} label={label} onChange={onChange} />
-      <Effect rule={rule} percentage={percentage} onChange={onChange} />
-      {problems.has(fieldKey(rule.uid, "rule")) && (
+      <Conditions {...props} change={change} />
+      <Effect {...props} change={change} />
+      {problems.has(fieldKey(uid, "rule")) && (
         <p role="alert" className={styles.problem}>
-          {problems.get(fieldKey(rule.uid, "rule"))}
+          {problems.get(fieldKey(uid, "rule"))}
         </p>
       )}
     </div>
   );
 }
 
-function Conditions({ rule, label, onChange }: Omit<RuleEditorProps, "percentage">) {
+function Conditions({ rule, label, problems, change }: PartProps) {
   const { conditions } = rule;
   const [added, setAdded] = useState<string>();
-  const change = (changed: readonly DraftCondition[]) => onChange({ ...rule, conditions: changed });
   const add = () => {
     const condition = newCondition();
     setAdded(condition.uid);
-    change([...conditions, condition]);
+    change((before) => ({ ...before, conditions: [...before.conditions, condition] }));
   };
+  const changeCondition = useCallback(
+    (uid: string, changed: (condition: DraftCondition) => DraftCondition) =>
+      change((before) => ({
+        ...before,
+        conditions: before.conditions.map((other) => (other.uid === uid ? changed(other) : other)),
+      })),
+    [change],
+  );
+  const remove = useCallback(
+    (uid: string) =>
+      change((before) => ({
+        ...before,
+        conditions: before.conditions.filter((other) => other.uid !== uid),
+      })),
+    [change],
+  );
   return (
     <fieldset className={styles.conditions}>
       <legend className={styles.legend}>
@@ -67,9 +85,10 @@ function Conditions({ rule, label, onChange }: Omit<RuleEditorProps, "percentage
           rule={rule.uid}
           condition={condition}
           label={`${label}, condition ${index + 1}`}
-          onChange={(changed) => change(conditions.with(index, changed))}
+          problems={problems}
+          onChange={changeCondition}
           isAdded={condition.uid === added}
-          onRemove={() => change(conditions.toSpliced(index, 1))}
+          onRemove={remove}
         />
       ))}
       <div>
@@ -81,31 +100,41 @@ function Conditions({ rule, label, onChange }: Omit<RuleEditorProps, "percentage
   );
 }
 
-function Effect({ rule, percentage, onChange }: Omit<RuleEditorProps, "label">) {
+function withoutPercentage({
+  rollout_percentage: _,
+  invalidPercentage: __,
+  ...rule
+}: DraftRule): DraftRule {
+  return rule;
+}
+
+function Effect({ rule, problems, change }: PartProps) {
+  const ofFlag = use(FlagPercentage);
   const isOff = rule.value === false;
   const own = rule.rollout_percentage;
-  const { rollout_percentage: _, invalidPercentage, ...withoutOwn } = rule;
-  const { problems } = useEditor();
+  const setPercentage = useCallback(
+    (typed: TypedPercentage) => change((before) => ({ ...before, ...typed })),
+    [change],
+  );
   return (
     <div className={styles.effect}>
       <Select
         label="These users get the flag"
         value={isOff ? "off" : "on"}
-        onChange={(value) => onChange({ ...rule, value: value === "on" })}
-        options={[
-          { value: "on", label: "On" },
-          { value: "off", label: "Off", note: "whatever the percentage" },
-        ]}
+        onChange={(value) => change((before) => ({ ...before, value: value === "on" }))}
+        options={effects}
       />
       {!isOff && (
         <Checkbox
           isSelected={own !== undefined}
           onChange={(isOwn) =>
-            onChange(isOwn ? { ...rule, rollout_percentage: percentage } : withoutOwn)
+            change((before) =>
+              isOwn ? { ...before, rollout_percentage: ofFlag } : withoutPercentage(before),
+            )
           }
         >
           {own === undefined
-            ? `Own percentage (now that of the flag, ${percentage} %)`
+            ? `Own percentage (now that of the flag, ${ofFlag} %)`
             : "Own percentage"}
         </Checkbox>
       )}
@@ -113,11 +142,16 @@ function Effect({ rule, percentage, onChange }: Omit<RuleEditorProps, "label">) 
         <PercentageSlider
           label="Percentage of these users"
           value={own}
-          invalidText={invalidPercentage}
+          invalidText={rule.invalidPercentage}
           error={problems.get(fieldKey(rule.uid, "rollout_percentage"))}
-          onChange={(typed) => onChange({ ...rule, ...typed })}
+          onChange={setPercentage}
         />
       )}
     </div>
   );
 }
+
+const effects = [
+  { value: "on", label: "On" },
+  { value: "off", label: "Off", note: "whatever the percentage" },
+] as const;

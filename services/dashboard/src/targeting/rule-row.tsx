@@ -1,9 +1,11 @@
 import { ArrowDown, ArrowUp, ChevronDown, Copy, GripVertical, Trash2 } from "lucide-react";
-import { Button as AriaButton, GridListItem } from "react-aria-components";
+import { type KeyboardEvent, memo, type PointerEvent, use } from "react";
 import { capitalized, effectText, whoText } from "../state/words.ts";
 import { Badge } from "../ui/badge.tsx";
 import { RowMenu } from "../ui/menu.tsx";
 import type { DraftRule } from "./draft.ts";
+import { FlagPercentage } from "./editor-context.ts";
+import type { Problems } from "./problems.ts";
 import type { RuleActions } from "./rule-actions.ts";
 import { RuleEditor } from "./rule-editor.tsx";
 import styles from "./targeting.module.css";
@@ -11,48 +13,75 @@ import styles from "./targeting.module.css";
 type RuleRowProps = {
   rule: DraftRule;
   index: number;
-  count: number;
-  /** The percentage of the flag. */
-  percentage: number;
+  isLast: boolean;
   hint: string | undefined;
+  problems: Problems;
   isOpen: boolean;
-  onToggle: () => void;
+  isDragged: boolean;
+  /** The element that says how to move a rule. */
+  moveHint: string;
+  onToggle: (uid: string) => void;
+  onDragStart: (uid: string, event: PointerEvent<HTMLElement>) => void;
   actions: RuleActions;
 };
 
 /** A rule in one line, with its fields below it while it is open. */
-export function RuleRow(props: RuleRowProps) {
-  const { rule, index, percentage, hint, isOpen, onToggle, actions } = props;
+export const RuleRow = memo(function RuleRow(props: RuleRowProps) {
+  const { rule, index, hint, problems, isOpen, isDragged, onToggle, actions } = props;
   const label = `Rule ${index + 1}`;
-  const applied = rule.rollout_percentage ?? percentage;
-  const effect = capitalized(effectText({ ...rule, rollout_percentage: applied }));
-  const isOff = rule.value === false || applied === 0;
   return (
-    <GridListItem
-      id={rule.uid}
-      textValue={`${label}: ${whoText(rule)}`}
-      className={styles.rule ?? ""}
-    >
+    <li data-rule={rule.uid} data-dragging={isDragged || undefined} className={styles.rule}>
       <div className={styles.ruleHead}>
-        <AriaButton slot="drag" className={styles.drag ?? ""} aria-label={`Drag ${label}`}>
-          <GripVertical size={16} aria-hidden />
-        </AriaButton>
-        <AriaButton className={styles.ruleToggle ?? ""} aria-expanded={isOpen} onPress={onToggle}>
+        <MoveHandle {...props} label={label} />
+        <button
+          type="button"
+          className={styles.ruleToggle}
+          aria-expanded={isOpen}
+          onClick={() => onToggle(rule.uid)}
+        >
           <span className="visually-hidden">{label}: </span>
           <span className={styles.number} aria-hidden>
             {index + 1}
           </span>
           <RuleText rule={rule} />
-          <Badge tone={isOff ? "neutral" : "on"}>{effect}</Badge>
+          <EffectBadge rule={rule} />
           <ChevronDown size={16} aria-hidden className={styles.chevron} />
-        </AriaButton>
+        </button>
         <RuleMenu {...props} label={label} />
       </div>
       {hint !== undefined && <p className={styles.hint}>{hint}</p>}
       {isOpen && (
-        <RuleEditor rule={rule} label={label} percentage={percentage} onChange={actions.update} />
+        <RuleEditor rule={rule} label={label} problems={problems} onChange={actions.update} />
       )}
-    </GridListItem>
+    </li>
+  );
+});
+
+type LabelledProps = RuleRowProps & { label: string };
+
+/** A button that moves the rule with the arrow keys or the pointer. It keeps the focus when the rule moves. */
+function MoveHandle(props: LabelledProps) {
+  const { rule, index, isLast, moveHint, onDragStart, actions, label } = props;
+  const moveWithKey = (event: KeyboardEvent<HTMLElement>) => {
+    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    if (step < 0 ? index === 0 : isLast) return;
+    const handle = event.currentTarget;
+    actions.move(rule.uid, index + step);
+    requestAnimationFrame(() => handle.scrollIntoView({ block: "nearest" }));
+  };
+  return (
+    <button
+      type="button"
+      className={styles.drag}
+      aria-label={`Move ${label}`}
+      aria-describedby={moveHint}
+      onKeyDown={moveWithKey}
+      onPointerDown={(event) => onDragStart(rule.uid, event)}
+    >
+      <GripVertical size={16} aria-hidden />
+    </button>
   );
 }
 
@@ -66,7 +95,17 @@ function RuleText({ rule }: { rule: DraftRule }) {
   );
 }
 
-function RuleMenu({ rule, index, count, actions, label }: RuleRowProps & { label: string }) {
+function EffectBadge({ rule }: { rule: DraftRule }) {
+  const ofFlag = use(FlagPercentage);
+  const applied = rule.rollout_percentage ?? ofFlag;
+  return (
+    <Badge tone={rule.value === false || applied === 0 ? "neutral" : "on"}>
+      {capitalized(effectText({ ...rule, rollout_percentage: applied }))}
+    </Badge>
+  );
+}
+
+function RuleMenu({ rule, index, isLast, actions, label }: LabelledProps) {
   return (
     <RowMenu
       name={label}
@@ -76,14 +115,14 @@ function RuleMenu({ rule, index, count, actions, label }: RuleRowProps & { label
           label: "Move up",
           icon: <ArrowUp size={16} aria-hidden />,
           isDisabled: index === 0,
-          onAction: () => actions.move(index, index - 1),
+          onAction: () => actions.move(rule.uid, index - 1),
         },
         {
           id: "down",
           label: "Move down",
           icon: <ArrowDown size={16} aria-hidden />,
-          isDisabled: index === count - 1,
-          onAction: () => actions.move(index, index + 1),
+          isDisabled: isLast,
+          onAction: () => actions.move(rule.uid, index + 1),
         },
         {
           id: "duplicate",

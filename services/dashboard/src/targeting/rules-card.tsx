@@ -1,69 +1,51 @@
 import { Plus } from "lucide-react";
-import { type RefObject, useEffect, useRef, useState } from "react";
-import { GridList, useDragAndDrop } from "react-aria-components";
+import {
+  type Dispatch,
+  type SetStateAction,
+  useCallback,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from "react";
 import { ruleHint } from "../state/summary.ts";
 import { Button } from "../ui/button.tsx";
 import { Card } from "../ui/panels.tsx";
-import { type Draft, type DraftRule, dropped, maxRules, newRule } from "./draft.ts";
-import { useEditor } from "./editor-context.ts";
-import { hasProblem } from "./problems.ts";
-import { useRuleActions } from "./rule-actions.ts";
+import { type DraftRule, maxRules, newRule } from "./draft.ts";
+import { type Problems, problemsOf } from "./problems.ts";
+import { type RuleActions, useRuleActions } from "./rule-actions.ts";
 import { RuleRow } from "./rule-row.tsx";
 import styles from "./targeting.module.css";
+import { useDraggedRule } from "./use-dragged-rule.ts";
+
+type RulesCardProps = { rules: readonly DraftRule[]; problems: Problems };
 
 /** The rules, in evaluation order. */
-export function RulesCard({ draft: { rules, rollout_percentage: percentage } }: { draft: Draft }) {
-  const { problems } = useEditor();
+export function RulesCard({ rules, problems }: RulesCardProps) {
   const [opened, setOpened] = useState<readonly string[]>([]);
   const [added, setAdded] = useState<string>();
-  const frame = useRef<HTMLDivElement>(null);
+  const [announced, announce] = useState("");
   const end = useRef<HTMLDivElement>(null);
-  useFocusAdded(frame, added);
-  const toggle = (uid: string) =>
-    setOpened((before) =>
-      before.includes(uid) ? before.filter((other) => other !== uid) : [...before, uid],
-    );
-  const open = (uid: string) => {
+  const open = useCallback((uid: string) => {
     setOpened((before) => [...before, uid]);
     setAdded(uid);
-  };
-  const actions = useRuleActions(open, () => end.current?.querySelector("button")?.focus());
-  const { dragAndDropHooks } = useDragAndDrop<DraftRule>({
-    getItems: (keys) => [...keys].map((key) => ({ "text/plain": String(key) })),
-    onReorder: ({ keys, target }) => actions.change((all) => dropped(all, keys, target)),
-  });
+  }, []);
+  const focusAdd = useCallback(() => end.current?.querySelector("button")?.focus(), []);
+  const actions = useRuleActions({ open, focusAdd, announce });
   const isFull = rules.length >= maxRules;
   return (
     <Card title="Rules">
-      <div className={styles.stack} ref={frame}>
+      <div className={styles.stack}>
         <p className={styles.note}>{introduction(rules.length)}</p>
+        <p role="status" className="visually-hidden">
+          {announced}
+        </p>
         {rules.length > 0 && (
-          <GridList
-            aria-label="Rules, in order"
-            items={rules.map((rule, index) => ({ ...rule, id: rule.uid, index }))}
-            dependencies={[rules, opened, problems, percentage]}
-            dragAndDropHooks={dragAndDropHooks}
-            keyboardNavigationBehavior="tab"
-            className={styles.rules ?? ""}
-          >
-            {({ index }) => {
-              const rule = rules[index] as DraftRule;
-              return (
-                <RuleRow
-                  rule={rule}
-                  index={index}
-                  count={rules.length}
-                  percentage={percentage}
-                  hint={ruleHint(rules, index)}
-                  isOpen={opened.includes(rule.uid) || hasProblem(problems, rule.uid)}
-                  onToggle={() => toggle(rule.uid)}
-                  actions={actions}
-                />
-              );
-            }}
-          </GridList>
+          <>
+            <RuleList {...{ rules, problems, opened, setOpened, added, actions }} />
+            <p className={styles.note}>If no rule matches, the flag is off.</p>
+          </>
         )}
-        {rules.length > 0 && <p className={styles.note}>If no rule matches, the flag is off.</p>}
         <div ref={end}>
           <Button onPress={() => actions.add(newRule())} isDisabled={isFull}>
             <Plus size={16} aria-hidden /> Add rule
@@ -75,20 +57,59 @@ export function RulesCard({ draft: { rules, rollout_percentage: percentage } }: 
   );
 }
 
-/**
- * Moves the focus into the first field of an added rule. The list accepts the focus in a field only after its row had
- * it, and moves it to a row otherwise.
- */
-function useFocusAdded(frame: RefObject<HTMLElement | null>, added: string | undefined): void {
+type RuleListProps = RulesCardProps & {
+  opened: readonly string[];
+  setOpened: Dispatch<SetStateAction<readonly string[]>>;
+  /** The rule that was added last. Its first field takes the focus. */
+  added: string | undefined;
+  actions: RuleActions;
+};
+
+/** The rows of the rules. An edit renders only those that it changes. */
+function RuleList({ rules, problems, opened, setOpened, added, actions }: RuleListProps) {
+  const list = useRef<HTMLOListElement>(null);
+  const moveHint = useId();
+  const toggle = useCallback(
+    (uid: string) =>
+      setOpened((before) =>
+        before.includes(uid) ? before.filter((other) => other !== uid) : [...before, uid],
+      ),
+    [setOpened],
+  );
+  const { dragged, start, listProps } = useDraggedRule(rules, actions.move);
   useEffect(() => {
-    if (added === undefined) return undefined;
-    const request = requestAnimationFrame(() => {
-      const row = frame.current?.querySelector<HTMLElement>(`[data-key="${added}"]`);
-      row?.focus();
-      row?.querySelector<HTMLElement>("[role=combobox]")?.focus();
-    });
-    return () => cancelAnimationFrame(request);
-  }, [frame, added]);
+    if (added === undefined) return;
+    const row = list.current?.querySelector(`[data-rule="${added}"]`);
+    row?.querySelector<HTMLElement>("[role=combobox]")?.focus();
+  }, [added]);
+  return (
+    <>
+      <p id={moveHint} hidden>
+        Drag it, or press the up or down arrow key.
+      </p>
+      <ol aria-label="Rules, in order" className={styles.rules} ref={list} {...listProps}>
+        {rules.map((rule, index) => {
+          const ofRule = problemsOf(problems, rule.uid);
+          return (
+            <RuleRow
+              key={rule.uid}
+              rule={rule}
+              index={index}
+              isLast={index === rules.length - 1}
+              hint={ruleHint(rules, index)}
+              problems={ofRule}
+              isOpen={opened.includes(rule.uid) || ofRule.size > 0}
+              isDragged={rule.uid === dragged}
+              moveHint={moveHint}
+              onToggle={toggle}
+              onDragStart={start}
+              actions={actions}
+            />
+          );
+        })}
+      </ol>
+    </>
+  );
 }
 
 const introduction = (count: number): string =>

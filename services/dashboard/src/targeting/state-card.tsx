@@ -1,18 +1,23 @@
+import { useCallback } from "react";
+import type { State } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { summarize } from "../state/summary.ts";
 import { Switch } from "../ui/fields.tsx";
 import { Card } from "../ui/panels.tsx";
-import { PercentageSlider } from "../ui/slider.tsx";
-import { type Draft, stateOf } from "./draft.ts";
+import { PercentageSlider, type TypedPercentage } from "../ui/slider.tsx";
+import type { Draft } from "./draft.ts";
 import { useEditor } from "./editor-context.ts";
 import styles from "./targeting.module.css";
 
 /** The switch, what the whole state does, and the percentage of the flag. */
-export function StateCard({ draft }: { draft: Draft }) {
+export function StateCard({ draft, state }: { draft: Draft; state: State }) {
   const { environment } = useFlagInPage();
   const { edit } = useEditor();
   const { enabled, rollout_percentage: percentage, rules } = draft;
-  const state = stateOf(draft);
+  const setPercentage = useCallback(
+    (typed: TypedPercentage) => edit((before) => ({ ...before, ...typed })),
+    [edit],
+  );
   return (
     <Card
       title={`In ${environment.name}`}
@@ -38,7 +43,7 @@ export function StateCard({ draft }: { draft: Draft }) {
           label={rules.length === 0 ? "Percentage of all users" : "Percentage of the flag"}
           value={percentage}
           invalidText={draft.invalidPercentage}
-          onChange={(typed) => edit((before) => ({ ...before, ...typed }))}
+          onChange={setPercentage}
         />
         <p className={styles.note}>{percentageNote(draft)}</p>
       </div>

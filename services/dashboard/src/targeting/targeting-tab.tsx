@@ -1,4 +1,4 @@
-import { useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { useLocale } from "react-aria-components";
 import { isEditConflict } from "../api/problem.ts";
 import type { FlagState } from "../api/schema.d.ts";
@@ -9,7 +9,7 @@ import { QueryView } from "../ui/query-view.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { ConflictPanel } from "./conflict-panel.tsx";
 import { type Draft, stateOf } from "./draft.ts";
-import { EditorContext } from "./editor-context.ts";
+import { EditorContext, FlagPercentage } from "./editor-context.ts";
 import { fieldProblemOf, problemsIn } from "./problems.ts";
 import { RulesCard } from "./rules-card.tsx";
 import { SaveBar } from "./save-bar.tsx";
@@ -39,31 +39,37 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
   // The buttons disappear when they have done their work, and the focus must not be lost with them.
   const saving = useSaving(editing, () => main.current?.focus({ preventScroll: true }));
   const operators = useOperators().data;
+  const editor = useMemo(() => ({ operators, edit }), [operators, edit]);
+  const state = useMemo(() => stateOf(draft), [draft]);
   return (
-    <EditorContext value={{ operators, problems: saving.problems, edit }}>
+    <EditorContext value={editor}>
       <div className={styles.columns}>
         <div className={styles.main} ref={main} tabIndex={-1}>
           {saving.isConflict && (
             <ConflictPanel
               theirs={stored}
-              mine={stateOf(draft)}
+              mine={state}
+              problemCount={saving.problems.size}
               isPending={saving.isPending}
               onKeep={() => saving.save(stored.version)}
               onTake={saving.discard}
             />
           )}
-          <StateCard draft={draft} />
-          <RulesCard draft={draft} />
+          <StateCard draft={draft} state={state} />
+          <FlagPercentage value={draft.rollout_percentage}>
+            <RulesCard rules={draft.rules} problems={saving.problems} />
+          </FlagPercentage>
           {saving.error !== undefined && <ErrorPanel error={saving.error} />}
           {isDirty && !saving.isConflict && (
             <SaveBar
+              problemCount={saving.problems.size}
               isPending={saving.isPending}
               onSave={() => saving.save(editing.base.version)}
               onDiscard={saving.discard}
             />
           )}
         </div>
-        <TryPanel state={stateOf(draft)} isDraft={isDirty} />
+        <TryPanel draft={draft} isDraft={isDirty} />
       </div>
     </EditorContext>
   );
@@ -82,7 +88,7 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
     if (draft === sent) takeFocus();
   });
   const { mutate, isPending, error, variables } = saved;
-  const own = problemsIn(draft, operators, locale);
+  const readProblems = () => problemsIn(draft, operators, locale);
   const fromApi = fieldProblemOf(error, variables?.draft ?? draft);
   const isShown = fromApi !== undefined && draft.rules.includes(fromApi.rule);
   const isConflict = isOutdated && !isPending;
@@ -101,7 +107,7 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
 
   return {
     problems: new Map([
-      ...(isChecked ? own : []),
+      ...(isChecked ? readProblems() : []),
       ...(isShown ? [[fromApi.key, fromApi.text] as const] : []),
     ]),
     isPending,
@@ -113,7 +119,7 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
     discard,
     save(version: number): void {
       setChecked(true);
-      if (own.size === 0) mutate({ draft, version });
+      if (readProblems().size === 0) mutate({ draft, version });
     },
   };
 }

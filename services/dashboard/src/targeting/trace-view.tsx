@@ -1,4 +1,5 @@
 import { Check, Minus, X } from "lucide-react";
+import { memo } from "react";
 import type { ConditionTrace, FlagExplanation, RuleTrace, TargetingRule } from "../api/schema.d.ts";
 import { conditionText } from "../state/words.ts";
 import { Badge } from "../ui/badge.tsx";
@@ -8,7 +9,7 @@ import { obstacleText, reasonText } from "./try-user.ts";
 type TraceProps = { result: FlagExplanation; rules: readonly TargetingRule[] };
 
 /** The value of a flag for a user and how it came about. `rules` are those that were tried. */
-export function TraceView({ result, rules }: TraceProps) {
+export const TraceView = memo(function TraceView({ result, rules }: TraceProps) {
   const nameOf = (index: number) => {
     const name = rules[index]?.name;
     return name === undefined ? `Rule ${index + 1}` : `Rule ${index + 1} (${name})`;
@@ -35,7 +36,7 @@ export function TraceView({ result, rules }: TraceProps) {
       </ol>
     </>
   );
-}
+});
 
 function outcomeText({ reached, matched, inside_percentage: isInside }: RuleTrace): string {
   if (!reached) return "was not tried";

@@ -1,8 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { Plus, X } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, memo, useState } from "react";
 import { unwrap } from "../api/client.ts";
-import type { ContextUser, State } from "../api/schema.d.ts";
+import type { ContextUser } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { statePathOf, stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
@@ -12,21 +12,28 @@ import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select, TextField } from "../ui/fields.tsx";
 import { Card } from "../ui/panels.tsx";
 import { AttributeField } from "./attribute-field.tsx";
+import { type Draft, isSameDraft, stateOf } from "./draft.ts";
 import { ruleProblemOf } from "./problems.ts";
 import styles from "./targeting.module.css";
 import { TraceView } from "./trace-view.tsx";
 import { jsonOf, type UserFields, userFromJson, userOf } from "./try-user.ts";
 
-type Tried = { user: ContextUser; state: State };
+type TryPanelProps = { draft: Draft; isDraft: boolean };
 
-/** Reads the value of the flag for a user, also with the unsaved draft. */
-function useTry(isDraft: boolean) {
+/** Reads the value of the flag for a user, also with the unsaved draft. Returns the draft that was tried, too. */
+function useTry({ draft, isDraft }: TryPanelProps) {
   const { api } = useKeySession();
   const params = { path: statePathOf(useFlagInPage()) };
   return useMutation({
-    mutationFn: ({ user, state }: Tried) => {
+    mutationFn: async (user: ContextUser) => {
+      const state = stateOf(draft);
       const body = { user, ...(isDraft && { state: requestFor(state) }) };
-      return unwrap(api.POST(`${stateRoute}/explain`, { params, body }));
+      const rules = state.targeting_rules;
+      return {
+        draft,
+        rules,
+        result: await unwrap(api.POST(`${stateRoute}/explain`, { params, body })),
+      };
     },
   });
 }
@@ -35,11 +42,9 @@ function useTry(isDraft: boolean) {
  * Shows which value a user gets and why. The user exists only in this component, because contexts of users are personal
  * data: neither the address nor a storage of the browser contains them.
  */
-export function TryPanel({ state, isDraft }: { state: State; isDraft: boolean }) {
-  const trying = useTry(isDraft);
-  const { data, error, isPending, variables, mutate } = trying;
-  const isOutdated =
-    variables !== undefined && JSON.stringify(variables.state) !== JSON.stringify(state);
+export function TryPanel({ draft, isDraft }: TryPanelProps) {
+  const { data: tried, error, isPending, mutate } = useTry({ draft, isDraft });
+  const isOutdated = tried !== undefined && !isSameDraft(tried.draft, draft);
   return (
     <aside className={styles.try} aria-label="Try it">
       <Card title="Try it">
@@ -48,14 +53,14 @@ export function TryPanel({ state, isDraft }: { state: State; isDraft: boolean })
             Enter a user to see what they get{isDraft ? " with your unsaved changes" : ""}, and why.
             This does not count as a request of the month, and the user is not stored.
           </p>
-          <UserForm isPending={isPending} onTry={(user) => mutate({ user, state })} />
+          <UserForm isPending={isPending} onTry={mutate} />
           {error !== null && <TryError error={error} />}
-          {data !== undefined && variables !== undefined && (
+          {tried !== undefined && (
             <section aria-live="polite" aria-label="Result" className={styles.stack}>
               {isOutdated && (
                 <p className={styles.hint}>The settings have changed since. Try again.</p>
               )}
-              <TraceView result={data} rules={variables.state.targeting_rules} />
+              <TraceView result={tried.result} rules={tried.rules} />
             </section>
           )}
         </div>
@@ -77,7 +82,8 @@ function TryError({ error }: { error: unknown }) {
 
 type UserFormProps = { isPending: boolean; onTry: (user: ContextUser) => void };
 
-function UserForm({ isPending, onTry }: UserFormProps) {
+/** It is rendered for its own edits only, not for those of the rules beside it. */
+const UserForm = memo(function UserForm({ isPending, onTry }: UserFormProps) {
   const [fields, setFields] = useState<UserFields>({
     id: "",
     attributes: [{ name: "", value: "" }],
@@ -112,7 +118,7 @@ function UserForm({ isPending, onTry }: UserFormProps) {
       </Button>
     </form>
   );
-}
+});
 
 type FieldsProps = { fields: UserFields; onChange: (fields: UserFields) => void };
 

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useCallback, useState } from "react";
 import type { FlagState } from "../api/schema.d.ts";
 import { type Draft, draftAfterSave, draftOf, isSame } from "./draft.ts";
 
@@ -27,16 +27,20 @@ export function useDraft(stored: FlagState): DraftState {
   const active = isActive(started, stored) ? started : undefined;
   const { draft, base } = active ?? { draft: draftOf(stored), base: stored };
   const isDirty = active !== undefined && !isSame(draft, base);
+  const edit = useCallback(
+    (change: (draft: Draft) => Draft) =>
+      setStarted((before) => {
+        const from = isActive(before, stored) ? before : { draft: draftOf(stored), base: stored };
+        return { ...from, draft: change(from.draft) };
+      }),
+    [stored],
+  );
   return {
     draft,
     base,
     isDirty,
     isOutdated: isDirty && base.version !== stored.version,
-    edit: (change) =>
-      setStarted((before) => {
-        const from = isActive(before, stored) ? before : { draft: draftOf(stored), base: stored };
-        return { ...from, draft: change(from.draft) };
-      }),
+    edit,
     discard: () => setStarted(undefined),
     restart: (state, sent) =>
       setStarted((before) => ({

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { memo, useState } from "react";
 import {
   Slider as AriaSlider,
   TextField as AriaTextField,
@@ -35,7 +35,7 @@ const inLocale = (value: number, locale: string): string =>
  * A percentage from 0 to 100, set by a slider or as a number. Number fields of browsers and libraries drop characters
  * that they do not expect, so that `2.5` becomes 25. This field keeps the text and shows an error.
  */
-export function PercentageSlider(props: PercentageSliderProps) {
+export const PercentageSlider = memo(function PercentageSlider(props: PercentageSliderProps) {
   const { label, value, invalidText, onChange } = props;
   const { locale } = useLocale();
   const error = invalidText === undefined ? props.error : percentageHint;
@@ -90,4 +90,4 @@ export function PercentageSlider(props: PercentageSliderProps) {
       <FieldError className={fields.error ?? ""}>{error}</FieldError>
     </AriaTextField>
   );
-}
+});

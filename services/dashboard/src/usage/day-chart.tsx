@@ -1,22 +1,11 @@
-import {
-  Bar,
-  BarChart,
-  CartesianGrid,
-  ReferenceLine,
-  ResponsiveContainer,
-  Tooltip,
-  XAxis,
-  YAxis,
-} from "recharts";
 import { count, shortCount } from "../ui/numbers.ts";
 import { fullDay } from "./months.ts";
 import type { ExpectedDay } from "./projection.ts";
+import { scaleTo } from "./scale.ts";
 import styles from "./usage.module.css";
 
 /** The line of the even share is left out if it is this many times higher than the highest bar. */
 const maxScale = 4;
-
-const height = 240;
 
 type DayChartProps = { rows: readonly ExpectedDay[]; evenShare: number | undefined; label: string };
 
@@ -41,59 +30,38 @@ export function DayChart({ rows, evenShare, label }: DayChartProps) {
   );
 }
 
-const ticks = { fill: "var(--color-muted)", fontSize: 12 };
-
-function Bars({ rows, line }: { rows: readonly ExpectedDay[]; line: number | undefined }) {
+function Bars({ rows, line = 0 }: { rows: readonly ExpectedDay[]; line: number | undefined }) {
+  const labels = scaleTo(Math.max(line, ...rows.map((day) => day.requests + day.expected)));
+  const percent = (value: number) => `${(100 * value) / (labels.at(-1) ?? 1)}%`;
   return (
-    <ResponsiveContainer width="100%" height={height}>
-      <BarChart
-        data={rows as ExpectedDay[]}
-        margin={{ top: 12, right: 4, bottom: 0, left: 0 }}
-        accessibilityLayer={false}
-      >
-        <CartesianGrid vertical={false} stroke="var(--color-border)" />
-        <XAxis
-          dataKey="date"
-          tickFormatter={(date: string) => String(Number(date.slice(8)))}
-          tick={ticks}
-          tickLine={false}
-          stroke="var(--color-border)"
-        />
-        <YAxis
-          tickFormatter={shortCount}
-          tick={ticks}
-          tickLine={false}
-          axisLine={false}
-          width={48}
-          allowDecimals={false}
-          domain={[0, "auto"]}
-        />
-        <Tooltip content={DayTooltip} cursor={{ fill: "var(--color-hover)" }} />
-        <Bar
-          dataKey="requests"
-          stackId="day"
-          fill="var(--color-accent)"
-          isAnimationActive={false}
-        />
-        <Bar
-          dataKey="expected"
-          stackId="day"
-          fill="var(--color-accent-soft)"
-          stroke="var(--color-accent)"
-          strokeDasharray="3 2"
-          isAnimationActive={false}
-        />
-        {line !== undefined && (
-          <ReferenceLine
-            y={line}
-            ifOverflow="extendDomain"
-            stroke="var(--color-text)"
-            strokeDasharray="6 3"
-          />
-        )}
-      </BarChart>
-    </ResponsiveContainer>
+    <div className={styles.plot}>
+      {labels.map((label) => (
+        <span key={label} className={styles.tick} style={{ bottom: percent(label) }}>
+          {shortCount(label)}
+        </span>
+      ))}
+      <div className={styles.days}>
+        {rows.map((day) => (
+          <div key={day.date} className={styles.day} data-date={dayLabel(day.date)}>
+            <div data-mark="requests" style={{ height: percent(day.requests) }} />
+            {day.expected > 0 && (
+              <div data-mark="expected" style={{ height: percent(day.expected) }} />
+            )}
+            <DayTooltip day={day} />
+          </div>
+        ))}
+        {line > 0 && <div data-mark="share" style={{ bottom: percent(line) }} />}
+      </div>
+    </div>
   );
+}
+
+/** Days between the labels of the horizontal axis, which fit beside each other on a narrow screen. */
+const labelledDays = 5;
+
+function dayLabel(date: string): string | undefined {
+  const day = Number(date.slice(8));
+  return day === 1 || day % labelledDays === 0 ? String(day) : undefined;
 }
 
 type LegendProps = { evenShare: number | undefined; hasLine: boolean; hasExpected: boolean };
@@ -115,11 +83,7 @@ function Legend({ evenShare, hasLine, hasExpected }: LegendProps) {
   );
 }
 
-type TooltipProps = { active?: boolean; payload?: readonly { payload?: unknown }[] };
-
-function DayTooltip({ active, payload }: TooltipProps) {
-  const day = payload?.[0]?.payload as ExpectedDay | undefined;
-  if (!active || day === undefined) return null;
+function DayTooltip({ day }: { day: ExpectedDay }) {
   return (
     <div className={styles.tooltip}>
       <p>{fullDay(day.date)}</p>

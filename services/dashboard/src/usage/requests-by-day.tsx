@@ -1,6 +1,5 @@
 import { useSearch } from "@tanstack/react-router";
 import { ChartColumn } from "lucide-react";
-import { lazy, Suspense } from "react";
 import type { Usage, UsageDays } from "../api/schema.d.ts";
 import { useFlags } from "../flags/flag-queries.ts";
 import { snippetsFor } from "../flags/snippets.ts";
@@ -9,9 +8,10 @@ import { CodeBlock } from "../ui/code-block.tsx";
 import { Disclosure } from "../ui/disclosure.tsx";
 import { Select } from "../ui/fields.tsx";
 import { count } from "../ui/numbers.ts";
-import { Card, EmptyState, Loading } from "../ui/panels.tsx";
+import { Card, EmptyState } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { Table } from "../ui/table.tsx";
+import { DayChart } from "./day-chart.tsx";
 import {
   datedDay,
   daysOf,
@@ -26,9 +26,6 @@ import { type Day, expectedDays, projectMonth } from "./projection.ts";
 import styles from "./usage.module.css";
 import { useUsageDays } from "./usage-queries.ts";
 import type { UsageSearch } from "./usage-search.ts";
-
-/** The chart library is larger than the rest of the page, so it is loaded after the figures. */
-const DayChart = lazy(async () => ({ default: (await import("./day-chart.tsx")).DayChart }));
 
 /** The requests of a month by day, with a projection for the current month. */
 export function RequestsByDay({ usage }: { usage: Usage }) {
@@ -100,13 +97,11 @@ function Month({ month, read, limit, isCurrent }: MonthProps) {
   return (
     <div className={styles.month}>
       <OutlookText month={month} days={days} limit={limit} {...{ isCurrent, projection }} />
-      <Suspense fallback={<Loading label="Loading the chart" />}>
-        <DayChart
-          rows={expectedDays(month, days, projection?.pace ?? 0)}
-          evenShare={limit === null ? undefined : limit / daysOf(month).length}
-          label={`Requests by day in ${monthName(month)}. The table below has the numbers.`}
-        />
-      </Suspense>
+      <DayChart
+        rows={expectedDays(month, days, projection?.pace ?? 0)}
+        evenShare={limit === null ? undefined : limit / daysOf(month).length}
+        label={`Requests by day in ${monthName(month)}. The table below has the numbers.`}
+      />
       {since !== null && since > firstDayOf(month) && (
         <p className={styles.note}>Requests are counted since {datedDay(since)}.</p>
       )}
