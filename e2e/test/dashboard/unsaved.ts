@@ -82,6 +82,36 @@ export function describeUnsaved(given: () => DashboardSystem): void {
     await page.getByText("Unsaved · ada@example.com").waitFor();
   });
 
+  it("asks before a dialog with input closes, and closes a dialog without input", async () => {
+    page = await openDashboard(given, tenant, "/flags");
+    const dialog = page.getByRole("dialog", { name: "Create a flag" });
+    const name = dialog.getByLabel("Name");
+    const question = page.getByRole("heading", { name: "Discard what you entered?" });
+    const dismissals = [() => page.keyboard.press("Escape"), () => page.mouse.click(2, 2)];
+    for (const dismiss of dismissals) {
+      await button("Create flag").first().click();
+      await name.waitFor();
+      await dismiss();
+      await dialog.waitFor({ state: "detached" });
+      await button("Create flag").first().click();
+      await name.fill("Half a name");
+      await dismiss();
+      await question.waitFor();
+      await expectNoSeriousViolations(page);
+      await button("Keep editing").click();
+      expect(await name.inputValue()).toBe("Half a name");
+      await dismiss();
+      await button("Discard").click();
+      await dialog.waitFor({ state: "detached" });
+    }
+    await button("Create flag").first().click();
+    await dialog.getByRole("button", { name: "Type" }).press("ArrowDown");
+    await page.getByRole("option").last().click();
+    await page.getByRole("listbox").waitFor({ state: "detached" });
+    await page.keyboard.press("Escape");
+    await question.waitFor();
+  });
+
   it("asks before the sign-out and before another environment", async () => {
     page = await open("/flags/checkout");
     await draft("40");

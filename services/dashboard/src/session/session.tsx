@@ -3,7 +3,7 @@ import { createContext, type ReactNode, use, useCallback, useEffect, useState } 
 import { type Api, createApi, unwrap } from "../api/client.ts";
 import { isTemporary, isUnconfirmed } from "../api/problem.ts";
 import type { ServerKeyIdentity } from "../api/schema.d.ts";
-import { useLeaveGuard } from "../ui/leave-guard.tsx";
+import { useLeaveGuard } from "../ui/leave-guard.ts";
 import { sendKeys } from "./hand-over.ts";
 import { addKey, readKeys, removeKey, type StoredKeys, writeKeys } from "./stored-keys.ts";
 

@@ -3,7 +3,7 @@ import { Menu as MenuIcon, X } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { useSessions } from "../session/session.tsx";
 import { IconButton } from "../ui/button.tsx";
-import { useLeaveGuard } from "../ui/leave-guard.tsx";
+import { useLeaveGuard } from "../ui/leave-guard.ts";
 import { Logo } from "../ui/logo.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { Navigation, type NavigationEntry } from "./navigation.tsx";

@@ -4,7 +4,7 @@ import { isEditConflict } from "../api/problem.ts";
 import type { FlagState } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
-import { useUnsaved } from "../ui/leave-guard.tsx";
+import { useUnsaved } from "../ui/leave-guard.ts";
 import { QueryView } from "../ui/query-view.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { ConflictPanel } from "./conflict-panel.tsx";

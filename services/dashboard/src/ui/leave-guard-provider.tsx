@@ -1,46 +1,7 @@
-import {
-  createContext,
-  type ReactNode,
-  use,
-  useCallback,
-  useEffect,
-  useMemo,
-  useState,
-} from "react";
+import { type ReactNode, useCallback, useMemo, useState } from "react";
 import { Button } from "./button.tsx";
 import { Dialog, DialogActions } from "./dialog.tsx";
-
-/** Content that leaving would lose: changes that are not saved, or a key or secret that is shown only once. */
-type Unsaved = "changes" | "secret";
-
-type LeaveGuard = {
-  /** The content that leaving the page would lose. */
-  unsaved: Unsaved | undefined;
-  /** Registers unsaved content. Returns a function that removes it. */
-  hold: (what: Unsaved) => () => void;
-  /** Asks before unsaved content is lost. Returns whether to leave. */
-  mayLeave: () => Promise<boolean>;
-};
-
-const LeaveGuardContext = createContext<LeaveGuard | undefined>(undefined);
-
-export function useLeaveGuard(): LeaveGuard {
-  const guard = use(LeaveGuardContext);
-  if (guard === undefined) throw new Error("useLeaveGuard needs a LeaveGuardProvider");
-  return guard;
-}
-
-/** Registers unsaved content of a component while `isUnsaved` is true. */
-export function useUnsaved(isUnsaved: boolean, what: Unsaved = "changes"): void {
-  const { hold } = useLeaveGuard();
-  useEffect(() => (isUnsaved ? hold(what) : undefined), [isUnsaved, what, hold]);
-}
-
-/** Returns a function that closes a dialog, after a question if that would lose unsaved content. */
-export function useAskedClose(close: () => void): () => void {
-  const { mayLeave } = useLeaveGuard();
-  return () => void mayLeave().then((leaves) => leaves && close());
-}
+import { LeaveGuardContext, type Losable, type Unsaved } from "./leave-guard.ts";
 
 /**
  * Knows the unsaved content of the pages, and asks before it is lost: on another page, in another environment, with
@@ -48,7 +9,7 @@ export function useAskedClose(close: () => void): () => void {
  */
 export function LeaveGuardProvider({ children }: { children: ReactNode }) {
   const [held, setHeld] = useState<readonly { what: Unsaved }[]>([]);
-  const [asked, setAsked] = useState<{ what: Unsaved; answer: (leaves: boolean) => void }>();
+  const [asked, setAsked] = useState<{ what: Losable; answer: (leaves: boolean) => void }>();
   const unsaved = held.find(({ what }) => what === "secret")?.what ?? held[0]?.what;
 
   const hold = useCallback((what: Unsaved) => {
@@ -56,21 +17,23 @@ export function LeaveGuardProvider({ children }: { children: ReactNode }) {
     setHeld((others) => [...others, entry]);
     return () => setHeld((all) => all.filter((other) => other !== entry));
   }, []);
-  const mayLeave = useCallback(() => {
-    if (unsaved === undefined) return Promise.resolve(true);
+  const ask = useCallback((what: Losable) => {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     setAsked((earlier) => {
       earlier?.answer(false);
-      return { what: unsaved, answer: resolve };
+      return { what, answer: resolve };
     });
     return promise;
-  }, [unsaved]);
+  }, []);
   const answer = (leaves: boolean) => {
     asked?.answer(leaves);
     setAsked(undefined);
   };
 
-  const guard = useMemo(() => ({ unsaved, hold, mayLeave }), [unsaved, hold, mayLeave]);
+  const guard = useMemo(() => {
+    const mayLeave = () => (unsaved === undefined ? Promise.resolve(true) : ask(unsaved));
+    return { unsaved, hold, ask, mayLeave };
+  }, [unsaved, hold, ask]);
   return (
     <LeaveGuardContext value={guard}>
       {children}
@@ -80,12 +43,18 @@ export function LeaveGuardProvider({ children }: { children: ReactNode }) {
 }
 
 const texts: Readonly<
-  Record<Unsaved, { title: string; text: string; leave: string; stay: string }>
+  Record<Losable, { title: string; text: string; leave: string; stay: string }>
 > = {
   changes: {
     title: "Leave without saving?",
     text: "Your changes are not saved. If you leave, they are lost.",
     leave: "Leave without saving",
+    stay: "Keep editing",
+  },
+  input: {
+    title: "Discard what you entered?",
+    text: "What you entered in this dialog is not saved. If you close it, it is lost.",
+    leave: "Discard",
     stay: "Keep editing",
   },
   secret: {
@@ -96,7 +65,7 @@ const texts: Readonly<
   },
 };
 
-type LeaveDialogProps = { what: Unsaved; onAnswer: (leaves: boolean) => void };
+type LeaveDialogProps = { what: Losable; onAnswer: (leaves: boolean) => void };
 
 function LeaveDialog({ what, onAnswer }: LeaveDialogProps) {
   const { title, text, leave, stay } = texts[what];
