@@ -56,6 +56,6 @@ function staleAfter({ action, change_type, flag_key }: AuditedChange): readonly 
   ];
 }
 
-/** Returns whether a change alters the list of environments or the names in the session. */
+/** Returns whether a change alters the list of environments, the names or the end of the key in the session. */
 const changesScope = ({ action }: AuditedChange): boolean =>
-  action.startsWith("environment_") || action.startsWith("project_") || action.startsWith("user_");
+  ["environment_", "project_", "user_", "key_rotated"].some((start) => action.startsWith(start));

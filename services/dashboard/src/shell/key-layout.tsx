@@ -10,6 +10,7 @@ import {
   Webhook,
 } from "lucide-react";
 import { useState } from "react";
+import { KeyExpiry } from "../keys/key-expiry.tsx";
 import { LiveChanges, LiveIndicator, LostConnection } from "../live/live-changes.tsx";
 import { EnvironmentProvider, useChosen } from "../session/environment.tsx";
 import { permissionsOf } from "../session/permissions.ts";
@@ -47,7 +48,12 @@ export function KeyLayout() {
         <Frame
           entries={permitted}
           top={<ScopeSwitcher onAddKey={() => setAddingKey(true)} />}
-          banner={<LostConnection />}
+          banner={
+            <>
+              <LostConnection />
+              <KeyExpiry />
+            </>
+          }
           bottom={
             <>
               <LiveIndicator />
