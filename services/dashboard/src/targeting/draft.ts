@@ -18,10 +18,12 @@ export type Draft = Readonly<
 export const maxRules = 100;
 export const maxConditions = 50;
 
+/** Makes identities differ from those of a draft that was kept over a reload. */
+const loadedAt = Date.now().toString(36);
 let lastUid = 0;
-function nextUid(): string {
+export function nextUid(): string {
   lastUid += 1;
-  return `new-${lastUid}`;
+  return `new-${loadedAt}-${lastUid}`;
 }
 
 /** Makes a draft of a stored state. The identities are the positions, so a repeated read changes none. */
@@ -45,7 +47,13 @@ export function stateOf({ rules, ...others }: Draft): State {
   return stateIn({ ...others, targeting_rules: rules.map(ruleOf) });
 }
 
-function ruleOf({ id, name, conditions, value, rollout_percentage }: DraftRule): TargetingRule {
+export function ruleOf({
+  id,
+  name,
+  conditions,
+  value,
+  rollout_percentage,
+}: DraftRule): TargetingRule {
   return {
     ...(id !== undefined && { id }),
     ...(name !== undefined && name.trim() !== "" && { name }),
@@ -56,6 +64,16 @@ function ruleOf({ id, name, conditions, value, rollout_percentage }: DraftRule):
     })),
     ...(value === false && { value }),
     ...(rollout_percentage !== undefined && { rollout_percentage }),
+  };
+}
+
+/** Makes a draft of a state that was saved from another draft. Its rules keep the identities that they have there. */
+export function draftOfSaved(saved: State, sent: Draft): Draft {
+  const draft = draftOf(saved);
+  if (draft.rules.length !== sent.rules.length) return draft;
+  return {
+    ...draft,
+    rules: draft.rules.map((rule, at) => ({ ...rule, uid: sent.rules[at]?.uid ?? rule.uid })),
   };
 }
 
@@ -71,7 +89,7 @@ export function isSame(draft: Draft, stored: State): boolean {
  * too: its rules keep their identities, so that open rules stay open and the focus stays where it is.
  */
 export function draftAfterSave(draft: Draft, sent: Draft, saved: State): Draft {
-  return draft !== sent || isSame(draft, saved) ? draft : draftOf(saved);
+  return draft !== sent || isSame(draft, saved) ? draft : draftOfSaved(saved, sent);
 }
 
 export function newCondition(): DraftCondition {

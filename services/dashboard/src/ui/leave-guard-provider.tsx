@@ -1,19 +1,19 @@
 import { type ReactNode, useCallback, useMemo, useState } from "react";
 import { Button } from "./button.tsx";
 import { Dialog, DialogActions } from "./dialog.tsx";
-import { LeaveGuardContext, type Losable, type Unsaved } from "./leave-guard.ts";
+import { LeaveGuardContext, type Losable, type Unsaved, unsavedKinds } from "./leave-guard.ts";
 
 /**
  * Knows the unsaved content of the pages, and asks before it is lost: on another page, in another environment, with
  * another key and at the sign-out. It is outside the pages of a key, because these end with the key.
  */
 export function LeaveGuardProvider({ children }: { children: ReactNode }) {
-  const [held, setHeld] = useState<readonly { what: Unsaved }[]>([]);
+  const [held, setHeld] = useState<readonly { what: Unsaved; lose: () => void }[]>([]);
   const [asked, setAsked] = useState<{ what: Losable; answer: (leaves: boolean) => void }>();
-  const unsaved = held.find(({ what }) => what === "secret")?.what ?? held[0]?.what;
+  const unsaved = unsavedKinds.find((kind) => held.some(({ what }) => what === kind));
 
-  const hold = useCallback((what: Unsaved) => {
-    const entry = { what };
+  const hold = useCallback((what: Unsaved, lose: () => void) => {
+    const entry = { what, lose };
     setHeld((others) => [...others, entry]);
     return () => setHeld((all) => all.filter((other) => other !== entry));
   }, []);
@@ -26,6 +26,7 @@ export function LeaveGuardProvider({ children }: { children: ReactNode }) {
     return promise;
   }, []);
   const answer = (leaves: boolean) => {
+    if (leaves && asked?.what !== "input") for (const { lose } of held) lose();
     asked?.answer(leaves);
     setAsked(undefined);
   };
@@ -42,15 +43,18 @@ export function LeaveGuardProvider({ children }: { children: ReactNode }) {
   );
 }
 
-const texts: Readonly<
-  Record<Losable, { title: string; text: string; leave: string; stay: string }>
-> = {
-  changes: {
-    title: "Leave without saving?",
-    text: "Your changes are not saved. If you leave, they are lost.",
-    leave: "Leave without saving",
-    stay: "Keep editing",
-  },
+type Texts = { title: string; text: string; leave: string; stay: string };
+
+const changes: Texts = {
+  title: "Leave without saving?",
+  text: "Your changes are not saved. If you leave, they are lost.",
+  leave: "Leave without saving",
+  stay: "Keep editing",
+};
+
+const texts: Readonly<Record<Losable, Texts>> = {
+  changes,
+  draft: changes,
   input: {
     title: "Discard what you entered?",
     text: "What you entered in this dialog is not saved. If you close it, it is lost.",

@@ -1,15 +1,19 @@
-import { createContext, use, useEffect } from "react";
+import { createContext, use, useEffect, useRef } from "react";
 
-/** Content that leaving would lose: changes that are not saved, or a key or secret that is shown only once. */
-export type Unsaved = "changes" | "secret";
+/**
+ * Content that leaving would lose: a key or secret that is shown only once, changes that are not saved, or a draft. A
+ * draft is changes that are not saved and that the tab keeps over a new sign-in.
+ */
+export const unsavedKinds = ["secret", "changes", "draft"] as const;
+export type Unsaved = (typeof unsavedKinds)[number];
 /** Content that a question is about. `input` is what was entered in a dialog. */
 export type Losable = Unsaved | "input";
 
 type LeaveGuard = {
-  /** The content that leaving the page would lose. */
+  /** The content that leaving the page would lose, the first in the order of `unsavedKinds`. */
   unsaved: Unsaved | undefined;
-  /** Registers unsaved content. Returns a function that removes it. */
-  hold: (what: Unsaved) => () => void;
+  /** Registers unsaved content. Returns a function that removes it. `lose` runs when the person decides to lose it. */
+  hold: (what: Unsaved, lose: () => void) => () => void;
   /** Asks before content is lost. Returns whether to lose it. */
   ask: (what: Losable) => Promise<boolean>;
   /** Asks before unsaved content is lost. Returns whether to leave. */
@@ -24,10 +28,23 @@ export function useLeaveGuard(): LeaveGuard {
   return guard;
 }
 
-/** Registers unsaved content of a component while `isUnsaved` is true. */
-export function useUnsaved(isUnsaved: boolean, what: Unsaved = "changes"): void {
+/**
+ * Registers unsaved content of a component while `isUnsaved` is true. `onLost` runs when the person decides to lose it.
+ */
+export function useUnsaved(
+  isUnsaved: boolean,
+  what: Unsaved = "changes",
+  onLost?: () => void,
+): void {
   const { hold } = useLeaveGuard();
-  useEffect(() => (isUnsaved ? hold(what) : undefined), [isUnsaved, what, hold]);
+  const lose = useRef(onLost);
+  useEffect(() => {
+    lose.current = onLost;
+  });
+  useEffect(
+    () => (isUnsaved ? hold(what, () => lose.current?.()) : undefined),
+    [isUnsaved, what, hold],
+  );
 }
 
 /** Returns a function that closes a dialog, after a question if that would lose unsaved content. */
