@@ -11,7 +11,7 @@ import {
 } from "lucide-react";
 import { useState } from "react";
 import { KeyExpiry } from "../keys/key-expiry.tsx";
-import { LiveChanges, LiveIndicator, LostConnection } from "../live/live-changes.tsx";
+import { LiveChanges, LiveIndicator, LostConnection, MuteButton } from "../live/live-changes.tsx";
 import { EnvironmentProvider, useChosen } from "../session/environment.tsx";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
@@ -58,6 +58,7 @@ export function KeyLayout() {
             <>
               <LiveIndicator />
               <div>
+                <MuteButton />
                 <AppearanceButton />
                 <Button variant="quiet" onPress={() => void signOut(session.token)}>
                   <LogOut size={16} aria-hidden /> Sign out
