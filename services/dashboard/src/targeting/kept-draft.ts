@@ -21,9 +21,11 @@ export const draftKey = (place: { flag: { id: string }; environment: { id: strin
 
 export function readDraft(storage: Storage, key: string): Started | undefined {
   try {
-    return (JSON.parse(storage.getItem(key) ?? "null") as Started | null) ?? undefined;
+    const kept = JSON.parse(storage.getItem(key) ?? "null") as Partial<Started> | null;
+    const parts = [kept?.draft?.rules, kept?.base?.rules, kept?.undecided];
+    return parts.every(Array.isArray) ? (kept as Started) : undefined;
   } catch {
-    // Another program wrote this entry. The page shows the stored state.
+    // Another program or release wrote this entry. The page shows the stored state.
     return undefined;
   }
 }
