@@ -1,3 +1,4 @@
+import { randomKey } from "../api/idempotency.ts";
 import type { Condition, State, TargetingRule } from "../api/schema.d.ts";
 import { stateIn } from "../state/state.ts";
 
@@ -96,15 +97,17 @@ export function newCondition(): DraftCondition {
   return { uid: nextUid(), attribute: "", operator: "equals", value: "" };
 }
 
+/** Makes a rule with an id, by which a merge recognizes it after another person has changed it. */
 export function newRule(): DraftRule {
-  return { uid: nextUid(), conditions: [newCondition()] };
+  return { uid: nextUid(), id: randomKey(), conditions: [newCondition()] };
 }
 
-/** Copies a rule. The copy has no `id`, because ids name one rule. */
-export function copyOf({ id: _, ...rule }: DraftRule): DraftRule {
+/** Copies a rule. The copy has another id, because ids name one rule. */
+export function copyOf(rule: DraftRule): DraftRule {
   return {
     ...rule,
     uid: nextUid(),
+    id: randomKey(),
     ...(rule.name !== undefined && { name: `${rule.name} (copy)` }),
     conditions: rule.conditions.map((condition) => ({ ...condition, uid: nextUid() })),
   };
