@@ -21,6 +21,15 @@ it("runs soon after a single request", () => {
   expect(runs).toEqual([150]);
 });
 
+it("runs immediately on request, if the last run was long ago", () => {
+  const { request, runs } = open();
+  request(0);
+  jest.advanceTimersByTime(0);
+  request(0);
+  jest.runAllTimers();
+  expect(runs).toEqual([0, 1_000]);
+});
+
 it("runs at most once a second during a burst, and once after its last request", () => {
   const { request, runs } = open();
   for (let ms = 0; ms <= 2_500; ms += 10) {

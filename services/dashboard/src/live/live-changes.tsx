@@ -55,7 +55,8 @@ export function LiveChanges({ children }: { children: ReactNode }) {
       onRejected: () => reject(session.token),
       onReset: () => {
         invalidator.takeAll();
-        reads.request();
+        // Immediately, because the pages that open next would otherwise be read twice.
+        reads.request(0);
       },
       onFlagChanged: (flagKey) => {
         refresher.take(flagKey);

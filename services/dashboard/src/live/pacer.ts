@@ -20,8 +20,9 @@ export function createPacer(run: () => void, { collectMs, everyMs }: Pace) {
   }
 
   return {
-    request(): void {
-      timer ??= setTimeout(start, Math.max(collectMs, lastRun + everyMs - performance.now()));
+    /** Requests a run. After a silence it starts in `afterMs`. */
+    request(afterMs = collectMs): void {
+      timer ??= setTimeout(start, Math.max(afterMs, lastRun + everyMs - performance.now()));
     },
     stop: () => clearTimeout(timer),
   };
