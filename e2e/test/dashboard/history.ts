@@ -175,7 +175,7 @@ export function describeHistory(given: () => DashboardSystem): void {
       await openDialog(2);
       await restore().click();
       await dialog().getByText("This state cannot be restored").waitFor();
-      await dialog().getByText("Rule 1, condition 1: value must be RE2 syntax").waitFor();
+      await dialog().getByText("Rule 1, condition 1: must be RE2 syntax").waitFor();
       await expectNoSeriousViolations(page);
     });
   });

@@ -1,4 +1,5 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
 import { type Api, unwrap } from "../api/client.ts";
 import type { AuditedChange, Environment, HistoryEntry } from "../api/schema.d.ts";
 import { personQuery } from "../changes/people.ts";
@@ -19,8 +20,8 @@ const nilId = "00000000-0000-0000-0000-000000000000";
 export type History = {
   /** The newest first. */
   readonly entries: readonly HistoryEntry[];
-  /** The id from which older states continue, or null if the last entry is the first state of the flag. */
-  readonly nextBefore: string | null;
+  /** True if the last entry is the first state of the flag that Halyard keeps. */
+  readonly isComplete: boolean;
 };
 
 type Place = { flag: ListedFlag; environment: Environment };
@@ -29,26 +30,39 @@ async function readHistory(
   api: Api,
   place: Place,
   query: { limit: number; before?: string },
-): Promise<History> {
+): Promise<{ entries: readonly HistoryEntry[]; nextBefore: string | undefined }> {
   const params = { path: statePathOf(place), query };
   const { history, next_before } = await unwrap(api.GET(`${stateRoute}/history`, { params }));
-  return { entries: history, nextBefore: next_before ?? null };
+  return { entries: history, nextBefore: next_before ?? undefined };
 }
 
 /** Reads the states of a flag in an environment, the newest first. */
 export function useHistory(place: Place) {
   const { api } = useKeySession();
-  return useInfiniteQuery({
+  const [wantedPages, setWantedPages] = useState(1);
+  const query = useInfiniteQuery({
     queryKey: ["flag", place.flag.key, "history", place.environment.id],
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam: before }) =>
       readHistory(api, place, { limit: statesPerPage, ...(before && { before }) }),
-    getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
-    select: ({ pages }): History => ({
-      entries: pages.flatMap(({ entries }) => entries),
-      nextBefore: pages.at(-1)?.nextBefore ?? null,
-    }),
+    getNextPageParam: ({ nextBefore }) => nextBefore,
   });
+  const { data, error, hasNextPage, isFetching, fetchNextPage, refetch } = query;
+  const pages = data?.pages ?? [];
+  // A live change cancels the read of an older page, which is then repeated.
+  const isMissing = hasNextPage && !isFetching && error === null && pages.length < wantedPages;
+  useEffect(() => {
+    if (isMissing) void fetchNextPage();
+  }, [isMissing, fetchNextPage]);
+  return {
+    ...{ error, refetch, hasOlder: hasNextPage },
+    data: data && { entries: pages.flatMap(({ entries }) => entries), isComplete: !hasNextPage },
+    isReadingOlder: query.isFetchingNextPage || isMissing,
+    readOlder(): void {
+      setWantedPages(pages.length + 1);
+      void fetchNextPage();
+    },
+  };
 }
 
 /** The effect of a rollback or of a restored state, upon a version of the current state. */

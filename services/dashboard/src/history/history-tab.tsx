@@ -27,8 +27,8 @@ export function HistoryTab() {
     <QueryView query={query} label={`Loading the history of ${flag.key}`}>
       {(history) => (
         <States key={environment.id} history={history}>
-          {query.hasNextPage && (
-            <Button onPress={() => void query.fetchNextPage()} isPending={query.isFetchingNextPage}>
+          {query.hasOlder && (
+            <Button onPress={query.readOlder} isPending={query.isReadingOlder}>
               Load older states
             </Button>
           )}
@@ -46,8 +46,7 @@ function States({ history, children }: { history: History; children: ReactNode }
   const { flag, environment } = useFlagInPage();
   const [open, setOpen] = useState<Open>();
   const mayChange = permissionsOf(useKeySession()).mayChange(environment.id);
-  const { entries, nextBefore } = history;
-  const isComplete = nextBefore === null;
+  const { entries, isComplete } = history;
   const reason = whyNoRollback({ mayChange, isFirst: entries.length < 2 && isComplete });
   if (entries.length === 0) return <NoStates />;
   return (
