@@ -85,9 +85,15 @@ export function describeLive(given: () => DashboardSystem): void {
     await create("silent");
     await hers.getByRole("link", { name: "silent" }).waitFor();
     await expectNoSeriousViolations(hers);
+    const dismiss = hers.getByRole("button", { name: "Dismiss" });
+    await eventually(async () => {
+      if ((await dismiss.count()) > 0) await dismiss.first().click();
+      return (await dismiss.count()) === 0;
+    });
     await mute.press("Enter");
     await create("announced");
-    await hers.getByText("ada@example.com created announced").waitFor();
+    // On a busy machine, one of the five flags can share this notice.
+    await hers.getByText(/created announced$|flags were changed by/).waitFor();
     expect(await hers.getByText(/created silent/).count()).toBe(0);
   });
 
