@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { call } from "@halyard/testing";
-import { beforeAll, expect, it } from "@jest/globals";
+import { call, eventually } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
 import {
@@ -97,6 +97,87 @@ export function describeHistory(given: () => DashboardSystem): void {
     const undone = await dialog.getByRole("list", { name: "What changes" }).innerText();
     expect(undone).toMatch(/30 %\s+becomes\s+20 %/);
     await page.close();
+  });
+
+  describe("of a flag with many states", () => {
+    let page: Page;
+    let bannerUrl: string;
+    let tenant: Tenant;
+    const set = (body: unknown) =>
+      must(bannerUrl, { method: "PATCH", key: tenant.serverKey, body });
+    const read = () => must(bannerUrl, { key: tenant.serverKey });
+    const states = () =>
+      page.getByRole("list", { name: "States of banner in production" }).locator("> li");
+    const dialog = () => page.getByRole("dialog", { name: "Restore a state of banner" });
+    const restore = () => dialog().getByRole("button", { name: "Restore", exact: true });
+    const openDialog = (at: number) =>
+      states().nth(at).getByRole("button", { name: "Restore this" }).press("Enter");
+
+    beforeAll(async () => {
+      tenant = await createTenant(given().gateway.url, { name: "Many states" });
+      const body = { key: "banner", name: "Banner" };
+      const { id } = await must(url("flags"), { method: "POST", key: tenant.serverKey, body });
+      bannerUrl = url(`flags/${id}/environments/${tenant.environmentId}`);
+      await set({ enabled: true, rollout_percentage: 1, targeting_rules: [staff] });
+      for (let percentage = 2; percentage <= 22; percentage += 1)
+        await set({ rollout_percentage: percentage, targeting_rules: [] });
+      page = await openDashboard(given, tenant, "/flags/banner/history");
+      await states().first().waitFor();
+    });
+    afterAll(() => page?.close());
+
+    it("restores any of them after a preview, also one that was not loaded at first", async () => {
+      expect(await states().count()).toBe(20);
+      await page.getByRole("button", { name: "Load older states" }).press("Enter");
+      await page.getByText("This is the whole history").waitFor();
+      expect(await states().count()).toBe(23);
+      expect(await states().first().getByRole("button", { name: "Restore this" }).count()).toBe(0);
+      await openDialog(21);
+      const changes = await dialog().getByRole("list", { name: "What changes" }).innerText();
+      expect(changes).toMatch(/Percentage\s+22 %\s+becomes\s+1 %/);
+      expect(changes).toMatch(/Rule “staff”\s+added/);
+      await expectNoSeriousViolations(page);
+      await restore().press("Enter");
+      await page.getByText(/banner is back to its state of .* in production\./).waitFor();
+      const { enabled, rollout_percentage: percentage, targeting_rules: rules } = await read();
+      expect({ enabled, percentage, rules }).toEqual({
+        ...{ enabled: true, percentage: 1, rules: [staff] },
+      });
+      await eventually(async () => (await states().count()) === 24);
+    });
+
+    it("does not overwrite a change that was made after the preview, and shows it", async () => {
+      await openDialog(1);
+      await dialog().getByRole("list", { name: "What changes" }).waitFor();
+      await set({ rollout_percentage: 50 });
+      await restore().click();
+      await dialog().getByText("Nothing was restored: someone else changed the flag").waitFor();
+      expect((await read()).rollout_percentage).toBe(50);
+      await dialog().getByRole("button", { name: "Show the new state" }).click();
+      await dialog().getByRole("list", { name: "Change by someone else" }).waitFor();
+      await restore().click();
+      await dialog().waitFor({ state: "detached" });
+      expect(await read()).toMatchObject({ rollout_percentage: 22, targeting_rules: [] });
+    });
+
+    it("says in words why a state cannot be restored", async () => {
+      await eventually(async () => (await states().count()) === 26);
+      await openDialog(3);
+      await dialog().getByText("There is nothing to restore: the flag has this state").waitFor();
+      await dialog().getByText("Close", { exact: true }).click();
+
+      const message = "/targeting_rules/0/conditions/0/value must be RE2 syntax";
+      await page.route(bannerUrl, (route) =>
+        route.request().method() === "PATCH"
+          ? route.fulfill({ status: 400, json: { error: { code: "VALIDATION_001", message } } })
+          : route.continue(),
+      );
+      await openDialog(2);
+      await restore().click();
+      await dialog().getByText("This state cannot be restored").waitFor();
+      await dialog().getByText("Rule 1, condition 1: must be RE2 syntax").waitFor();
+      await expectNoSeriousViolations(page);
+    });
   });
 
   it("explains that the first state has nothing before it", async () => {

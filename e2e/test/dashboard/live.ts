@@ -1,6 +1,7 @@
 import { eventually } from "@halyard/testing";
-import { afterAll, beforeAll, it } from "@jest/globals";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page, Request } from "playwright-core";
+import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
 import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboard-system.ts";
 import {
   addPerson,
@@ -45,6 +46,55 @@ export function describeLive(given: () => DashboardSystem): void {
       body: { key: "created-elsewhere", name: "Created elsewhere" },
     });
     await hers.getByRole("link", { name: "created-elsewhere" }).waitFor();
+  });
+
+  it("reads a burst of changes at most once a second, and shows the last one", async () => {
+    const { flags } = await must(`${url()}/api/v1/flags?key=checkout`, { key: ada.serverKey });
+    const state = `${url()}/api/v1/flags/${flags[0].id}/environments/${ada.environmentId}`;
+    const reads: number[] = [];
+    const record = (request: Request) => {
+      if (request.url().includes("/api/v1/flags?key=checkout")) reads.push(performance.now());
+    };
+    hers.on("request", record);
+    const start = performance.now();
+    for (let change = 1; change <= 60 || performance.now() - start < 3_000; change += 1) {
+      const body = { rollout_percentage: change % 50, enabled: change % 2 === 0 };
+      await must(state, { method: "PATCH", key: ada.serverKey, body });
+    }
+    await must(state, {
+      method: "PATCH",
+      key: ada.serverKey,
+      body: { enabled: true, rollout_percentage: 77 },
+    });
+    await hers.getByRole("row").filter({ hasText: "checkout" }).getByText("77 %").waitFor();
+    hers.off("request", record);
+    const seconds = (performance.now() - start) / 1_000;
+    expect(reads.length).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
+  });
+
+  it("groups notices about changes by others, and mutes them in one tab", async () => {
+    const create = (key: string) =>
+      must(`${url()}/api/v1/flags`, {
+        ...{ method: "POST", key: ada.serverKey, body: { key, name: key } },
+      });
+    await Promise.all(["one", "two", "three", "four", "five"].map(create));
+    await hers.getByText(/^\d flags were changed by ada@example\.com$/).waitFor();
+    const mute = hers.getByRole("button", { name: "Mute notices about changes by others" });
+    await mute.press("Enter");
+    expect(await mute.getAttribute("aria-pressed")).toBe("true");
+    await create("silent");
+    await hers.getByRole("link", { name: "silent" }).waitFor();
+    await expectNoSeriousViolations(hers);
+    const dismiss = hers.getByRole("button", { name: "Dismiss" });
+    await eventually(async () => {
+      if ((await dismiss.count()) > 0) await dismiss.first().click();
+      return (await dismiss.count()) === 0;
+    });
+    await mute.press("Enter");
+    await create("announced");
+    // On a busy machine, one of the five flags can share this notice.
+    await hers.getByText(/created announced$|flags were changed by/).waitFor();
+    expect(await hers.getByText(/created silent/).count()).toBe(0);
   });
 
   it("shows a key of one environment the flags that others create, rename and delete", async () => {

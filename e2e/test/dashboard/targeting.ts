@@ -117,20 +117,20 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     await button(/^Rule 1: Second/).waitFor();
   });
 
-  it("says who changed the state under a draft, and saves the draft only when asked to", async () => {
+  it("says who changed the state under a draft, and saves both edits only when asked to", async () => {
     await page.getByRole("textbox", { name: /^Percentage of the flag/ }).fill("40");
     await page.keyboard.press("Tab");
     await api(statePath(), "PATCH", { enabled: false });
-    const conflict = page.getByRole("alert", { name: "Changed by someone else" });
-    await conflict.getByText("ada@example.com turned dark-mode off in production").waitFor();
+    const merged = page.getByRole("status", { name: "Changed by someone else" });
+    await merged.getByText("ada@example.com turned dark-mode off in production").waitFor();
     expect(await stored()).toMatchObject({ enabled: false, rollout_percentage: 100 });
-    await conflict.getByRole("button", { name: "Keep mine and save" }).click();
-    await conflict.waitFor({ state: "detached" });
-    await eventually(async () => {
-      const { enabled, rollout_percentage: percentage } = await stored();
-      return enabled && percentage === 40;
-    });
+    await button("Save changes").click();
+    await merged.waitFor({ state: "detached" });
+    await eventually(async () => (await stored()).rollout_percentage === 40);
+    expect(await stored()).toMatchObject({ enabled: false });
     await button("Discard").waitFor({ state: "detached" });
+    await api(statePath(), "PATCH", { enabled: true });
+    await eventually(() => page.getByRole("switch", { name: "Flag in production" }).isChecked());
   });
 
   it("asks before unsaved changes are lost", async () => {

@@ -1,5 +1,5 @@
 import { eventually } from "@halyard/testing";
-import { afterEach, beforeEach, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { expectNoSeriousViolations } from "../../src/dashboard/accessibility.ts";
 import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboard-system.ts";
@@ -19,8 +19,8 @@ export function describeUnsaved(given: () => DashboardSystem): void {
   const api = (path: string) => `${given().gateway.url}/api/v1/${path}`;
   const operate = (path: string, method: string, body?: object) =>
     must(api(path), { method, key: operatorToken, ...(body && { body }) });
-  const stateIn = (environmentId: string) =>
-    must(api(`flags/${flagId}/environments/${environmentId}`), { key: tenant.serverKey });
+  const stateIn = (environmentId: string, key = tenant.serverKey) =>
+    must(api(`flags/${flagId}/environments/${environmentId}`), { key });
   const environmentPath = (environmentId: string) =>
     `projects/${tenant.projectId}/environments/${environmentId}`;
 
@@ -80,6 +80,36 @@ export function describeUnsaved(given: () => DashboardSystem): void {
     await page.getByRole("menuitem").filter({ hasText: "Web" }).last().click();
     await stay();
     await page.getByText("Unsaved · ada@example.com").waitFor();
+  });
+
+  it("asks before a dialog with input closes, and closes a dialog without input", async () => {
+    page = await openDashboard(given, tenant, "/flags");
+    const dialog = page.getByRole("dialog", { name: "Create a flag" });
+    const name = dialog.getByLabel("Name");
+    const question = page.getByRole("heading", { name: "Discard what you entered?" });
+    const dismissals = [() => page.keyboard.press("Escape"), () => page.mouse.click(2, 2)];
+    for (const dismiss of dismissals) {
+      await button("Create flag").first().click();
+      await name.waitFor();
+      await dismiss();
+      await dialog.waitFor({ state: "detached" });
+      await button("Create flag").first().click();
+      await name.fill("Half a name");
+      await dismiss();
+      await question.waitFor();
+      await expectNoSeriousViolations(page);
+      await button("Keep editing").click();
+      expect(await name.inputValue()).toBe("Half a name");
+      await dismiss();
+      await button("Discard").click();
+      await dialog.waitFor({ state: "detached" });
+    }
+    await button("Create flag").first().click();
+    await dialog.getByRole("button", { name: "Type" }).press("ArrowDown");
+    await page.getByRole("option").last().click();
+    await page.getByRole("listbox").waitFor({ state: "detached" });
+    await page.keyboard.press("Escape");
+    await question.waitFor();
   });
 
   it("asks before the sign-out and before another environment", async () => {
@@ -167,30 +197,132 @@ export function describeUnsaved(given: () => DashboardSystem): void {
     await page.getByText("A key is no longer valid").waitFor();
   });
 
-  it("lets the second person to save choose, and applies the choice", async () => {
-    const grace = await addPerson(given().gateway.url, tenant, "grace@example.com");
+  it("keeps a draft while the person signs in with another key, without the key", async () => {
     page = await open("/flags/checkout");
-    const hers = await open("/flags/checkout", grace);
-    const conflict = hers.getByRole("alert", { name: "Changed by someone else" });
-    const saveBoth = async (his: string, her: string) => {
-      await Promise.all([draft(his), draft(her, hers)]);
-      await button("Save changes").click();
-      await page.getByText("checkout is saved in production.").last().waitFor();
-      await conflict.getByText("ada@example.com").waitFor();
-      expect(await percentage(hers).inputValue()).toBe(her);
-    };
-    await saveBoth("40", "60");
-    await expectNoSeriousViolations(hers);
-    await button("Take theirs", hers).click();
-    await conflict.waitFor({ state: "detached" });
-    expect(await percentage(hers).inputValue()).toBe("40");
-    expect(await stateIn(tenant.environmentId)).toMatchObject({ rollout_percentage: 40 });
+    await draft("40");
+    const keyId = tenant.serverKey.split("_")[1];
+    await operate(`${environmentPath(tenant.environmentId)}/keys/${keyId}`, "DELETE");
+    await page.getByText("this tab keeps them until then").waitFor();
+    await expectNoSeriousViolations(page);
+    await button("Sign in again").click();
+    await page.getByText("A key is no longer valid").waitFor();
+    const kept = await page.evaluate(() => JSON.stringify({ ...sessionStorage }));
+    expect(kept).toContain("halyard.draft.");
+    expect(kept).not.toContain("hs_");
+    await page.reload();
+    const stateUrl = api(`flags/${flagId}/environments/${tenant.environmentId}`);
+    const key = await addPerson(given().gateway.url, tenant, "grace@example.com");
+    await must(stateUrl, { method: "PATCH", key, body: { enabled: true } });
+    await page.getByLabel("Server key").fill(key);
+    await page.keyboard.press("Enter");
+    await page.getByText("Your draft contains these changes now.").waitFor();
+    expect(await percentage().inputValue()).toBe("40");
+    await button("Save changes").click();
+    await page.getByText("checkout is saved in production.").waitFor();
+    expect(await stateIn(tenant.environmentId, key)).toMatchObject({
+      ...{ enabled: true, rollout_percentage: 40 },
+    });
+    expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain("draft");
+  });
 
-    await saveBoth("50", "70");
-    await button("Keep mine and save", hers).click();
-    await hers.getByText("checkout is saved in production.").waitFor();
-    expect(await stateIn(tenant.environmentId)).toMatchObject({ rollout_percentage: 70 });
-    await eventually(async () => (await percentage().inputValue()) === "70");
-    await hers.close();
+  it("forgets a draft that the person discards or leaves", async () => {
+    page = await open("/flags/checkout");
+    const expectStored = async () => {
+      await page.goto(`${given().gateway.url}/flags/checkout`);
+      await eventually(async () => (await percentage().inputValue()) === "100");
+    };
+    await draft("40");
+    await button("Discard").click();
+    await expectStored();
+    await draft("40");
+    await page.getByRole("link", { name: "Flags", exact: true }).first().click();
+    await button("Leave without saving").click();
+    await page.getByRole("heading", { name: "Flags" }).waitFor();
+    await expectStored();
+  });
+
+  it("warns in the last ten minutes of a key", async () => {
+    const issue = async (minutes: number) => {
+      const body = {
+        ...{ kind: "server", name: "Short", user_id: tenant.userId },
+        expires_at: new Date(Date.now() + minutes * 60_000).toISOString(),
+      };
+      const keys = `${environmentPath(tenant.environmentId)}/keys`;
+      return (await operate(keys, "POST", body)).key as string;
+    };
+    page = await open("/flags/checkout", await issue(30));
+    expect(await page.getByText("Your key expires at").count()).toBe(0);
+    const ending = await open("/flags/checkout", await issue(9));
+    await ending.getByText("Your key expires at").waitFor();
+    await expectNoSeriousViolations(ending);
+    await ending.close();
+  });
+
+  describe("of two people at the same flag", () => {
+    let hers: Page;
+    const conflict = () => hers.getByRole("alert", { name: "Changed by someone else" });
+    const merged = () => hers.getByRole("status", { name: "Changed by someone else" });
+    const save = async (shown: Page) => {
+      await button("Save changes", shown).click();
+      await shown.getByText("checkout is saved in production.").last().waitFor();
+    };
+
+    beforeEach(async () => {
+      const grace = await addPerson(given().gateway.url, tenant, "grace@example.com");
+      page = await open("/flags/checkout");
+      hers = await open("/flags/checkout", grace);
+    });
+    afterEach(() => hers?.close());
+
+    it("keeps both edits of different parts, and shows the one of the first", async () => {
+      await draft("60", hers);
+      await page.getByRole("switch", { name: "Flag in production" }).press("Space");
+      await save(page);
+      await merged().getByText("ada@example.com turned checkout on in production").waitFor();
+      await expectNoSeriousViolations(hers);
+      await save(hers);
+      expect(await stateIn(tenant.environmentId)).toMatchObject({
+        ...{ enabled: true, rollout_percentage: 60 },
+      });
+    });
+
+    it("merges after the save is rejected, if the page did not receive the change before", async () => {
+      await hers.route("**/changes/stream", (route) => route.abort());
+      await hers.reload();
+      await draft("60", hers);
+      await page.getByRole("switch", { name: "Flag in production" }).press("Space");
+      await save(page);
+      await button("Save changes", hers).click();
+      await merged().waitFor();
+      expect(await stateIn(tenant.environmentId)).toMatchObject({ rollout_percentage: 100 });
+      await save(hers);
+      expect(await stateIn(tenant.environmentId)).toMatchObject({
+        ...{ enabled: true, rollout_percentage: 60 },
+      });
+    });
+
+    it("lets the second to save choose where both changed the same, and applies the choice", async () => {
+      const saveBoth = async (his: string, her: string) => {
+        await Promise.all([draft(his), draft(her, hers)]);
+        await save(page);
+        await conflict().getByText("ada@example.com").waitFor();
+        const part = hers.getByRole("region", { name: "Conflict: Percentage" });
+        expect(await part.innerText()).toMatch(new RegExp(`${her} %\\s+becomes\\s+${his} %`));
+        expect(await percentage(hers).inputValue()).toBe(her);
+        expect(await button("Save changes", hers).isDisabled()).toBe(true);
+      };
+      await saveBoth("40", "60");
+      await expectNoSeriousViolations(hers);
+      await button("Take theirs", hers).click();
+      await conflict().waitFor({ state: "detached" });
+      expect(await percentage(hers).inputValue()).toBe("40");
+      expect(await stateIn(tenant.environmentId)).toMatchObject({ rollout_percentage: 40 });
+
+      await saveBoth("50", "70");
+      await button("Keep mine", hers).click();
+      await save(hers);
+      expect(await stateIn(tenant.environmentId)).toMatchObject({ rollout_percentage: 70 });
+      await eventually(async () => (await percentage().inputValue()) === "70");
+    });
   });
 }

@@ -4,7 +4,7 @@ import { RouterProvider as AriaRouterProvider } from "react-aria-components";
 import { createKeyRouter, createOperatorRouter } from "./routes.tsx";
 import { type Session, SessionCache, SessionsProvider, useSessions } from "./session/session.tsx";
 import { SignInPage } from "./session/sign-in-page.tsx";
-import { LeaveGuardProvider } from "./ui/leave-guard.tsx";
+import { LeaveGuardProvider } from "./ui/leave-guard-provider.tsx";
 import { Loading, Warning } from "./ui/panels.tsx";
 import { Toasts } from "./ui/toasts.tsx";
 

@@ -1,10 +1,7 @@
-import { afterEach, beforeEach, expect, it, jest } from "@jest/globals";
+import { expect, it, jest } from "@jest/globals";
 import { QueryClient } from "@tanstack/react-query";
 import type { AuditedChange } from "../src/api/schema.d.ts";
 import { createInvalidator } from "../src/live/apply-change.ts";
-
-beforeEach(() => void jest.useFakeTimers());
-afterEach(() => void jest.useRealTimers());
 
 const entry = (action: AuditedChange["action"], flagKey: string | null = null) =>
   ({ action, change_type: "manual", flag_key: flagKey }) as AuditedChange;
@@ -18,27 +15,35 @@ function open() {
 }
 
 it("marks each query as stale once for a burst of changes, and reads the names once", () => {
-  const { take, takeFlag, keys, refreshNames } = open();
+  const { take, takeQuery, read, keys, refreshNames } = open();
   for (let i = 0; i < 500; i += 1) {
     take(entry("state", "checkout"));
     take(entry("user_changed"));
   }
-  takeFlag("checkout");
+  takeQuery(["flag", "checkout"]);
   expect(keys()).toEqual([]);
-  jest.runAllTimers();
+  read();
   expect(keys()).toEqual([["changes"], ["flag", "checkout"]]);
   expect(refreshNames).toHaveBeenCalledTimes(1);
 });
 
 it("marks the queries as stale again after a later change, without the names", () => {
-  const { take, keys, refreshNames } = open();
+  const { take, read, keys, refreshNames } = open();
   take(entry("environment_created"));
-  jest.runAllTimers();
+  read();
   take(entry("schedule_set", "checkout"));
-  jest.runAllTimers();
+  read();
   expect(keys()).toEqual([
     ...[["changes"], ["flags"], ["flag"]],
     ...[["changes"], ["schedules"], ["flag", "checkout"]],
   ]);
+  expect(refreshNames).toHaveBeenCalledTimes(1);
+});
+
+it("marks everything as stale after changes were missed, and reads the names", () => {
+  const { takeAll, read, keys, refreshNames } = open();
+  takeAll();
+  read();
+  expect(keys()).toEqual([[]]);
   expect(refreshNames).toHaveBeenCalledTimes(1);
 });

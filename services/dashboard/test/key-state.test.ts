@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import {
+  endsSoon,
   expiriesWithin,
   expiryInstant,
   outlives,
@@ -45,4 +46,14 @@ describe("the expiry of a new key", () => {
 it("rotates the key in use only with an overlap, so that its new key can be copied", () => {
   expect(overlapsFor(false)[0]?.seconds).toBe(0);
   expect(overlapsFor(true)[0]?.seconds).toBe(600);
+});
+
+it.each<[string, string | null, boolean]>([
+  ["has no end", null, false],
+  ["ends in eleven minutes", "2027-01-31T09:11:00Z", false],
+  ["ends in ten minutes", "2027-01-31T09:10:00Z", true],
+  ["ends in a second", "2027-01-31T09:00:01Z", true],
+  ["has ended", "2027-01-31T09:00:00Z", false],
+])("warns only in the last ten minutes of a key: one that %s", (_, expiresAt, warns) => {
+  expect(endsSoon(expiresAt, Date.parse("2027-01-31T09:00:00Z"))).toBe(warns);
 });

@@ -78,14 +78,14 @@ describe("the draft of a state", () => {
     expect(draftAfterSave(sent, sent, saved)).toStrictEqual(draftOf(saved));
   });
 
-  it("gives a copied rule no id, because ids name one rule", () => {
+  it("gives a copied rule another id, because ids name one rule", () => {
     const [rule] = draftOf(stored).rules;
     if (rule === undefined) throw new Error("a rule");
     const copy = copyOf(rule);
     expect(copy.uid).not.toBe(rule.uid);
-    const { id: _, ...copied } = rules[0] ?? { conditions: [] };
+    expect(copy.id).not.toBe(rule.id);
     expect(stateOf({ ...draftOf(stored), rules: [copy] }).targeting_rules).toStrictEqual([
-      { ...copied, name: "Adults (copy)" },
+      { ...rules[0], id: copy.id, name: "Adults (copy)" },
     ]);
   });
 

@@ -2,8 +2,8 @@ import { useState } from "react";
 
 const randomBytes = 16;
 
-/** `crypto.randomUUID` does not exist on pages over plain HTTP. */
-const randomKey = (): string =>
+/** Returns a unique text. `crypto.randomUUID` does not exist on pages over plain HTTP. */
+export const randomKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(randomBytes)), (byte) =>
     byte.toString(16).padStart(2, "0"),
   ).join("");

@@ -6,7 +6,7 @@ import { useEnvironment } from "../session/environment.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { ButtonLink } from "../ui/button.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
-import { useLeaveGuard } from "../ui/leave-guard.tsx";
+import { useLeaveGuard } from "../ui/leave-guard.ts";
 import { LinkedText } from "../ui/linked-text.tsx";
 import { Page } from "../ui/page.tsx";
 import { EmptyState, Warning } from "../ui/panels.tsx";

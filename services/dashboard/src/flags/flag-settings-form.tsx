@@ -3,7 +3,7 @@ import { isEditConflict } from "../api/problem.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select, TextField } from "../ui/fields.tsx";
-import { useUnsaved } from "../ui/leave-guard.tsx";
+import { useUnsaved } from "../ui/leave-guard.ts";
 import { Warning } from "../ui/panels.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
 import { flagTypes, typeLabel } from "./flag-search.ts";

@@ -2,20 +2,17 @@ import type { QueryClient } from "@tanstack/react-query";
 import type { Api } from "../api/client.ts";
 import { cancelListReads, invalidateList, putIntoList, readFlag } from "./flag-queries.ts";
 
-/** Time over which changes are collected, so that a burst causes few requests. */
-const collectMs = 150;
 /** Minimum number of changed flags for reading the whole list instead. */
 const listFrom = 20;
 
-/** Keeps the cached list of flags current: reads the flags that changed, instead of the list. */
+/** Keeps the cached list of flags current: collects the flags that changed, and reads them instead of the list. */
 export function createFlagRefresher(client: QueryClient, api: Api) {
   const changed = new Set<string>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
 
   async function refresh(): Promise<void> {
-    timer = undefined;
     const keys = [...changed];
     changed.clear();
+    if (keys.length === 0) return;
     // A read of the list that began before the change would replace the newer state.
     if (await cancelListReads(client)) return invalidateList(client);
     if (keys.length >= listFrom) return invalidateList(client);
@@ -28,10 +25,7 @@ export function createFlagRefresher(client: QueryClient, api: Api) {
   }
 
   return {
-    take(key: string): void {
-      changed.add(key);
-      timer ??= setTimeout(() => void refresh(), collectMs);
-    },
-    stop: () => clearTimeout(timer),
+    take: (key: string) => void changed.add(key),
+    read: () => void refresh(),
   };
 }

@@ -1,4 +1,5 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
 import { type Api, unwrap } from "../api/client.ts";
 import type { AuditedChange, Environment, HistoryEntry } from "../api/schema.d.ts";
 import { personQuery } from "../changes/people.ts";
@@ -10,45 +11,80 @@ import { useKeyQuery } from "../session/use-key-query.ts";
 import { readWebhooks } from "../webhooks/webhook-queries.ts";
 import type { ChangesQuery } from "./history-search.ts";
 
-/** States that the tab shows. */
-export const shownStates = 20;
+/** States that one request of the tab reads. */
+const statesPerPage = 20;
 
 /** The author of changes of the operator and of services. */
 const nilId = "00000000-0000-0000-0000-000000000000";
 
 export type History = {
-  /** The newest first. It can have one entry more than are shown, to compare the last one with. */
+  /** The newest first. */
   readonly entries: readonly HistoryEntry[];
-  /** Returns whether the last entry is the first state of the flag. */
+  /** True if the last entry is the first state of the flag that Halyard keeps. */
   readonly isComplete: boolean;
 };
 
 type Place = { flag: ListedFlag; environment: Environment };
 
-async function readHistory(api: Api, place: Place, limit: number): Promise<History> {
-  const params = { path: statePathOf(place), query: { limit } };
+async function readHistory(
+  api: Api,
+  place: Place,
+  query: { limit: number; before?: string },
+): Promise<{ entries: readonly HistoryEntry[]; nextBefore: string | undefined }> {
+  const params = { path: statePathOf(place), query };
   const { history, next_before } = await unwrap(api.GET(`${stateRoute}/history`, { params }));
-  return { entries: history, isComplete: next_before === null };
+  return { entries: history, nextBefore: next_before ?? undefined };
 }
 
-/** Reads the last states of a flag in an environment. */
-export const useHistory = (place: Place) =>
-  useKeyQuery(["flag", place.flag.key, "history", place.environment.id], ({ api }) =>
-    readHistory(api, place, shownStates + 1),
-  );
+/** Reads the states of a flag in an environment, the newest first. */
+export function useHistory(place: Place) {
+  const { api } = useKeySession();
+  const [wantedPages, setWantedPages] = useState(1);
+  const query = useInfiniteQuery({
+    queryKey: ["flag", place.flag.key, "history", place.environment.id],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam: before }) =>
+      readHistory(api, place, { limit: statesPerPage, ...(before && { before }) }),
+    getNextPageParam: ({ nextBefore }) => nextBefore,
+  });
+  const { data, error, hasNextPage, isFetching, fetchNextPage, refetch } = query;
+  const pages = data?.pages ?? [];
+  // A live change cancels the read of an older page, which is then repeated.
+  const isMissing = hasNextPage && !isFetching && error === null && pages.length < wantedPages;
+  useEffect(() => {
+    if (isMissing) void fetchNextPage();
+  }, [isMissing, fetchNextPage]);
+  return {
+    ...{ error, refetch, hasOlder: hasNextPage },
+    data: data && { entries: pages.flatMap(({ entries }) => entries), isComplete: !hasNextPage },
+    isReadingOlder: query.isFetchingNextPage || isMissing,
+    readOlder(): void {
+      setWantedPages(pages.length + 1);
+      void fetchNextPage();
+    },
+  };
+}
 
-/** The effect of a rollback. `version` is that of the state which it undoes. */
-export type Preview = { version: number; entries: readonly HistoryEntry[] };
+/** The effect of a rollback or of a restored state, upon a version of the current state. */
+export type Preview = {
+  version: number;
+  current: HistoryEntry | undefined;
+  wanted: HistoryEntry | undefined;
+};
 
 /**
- * Reads the effect of a rollback. It reads the version before the history: if the state changes in between, the API
- * rejects the rollback with this version. So a rollback never differs from its preview.
+ * Reads the effect of restoring `target`, or of a rollback without one. It reads the version before the history: if the
+ * state changes in between, the API rejects a change with this version. So a change never differs from its preview.
  */
-export async function readPreview(api: Api, place: Place): Promise<Preview> {
+export async function readPreview(
+  api: Api,
+  place: Place,
+  target: HistoryEntry | undefined,
+): Promise<Preview> {
   const params = { path: statePathOf(place) };
   const { version } = await unwrap(api.GET(stateRoute, { params }));
-  const { entries } = await readHistory(api, place, 2);
-  return { version, entries };
+  const [current, earlier] = (await readHistory(api, place, { limit: 2 })).entries;
+  return { version, current, wanted: target ?? earlier };
 }
 
 /** Returns the e-mail of the person with this id, who has changed something. */

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { History as HistoryIcon, RotateCcw } from "lucide-react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { HistoryEntry } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { permissionsOf } from "../session/permissions.ts";
@@ -16,23 +16,35 @@ import { EmptyState } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { Time } from "../ui/time.tsx";
 import styles from "./history.module.css";
-import { type History, shownStates, useHistory, usePersonName } from "./history-queries.ts";
-import { RollbackDialog } from "./rollback-dialog.tsx";
+import { type History, useHistory, usePersonName } from "./history-queries.ts";
+import { RestoreDialog } from "./restore-dialog.tsx";
 
-/** The last states of the flag in the chosen environment, what differs between them, and the way back. */
+/** The states of the flag in the chosen environment, what differs between them, and the way back to each of them. */
 export function HistoryTab() {
   const { flag, environment } = useFlagInPage();
   const query = useHistory({ flag, environment });
   return (
     <QueryView query={query} label={`Loading the history of ${flag.key}`}>
-      {(history) => <States key={environment.id} history={history} />}
+      {(history) => (
+        <States key={environment.id} history={history}>
+          {query.hasOlder && (
+            <Button onPress={query.readOlder} isPending={query.isReadingOlder}>
+              Load older states
+            </Button>
+          )}
+        </States>
+      )}
     </QueryView>
   );
 }
 
-function States({ history }: { history: History }) {
+/** An open dialog. Without a target, it rolls back the last change. */
+type Open = { target: HistoryEntry | undefined };
+
+/** `children` is at the end of the list. */
+function States({ history, children }: { history: History; children: ReactNode }) {
   const { flag, environment } = useFlagInPage();
-  const [isRollingBack, setRollingBack] = useState(false);
+  const [open, setOpen] = useState<Open>();
   const mayChange = permissionsOf(useKeySession()).mayChange(environment.id);
   const { entries, isComplete } = history;
   const reason = whyNoRollback({ mayChange, isFirst: entries.length < 2 && isComplete });
@@ -42,31 +54,37 @@ function States({ history }: { history: History }) {
       <div className={styles.tools}>
         <p className={styles.note}>
           States of <code>{flag.key}</code> in <bdi>{environment.name}</bdi>, the newest first.{" "}
-          {reason ?? "A rollback restores the state before the newest change."}
+          {reason ??
+            "A rollback restores the state before the newest change. You can also restore any state of the list."}
         </p>
-        <Button isDisabled={reason !== undefined} onPress={() => setRollingBack(true)}>
+        <Button isDisabled={reason !== undefined} onPress={() => setOpen({ target: undefined })}>
           <RotateCcw size={14} aria-hidden /> Roll back…
         </Button>
       </div>
       <ol className={styles.states} aria-label={`States of ${flag.key} in ${environment.name}`}>
-        {entries.slice(0, shownStates).map((entry, index) => (
+        {entries.map((entry, index) => (
           <StateEntry
             key={entry.id}
             entry={entry}
             previous={entries[index + 1]}
             isCurrent={index === 0}
             isFirst={isComplete && index === entries.length - 1}
+            onRestore={mayChange ? () => setOpen({ target: entry }) : undefined}
           />
         ))}
       </ol>
+      <div className={styles.older}>{children}</div>
       <p className={styles.note}>
-        {isComplete && entries.length <= shownStates ? "This is the whole history. " : ""}
+        {isComplete && "This is the whole history that Halyard keeps. "}
         <Link to="/history" search={{ flag: flag.id } as never}>
           All changes of {flag.key}
         </Link>{" "}
         are in the history of the project, also those of its settings and in other environments.
+        These are no states of this environment, so they cannot be restored here.
       </p>
-      {isRollingBack && <RollbackDialog onClose={() => setRollingBack(false)} />}
+      {open !== undefined && (
+        <RestoreDialog target={open.target} onClose={() => setOpen(undefined)} />
+      )}
     </>
   );
 }
@@ -74,7 +92,7 @@ function States({ history }: { history: History }) {
 type Circumstances = { mayChange: boolean; isFirst: boolean };
 
 function whyNoRollback({ mayChange, isFirst }: Circumstances): string | undefined {
-  if (!mayChange) return "Your key cannot roll back in this environment.";
+  if (!mayChange) return "Your key cannot roll back or restore a state in this environment.";
   return isFirst ? "There is no earlier state to roll back to yet." : undefined;
 }
 
@@ -89,9 +107,11 @@ type StateEntryProps = {
   previous: HistoryEntry | undefined;
   isCurrent: boolean;
   isFirst: boolean;
+  /** Undefined if the key may not change the state. */
+  onRestore: (() => void) | undefined;
 };
 
-function StateEntry({ entry, previous, isCurrent, isFirst }: StateEntryProps) {
+function StateEntry({ entry, previous, isCurrent, isFirst, onRestore }: StateEntryProps) {
   const person = usePersonName(entry.changed_by);
   const when = localTime(new Date(entry.changed_at));
   return (
@@ -105,12 +125,17 @@ function StateEntry({ entry, previous, isCurrent, isFirst }: StateEntryProps) {
         <span className={styles.when}>
           <Time at={entry.changed_at} />
         </span>
+        {!isCurrent && onRestore !== undefined && (
+          <Button size="small" onPress={onRestore} aria-label={`Restore this state of ${when}`}>
+            Restore this
+          </Button>
+        )}
       </div>
       {previous === undefined ? (
         <p className={styles.note}>
           {isFirst
             ? "The first state of the flag."
-            : "The state before is too old for this list, so the difference is not shown."}
+            : "Load older states to see what this change made different."}
         </p>
       ) : (
         <Differences items={stateDifferences(previous, entry)} label={`Differences of ${when}`} />

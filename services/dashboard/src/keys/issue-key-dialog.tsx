@@ -9,7 +9,7 @@ import { Button } from "../ui/button.tsx";
 import { localTime } from "../ui/dates.ts";
 import { Checkbox, Select, TextField } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
-import { useAskedClose, useUnsaved } from "../ui/leave-guard.tsx";
+import { useAskedClose, useUnsaved } from "../ui/leave-guard.ts";
 import { type KeyPlace, keysRoute, pathOf, useRefreshKeys } from "./key-queries.ts";
 import { type Expiry, expiriesWithin, expiryInstant, outlives } from "./key-state.ts";
 import styles from "./keys.module.css";

@@ -79,3 +79,12 @@ const overlaps = [
  */
 export const overlapsFor = (isInUse: boolean) =>
   overlaps.filter(({ seconds }) => !isInUse || seconds > 0);
+
+/** Time before the end of a key from which the pages warn. It is enough to finish and save an edit. */
+export const warnBeforeMs = 10 * 60_000;
+
+/** Returns whether a key ends soon. A key that has ended is rejected by the API, and needs no warning. */
+export function endsSoon(expiresAt: string | null, now: number): boolean {
+  const left = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt) - now;
+  return left > 0 && left <= warnBeforeMs;
+}

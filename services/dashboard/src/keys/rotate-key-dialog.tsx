@@ -10,7 +10,7 @@ import { localTime } from "../ui/dates.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
-import { useAskedClose, useUnsaved } from "../ui/leave-guard.tsx";
+import { useAskedClose, useUnsaved } from "../ui/leave-guard.ts";
 import { notify } from "../ui/toasts.tsx";
 import { type KeyPlace, keyRoute, pathOf, useRefreshKeys } from "./key-queries.ts";
 import { overlapsFor } from "./key-state.ts";

@@ -1,48 +1,56 @@
 import type { AuditedChange, ServerKeyIdentity } from "../api/schema.d.ts";
 import { describeChange } from "../changes/describe-change.ts";
-import { notify } from "../ui/toasts.tsx";
+import { createPacer } from "./pacer.ts";
 
-/** Time over which changes are collected. */
-const collectMs = 500;
-/** Number of notices that people can read. More changes become one notice for each person. */
+/** The first change is announced almost immediately. Changes that follow share one notice for each person. */
+const pace = { collectMs: 500, everyMs: 5_000 };
+/** Number of notices that people can read. The changes of more people become one notice. */
 const maxNotices = 3;
 
-/** Announces the changes of other people. A script that changes many flags causes one notice, not hundreds. */
-export function createAnnouncer(me: ServerKeyIdentity) {
+/** Announces the changes of other people through `announce`, grouped by person. */
+export function createAnnouncer(me: ServerKeyIdentity, announce: (text: string) => void) {
   let collected: AuditedChange[] = [];
-  let timer: ReturnType<typeof setTimeout> | undefined;
-
-  function announce(): void {
-    timer = undefined;
-    for (const text of noticesOf(collected, me.environments)) notify({ text });
+  const { request, stop } = createPacer(() => {
+    noticesOf(collected, me.environments).forEach(announce);
     collected = [];
-  }
-
+  }, pace);
   return {
     take(change: AuditedChange): void {
       if (change.actor.id === me.user.id) return;
       collected.push(change);
-      timer ??= setTimeout(announce, collectMs);
+      request();
     },
-    stop: () => clearTimeout(timer),
+    stop,
   };
 }
 
-/** Returns the texts that announce changes. The deletion of a flag has an entry for each environment, and one text. */
+type Environments = ServerKeyIdentity["environments"];
+
 function noticesOf(
   changes: readonly AuditedChange[],
-  environments: ServerKeyIdentity["environments"],
+  environments: Environments,
 ): readonly string[] {
-  const texts = new Set(
-    changes.map((change) => {
-      const environment =
-        change.action === "deleted"
-          ? undefined
-          : environments.find(({ id }) => id === change.environment_id)?.name;
-      return `${change.actor.email} ${describeChange(change, environment)}`;
-    }),
-  );
-  if (texts.size <= maxNotices) return [...texts];
   const people = Map.groupBy(changes, ({ actor }) => actor.email);
-  return [...people].map(([email, made]) => `${email} made ${made.length} changes`);
+  if (people.size > maxNotices) return [groupText(changes, `${people.size} people`)];
+  return [...people].map(([email, made]) => {
+    const texts = new Set(made.map((change) => sentenceOf(change, environments)));
+    const [text] = texts;
+    return texts.size === 1 ? `${email} ${text}` : groupText(made, email);
+  });
+}
+
+/** Describes one change. The deletion of a flag has an entry for each environment, and one text. */
+function sentenceOf(change: AuditedChange, environments: Environments): string {
+  const environment = environments.find(({ id }) => id === change.environment_id)?.name;
+  return describeChange(change, change.action === "deleted" ? undefined : environment);
+}
+
+/** Describes several changes: "5 flags were changed by ada@example.com". */
+function groupText(changes: readonly AuditedChange[], who: string): string {
+  const flags = new Set(changes.map(({ flag_key: key }) => key));
+  if (flags.has(null)) return `${changes.length} changes were made by ${who}`;
+  const [only] = flags;
+  return flags.size === 1
+    ? `${only} was changed ${changes.length} times by ${who}`
+    : `${flags.size} flags were changed by ${who}`;
 }

@@ -10,7 +10,7 @@ import { instantText, timeText } from "../ui/dates.ts";
 import { DialogActions } from "../ui/dialog.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select } from "../ui/fields.tsx";
-import { useUnsaved } from "../ui/leave-guard.tsx";
+import { useUnsaved } from "../ui/leave-guard.ts";
 import { Warning } from "../ui/panels.tsx";
 import { type ResolvedTime, resolveLocal } from "./local-times.ts";
 import { describeTimes, inUtc, remainingTimes, withoutEffect } from "./schedule-text.ts";

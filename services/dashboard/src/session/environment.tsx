@@ -1,7 +1,7 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { createContext, type ReactNode, use, useEffect, useState } from "react";
 import type { Environment } from "../api/schema.d.ts";
-import { useLeaveGuard } from "../ui/leave-guard.tsx";
+import { useLeaveGuard } from "../ui/leave-guard.ts";
 import { type Chosen, chooseEnvironment } from "./choose-environment.ts";
 import { useKeySession } from "./session.tsx";
 

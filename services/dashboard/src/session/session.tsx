@@ -3,7 +3,7 @@ import { createContext, type ReactNode, use, useCallback, useEffect, useState } 
 import { type Api, createApi, unwrap } from "../api/client.ts";
 import { isTemporary, isUnconfirmed } from "../api/problem.ts";
 import type { ServerKeyIdentity } from "../api/schema.d.ts";
-import { useLeaveGuard } from "../ui/leave-guard.tsx";
+import { useLeaveGuard } from "../ui/leave-guard.ts";
 import { sendKeys } from "./hand-over.ts";
 import { addKey, readKeys, removeKey, type StoredKeys, writeKeys } from "./stored-keys.ts";
 
@@ -23,12 +23,14 @@ type Sessions = {
   /** The API no longer accepts the current token. The session continues only while it has unsaved content. */
   isRejected: boolean;
   /**
-   * Checks a token and uses it. Throws the error of the API. Like the next two functions, it asks before unsaved content
-   * is lost. Returns whether the session was changed.
+   * Checks a token and uses it. Throws the error of the API. Like the next three functions, it asks before unsaved
+   * content is lost. Returns whether the session was changed.
    */
   signIn(token: string): Promise<boolean>;
   switchTo(token: string): Promise<void>;
   signOut(token: string): Promise<void>;
+  /** Ends the current session, whose token is rejected. Does not ask about a draft, because the tab keeps it. */
+  signInAgain(): Promise<void>;
   /** Reads the names in a session again. */
   refresh(token: string): Promise<void>;
   /**
@@ -148,7 +150,7 @@ export function SessionsProvider({ children }: { children: ReactNode }) {
   const tab = useTab();
   const { setStored, keys, setKeys, setOperator, ended, setEnded } = tab;
   const { current, forget, isRejected, reject, open } = tab;
-  const { mayLeave } = useLeaveGuard();
+  const { unsaved, mayLeave } = useLeaveGuard();
   const isReady = useRestoredKeys(tab);
 
   async function signIn(token: string): Promise<boolean> {
@@ -175,6 +177,11 @@ export function SessionsProvider({ children }: { children: ReactNode }) {
     },
     async signOut(token) {
       if (await mayLeave()) forget(token);
+    },
+    async signInAgain() {
+      if (current === undefined || !(unsaved === "draft" || (await mayLeave()))) return;
+      setEnded(endedText);
+      forget(current.token);
     },
     async refresh(token) {
       const session = await open(token);

@@ -1,7 +1,8 @@
 import { KeyRound } from "lucide-react";
-import { type FormEvent, useEffect, useState } from "react";
+import { type FormEvent, use, useEffect, useState } from "react";
 import { AdvisedError, ApiProblem } from "../api/problem.ts";
 import { Button } from "../ui/button.tsx";
+import { DialogContext } from "../ui/dialog-context.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { TextField } from "../ui/fields.tsx";
 import { Logo } from "../ui/logo.tsx";
@@ -38,6 +39,7 @@ export function SignInForm({ onDone }: { onDone?: () => void }) {
   const [token, setToken] = useState("");
   const [error, setError] = useState<unknown>();
   const [isPending, setPending] = useState(false);
+  const { markInput } = use(DialogContext);
 
   async function run(tokenOf: () => Promise<string | undefined>) {
     setPending(true);
@@ -67,7 +69,7 @@ export function SignInForm({ onDone }: { onDone?: () => void }) {
     void run(async () => token.trim());
   };
   return (
-    <form className={styles.form} onSubmit={submit} autoComplete="off">
+    <form className={styles.form} onSubmit={submit} onInput={markInput} autoComplete="off">
       {ended !== undefined && error === undefined && <Warning>{ended}</Warning>}
       <TextField
         label="Server key"

@@ -2,8 +2,8 @@ import { useBlocker } from "@tanstack/react-router";
 import { Menu as MenuIcon, X } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { useSessions } from "../session/session.tsx";
-import { IconButton } from "../ui/button.tsx";
-import { useLeaveGuard } from "../ui/leave-guard.tsx";
+import { Button, IconButton } from "../ui/button.tsx";
+import { useLeaveGuard } from "../ui/leave-guard.ts";
 import { Logo } from "../ui/logo.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { Navigation, type NavigationEntry } from "./navigation.tsx";
@@ -74,11 +74,21 @@ function useEscape(isOpen: boolean, close: () => void): void {
 
 /** Warns that the key has ended while a page has unsaved content. Without such content, the session ends immediately. */
 function RejectedKey() {
-  if (!useSessions().isRejected) return null;
+  const { isRejected, signInAgain } = useSessions();
+  const { unsaved } = useLeaveGuard();
+  if (!isRejected) return null;
   return (
-    <Warning>
-      Your key is no longer valid: it was revoked, was rotated or has expired. What you entered can
-      no longer be saved with it. Copy what you still need, then sign out.
+    <Warning
+      action={
+        <Button size="small" onPress={() => void signInAgain()}>
+          Sign in again
+        </Button>
+      }
+    >
+      Your key is no longer valid: it was revoked, was rotated or has expired.{" "}
+      {unsaved === "draft"
+        ? "Sign in with another key to save your changes: this tab keeps them until then."
+        : "What you entered can no longer be saved with it. Copy what you still need, then sign in with another key."}
     </Warning>
   );
 }

@@ -10,7 +10,8 @@ import {
   Webhook,
 } from "lucide-react";
 import { useState } from "react";
-import { LiveChanges, LiveIndicator, LostConnection } from "../live/live-changes.tsx";
+import { KeyExpiry } from "../keys/key-expiry.tsx";
+import { LiveChanges, LiveIndicator, LostConnection, MuteButton } from "../live/live-changes.tsx";
 import { EnvironmentProvider, useChosen } from "../session/environment.tsx";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
@@ -47,11 +48,17 @@ export function KeyLayout() {
         <Frame
           entries={permitted}
           top={<ScopeSwitcher onAddKey={() => setAddingKey(true)} />}
-          banner={<LostConnection />}
+          banner={
+            <>
+              <LostConnection />
+              <KeyExpiry />
+            </>
+          }
           bottom={
             <>
               <LiveIndicator />
               <div>
+                <MuteButton />
                 <AppearanceButton />
                 <Button variant="quiet" onPress={() => void signOut(session.token)}>
                   <LogOut size={16} aria-hidden /> Sign out

@@ -46,6 +46,15 @@ export function ruleDifferences(
   ];
 }
 
+/** Returns the positions of rules in a former list, by the positions of the same rules in a newer list. */
+export function counterparts(
+  before: readonly TargetingRule[],
+  after: readonly TargetingRule[],
+): ReadonlyMap<number, number> {
+  const { pairs } = pairRules(before.map(place), after.map(place));
+  return new Map(pairs.map((pair) => [pair.after.index, pair.before.index]));
+}
+
 /** Returns whether two lists of rules give the same to the same users. */
 export const haveEqualRules = (
   before: readonly TargetingRule[],

@@ -70,6 +70,10 @@ export const stateIn = (value: State): State =>
     memberNames.filter((name) => name in value).map((name) => [name, value[name]]),
   ) as State;
 
+/** Returns whether two values have the same state, including what changes nothing for users, such as ids of rules. */
+export const isSameState = (one: State, other: State): boolean =>
+  JSON.stringify(stateIn(one)) === JSON.stringify(stateIn(other));
+
 /** Returns the state in an entry of the audit log, or undefined if the entry has none. */
 export const stateFrom = (values: Record<string, unknown> | null): State | undefined =>
   values !== null && "targeting_rules" in values ? stateIn(values as State) : undefined;

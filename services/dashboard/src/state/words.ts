@@ -77,7 +77,8 @@ export function joined(texts: readonly string[], word: "and" | "or"): string {
 const quoted = (text: string): string => (/[\s,]/.test(text) ? `“${text}”` : text);
 
 /** Names a rule by its name, or by its position, which begins at 0. */
-export function ruleName({ name }: TargetingRule, index: number): string {
+export function ruleName(rule: { name?: string | undefined } | undefined, index: number): string {
+  const name = rule?.name;
   return name === undefined || name.trim() === "" ? `rule ${index + 1}` : `rule “${name}”`;
 }
 

@@ -1,3 +1,4 @@
+import { randomKey } from "../api/idempotency.ts";
 import type { Condition, State, TargetingRule } from "../api/schema.d.ts";
 import { stateIn } from "../state/state.ts";
 
@@ -18,10 +19,12 @@ export type Draft = Readonly<
 export const maxRules = 100;
 export const maxConditions = 50;
 
+/** Makes identities differ from those of a draft that was kept over a reload. */
+const loadedAt = Date.now().toString(36);
 let lastUid = 0;
-function nextUid(): string {
+export function nextUid(): string {
   lastUid += 1;
-  return `new-${lastUid}`;
+  return `new-${loadedAt}-${lastUid}`;
 }
 
 /** Keeps the result for each argument. Drafts are immutable, so that an edit computes only what it changes. */
@@ -54,7 +57,7 @@ export function stateOf({ rules, ...others }: Draft): State {
   return stateIn({ ...others, targeting_rules: rules.map(ruleOf) });
 }
 
-const ruleOf = remembered(
+export const ruleOf = remembered(
   ({ id, name, conditions, value, rollout_percentage }: DraftRule): TargetingRule => ({
     ...(id !== undefined && { id }),
     ...(name !== undefined && name.trim() !== "" && { name }),
@@ -81,10 +84,23 @@ export function isSameDraft({ rules, ...some }: Draft, { rules: otherRules, ...o
   );
 }
 
+/** Makes a draft of a state that was saved from another draft. Its rules keep the identities that they have there. */
+export function draftOfSaved(saved: State, sent: Draft): Draft {
+  const draft = draftOf(saved);
+  if (draft.rules.length !== sent.rules.length) return draft;
+  return {
+    ...draft,
+    rules: draft.rules.map((rule, at) => ({ ...rule, uid: sent.rules[at]?.uid ?? rule.uid })),
+  };
+}
+
+/** Returns whether a field of a draft has a text that is no percentage. */
+export const isInvalid = (draft: Draft): boolean =>
+  [draft, ...draft.rules].some((part) => part.invalidPercentage !== undefined);
+
 /** Returns whether a draft equals the stored state, so that it needs no save. */
 export function isSame(draft: Draft, stored: State): boolean {
-  const isInvalid = [draft, ...draft.rules].some((part) => part.invalidPercentage !== undefined);
-  return !isInvalid && isSameDraft(draft, draftOf(stored));
+  return !isInvalid(draft) && isSameDraft(draft, draftOf(stored));
 }
 
 /**
@@ -93,22 +109,24 @@ export function isSame(draft: Draft, stored: State): boolean {
  * too: its rules keep their identities, so that open rules stay open and the focus stays where it is.
  */
 export function draftAfterSave(draft: Draft, sent: Draft, saved: State): Draft {
-  return draft !== sent || isSame(draft, saved) ? draft : draftOf(saved);
+  return draft !== sent || isSame(draft, saved) ? draft : draftOfSaved(saved, sent);
 }
 
 export function newCondition(): DraftCondition {
   return { uid: nextUid(), attribute: "", operator: "equals", value: "" };
 }
 
+/** Makes a rule with an id, by which a merge recognizes it after another person has changed it. */
 export function newRule(): DraftRule {
-  return { uid: nextUid(), conditions: [newCondition()] };
+  return { uid: nextUid(), id: randomKey(), conditions: [newCondition()] };
 }
 
-/** Copies a rule. The copy has no `id`, because ids name one rule. */
-export function copyOf({ id: _, ...rule }: DraftRule): DraftRule {
+/** Copies a rule. The copy has another id, because ids name one rule. */
+export function copyOf(rule: DraftRule): DraftRule {
   return {
     ...rule,
     uid: nextUid(),
+    id: randomKey(),
     ...(rule.name !== undefined && { name: `${rule.name} (copy)` }),
     conditions: rule.conditions.map((condition) => ({ ...condition, uid: nextUid() })),
   };

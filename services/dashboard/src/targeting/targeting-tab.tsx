@@ -1,15 +1,15 @@
-import { useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocale } from "react-aria-components";
 import { isEditConflict } from "../api/problem.ts";
 import type { FlagState } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
-import { useUnsaved } from "../ui/leave-guard.tsx";
+import { useUnsaved } from "../ui/leave-guard.ts";
 import { QueryView } from "../ui/query-view.tsx";
 import { notify } from "../ui/toasts.tsx";
-import { ConflictPanel } from "./conflict-panel.tsx";
-import { type Draft, stateOf } from "./draft.ts";
+import { stateOf } from "./draft.ts";
 import { EditorContext, FlagPercentage } from "./editor-context.ts";
+import { MergePanel } from "./merge-panel.tsx";
 import { fieldProblemOf, problemsIn } from "./problems.ts";
 import { RulesCard } from "./rules-card.tsx";
 import { SaveBar } from "./save-bar.tsx";
@@ -33,38 +33,35 @@ export function TargetingTab() {
 
 function TargetingEditor({ stored }: { stored: FlagState }) {
   const editing = useDraft(stored);
-  const { draft, isDirty, edit } = editing;
-  useUnsaved(isDirty);
+  const { draft, isDirty, conflicts, edit } = editing;
+  useUnsaved(isDirty, "draft", editing.discard);
   const main = useRef<HTMLDivElement>(null);
   // The buttons disappear when they have done their work, and the focus must not be lost with them.
-  const saving = useSaving(editing, () => main.current?.focus({ preventScroll: true }));
+  const takeFocus = () => main.current?.focus({ preventScroll: true });
+  const saving = useSaving(editing, takeFocus);
   const operators = useOperators().data;
   const editor = useMemo(() => ({ operators, edit }), [operators, edit]);
   const state = useMemo(() => stateOf(draft), [draft]);
+  const decide: DraftState["decide"] = (part, choice) => {
+    editing.decide(part, choice);
+    takeFocus();
+  };
   return (
     <EditorContext value={editor}>
       <div className={styles.columns}>
         <div className={styles.main} ref={main} tabIndex={-1}>
-          {saving.isConflict && (
-            <ConflictPanel
-              theirs={stored}
-              mine={state}
-              problemCount={saving.problems.size}
-              isPending={saving.isPending}
-              onKeep={() => saving.save(stored.version)}
-              onTake={saving.discard}
-            />
-          )}
+          {isDirty && <MergePanel editing={editing} onDecide={decide} />}
           <StateCard draft={draft} state={state} />
           <FlagPercentage value={draft.rollout_percentage}>
             <RulesCard rules={draft.rules} problems={saving.problems} />
           </FlagPercentage>
           {saving.error !== undefined && <ErrorPanel error={saving.error} />}
-          {isDirty && !saving.isConflict && (
+          {isDirty && (
             <SaveBar
               problemCount={saving.problems.size}
               isPending={saving.isPending}
-              onSave={() => saving.save(editing.base.version)}
+              openConflicts={conflicts.length}
+              onSave={saving.save}
               onDiscard={saving.discard}
             />
           )}
@@ -77,7 +74,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
 
 /** The actions on a draft, and its problem. */
 function useSaving(editing: DraftState, takeFocus: () => void) {
-  const { draft, isOutdated, restart, restore } = editing;
+  const { draft, version, isOutdated, restart, merge } = editing;
   const [isChecked, setChecked] = useState(false);
   const { locale } = useLocale();
   const operators = useOperators().data;
@@ -90,18 +87,22 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
   const { mutate, isPending, error, variables } = saved;
   const readProblems = () => problemsIn(draft, operators, locale);
   const fromApi = fieldProblemOf(error, variables?.draft ?? draft);
+  // The panel of the merge says it in place of the error.
+  const isMerged = (failure: Error) => isEditConflict(failure) && editing.firstBase !== undefined;
   const isShown = fromApi !== undefined && draft.rules.includes(fromApi.rule);
-  const isConflict = isOutdated && !isPending;
+  // Not during a save, because the newer version can be the one that it makes.
+  useEffect(() => {
+    if (isOutdated && !isPending) merge();
+  });
 
   function discard(): void {
-    const discarded: Draft = draft;
     saved.reset();
     setChecked(false);
-    editing.discard();
+    const restore = editing.discard();
     takeFocus();
     notify({
       text: "Your changes are discarded.",
-      action: { label: "Undo", onPress: () => restore(discarded) },
+      action: { label: "Undo", onPress: restore },
     });
   }
 
@@ -111,13 +112,9 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
       ...(isShown ? [[fromApi.key, fromApi.text] as const] : []),
     ]),
     isPending,
-    isConflict,
-    error:
-      error === null || fromApi !== undefined || (isEditConflict(error) && isConflict)
-        ? undefined
-        : error,
+    error: error === null || fromApi !== undefined || isMerged(error) ? undefined : error,
     discard,
-    save(version: number): void {
+    save(): void {
       setChecked(true);
       if (readProblems().size === 0) mutate({ draft, version });
     },

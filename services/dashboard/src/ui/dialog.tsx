@@ -1,10 +1,12 @@
 import { X } from "lucide-react";
-import { createContext, type ReactNode, use, useEffect, useState } from "react";
+import { type ReactNode, use, useEffect, useMemo, useState } from "react";
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from "react-aria-components";
 import { Button, IconButton } from "./button.tsx";
+import { DialogContext } from "./dialog-context.ts";
 import { ErrorPanel } from "./error-panel.tsx";
 import { TextField } from "./fields.tsx";
 import { keepFocus } from "./kept-focus.ts";
+import { useLeaveGuard } from "./leave-guard.ts";
 import styles from "./overlay.module.css";
 
 type DialogProps = {
@@ -14,14 +16,12 @@ type DialogProps = {
   children: ReactNode;
 };
 
-const KeepOpenContext = createContext<(isKeptOpen: boolean) => void>(() => undefined);
-
 /**
  * Keeps the dialog around it open while a request is pending. Otherwise its result, or what was typed for it, would be
  * lost.
  */
 export function KeepOpen({ isPending }: { isPending: boolean }) {
-  const keepOpen = use(KeepOpenContext);
+  const { keepOpen } = use(DialogContext);
   useEffect(() => {
     keepOpen(isPending);
     return () => keepOpen(false);
@@ -30,17 +30,20 @@ export function KeepOpen({ isPending }: { isPending: boolean }) {
 }
 
 /**
- * A modal dialog, open while it is rendered. Escape, the cross and a click outside close it, except while a `KeepOpen` in
- * it says otherwise.
+ * A modal dialog, open while it is rendered. Escape, the cross and a click outside close it, after a question if
+ * something was entered in it, and except while a `KeepOpen` in it says otherwise.
  */
 export function Dialog({ title, onClose, wide = false, children }: DialogProps) {
   const [isKeptOpen, setKeptOpen] = useState(false);
+  const [hasInput, setInput] = useState(false);
+  const content = useMemo(() => ({ keepOpen: setKeptOpen, markInput: () => setInput(true) }), []);
+  const dismiss = useDismiss(hasInput, onClose);
   useEffect(() => keepFocus, []);
   return (
     <ModalOverlay
       className={styles.backdrop ?? ""}
       isOpen
-      onOpenChange={(open) => open || onClose()}
+      onOpenChange={(open) => open || dismiss()}
       isDismissable={!isKeptOpen}
       isKeyboardDismissDisabled={isKeptOpen}
     >
@@ -54,15 +57,22 @@ export function Dialog({ title, onClose, wide = false, children }: DialogProps) 
               icon={X}
               label="Close"
               size="small"
-              onPress={onClose}
+              onPress={dismiss}
               isDisabled={isKeptOpen}
             />
           </div>
-          <KeepOpenContext value={setKeptOpen}>{children}</KeepOpenContext>
+          <DialogContext value={content}>{children}</DialogContext>
         </AriaDialog>
       </Modal>
     </ModalOverlay>
   );
+}
+
+/** Asks before input is lost. A dialog that holds a secret asks by itself, and one question is enough. */
+function useDismiss(hasInput: boolean, close: () => void): () => void {
+  const { unsaved, ask } = useLeaveGuard();
+  if (!hasInput || unsaved === "secret") return close;
+  return () => void ask("input").then((discards) => discards && close());
 }
 
 /** The row of buttons at the end of a dialog or form, the main action last. */

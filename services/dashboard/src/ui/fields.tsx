@@ -1,5 +1,5 @@
 import { Check, ChevronDown, Search, X } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, use } from "react";
 import {
   Checkbox as AriaCheckbox,
   SearchField as AriaSearchField,
@@ -17,6 +17,7 @@ import {
   Text,
   TextArea,
 } from "react-aria-components";
+import { DialogContext } from "./dialog-context.ts";
 import styles from "./fields.module.css";
 import overlay from "./overlay.module.css";
 
@@ -122,11 +123,17 @@ type SelectProps<Value extends string> = FieldProps & {
 /** A choice of one of a few options. */
 export function Select<Value extends string>(props: SelectProps<Value>) {
   const { label, isLabelHidden, description, error, options, value, onChange } = props;
+  const { markInput } = use(DialogContext);
+  const choose = (chosen: Value) => {
+    // A text field causes an event of the browser, a choice does not.
+    if (chosen !== value) markInput();
+    onChange(chosen);
+  };
   return (
     <AriaSelect
       className={styles.field ?? ""}
       selectedKey={value}
-      onSelectionChange={(key) => key !== null && onChange(key as Value)}
+      onSelectionChange={(key) => key !== null && choose(key as Value)}
       isInvalid={error !== undefined}
     >
       <Label className={isLabelHidden ? "visually-hidden" : (styles.label ?? "")}>{label}</Label>

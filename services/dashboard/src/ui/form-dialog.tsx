@@ -1,6 +1,7 @@
-import type { FormEvent, ReactNode } from "react";
+import { type FormEvent, type ReactNode, use } from "react";
 import { Button } from "./button.tsx";
 import { Dialog, DialogActions, KeepOpen } from "./dialog.tsx";
+import { DialogContext } from "./dialog-context.ts";
 import { ErrorPanel } from "./error-panel.tsx";
 
 type DialogFormProps = {
@@ -18,12 +19,13 @@ type DialogFormProps = {
 /** The fields of a dialog. Enter sends them. An error keeps what was typed, so the dialog waits for the response. */
 function DialogForm(props: DialogFormProps) {
   const { action, onClose, onSubmit, isPending, isComplete, error, children } = props;
+  const { markInput } = use(DialogContext);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (isComplete && !isPending) onSubmit();
   };
   return (
-    <form onSubmit={submit} style={{ display: "contents" }}>
+    <form onSubmit={submit} onInput={markInput} style={{ display: "contents" }}>
       <KeepOpen isPending={isPending} />
       {children}
       {error != null && <ErrorPanel error={error} />}

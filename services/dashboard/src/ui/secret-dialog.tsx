@@ -2,7 +2,7 @@ import { type ReactNode, useState } from "react";
 import { Button } from "./button.tsx";
 import { Dialog, DialogActions } from "./dialog.tsx";
 import { Checkbox } from "./fields.tsx";
-import { useUnsaved } from "./leave-guard.tsx";
+import { useUnsaved } from "./leave-guard.ts";
 import styles from "./overlay.module.css";
 
 type Props = {

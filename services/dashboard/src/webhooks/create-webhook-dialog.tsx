@@ -4,7 +4,7 @@ import { isUnconfirmed } from "../api/problem.ts";
 import type { Webhook } from "../api/schema.d.ts";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
-import { useAskedClose, useUnsaved } from "../ui/leave-guard.tsx";
+import { useAskedClose, useUnsaved } from "../ui/leave-guard.ts";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { chosenSecret, SecretFields, useSecretChoice } from "./secret-choice.tsx";
 import { isComplete, type WebhookDraft, WebhookFields } from "./webhook-fields.tsx";

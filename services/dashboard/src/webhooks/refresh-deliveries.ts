@@ -1,4 +1,3 @@
-import type { QueryClient } from "@tanstack/react-query";
 import type { AuditedChange } from "../api/schema.d.ts";
 
 /**
@@ -7,16 +6,16 @@ import type { AuditedChange } from "../api/schema.d.ts";
  */
 const creationMs = 1_000;
 
-/** Has the deliveries on the screen read again after changes of flags and webhooks. */
-export function createDeliveryRefresher(client: QueryClient) {
+/** Calls `onCreated` after changes of flags and webhooks, when their deliveries exist. */
+export function createDeliveryRefresher(onCreated: () => void) {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const refresh = () => {
+  const created = () => {
     timer = undefined;
-    void client.invalidateQueries({ queryKey: ["deliveries"] });
+    onCreated();
   };
   return {
     take({ flag_key: key, action }: AuditedChange): void {
-      if (key !== null || action.startsWith("webhook_")) timer ??= setTimeout(refresh, creationMs);
+      if (key !== null || action.startsWith("webhook_")) timer ??= setTimeout(created, creationMs);
     },
     stop: () => clearTimeout(timer),
   };

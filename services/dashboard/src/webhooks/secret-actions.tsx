@@ -6,7 +6,7 @@ import { CodeBlock } from "../ui/code-block.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { type Option, Select } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
-import { useAskedClose, useUnsaved } from "../ui/leave-guard.tsx";
+import { useAskedClose, useUnsaved } from "../ui/leave-guard.ts";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { useSeen } from "./changed-webhook.tsx";

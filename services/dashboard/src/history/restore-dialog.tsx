@@ -1,14 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { unwrap } from "../api/client.ts";
 import { isEditConflict } from "../api/problem.ts";
 import type { HistoryEntry } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { putIntoList, readFlag } from "../flags/flag-queries.ts";
-import { ifVersion, statePathOf, stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
 import { Differences } from "../state/differences.tsx";
-import { stateDifferences, stateTexts } from "../state/state.ts";
+import { isSameState, stateDifferences, stateIn, stateTexts } from "../state/state.ts";
+import { ruleProblemOf } from "../targeting/problems.ts";
 import { Button } from "../ui/button.tsx";
 import { localTime } from "../ui/dates.ts";
 import { Dialog, DialogActions, KeepOpen } from "../ui/dialog.tsx";
@@ -18,15 +17,21 @@ import { QueryView } from "../ui/query-view.tsx";
 import { notify } from "../ui/toasts.tsx";
 import styles from "./history.module.css";
 import { type Preview, readPreview } from "./history-queries.ts";
+import { rollBack, saveState } from "./restore-state.ts";
 
-type DialogProps = { onClose: () => void };
+type DialogProps = {
+  /** The state to restore. Without one, the dialog rolls back the last change. */
+  target: HistoryEntry | undefined;
+  onClose: () => void;
+};
 
-/** Shows what a rollback does before it is made. */
-export function RollbackDialog({ onClose }: DialogProps) {
+/** Shows what a rollback or the restoration of an older state changes, before it is saved. */
+export function RestoreDialog({ target, onClose }: DialogProps) {
   const { flag, environment } = useFlagInPage();
+  const action = target === undefined ? "Roll back" : "Restore a state of";
   return (
-    <Dialog title={`Roll back ${flag.key} in ${environment.name}`} onClose={onClose} wide>
-      <RollbackPreview onClose={onClose} />
+    <Dialog title={`${action} ${flag.key} in ${environment.name}`} onClose={onClose} wide>
+      <RestorePreview target={target} onClose={onClose} />
     </Dialog>
   );
 }
@@ -35,13 +40,13 @@ export function RollbackDialog({ onClose }: DialogProps) {
  * Reads the preview when the dialog opens, and again only on request: what a person is about to confirm must not change
  * under the pointer. Its query key is therefore none that live changes invalidate.
  */
-function RollbackPreview({ onClose }: DialogProps) {
+function RestorePreview({ target, onClose }: DialogProps) {
   const place = useFlagInPage();
   const { api } = useKeySession();
   const [reviewed, setReviewed] = useState<HistoryEntry>();
   const query = useQuery({
-    queryKey: ["rollback", place.flag.id, place.environment.id],
-    queryFn: () => readPreview(api, place),
+    queryKey: ["restore", place.flag.id, place.environment.id, target?.id],
+    queryFn: () => readPreview(api, place, target),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
     refetchOnMount: "always",
@@ -57,6 +62,7 @@ function RollbackPreview({ onClose }: DialogProps) {
         <LoadedPreview
           key={preview.version}
           preview={preview}
+          target={target}
           reviewed={reviewed}
           isReading={query.isFetching}
           onReview={review}
@@ -67,45 +73,47 @@ function RollbackPreview({ onClose }: DialogProps) {
   );
 }
 
-type LoadedProps = {
+type LoadedProps = DialogProps & {
   preview: Preview;
   /** The state in an earlier preview, if another person has changed it since. */
   reviewed: HistoryEntry | undefined;
   isReading: boolean;
   onReview: (outdated: HistoryEntry) => void;
-  onClose: () => void;
 };
 
-function LoadedPreview({ preview, reviewed, isReading, onReview, onClose }: LoadedProps) {
-  const [current, earlier] = preview.entries;
-  const { mutate, isPending, error } = useRollback(preview, onClose);
-  if (current === undefined || earlier === undefined)
+function LoadedPreview(props: LoadedProps) {
+  const { preview, target, reviewed, isReading, onReview, onClose } = props;
+  const { current, wanted } = preview;
+  const { mutate, isPending, error } = useRestore(preview, target, onClose);
+  const obstacle = obstacleTo(preview, target);
+  if (current === undefined || wanted === undefined || obstacle !== undefined)
     return (
       <>
-        <p>There is no earlier state to roll back to: this is the first state of the flag.</p>
+        <p>{obstacle}</p>
         <DialogActions>
           <Button onPress={onClose}>Close</Button>
         </DialogActions>
       </>
     );
   const isConflict = isEditConflict(error);
+  const done = target === undefined ? "rolled back" : "restored";
   return (
     <>
       <KeepOpen isPending={isPending} />
       {reviewed !== undefined && (
         <Warning>
-          <p>Someone else changed the flag first, so nothing was rolled back. Their change:</p>
+          <p>Someone else changed the flag first, so nothing was {done}. Their change:</p>
           <Differences items={stateDifferences(reviewed, current)} label="Change by someone else" />
         </Warning>
       )}
-      <Outcome current={current} earlier={earlier} />
+      <Outcome current={current} wanted={wanted} isRollback={target === undefined} />
       {isConflict && (
         <Warning>
-          Nothing was rolled back: someone else changed the flag after you opened this preview. Look
-          at the new state, then decide again.
+          Nothing was {done}: someone else changed the flag after you opened this preview. Look at
+          the new state, then decide again.
         </Warning>
       )}
-      {error !== null && !isConflict && <ErrorPanel error={error} />}
+      {error !== null && !isConflict && <RestoreError error={error} />}
       <DialogActions>
         <Button onPress={onClose} isDisabled={isPending}>
           Cancel
@@ -116,7 +124,7 @@ function LoadedPreview({ preview, reviewed, isReading, onReview, onClose }: Load
           </Button>
         ) : (
           <Button variant="primary" onPress={() => mutate()} isPending={isPending || isReading}>
-            Roll back
+            {target === undefined ? "Roll back" : "Restore"}
           </Button>
         )}
       </DialogActions>
@@ -124,19 +132,47 @@ function LoadedPreview({ preview, reviewed, isReading, onReview, onClose }: Load
   );
 }
 
-function Outcome({ current, earlier }: { current: HistoryEntry; earlier: HistoryEntry }) {
+/** Says why a state cannot be restored. Returns undefined if it can. */
+function obstacleTo(
+  { current, wanted }: Preview,
+  target: HistoryEntry | undefined,
+): string | undefined {
+  if (current === undefined || wanted === undefined)
+    return "There is no earlier state to roll back to: this is the first state of the flag.";
+  return target !== undefined && isSameState(current, target)
+    ? "There is nothing to restore: the flag has this state now."
+    : undefined;
+}
+
+/** Explains an error. The API can reject the rules of an old state, because an earlier release accepted them. */
+function RestoreError({ error }: { error: Error }) {
+  const problem = ruleProblemOf(error);
+  if (problem === undefined) return <ErrorPanel error={error} />;
+  return (
+    <Warning>
+      This state cannot be restored, because the API no longer accepts one of its rules. {problem}.
+      Open its full state in the history, and enter what you need on the tab Targeting.
+    </Warning>
+  );
+}
+
+type OutcomeProps = { current: HistoryEntry; wanted: HistoryEntry; isRollback: boolean };
+
+function Outcome({ current, wanted, isRollback }: OutcomeProps) {
   return (
     <>
       <section className={styles.effect}>
         <h3>What changes</h3>
-        <Differences items={stateDifferences(current, earlier)} label="What changes" />
+        <Differences items={stateDifferences(current, wanted)} label="What changes" />
       </section>
       <div className={styles.sides}>
         <Side title="Now" entry={current} />
-        <Side title="After the rollback" entry={earlier} />
+        <Side title={isRollback ? "After the rollback" : "After it is restored"} entry={wanted} />
       </div>
       <p className={styles.note}>
-        The rollback is a new entry of the history, so another rollback undoes it. Schedules stay.
+        {isRollback
+          ? "The rollback is a new entry of the history, so another rollback undoes it. Schedules stay."
+          : "This is a new entry of the history, so a rollback undoes it. A state consists of the switch, the percentage and the rules. The name, the description, the type and schedules stay."}
       </p>
     </>
   );
@@ -156,26 +192,23 @@ function Side({ title, entry }: { title: string; entry: HistoryEntry }) {
   );
 }
 
-/**
- * Rolls back the state of the preview, and no other. The idempotency key names that state, so that a repetition after a
- * lost response returns the first result instead of a conflict with oneself.
- */
-function useRollback({ version }: Preview, onDone: () => void) {
+/** Changes the state of the preview, and no other, to the previous or to an older state. */
+function useRestore(
+  { version, wanted }: Preview,
+  target: HistoryEntry | undefined,
+  onDone: () => void,
+) {
   const place = useFlagInPage();
   const { flag, environment } = place;
   const { api } = useKeySession();
   const client = useQueryClient();
   return useMutation({
-    mutationFn: () => {
-      const header = {
-        ...ifVersion(version),
-        "Idempotency-Key": `rollback-${flag.id}-${environment.id}-${version}`,
-      };
-      const params = { path: statePathOf(place), header };
-      return unwrap(api.POST(`${stateRoute}/rollback`, { params }));
+    mutationFn: async () => {
+      if (target === undefined) await rollBack(api, place, version);
+      else await saveState(api, place, { version, state: stateIn(target) });
     },
-    onSuccess: async ({ rolled_back_to }) => {
-      const time = localTime(new Date(rolled_back_to));
+    onSuccess: async () => {
+      const time = wanted && localTime(new Date(wanted.changed_at));
       notify({ text: `${flag.key} is back to its state of ${time} in ${environment.name}.` });
       onDone();
       putIntoList(client, flag.key, await readFlag(api, flag.key));
