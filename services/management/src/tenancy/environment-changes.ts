@@ -63,9 +63,9 @@ export async function changeEnvironment(
 ): Promise<Environment | Problem> {
   const { tx, principal } = change;
   if (!reachesProject(principal, address.projectId)) return noSuchEnvironment;
-  if (principal.kind === "key" && principal.key.environmentOnly) return notWithEnvironmentOnly;
   const found = await lockEnvironment(tx, address);
   if (isProblem(found)) return found;
+  if (principal.kind === "key" && principal.key.environmentOnly) return notWithEnvironmentOnly;
   const { environment, organizationId } = found;
   const { name = environment.name, caution = environment.caution } = request;
   const isRenamed = name !== environment.name;

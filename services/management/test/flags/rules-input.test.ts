@@ -56,9 +56,13 @@ describe("given an invalid rollout or invalid rules", () => {
   const wrong: [what: string, body: Record<string, unknown>, message: string][] = [
     ["rollout above 100", { rollout_percentage: 101 }, "/rollout_percentage must be <= 100"],
     ["rollout below 0", { rollout_percentage: -1 }, "/rollout_percentage must be >= 0"],
-    ["a fractional rollout", { rollout_percentage: 1.5 }, "/rollout_percentage must be integer"],
-    ["rollout as text", { rollout_percentage: "50" }, "/rollout_percentage must be integer"],
-    ["rollout null", { rollout_percentage: null }, "/rollout_percentage must be integer"],
+    [
+      "a rollout with three decimals",
+      { rollout_percentage: 1.555 },
+      "/rollout_percentage must be a number from 0 to 100 with at most two decimals",
+    ],
+    ["rollout as text", { rollout_percentage: "50" }, "/rollout_percentage must be number"],
+    ["rollout null", { rollout_percentage: null }, "/rollout_percentage must be number"],
     ["rules as an object", { targeting_rules: {} }, "/targeting_rules must be array"],
     ["101 rules", { targeting_rules: rules(101) }, "/targeting_rules must NOT have more than 100"],
     [
