@@ -105,8 +105,9 @@ function Cells({
       )}
       <div role="cell" className={styles.flag}>
         <Link
-          to={`/flags/${flag.key}` as "/"}
-          search={{ env: pair.to.name } as never}
+          to="/flags/$flagKey"
+          params={{ flagKey: flag.key }}
+          search={{ env: pair.to.name }}
           preload={false}
           className={styles.key ?? ""}
         >

@@ -110,7 +110,8 @@ const Row = memo(function Row(props: RowProps) {
     >
       <div role="cell" className={styles.flag}>
         <Link
-          to={`/flags/${flag.key}` as "/"}
+          to="/flags/$flagKey"
+          params={{ flagKey: flag.key }}
           className={styles.key ?? ""}
           title={`${flag.key}: ${flag.name}`}
           preload={false}

@@ -61,7 +61,7 @@ function States({ history }: { history: History }) {
       </ol>
       <p className={styles.note}>
         {isComplete && entries.length <= shownStates ? "This is the whole history. " : ""}
-        <Link to="/history" search={{ flag: flag.id } as never}>
+        <Link to="/history" search={{ flag: flag.id }}>
           All changes of {flag.key}
         </Link>{" "}
         are in the history of the project, also those of its settings and in other environments.

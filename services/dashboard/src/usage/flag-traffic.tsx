@@ -26,7 +26,7 @@ const fullLimit = 1_000;
 
 /** The flags of the project by evaluations. */
 export function FlagTrafficCard() {
-  const search = useSearch({ strict: false }) as UsageSearch;
+  const search = useSearch({ from: "/usage" });
   const { environment } = useEnvironment();
   const [limit, setLimit] = useState(firstLimit);
   const traffic = useFlagTraffic({
@@ -135,7 +135,7 @@ export function FlagName({ flag, id }: FlagNameProps) {
   if (flag === undefined) return <code>{id}</code>;
   return (
     <span className={styles.flag}>
-      <Link to={`/flags/${flag.key}` as "/"} preload={false}>
+      <Link to="/flags/$flagKey" params={{ flagKey: flag.key }} preload={false}>
         {flag.key}
       </Link>
       <span className={styles.note}>{flag.name}</span>

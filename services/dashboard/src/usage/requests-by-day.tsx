@@ -32,7 +32,7 @@ const DayChart = lazy(async () => ({ default: (await import("./day-chart.tsx")).
 
 /** The requests of a month by day, with a projection for the current month. */
 export function RequestsByDay({ usage }: { usage: Usage }) {
-  const { month: chosen } = useSearch({ strict: false }) as UsageSearch;
+  const { month: chosen } = useSearch({ from: "/usage" });
   const filter = useChangeSearch<UsageSearch>();
   const current = monthOf(usage.period.start);
   const month = chosen !== undefined && chosen < current ? chosen : current;

@@ -18,7 +18,7 @@ import styles from "./webhooks.module.css";
 
 /** The deliveries of a webhook, newest first, with a filter by status. */
 export function Deliveries({ webhookId }: { webhookId: string }) {
-  const { status } = useSearch({ strict: false }) as DeliverySearch;
+  const { status } = useSearch({ from: "/webhooks/$webhookId" });
   const [isRedelivering, setRedelivering] = useState(false);
   return (
     <Card
