@@ -1,5 +1,6 @@
 import { describe } from "@jest/globals";
 import { describeCompare } from "./dashboard/compare.ts";
+import { describeConnect } from "./dashboard/connect.ts";
 import { describeCreates } from "./dashboard/create-once.ts";
 import { describeDashboard } from "./dashboard/describe-dashboard.ts";
 import { describeFlags } from "./dashboard/flags.ts";
@@ -21,6 +22,7 @@ describeDashboard("given one person at the dashboard", (given) => {
   describe("webhooks", () => describeWebhooks(given));
   describe("usage", () => describeUsage(given));
   describe("API keys", () => describeKeys(given));
+  describe("connecting an application", () => describeConnect(given));
   describe("unsaved work", () => describeUnsaved(given));
   describe("creates", () => describeCreates(given));
   describe("narrow screens", () => describeNarrow(given));

@@ -32,6 +32,7 @@ export function describeNarrow(given: () => DashboardSystem): void {
     [`/webhooks/${webhookId}`, button("Send a test")],
     ["/usage", page.getByRole("link", { name: "checkout-on-one-page" }).first()],
     ["/keys", button("Issue key")],
+    ["/connect", button("Create a reader key")],
   ];
   const operatorPages = (): [path: string, action: Locator][] => [
     ["/", button("Create organization")],

@@ -115,6 +115,11 @@ const keyPages = [
     path: "/keys",
     component: page(() => import("./keys/keys-page.tsx"), "KeysPage"),
   }),
+  createRoute({
+    ...ofKeys,
+    path: "/connect",
+    component: page(() => import("./connect/connect-page.tsx"), "ConnectPage"),
+  }),
 ] as const;
 
 export function createKeyRouter() {
@@ -131,7 +136,7 @@ const ofOperator = { getParentRoute: () => operatorRoot };
 
 /** An operator can sign in at the address of a page for keys. */
 const pagesOfKeys = (
-  ["flags", "schedules", "compare", "history", "webhooks", "usage", "keys"] as const
+  ["flags", "schedules", "compare", "history", "webhooks", "usage", "keys", "connect"] as const
 ).map((name) =>
   createRoute({
     ...ofOperator,

@@ -3,7 +3,6 @@ import { ChartColumn } from "lucide-react";
 import { useState } from "react";
 import type { FlagTraffic } from "../api/schema.d.ts";
 import { useFlags } from "../flags/flag-queries.ts";
-import { snippetsFor } from "../flags/snippets.ts";
 import { useEnvironment } from "../session/environment.tsx";
 import { Button } from "../ui/button.tsx";
 import { useChangeSearch } from "../ui/change-search.ts";
@@ -145,20 +144,14 @@ export function FlagName({ flag, id }: FlagNameProps) {
 
 function NoFlags() {
   const code = curl("/api/v1/flags", '{"key":"new-checkout","name":"New checkout"}');
-  const [snippet] = snippetsFor("new-checkout", window.location.origin);
   return (
     <EmptyState
       icon={ChartColumn}
       title="The project has no flags yet"
-      examples={
-        <>
-          <CodeBlock title="Create a flag over the API" code={code} />
-          {snippet !== undefined && <CodeBlock {...snippet} />}
-        </>
-      }
+      examples={<CodeBlock title="Create a flag over the API" code={code} />}
     >
-      Create a flag, then ask for it in your application. Its evaluations are here a few seconds
-      later.
+      Create a flag, then <Link to="/connect">connect an application</Link>. Its evaluations are
+      here a few seconds later.
     </EmptyState>
   );
 }

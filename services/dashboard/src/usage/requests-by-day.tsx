@@ -2,10 +2,8 @@ import { useSearch } from "@tanstack/react-router";
 import { ChartColumn } from "lucide-react";
 import { lazy, Suspense } from "react";
 import type { Usage, UsageDays } from "../api/schema.d.ts";
-import { useFlags } from "../flags/flag-queries.ts";
-import { snippetsFor } from "../flags/snippets.ts";
+import { ButtonLink } from "../ui/button.tsx";
 import { useChangeSearch } from "../ui/change-search.ts";
-import { CodeBlock } from "../ui/code-block.tsx";
 import { Disclosure } from "../ui/disclosure.tsx";
 import { Select } from "../ui/fields.tsx";
 import { count } from "../ui/numbers.ts";
@@ -75,15 +73,11 @@ export function RequestsByDay({ usage }: { usage: Usage }) {
 
 /** The figures are read again every few seconds, so the first request replaces this by the chart. */
 function NoRequests() {
-  const { data: flags } = useFlags();
-  const examples = snippetsFor(flags?.[0]?.key ?? "new-checkout", window.location.origin);
   return (
     <EmptyState
       icon={ChartColumn}
       title="No requests yet"
-      examples={examples.map(({ title, code }) => (
-        <CodeBlock key={title} title={title} code={code} />
-      ))}
+      action={<ButtonLink to="/connect">Connect an application</ButtonLink>}
     >
       No application has asked for flags yet. Send a request, and it is counted here a few seconds
       later.
