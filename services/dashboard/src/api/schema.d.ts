@@ -1147,8 +1147,13 @@ export interface components {
             /** Format: uuid */
             event_id: string;
             event: components["schemas"]["EventName"];
+            flag_key: string;
+            /** Format: uuid */
+            environment_id: string;
             status: components["schemas"]["DeliveryStatus"];
             attempts_made: number;
+            /** @description The status of the response to the last attempt. Null without a response */
+            last_status_code: number | null;
             /** Format: date-time */
             created_at: string;
             next_attempt_at: string | null;
@@ -1174,8 +1179,13 @@ export interface components {
             /** Format: uuid */
             event_id: string;
             event: components["schemas"]["EventName"];
+            flag_key: string;
+            /** Format: uuid */
+            environment_id: string;
             status: components["schemas"]["DeliveryStatus"];
             attempts_made: number;
+            /** @description The status of the response to the last attempt. Null without a response */
+            last_status_code: number | null;
             /** Format: date-time */
             created_at: string;
             next_attempt_at: string | null;
