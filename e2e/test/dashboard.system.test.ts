@@ -6,10 +6,12 @@ import { describeDashboard } from "./dashboard/describe-dashboard.ts";
 import { describeFlags } from "./dashboard/flags.ts";
 import { describeHistory } from "./dashboard/history.ts";
 import { describeKeys } from "./dashboard/keys.ts";
+import { describeLanguage } from "./dashboard/language.ts";
 import { describeNarrow } from "./dashboard/narrow.ts";
 import { describeSchedules } from "./dashboard/schedules.ts";
 import { describeTargetingEditor } from "./dashboard/targeting.ts";
 import { describeUnsaved } from "./dashboard/unsaved.ts";
+import { describeUpgrade } from "./dashboard/upgrade.ts";
 import { describeUsage } from "./dashboard/usage.ts";
 import { describeWebhooks } from "./dashboard/webhooks.ts";
 
@@ -25,5 +27,7 @@ describeDashboard("given one person at the dashboard", (given) => {
   describe("connecting an application", () => describeConnect(given));
   describe("unsaved work", () => describeUnsaved(given));
   describe("creates", () => describeCreates(given));
+  describe("the language of the page", () => describeLanguage(given));
+  describe("an upgrade", () => describeUpgrade(given));
   describe("narrow screens", () => describeNarrow(given));
 });

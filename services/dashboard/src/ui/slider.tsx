@@ -6,7 +6,6 @@ import {
   Label,
   SliderThumb,
   SliderTrack,
-  useLocale,
 } from "react-aria-components";
 import fields from "./fields.module.css";
 import { parsePercentage, percentageHint } from "./parse-number.ts";
@@ -33,10 +32,9 @@ type PercentageSliderProps = {
  */
 export function PercentageSlider(props: PercentageSliderProps) {
   const { label, value, invalidText, onChange } = props;
-  const { locale } = useLocale();
   const error = invalidText === undefined ? props.error : percentageHint;
   const type = (text: string) => {
-    const parsed = parsePercentage(text, locale);
+    const parsed = parsePercentage(text, navigator.language);
     onChange({
       rollout_percentage: parsed ?? value,
       invalidPercentage: parsed === undefined ? text : undefined,
