@@ -22,7 +22,7 @@ import { Warning } from "../ui/panels.tsx";
 import { AppearanceButton } from "./appearance.tsx";
 import { Frame } from "./frame.tsx";
 import type { NavigationEntry } from "./navigation.tsx";
-import { ScopeSwitcher } from "./scope-switcher.tsx";
+import { ScopeNames, ScopeSwitcher } from "./scope-switcher.tsx";
 
 const entries: readonly NavigationEntry[] = [
   { to: "/flags", label: "Flags", icon: Flag },
@@ -46,6 +46,7 @@ export function KeyLayout() {
       <LiveChanges>
         <Frame
           entries={permitted}
+          scope={<ScopeNames />}
           top={<ScopeSwitcher onAddKey={() => setAddingKey(true)} />}
           banner={<LostConnection />}
           bottom={
