@@ -3,7 +3,7 @@ import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { ChevronRight } from "lucide-react";
 import { useLayoutEffect, useRef, useState } from "react";
 import { summaryOf } from "../flags/flag-list.tsx";
-import type { ListedFlag, ListedState } from "../flags/flag-search.ts";
+import { type ListedFlag, type ListedState, toneOf } from "../flags/flag-search.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Checkbox } from "../ui/fields.tsx";
@@ -130,7 +130,7 @@ function StateCell({ environment, state, className }: StateCellProps) {
   return (
     <div role="cell" className={className}>
       <span className={styles.environment}>{environment}</span>
-      <Badge tone={state.enabled ? "on" : "neutral"}>{summaryOf(state)}</Badge>
+      <Badge tone={toneOf(state)}>{summaryOf(state)}</Badge>
     </div>
   );
 }

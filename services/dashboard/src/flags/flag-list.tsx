@@ -8,7 +8,7 @@ import { Badge } from "../ui/badge.tsx";
 import { Switch } from "../ui/fields.tsx";
 import { count } from "../ui/numbers.ts";
 import styles from "./flag-list.module.css";
-import { type ListedFlag, type ListedState, stateIn, typeLabel } from "./flag-search.ts";
+import { type ListedFlag, type ListedState, stateIn, toneOf, typeLabel } from "./flag-search.ts";
 import { useToggle } from "./use-toggle.ts";
 
 /** Height of a row in pixels. The style sheet uses the same height. */
@@ -148,7 +148,7 @@ const Row = memo(function Row(props: RowProps) {
 function OtherState({ name, state }: { name: string; state: ListedState | undefined }) {
   if (state === undefined) return null;
   return (
-    <Badge tone={state.enabled ? "on" : "neutral"}>
+    <Badge tone={toneOf(state)}>
       {name}: {state.enabled ? summaryOf(state).toLowerCase() : "off"}
     </Badge>
   );
