@@ -1,15 +1,18 @@
 import { describe } from "@jest/globals";
 import { describeCompare } from "./dashboard/compare.ts";
+import { describeConnect } from "./dashboard/connect.ts";
 import { describeCreates } from "./dashboard/create-once.ts";
 import { describeDashboard } from "./dashboard/describe-dashboard.ts";
 import { describeFlags } from "./dashboard/flags.ts";
 import { describeHistory } from "./dashboard/history.ts";
 import { describeKeys } from "./dashboard/keys.ts";
+import { describeLanguage } from "./dashboard/language.ts";
 import { describeLargeContent } from "./dashboard/large-content.ts";
 import { describeNarrow } from "./dashboard/narrow.ts";
 import { describeSchedules } from "./dashboard/schedules.ts";
 import { describeTargetingEditor } from "./dashboard/targeting.ts";
 import { describeUnsaved } from "./dashboard/unsaved.ts";
+import { describeUpgrade } from "./dashboard/upgrade.ts";
 import { describeUsage } from "./dashboard/usage.ts";
 import { describeWebhooks } from "./dashboard/webhooks.ts";
 
@@ -22,8 +25,11 @@ describeDashboard("given one person at the dashboard", (given) => {
   describe("webhooks", () => describeWebhooks(given));
   describe("usage", () => describeUsage(given));
   describe("API keys", () => describeKeys(given));
+  describe("connecting an application", () => describeConnect(given));
   describe("unsaved work", () => describeUnsaved(given));
   describe("creates", () => describeCreates(given));
   describe("large content", () => describeLargeContent(given));
+  describe("the language of the page", () => describeLanguage(given));
+  describe("an upgrade", () => describeUpgrade(given));
   describe("narrow screens", () => describeNarrow(given));
 });

@@ -35,6 +35,7 @@ export function describeNarrow(given: () => DashboardSystem): void {
     [`/webhooks/${webhookId}`, button("Send a test")],
     ["/usage", page.getByRole("link", { name: "checkout-on-one-page" }).first()],
     ["/keys", button("Issue key")],
+    ["/connect", button("Create a reader key")],
   ];
   const operatorPages = (): [path: string, action: Locator][] => [
     ["/", button("Create organization")],
@@ -99,6 +100,18 @@ export function describeNarrow(given: () => DashboardSystem): void {
       await page.goto(`${given().gateway.url}${path}`);
       await expectFits(path, action);
     }
+  });
+
+  it("name the project and the environment in the header", async () => {
+    const header = page.getByRole("banner").getByRole("paragraph");
+    await page.goto(`${given().gateway.url}/flags?env=staging`);
+    await header.getByText("Web", { exact: true }).waitFor();
+    await header.getByText("staging", { exact: true }).waitFor();
+    const name = "a".repeat(60);
+    const project = `organizations/${tenant.organizationId}/projects/${tenant.projectId}`;
+    await must(api(project), { method: "PATCH", key: operatorToken, body: { name } });
+    await header.getByText(name).waitFor();
+    await expectFits("/flags of a project with a long name", button("Open the menu"));
   });
 
   it("open the pages from the menu, which closes after the choice", async () => {

@@ -75,6 +75,11 @@ export function describeWebhooks(given: () => DashboardSystem): void {
   it("shows the delivery of a change, signed with the secret, without a reload", async () => {
     await page.getByText("No deliveries yet").waitFor();
     await ask(flagUrl, "PATCH", { enabled: true });
+    const row = await rows("Delivered").innerText();
+    expect(row.replaceAll(/\s+/g, " ")).toBe(
+      "Delivered flag.toggled checkout in production HTTP 200, 1 attempt",
+    );
+    expect(await button("Redeliver all failed").count()).toBe(0);
     await rows("Delivered").click();
     await page.getByText("checkout in production, changed by ada@example.com").waitFor();
     await page.getByText("Status 200").waitFor();
@@ -124,6 +129,7 @@ export function describeWebhooks(given: () => DashboardSystem): void {
     await page.getByText("2 deliveries are sent again.").waitFor();
     await button("Close").last().click();
     await page.getByText("No failed deliveries").waitFor();
+    await button("Redeliver all failed").waitFor({ state: "detached" });
     await eventually(async () => (await deliveries()).length === 2);
   });
 

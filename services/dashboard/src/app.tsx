@@ -1,21 +1,24 @@
 import { RouterProvider } from "@tanstack/react-router";
 import { useState } from "react";
-import { RouterProvider as AriaRouterProvider } from "react-aria-components";
+import { RouterProvider as AriaRouterProvider, I18nProvider } from "react-aria-components";
 import { createKeyRouter, createOperatorRouter } from "./routes.tsx";
 import { type Session, SessionCache, SessionsProvider, useSessions } from "./session/session.tsx";
 import { SignInPage } from "./session/sign-in-page.tsx";
 import { LeaveGuardProvider } from "./ui/leave-guard-provider.tsx";
+import { pageLocale } from "./ui/locale.ts";
 import { Loading, Warning } from "./ui/panels.tsx";
 import { Toasts } from "./ui/toasts.tsx";
 
 export function App() {
   return (
-    <LeaveGuardProvider>
-      <SessionsProvider>
-        <CurrentSession />
-        <Toasts />
-      </SessionsProvider>
-    </LeaveGuardProvider>
+    <I18nProvider locale={pageLocale}>
+      <LeaveGuardProvider>
+        <SessionsProvider>
+          <CurrentSession />
+          <Toasts />
+        </SessionsProvider>
+      </LeaveGuardProvider>
+    </I18nProvider>
   );
 }
 

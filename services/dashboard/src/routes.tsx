@@ -1,10 +1,8 @@
 import {
-  type AnyRoute,
   createRootRoute,
   createRoute,
   createRouter,
   lazyRouteComponent,
-  type RouteComponent,
   redirect,
   retainSearchParams,
 } from "@tanstack/react-router";
@@ -33,84 +31,100 @@ const keyRoot = createRootRoute({
   validateSearch: (search): EnvironmentSearch => ({ env: text(search.env) }),
   search: { middlewares: [retainSearchParams<EnvironmentSearch>(["env"])] },
 });
+const ofKeys = { getParentRoute: () => keyRoot };
 
-type Page = {
-  parent?: AnyRoute;
-  path: string;
-  component: RouteComponent;
-  /** Reads the filters of the page in the address. */
-  search?: (search: Record<string, unknown>) => object;
-};
-
-function route({ parent = keyRoot, path, component, search }: Page): AnyRoute {
-  const getParentRoute = () => parent;
-  return createRoute({
-    getParentRoute,
-    path,
-    component,
-    ...(search && { validateSearch: search }),
-  });
-}
-
-const flagRoute = route({
+const flagRoute = createRoute({
+  ...ofKeys,
   path: "/flags/$flagKey",
   component: page(() => import("./flags/flag-page.tsx"), "FlagPage"),
 });
+const ofFlag = { getParentRoute: () => flagRoute };
 const flagTabs = [
-  { path: "/", component: page(() => import("./targeting/targeting-tab.tsx"), "TargetingTab") },
-  {
+  createRoute({
+    ...ofFlag,
+    path: "/",
+    component: page(() => import("./targeting/targeting-tab.tsx"), "TargetingTab"),
+  }),
+  createRoute({
+    ...ofFlag,
     path: "/schedule",
     component: page(() => import("./schedules/schedule-tab.tsx"), "ScheduleTab"),
-  },
-  { path: "/history", component: page(() => import("./history/history-tab.tsx"), "HistoryTab") },
-  { path: "/settings", component: page(() => import("./flags/settings-tab.tsx"), "SettingsTab") },
-].map((tab) => route({ parent: flagRoute, ...tab }));
-
-/** The pages of a server key. The first page is in the main bundle; the others are loaded when they are opened. */
-const keyRoutes = [
+  }),
   createRoute({
-    getParentRoute: () => keyRoot,
+    ...ofFlag,
+    path: "/history",
+    component: page(() => import("./history/history-tab.tsx"), "HistoryTab"),
+  }),
+  createRoute({
+    ...ofFlag,
+    path: "/settings",
+    component: page(() => import("./flags/settings-tab.tsx"), "SettingsTab"),
+  }),
+] as const;
+
+/**
+ * The pages of a server key. The first page is in the main bundle; the others are loaded when they are opened. The list
+ * is not an argument of `addChildren`, because its routes would have the parameter's type, which knows no paths.
+ */
+const keyPages = [
+  createRoute({
+    ...ofKeys,
     path: "/",
     beforeLoad: () => {
       throw redirect({ to: "/flags" });
     },
   }),
-  route({ path: "/flags", search: readFlagSearch, component: FlagsPage }),
+  createRoute({ ...ofKeys, path: "/flags", validateSearch: readFlagSearch, component: FlagsPage }),
   flagRoute.addChildren(flagTabs),
-  route({
+  createRoute({
+    ...ofKeys,
     path: "/schedules",
     component: page(() => import("./schedules/schedules-page.tsx"), "SchedulesPage"),
   }),
-  route({
+  createRoute({
+    ...ofKeys,
     path: "/compare",
-    search: readCompareSearch,
+    validateSearch: readCompareSearch,
     component: page(() => import("./compare/compare-page.tsx"), "ComparePage"),
   }),
-  route({
+  createRoute({
+    ...ofKeys,
     path: "/history",
-    search: readHistorySearch,
+    validateSearch: readHistorySearch,
     component: page(() => import("./history/history-page.tsx"), "HistoryPage"),
   }),
-  route({
+  createRoute({
+    ...ofKeys,
     path: "/webhooks",
     component: page(() => import("./webhooks/webhooks-page.tsx"), "WebhooksPage"),
   }),
-  route({
+  createRoute({
+    ...ofKeys,
     path: "/webhooks/$webhookId",
-    search: readDeliverySearch,
+    validateSearch: readDeliverySearch,
     component: page(() => import("./webhooks/webhook-page.tsx"), "WebhookPage"),
   }),
-  route({
+  createRoute({
+    ...ofKeys,
     path: "/usage",
-    search: readUsageSearch,
+    validateSearch: readUsageSearch,
     component: page(() => import("./usage/usage-page.tsx"), "UsagePage"),
   }),
-  route({ path: "/keys", component: page(() => import("./keys/keys-page.tsx"), "KeysPage") }),
-];
+  createRoute({
+    ...ofKeys,
+    path: "/keys",
+    component: page(() => import("./keys/keys-page.tsx"), "KeysPage"),
+  }),
+  createRoute({
+    ...ofKeys,
+    path: "/connect",
+    component: page(() => import("./connect/connect-page.tsx"), "ConnectPage"),
+  }),
+] as const;
 
 export function createKeyRouter() {
   return createRouter({
-    routeTree: keyRoot.addChildren(keyRoutes),
+    routeTree: keyRoot.addChildren(keyPages),
     defaultPreload: "intent",
     defaultErrorComponent: PageError,
     scrollRestoration: true,
@@ -118,38 +132,56 @@ export function createKeyRouter() {
 }
 
 const operatorRoot = createRootRoute({ component: OperatorLayout, notFoundComponent: NotFound });
-const operatorRoutes = [
-  {
-    path: "/",
-    component: page(() => import("./operator/organizations-page.tsx"), "OrganizationsPage"),
-  },
-  {
-    path: "/organizations/$organizationId",
-    component: page(() => import("./operator/organization-page.tsx"), "OrganizationPage"),
-  },
-  {
-    path: "/organizations/$organizationId/projects/$projectId",
-    component: page(() => import("./operator/project-page.tsx"), "ProjectPage"),
-  },
-  { path: "/status", component: page(() => import("./operator/status-page.tsx"), "StatusPage") },
-].map((each) => route({ parent: operatorRoot, ...each }));
+const ofOperator = { getParentRoute: () => operatorRoot };
 
 /** An operator can sign in at the address of a page for keys. */
-const pagesOfKeys = ["flags", "schedules", "compare", "history", "webhooks", "usage", "keys"].map(
-  (name) =>
-    createRoute({
-      getParentRoute: () => operatorRoot,
-      path: `/${name}/$`,
-      beforeLoad: () => {
-        throw redirect({ to: "/" });
-      },
-    }),
+const pagesOfKeys = (
+  ["flags", "schedules", "compare", "history", "webhooks", "usage", "keys", "connect"] as const
+).map((name) =>
+  createRoute({
+    ...ofOperator,
+    path: `/${name}/$`,
+    beforeLoad: () => {
+      throw redirect({ to: "/" });
+    },
+  }),
 );
+
+const operatorPages = [
+  createRoute({
+    ...ofOperator,
+    path: "/",
+    component: page(() => import("./operator/organizations-page.tsx"), "OrganizationsPage"),
+  }),
+  createRoute({
+    ...ofOperator,
+    path: "/organizations/$organizationId",
+    component: page(() => import("./operator/organization-page.tsx"), "OrganizationPage"),
+  }),
+  createRoute({
+    ...ofOperator,
+    path: "/organizations/$organizationId/projects/$projectId",
+    component: page(() => import("./operator/project-page.tsx"), "ProjectPage"),
+  }),
+  createRoute({
+    ...ofOperator,
+    path: "/status",
+    component: page(() => import("./operator/status-page.tsx"), "StatusPage"),
+  }),
+  ...pagesOfKeys,
+] as const;
 
 export function createOperatorRouter() {
   return createRouter({
-    routeTree: operatorRoot.addChildren([...operatorRoutes, ...pagesOfKeys]),
+    routeTree: operatorRoot.addChildren(operatorPages),
     defaultPreload: "intent",
     defaultErrorComponent: PageError,
   });
+}
+
+/** Links compile only if one of the routers has their page. */
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof createKeyRouter> | ReturnType<typeof createOperatorRouter>;
+  }
 }

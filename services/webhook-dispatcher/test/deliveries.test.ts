@@ -69,13 +69,50 @@ describe("the deliveries of a webhook", () => {
         webhook_id: webhook.id,
         event_id: row.event_id,
         event: "flag.toggled",
+        flag_key: "webhook-test",
+        environment_id: JSON.parse(row.payload).environment.id,
         status: row.status,
         attempts_made: row.attempts_made,
+        last_status_code: null,
         created_at: row.created_at.toISOString(),
         next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
         delivered_at: row.delivered_at?.toISOString() ?? null,
       })),
     );
+  });
+
+  it("have the flag and the environment whatever their names contain", async () => {
+    const row = makeDelivery(tenant, webhook.id, "failed");
+    const payload = JSON.parse(row.payload);
+    payload.flag.key = "checkout";
+    payload.flag.name = '"environment":{"id":"1"} \\'.padEnd(255, '"');
+    const environmentId = uuidv7();
+    payload.environment = { id: environmentId, name: '"flag":{"id":"1","key":"other"' };
+    await given("failed", { payload: JSON.stringify(payload) });
+    const { body } = await get(`${webhook.path}/deliveries`);
+    expect(body.deliveries).toMatchObject([
+      { flag_key: "checkout", environment_id: environmentId },
+    ]);
+  });
+
+  it("have the status of the last attempt, which can have no response", async () => {
+    const row = await given("retrying");
+    const statusAfter = async (statusCode: number | null) => {
+      const attempt = {
+        id: uuidv7(),
+        delivery_id: row.id,
+        attempted_at: new Date(),
+        status_code: statusCode,
+        duration_ms: 1,
+      };
+      await dispatcher.admin`insert into attempts ${dispatcher.admin(attempt)}`;
+      const { body } = await get(`${webhook.path}/deliveries`);
+      return body.deliveries[0].last_status_code;
+    };
+    expect(await statusAfter(503)).toBe(503);
+    expect(await statusAfter(null)).toBeNull();
+    expect(await statusAfter(200)).toBe(200);
+    expect((await redeliver(row)).body.last_status_code).toBe(200);
   });
 
   it("appear once each in the pages, even if deliveries are added meanwhile", async () => {

@@ -112,8 +112,14 @@ const deliveryFields = {
   webhook_id: Id,
   event_id: Id,
   event: EventName,
+  flag_key: z.string(),
+  environment_id: Id,
   status: DeliveryStatus,
   attempts_made: z.int(),
+  last_status_code: z
+    .int()
+    .nullable()
+    .describe("The status of the response to the last attempt. Null without a response"),
   created_at: InstantOut,
   next_attempt_at: InstantOut.nullable(),
   delivered_at: InstantOut.nullable(),

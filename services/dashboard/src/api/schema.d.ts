@@ -1181,8 +1181,13 @@ export interface components {
             /** Format: uuid */
             event_id: string;
             event: components["schemas"]["EventName"];
+            flag_key: string;
+            /** Format: uuid */
+            environment_id: string;
             status: components["schemas"]["DeliveryStatus"];
             attempts_made: number;
+            /** @description The status of the response to the last attempt. Null without a response */
+            last_status_code: number | null;
             /** Format: date-time */
             created_at: string;
             next_attempt_at: string | null;
@@ -1208,8 +1213,13 @@ export interface components {
             /** Format: uuid */
             event_id: string;
             event: components["schemas"]["EventName"];
+            flag_key: string;
+            /** Format: uuid */
+            environment_id: string;
             status: components["schemas"]["DeliveryStatus"];
             attempts_made: number;
+            /** @description The status of the response to the last attempt. Null without a response */
+            last_status_code: number | null;
             /** Format: date-time */
             created_at: string;
             next_attempt_at: string | null;

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { ChevronRight } from "lucide-react";
 import { useLayoutEffect, useRef, useState } from "react";
-import { type ListedFlag, type ListedState, summaryOf } from "../flags/flag-search.ts";
+import { type ListedFlag, type ListedState, summaryOf, toneOf } from "../flags/flag-search.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Checkbox } from "../ui/fields.tsx";
@@ -104,8 +104,9 @@ function Cells({
       )}
       <div role="cell" className={styles.flag}>
         <Link
-          to={`/flags/${flag.key}` as "/"}
-          search={{ env: pair.to.name } as never}
+          to="/flags/$flagKey"
+          params={{ flagKey: flag.key }}
+          search={{ env: pair.to.name }}
           preload={false}
           className={styles.key ?? ""}
         >
@@ -128,7 +129,7 @@ function StateCell({ environment, state, className }: StateCellProps) {
   return (
     <div role="cell" className={className}>
       <span className={styles.environment}>{environment}</span>
-      <Badge tone={state.enabled ? "on" : "neutral"}>{summaryOf(state)}</Badge>
+      <Badge tone={toneOf(state)}>{summaryOf(state)}</Badge>
     </div>
   );
 }

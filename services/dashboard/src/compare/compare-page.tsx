@@ -35,7 +35,7 @@ const maxChosen = 100;
 /** All flags in two environments side by side, and copies from one to the other. */
 export function ComparePage() {
   const { me } = useKeySession();
-  const search = useSearch({ strict: false }) as CompareSearch;
+  const search = useSearch({ from: "/compare" });
   const flags = useFlags();
   const pair = choosePair(me.environments, search);
   return (

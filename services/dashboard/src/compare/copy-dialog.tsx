@@ -168,8 +168,9 @@ function PlanHead({ flagKey, pair, outcome }: PlanHeadProps) {
       )}
       {outcome?.kind === "copied" && (
         <Link
-          to={`/flags/${flagKey}/history` as "/"}
-          search={{ env: pair.to.name } as never}
+          to="/flags/$flagKey/history"
+          params={{ flagKey }}
+          search={{ env: pair.to.name }}
           aria-label={`History of ${flagKey}`}
         >
           History

@@ -25,7 +25,7 @@ function useCreateFlag(onClose: () => void) {
     onSuccess: async ({ key, flag }) => {
       putIntoList(client, key, flag);
       onClose();
-      await navigate({ to: `/flags/${key}` as "/" });
+      await navigate({ to: "/flags/$flagKey", params: { flagKey: key } });
     },
   });
 }

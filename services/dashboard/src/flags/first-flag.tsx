@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { Flag } from "lucide-react";
 import { useKeySession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
@@ -5,20 +6,10 @@ import { CodeBlock } from "../ui/code-block.tsx";
 import { curl } from "../ui/curl.ts";
 import { EmptyState } from "../ui/panels.tsx";
 
-/** Describes the first steps in a project without flags. The commands contain the address of this server, and no key. */
+/** Describes the first steps in a project without flags. The command contains the address of this server, and no key. */
 export function FirstFlag({ onCreate }: { onCreate: () => void }) {
   const { me } = useKeySession();
-  const { origin } = window.location;
   const command = curl("/api/v1/flags", '{"key":"new-checkout","name":"New checkout"}');
-  const sdk = `import { createClient } from "@halyard/server-sdk";
-
-const halyard = createClient({
-  baseUrl: "${origin}",
-  serverKey: process.env.HALYARD_READER_KEY,
-});
-await halyard.ready();
-
-if (halyard.isEnabled("new-checkout", { id: user.id }, false)) showNewCheckout();`;
   return (
     <EmptyState
       icon={Flag}
@@ -28,15 +19,10 @@ if (halyard.isEnabled("new-checkout", { id: user.id }, false)) showNewCheckout()
           Create the first flag
         </Button>
       }
-      examples={
-        <>
-          <CodeBlock title="Or create it over the API" code={command} />
-          <CodeBlock title="Then ask for it in your application" code={sdk} />
-        </>
-      }
+      examples={<CodeBlock title="Or create it over the API" code={command} />}
     >
       A flag is off in every environment until you turn it on. Your applications ask for it by its
-      key.
+      key: <Link to="/connect">connect your first application</Link>.
     </EmptyState>
   );
 }

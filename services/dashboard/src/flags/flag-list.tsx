@@ -8,7 +8,14 @@ import { Badge } from "../ui/badge.tsx";
 import { Switch } from "../ui/fields.tsx";
 import { count } from "../ui/numbers.ts";
 import styles from "./flag-list.module.css";
-import { type ListedFlag, type ListedState, stateIn, summaryOf, typeLabel } from "./flag-search.ts";
+import {
+  type ListedFlag,
+  type ListedState,
+  stateIn,
+  summaryOf,
+  toneOf,
+  typeLabel,
+} from "./flag-search.ts";
 import { StatesDialog } from "./states-dialog.tsx";
 import { useToggle } from "./use-toggle.ts";
 
@@ -117,7 +124,8 @@ const Row = memo(function Row(props: RowProps) {
     >
       <div role="cell" className={styles.flag}>
         <Link
-          to={`/flags/${flag.key}` as "/"}
+          to="/flags/$flagKey"
+          params={{ flagKey: flag.key }}
           className={styles.key ?? ""}
           title={`${flag.key}: ${flag.name}`}
           preload={false}
@@ -163,7 +171,7 @@ const Row = memo(function Row(props: RowProps) {
 function OtherState({ name, state }: { name: string; state: ListedState | undefined }) {
   if (state === undefined) return null;
   return (
-    <Badge tone={state.enabled ? "on" : "neutral"}>
+    <Badge tone={toneOf(state)}>
       <span className={styles.environment}>{name}: </span>
       {state.enabled ? summaryOf(state).toLowerCase() : "off"}
     </Badge>

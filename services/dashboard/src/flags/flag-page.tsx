@@ -29,7 +29,7 @@ export function useFlagInPage(): FlagInPage {
 
 /** A flag in the chosen environment: targeting, schedule, history and settings are its tabs. */
 export function FlagPage() {
-  const { flagKey } = useParams({ strict: false }) as { flagKey: string };
+  const { flagKey } = useParams({ from: "/flags/$flagKey" });
   const query = useFlag(flagKey);
   return (
     <div>
@@ -62,11 +62,11 @@ function FoundFlag({ flagKey, found }: { flagKey: string; found: ListedFlag | nu
 }
 
 function LoadedFlag({ flag, environment }: FlagInPage) {
-  const to = `/flags/${flag.key}`;
+  const params = { flagKey: flag.key };
   return (
     <Page
       title={flag.name}
-      back={{ to: "/flags", label: "Flags" }}
+      back={{ link: { to: "/flags" }, label: "Flags" }}
       facts={
         <>
           <code>{flag.key}</code>
@@ -84,10 +84,10 @@ function LoadedFlag({ flag, environment }: FlagInPage) {
       <TabLinks
         label={`Views of ${flag.key}`}
         tabs={[
-          { label: "Targeting", link: { to: to as "/" } },
-          { label: "Schedule", link: { to: `${to}/schedule` as "/" } },
-          { label: "History", link: { to: `${to}/history` as "/" } },
-          { label: "Settings", link: { to: `${to}/settings` as "/" } },
+          { label: "Targeting", link: { to: "/flags/$flagKey", params } },
+          { label: "Schedule", link: { to: "/flags/$flagKey/schedule", params } },
+          { label: "History", link: { to: "/flags/$flagKey/history", params } },
+          { label: "Settings", link: { to: "/flags/$flagKey/settings", params } },
         ]}
       />
       <Outlet />

@@ -1,4 +1,5 @@
 import type { Flag, FlagStateSummary, FlagType } from "../api/schema.d.ts";
+import type { Tone } from "../ui/badge.tsx";
 
 export const flagTypes: readonly { value: FlagType; label: string; note: string }[] = [
   { value: "release", label: "Release", note: "a feature on its way to everybody" },
@@ -47,6 +48,14 @@ export function summaryOf({
   if (rules > 0) return rules === 1 ? "1 rule" : `${rules} rules`;
   return percentage === 100 ? "Everyone" : `${percentage} %`;
 }
+
+/** Returns the color of a state. A flag that is on for 0 % of users has the color of one that is off. */
+export const toneOf = ({
+  enabled,
+  rollout_percentage: percentage,
+  rule_count: rules,
+}: Pick<ListedState, "enabled" | "rollout_percentage" | "rule_count">): Tone =>
+  enabled && (rules > 0 || percentage > 0) ? "on" : "neutral";
 
 /** Returns the flags that match all filters. `staleIds` are the ids of unused flags. */
 export function filterFlags(

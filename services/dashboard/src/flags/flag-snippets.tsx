@@ -1,19 +1,21 @@
-import { CodeBlock } from "../ui/code-block.tsx";
+import { ButtonLink } from "../ui/button.tsx";
 import { Card } from "../ui/panels.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
-import styles from "./settings-tab.module.css";
-import { snippetsFor } from "./snippets.ts";
+import { SnippetPicker } from "./snippet-picker.tsx";
 
 /** Code examples for reading the flag in an application. */
 export function FlagSnippets() {
   const { flag } = useFlagInPage();
   return (
-    <Card title="Use it in your code">
-      <div className={styles.stack}>
-        {snippetsFor(flag.key, window.location.origin).map(({ title, code }) => (
-          <CodeBlock key={title} title={title} code={code} />
-        ))}
-      </div>
+    <Card
+      title="Use it in your code"
+      actions={
+        <ButtonLink size="small" to="/connect">
+          Connect an application
+        </ButtonLink>
+      }
+    >
+      <SnippetPicker flagKey={flag.key} />
     </Card>
   );
 }

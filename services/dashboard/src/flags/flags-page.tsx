@@ -42,7 +42,7 @@ export function FlagsPage() {
 }
 
 function FilteredFlags({ all }: { all: readonly ListedFlag[] }) {
-  const inAddress = useSearch({ strict: false }) as FlagSearch;
+  const inAddress = useSearch({ from: "/flags" });
   const filter = useChangeSearch<FlagSearch>();
   const write = useCallback((q: string) => filter({ q: q === "" ? undefined : q }), [filter]);
   const [text, setText] = useSearchText(inAddress.q ?? "", write);

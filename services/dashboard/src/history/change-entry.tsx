@@ -1,4 +1,4 @@
-import { Link } from "@tanstack/react-router";
+import { Link, type LinkProps } from "@tanstack/react-router";
 import { Boxes, CalendarClock, Flag, KeyRound, type LucideIcon, User, Webhook } from "lucide-react";
 import type { AuditedChange } from "../api/schema.d.ts";
 import { changeDifferences } from "../changes/change-difference.ts";
@@ -51,19 +51,19 @@ function iconOf({ action }: AuditedChange): LucideIcon {
   return action.startsWith("environment_") || action.startsWith("project_") ? Boxes : Flag;
 }
 
-type Target = { to: string; search?: { env?: string } } | undefined;
+type Target = LinkProps | undefined;
 
 /** Returns the page of what was changed, if it still exists. */
 function linkOf(change: AuditedChange, existing: Existing): Target {
   const env = existing.environments.get(change.environment_id ?? "");
   const search = env === undefined ? {} : { env };
-  if (change.flag_id !== null)
+  if (change.flag_id !== null && change.flag_key !== null)
     return existing.flags.has(change.flag_id)
-      ? { to: `/flags/${change.flag_key}`, search }
+      ? { to: "/flags/$flagKey", params: { flagKey: change.flag_key }, search }
       : undefined;
   if (change.webhook_id !== null)
     return existing.webhooks.has(change.webhook_id)
-      ? { to: `/webhooks/${change.webhook_id}` }
+      ? { to: "/webhooks/$webhookId", params: { webhookId: change.webhook_id } }
       : undefined;
   return change.key_id === null ? undefined : { to: "/keys", search };
 }
@@ -79,11 +79,7 @@ function Subject({ sentence: { subject }, link, isCode }: SubjectProps) {
   const text = isCode ? <code>{subject}</code> : subject;
   if (link === undefined) return <span className={styles.subject}>{text}</span>;
   return (
-    <Link
-      to={link.to as "/"}
-      search={(link.search ?? {}) as never}
-      className={styles.subject ?? ""}
-    >
+    <Link {...link} className={styles.subject ?? ""}>
       {text}
     </Link>
   );
@@ -105,11 +101,11 @@ function Details({ change }: { change: AuditedChange }) {
       </p>
       <p className={styles.more}>
         {flag_id !== null && (
-          <Link to="/history" search={{ flag: flag_id } as never}>
+          <Link to="/history" search={{ flag: flag_id }}>
             All changes of {flag_key}
           </Link>
         )}
-        <Link to="/history" search={{ person: actor.id } as never}>
+        <Link to="/history" search={{ person: actor.id }}>
           All changes by {actor.email}
         </Link>
       </p>

@@ -29,7 +29,7 @@ const noFilters: HistorySearch = {
 
 /** The audit log of the project: who changed what, and when. */
 export function HistoryPage() {
-  const search = useSearch({ strict: false }) as HistorySearch;
+  const search = useSearch({ from: "/history" });
   const filter = useChangeSearch<HistorySearch>();
   const { me } = useKeySession();
   const filters = queryOf(search);

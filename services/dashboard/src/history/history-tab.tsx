@@ -76,7 +76,7 @@ function States({ history, children }: { history: History; children: ReactNode }
       <div className={styles.older}>{children}</div>
       <p className={styles.note}>
         {isComplete && "This is the whole history that Halyard keeps. "}
-        <Link to="/history" search={{ flag: flag.id } as never}>
+        <Link to="/history" search={{ flag: flag.id }}>
           All changes of {flag.key}
         </Link>{" "}
         are in the history of the project, also those of its settings and in other environments.

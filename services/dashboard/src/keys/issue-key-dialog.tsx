@@ -15,10 +15,17 @@ import { type Expiry, expiriesWithin, expiryInstant, outlives } from "./key-stat
 import styles from "./keys.module.css";
 import { NewKeyDialog } from "./new-key.tsx";
 
-type IssueKeyButtonProps = { place: KeyPlace; variant?: "primary" | "secondary" };
+type IssueKeyButtonProps = {
+  place: KeyPlace;
+  variant?: "primary" | "secondary";
+  label?: string;
+  /** The kind that the form offers first. */
+  kind?: IssueKey["kind"];
+};
 
 /** Issues a key, then shows it once. */
-export function IssueKeyButton({ place, variant = "secondary" }: IssueKeyButtonProps) {
+export function IssueKeyButton(props: IssueKeyButtonProps) {
+  const { place, variant = "secondary", label = "Issue key", kind = "server" } = props;
   const [isOpen, setOpen] = useState(false);
   const [issued, setIssued] = useState<IssuedApiKey>();
   const close = () => {
@@ -29,10 +36,10 @@ export function IssueKeyButton({ place, variant = "secondary" }: IssueKeyButtonP
   return (
     <>
       <Button variant={variant} onPress={() => setOpen(true)}>
-        <Plus size={16} aria-hidden /> Issue key
+        <Plus size={16} aria-hidden /> {label}
       </Button>
       {isOpen && issued === undefined && (
-        <IssueKeyDialog place={place} onIssued={setIssued} onClose={close} />
+        <IssueKeyDialog place={place} firstKind={kind} onIssued={setIssued} onClose={close} />
       )}
       {issued !== undefined && <NewKeyDialog issued={issued} note={note} onClose={close} />}
     </>
@@ -65,14 +72,19 @@ const kinds = [
   { value: "client", label: "Client key", note: "for web and mobile apps; reads values" },
 ] as const;
 
-type DialogProps = { place: KeyPlace; onIssued: (key: IssuedApiKey) => void; onClose: () => void };
+type DialogProps = {
+  place: KeyPlace;
+  firstKind: IssueKey["kind"];
+  onIssued: (key: IssuedApiKey) => void;
+  onClose: () => void;
+};
 
-function IssueKeyDialog({ place, onIssued, onClose }: DialogProps) {
+function IssueKeyDialog({ place, firstKind, onIssued, onClose }: DialogProps) {
   const { environment, users, own } = place;
   const parentEnd = own?.expires_at ?? null;
   const isForced = own?.environment_only ?? false;
   const [now] = useState(() => Date.now());
-  const [kind, setKind] = useState<IssueKey["kind"]>("server");
+  const [kind, setKind] = useState(firstKind);
   const [name, setName] = useState("");
   const [userId, setUserId] = useState(users.length === 1 ? (users[0]?.id ?? "") : "");
   const [expiry, setExpiry] = useState<Expiry>(expiriesWithin(parentEnd, now)[0] ?? "never");

@@ -1,6 +1,7 @@
 import { KeyRound } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { ApiKey } from "../api/schema.d.ts";
+import { ButtonLink } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { curl } from "../ui/curl.ts";
 import { Checkbox } from "../ui/fields.tsx";
@@ -72,6 +73,7 @@ function NoKeys({ place: { projectId, environment, own, users } }: { place: KeyP
     <EmptyState
       icon={KeyRound}
       title={`No key works in ${environment.name}`}
+      action={own !== null && <ButtonLink to="/connect">Connect an application</ButtonLink>}
       examples={<CodeBlock title="Issue a key over the API" code={command} />}
     >
       Applications and people need a key of this environment to ask for its flags. Choose "Issue

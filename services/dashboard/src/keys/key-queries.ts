@@ -1,7 +1,9 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type UseQueryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type Api, unwrap } from "../api/client.ts";
 import type { ApiKey, Environment, User } from "../api/schema.d.ts";
 import { readChanges } from "../changes/read-changes.ts";
+import { useEnvironment } from "../session/environment.tsx";
+import { useKeySession } from "../session/session.tsx";
 import { useKeyQuery } from "../session/use-key-query.ts";
 
 /** The keys of an environment, and what the signed-in person may do with them. */
@@ -15,6 +17,13 @@ export type KeyPlace = {
   own: ApiKey | null;
 };
 
+/** Returns the chosen environment, for the key of the session. */
+export function useOwnPlace(): KeyPlace {
+  const { environment } = useEnvironment();
+  const { api, me } = useKeySession();
+  return { api, projectId: me.project.id, environment, users: [me.user], own: me.key };
+}
+
 /** The route of the keys of an environment, and that of one key. */
 export const keysRoute = "/api/v1/projects/{projectId}/environments/{environmentId}/keys";
 export const keyRoute = `${keysRoute}/{keyId}` as const;
@@ -25,9 +34,13 @@ export const pathOf = ({ projectId, environment }: KeyPlace) => ({
 });
 
 /** Reads the keys of an environment, without their secrets: all live ones and those that ended in the last 30 days. */
-export function useKeys(place: KeyPlace) {
+export function useKeys(
+  place: KeyPlace,
+  options: Pick<UseQueryOptions<ApiKey[]>, "refetchInterval"> = {},
+) {
   const { api, environment } = place;
   return useQuery({
+    ...options,
     queryKey: ["keys", environment.id],
     // The use of a key is not announced, nor is any change to the operator.
     staleTime: 0,

@@ -1,18 +1,18 @@
-import { useEnvironment } from "../session/environment.tsx";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
+import { ButtonLink } from "../ui/button.tsx";
 import { Page } from "../ui/page.tsx";
 import { IssueKeyButton } from "./issue-key-dialog.tsx";
 import { KeyList } from "./key-list.tsx";
-import { useEmails } from "./key-queries.ts";
+import { useEmails, useOwnPlace } from "./key-queries.ts";
 
 /** The API keys of the chosen environment. */
 export function KeysPage() {
-  const { environment } = useEnvironment();
+  const place = useOwnPlace();
+  const { environment } = place;
   const session = useKeySession();
-  const { api, me } = session;
+  const { me } = session;
   const { data: emails } = useEmails();
-  const place = { api, projectId: me.project.id, environment, users: [me.user], own: me.key };
   const emailOf = (id: string) =>
     id === me.user.id ? "You" : (emails?.get(id) ?? "Another person");
   return (
@@ -26,9 +26,12 @@ export function KeysPage() {
         </>
       }
       actions={
-        permissionsOf(session).mayIssueKeys(environment.id) && (
-          <IssueKeyButton place={place} variant="primary" />
-        )
+        <>
+          <ButtonLink to="/connect">Connect an application</ButtonLink>
+          {permissionsOf(session).mayIssueKeys(environment.id) && (
+            <IssueKeyButton place={place} variant="primary" />
+          )}
+        </>
       }
     >
       <KeyList place={place} emailOf={emailOf} />

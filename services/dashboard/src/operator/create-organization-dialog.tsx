@@ -23,7 +23,7 @@ export function CreateOrganizationDialog({ onClose }: { onClose: () => void }) {
       ),
     ({ id }) => {
       onClose();
-      void navigate({ to: `/organizations/${id}` as "/" });
+      void navigate({ to: "/organizations/$organizationId", params: { organizationId: id } });
     },
   );
   return (

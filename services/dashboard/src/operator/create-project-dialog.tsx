@@ -83,7 +83,10 @@ function useCreateProject(organizationId: string, onClose: () => void) {
       ),
     ({ id }) => {
       onClose();
-      void navigate({ to: `/organizations/${organizationId}/projects/${id}` as "/" });
+      void navigate({
+        to: "/organizations/$organizationId/projects/$projectId",
+        params: { organizationId, projectId: id },
+      });
     },
   );
 }

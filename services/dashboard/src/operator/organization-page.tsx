@@ -7,7 +7,7 @@ import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
 import { bytes } from "../ui/numbers.ts";
-import { Page } from "../ui/page.tsx";
+import { type BackLink, Page } from "../ui/page.tsx";
 import { Card } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { DeletionCard } from "./deletion-card.tsx";
@@ -22,7 +22,7 @@ import { UsersSection } from "./users-section.tsx";
 
 /** An organization: its plan, projects and users. */
 export function OrganizationPage() {
-  const { organizationId } = useParams({ strict: false }) as { organizationId: string };
+  const { organizationId } = useParams({ from: "/organizations/$organizationId" });
   const query = useOrganization(organizationId);
   if (query.data !== undefined) return <LoadedOrganization organization={query.data} />;
   return (
@@ -34,7 +34,7 @@ export function OrganizationPage() {
   );
 }
 
-const toOrganizations = { to: "/", label: "Organizations" };
+const toOrganizations: BackLink = { link: { to: "/" }, label: "Organizations" };
 
 function LoadedOrganization({ organization }: { organization: Organization }) {
   const [dialog, setDialog] = useState<"rename" | "plan" | "delete">();

@@ -56,7 +56,11 @@ const columns: readonly Column<Organization>[] = [
     id: "name",
     header: "Name",
     cell: ({ id, name }) => (
-      <Link to={`/organizations/${id}` as "/"} className={styles.long ?? ""}>
+      <Link
+        to="/organizations/$organizationId"
+        params={{ organizationId: id }}
+        className={styles.long ?? ""}
+      >
         {name}
       </Link>
     ),

@@ -5,7 +5,7 @@ import type { Project } from "../api/schema.d.ts";
 import { useOperatorSession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
-import { Page } from "../ui/page.tsx";
+import { type BackLink, Page } from "../ui/page.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { ChangesSection } from "./changes-section.tsx";
 import { DeletionCard } from "./deletion-card.tsx";
@@ -13,15 +13,16 @@ import { DeletionDialog } from "./deletion-dialog.tsx";
 import { EnvironmentsSection } from "./environments-section.tsx";
 import { KeysSection } from "./keys-section.tsx";
 import { RenameDialog } from "./name-dialog.tsx";
-import { type ProjectPath, projectRoute, useOrganization, useProject } from "./operator-queries.ts";
+import { projectRoute, useOrganization, useProject } from "./operator-queries.ts";
 
 /** A project: its environments, API keys and newest changes. */
 export function ProjectPage() {
-  const path = useParams({ strict: false }) as ProjectPath;
+  const path = useParams({ from: "/organizations/$organizationId/projects/$projectId" });
   const query = useProject(path);
   const organization = useOrganization(path.organizationId);
-  const back = {
-    to: `/organizations/${path.organizationId}`,
+  const { organizationId } = path;
+  const back: BackLink = {
+    link: { to: "/organizations/$organizationId", params: { organizationId } },
     label: organization.data?.name ?? "Organization",
   };
   if (query.data !== undefined) return <LoadedProject project={query.data} back={back} />;
@@ -33,8 +34,6 @@ export function ProjectPage() {
     </Page>
   );
 }
-
-type BackLink = { to: string; label: string };
 
 function LoadedProject({ project, back }: { project: Project; back: BackLink }) {
   const [dialog, setDialog] = useState<"rename" | "delete">();
@@ -92,7 +91,12 @@ function ProjectDialog({ project, dialog, onClose }: ProjectDialogProps) {
         send={() =>
           unwrap(api.DELETE(projectRoute, { params: { path, query: { confirm: project.id } } }))
         }
-        leave={() => navigate({ to: `/organizations/${project.organization_id}` as "/" })}
+        leave={() =>
+          navigate({
+            to: "/organizations/$organizationId",
+            params: { organizationId: project.organization_id },
+          })
+        }
         onClose={onClose}
       />
     );

@@ -24,7 +24,8 @@ const columns: readonly Column<Project>[] = [
     header: "Name",
     cell: ({ id, organization_id, name }) => (
       <Link
-        to={`/organizations/${organization_id}/projects/${id}` as "/"}
+        to="/organizations/$organizationId/projects/$projectId"
+        params={{ organizationId: organization_id, projectId: id }}
         className={styles.long ?? ""}
       >
         {name}

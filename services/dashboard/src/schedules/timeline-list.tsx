@@ -101,8 +101,9 @@ function FlagLink({ flagKey, environment }: FlagLinkProps) {
   if (flagKey === undefined) return <span>a deleted flag</span>;
   return (
     <Link
-      to={`/flags/${flagKey}/schedule` as "/"}
-      search={{ env: environment } as never}
+      to="/flags/$flagKey/schedule"
+      params={{ flagKey }}
+      search={{ env: environment }}
       className={styles.key ?? ""}
     >
       {flagKey}

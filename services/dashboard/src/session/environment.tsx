@@ -14,7 +14,7 @@ const ChosenContext = createContext<Chosen | undefined>(undefined);
 export function EnvironmentProvider({ children }: { children: ReactNode }) {
   const { me } = useKeySession();
   const navigate = useNavigate();
-  const { env } = useSearch({ strict: false }) as { env?: string };
+  const { env } = useSearch({ strict: false });
   const isHeld = useLeaveGuard().unsaved !== undefined;
   const [before, setBefore] = useState<Chosen>();
   const chosen = chooseEnvironment(before, { name: env, me, isHeld });
@@ -24,7 +24,7 @@ export function EnvironmentProvider({ children }: { children: ReactNode }) {
   useEffect(() => {
     if (renamedTo === env) return;
     const search = (present: object) => ({ ...present, env: renamedTo });
-    void navigate({ to: ".", search, replace: true, ignoreBlocker: true } as never);
+    void navigate({ to: ".", search, replace: true, ignoreBlocker: true });
   }, [renamedTo, env, navigate]);
   return <ChosenContext value={chosen}>{children}</ChosenContext>;
 }
@@ -49,6 +49,6 @@ export function useEnvironment(): { environment: Environment; choose: (name: str
   return {
     environment,
     choose: (name) =>
-      void navigate({ to: ".", search: (before: object) => ({ ...before, env: name }) } as never),
+      void navigate({ to: ".", search: (before: object) => ({ ...before, env: name }) }),
   };
 }

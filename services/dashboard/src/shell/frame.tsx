@@ -11,6 +11,8 @@ import styles from "./shell.module.css";
 
 type FrameProps = {
   entries: readonly NavigationEntry[];
+  /** What the pages are about, in the header of narrow screens. */
+  scope?: ReactNode;
   top?: ReactNode;
   bottom: ReactNode;
   banner?: ReactNode;
@@ -22,7 +24,7 @@ type FrameProps = {
  * `bottom` are above and below the navigation. No navigation, reload or closed window loses unsaved content of a page
  * without a question.
  */
-export function Frame({ entries, top, bottom, banner, children }: FrameProps) {
+export function Frame({ entries, scope, top, bottom, banner, children }: FrameProps) {
   const [isOpen, setOpen] = useState(false);
   useEscape(isOpen, () => setOpen(false));
   const { unsaved, mayLeave } = useLeaveGuard();
@@ -38,6 +40,7 @@ export function Frame({ entries, top, bottom, banner, children }: FrameProps) {
       <header className={`${styles.side} ${isOpen ? styles.open : ""}`}>
         <div className={styles.brand}>
           <Logo />
+          {scope !== undefined && <p className={styles.where}>{scope}</p>}
           <span className={styles.toggle}>
             <IconButton
               icon={isOpen ? X : MenuIcon}

@@ -23,7 +23,7 @@ import { Warning } from "../ui/panels.tsx";
 import { AppearanceButton } from "./appearance.tsx";
 import { Frame } from "./frame.tsx";
 import type { NavigationEntry } from "./navigation.tsx";
-import { ScopeSwitcher } from "./scope-switcher.tsx";
+import { ScopeNames, ScopeSwitcher } from "./scope-switcher.tsx";
 
 const entries: readonly NavigationEntry[] = [
   { to: "/flags", label: "Flags", icon: Flag },
@@ -47,6 +47,7 @@ export function KeyLayout() {
       <LiveChanges>
         <Frame
           entries={permitted}
+          scope={<ScopeNames />}
           top={<ScopeSwitcher onAddKey={() => setAddingKey(true)} />}
           banner={
             <>

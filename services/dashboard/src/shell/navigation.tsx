@@ -1,8 +1,8 @@
-import { Link } from "@tanstack/react-router";
+import { Link, type LinkProps } from "@tanstack/react-router";
 import type { LucideIcon } from "lucide-react";
 import styles from "./shell.module.css";
 
-export type NavigationEntry = { to: string; label: string; icon: LucideIcon };
+export type NavigationEntry = { to: NonNullable<LinkProps["to"]>; label: string; icon: LucideIcon };
 
 type NavigationProps = { entries: readonly NavigationEntry[]; onFollow?: () => void };
 

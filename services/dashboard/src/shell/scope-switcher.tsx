@@ -6,6 +6,18 @@ import { Select } from "../ui/fields.tsx";
 import { Menu } from "../ui/menu.tsx";
 import styles from "./shell.module.css";
 
+/** The names of the project and the environment. */
+export function ScopeNames() {
+  const { me } = useKeySession();
+  const chosen = useChosen();
+  return (
+    <>
+      <bdi>{me.project.name}</bdi>
+      {chosen.kind !== "unknown" && <bdi>{chosen.environment.name}</bdi>}
+    </>
+  );
+}
+
 /** Chooses the project, by the key that is used, and the environment. */
 export function ScopeSwitcher({ onAddKey }: { onAddKey: () => void }) {
   const { me } = useKeySession();

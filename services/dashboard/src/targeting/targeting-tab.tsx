@@ -1,5 +1,4 @@
 import { useEffect, useMemo, useRef, useState } from "react";
-import { useLocale } from "react-aria-components";
 import { isEditConflict } from "../api/problem.ts";
 import type { FlagState } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
@@ -76,7 +75,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
 function useSaving(editing: DraftState, takeFocus: () => void) {
   const { draft, version, isOutdated, restart, merge } = editing;
   const [isChecked, setChecked] = useState(false);
-  const { locale } = useLocale();
+  const { language: locale } = navigator;
   const operators = useOperators().data;
   const saved = useSave((state, sent) => {
     setChecked(false);

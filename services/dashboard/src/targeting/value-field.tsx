@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useLocale } from "react-aria-components";
 import { isTime } from "../state/words.ts";
 import { Select, TextField } from "../ui/fields.tsx";
 import { count } from "../ui/numbers.ts";
@@ -106,7 +105,7 @@ const hourMs = 3_600_000;
 /** Number operators compare numbers or date-times, so the person chooses. */
 function NumberOrTime({ condition, error, onChange }: Omit<ValueFieldProps, "category">) {
   const { value } = condition;
-  const { locale } = useLocale();
+  const { language: locale } = navigator;
   const isInstant = isTime(value);
   const choose = (kind: "number" | "time") => {
     const nextHour = new Date(Math.ceil(Date.now() / hourMs) * hourMs).toISOString();

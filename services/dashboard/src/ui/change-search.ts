@@ -7,7 +7,7 @@ export function useChangeSearch<Search extends object>(): (changed: Search) => v
   return useCallback(
     (changed) => {
       const search = (before: object) => ({ ...before, ...changed });
-      void navigate({ to: ".", replace: true, search } as never);
+      void navigate({ to: ".", replace: true, search });
     },
     [navigate],
   );

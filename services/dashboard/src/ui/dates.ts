@@ -1,4 +1,6 @@
-/** Time zone and locale of a displayed time. The defaults are the browser's. */
+import { pageLocale } from "./locale.ts";
+
+/** Time zone and locale of a displayed time. The defaults are the browser's zone and the page's locale. */
 type Place = { zone?: string | undefined; locale?: string | undefined };
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -7,7 +9,7 @@ const formats = new Map<string, Intl.DateTimeFormat>();
 export function formatted(
   instant: Date,
   options: Intl.DateTimeFormatOptions,
-  { zone, locale }: Place = {},
+  { zone, locale = pageLocale }: Place = {},
 ): string {
   const key = JSON.stringify([locale, zone, options]);
   const known = formats.get(key);
@@ -47,7 +49,7 @@ export function dayText(instant: Date, reader: Reader): string {
 export const instantText = (instant: Date, reader: Reader): string =>
   `${dayText(instant, reader)}, ${timeText(instant, reader)}`;
 
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+const relative = new Intl.RelativeTimeFormat(pageLocale, { numeric: "auto" });
 
 const units = [
   { unit: "year", seconds: 31_536_000 },

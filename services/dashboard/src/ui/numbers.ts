@@ -1,10 +1,12 @@
-const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
-const compact = new Intl.NumberFormat(undefined, {
+import { pageLocale } from "./locale.ts";
+
+const whole = new Intl.NumberFormat(pageLocale, { maximumFractionDigits: 0 });
+const compact = new Intl.NumberFormat(pageLocale, {
   notation: "compact",
   maximumSignificantDigits: 3,
 });
 
-const rounded = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const rounded = new Intl.NumberFormat(pageLocale, { maximumFractionDigits: 1 });
 
 /** Returns a number with separators, such as "1,234,567". */
 export const count = (value: number): string => whole.format(value);

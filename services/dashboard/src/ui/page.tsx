@@ -1,11 +1,13 @@
-import { Link } from "@tanstack/react-router";
+import { Link, type LinkProps } from "@tanstack/react-router";
 import { ChevronLeft } from "lucide-react";
 import { type ReactNode, useEffect } from "react";
 import styles from "./page.module.css";
 
+export type BackLink = { link: LinkProps; label: string };
+
 type PageProps = {
   title: string;
-  back?: { to: string; label: string };
+  back?: BackLink;
   lead?: ReactNode;
   /** Codes and badges. */
   facts?: ReactNode;
@@ -26,7 +28,7 @@ export function Page({ title, back, lead, facts, actions, children }: PageProps)
       <header className={styles.head}>
         <div className={styles.titles}>
           {back !== undefined && (
-            <Link to={back.to as "/"} className={styles.back ?? ""}>
+            <Link {...back.link} className={styles.back ?? ""}>
               <ChevronLeft size={14} aria-hidden /> {back.label}
             </Link>
           )}

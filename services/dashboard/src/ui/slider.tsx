@@ -7,7 +7,6 @@ import {
   Label,
   SliderThumb,
   SliderTrack,
-  useLocale,
 } from "react-aria-components";
 import fields from "./fields.module.css";
 import { parsePercentage, percentageHint } from "./parse-number.ts";
@@ -28,23 +27,19 @@ type PercentageSliderProps = {
   onChange: (typed: TypedPercentage) => void;
 };
 
-const inLocale = (value: number, locale: string): string =>
-  value.toLocaleString(locale, { maximumFractionDigits: 2, useGrouping: false });
-
 /**
  * A percentage from 0 to 100, set by a slider or as a number. Number fields of browsers and libraries drop characters
  * that they do not expect, so that `2.5` becomes 25. This field keeps the text and shows an error.
  */
 export const PercentageSlider = memo(function PercentageSlider(props: PercentageSliderProps) {
   const { label, value, invalidText, onChange } = props;
-  const { locale } = useLocale();
   const error = invalidText === undefined ? props.error : percentageHint;
   // A text such as `12.0` stays as it was typed, because further digits can follow.
   const [typed, setTyped] = useState("");
-  const text = parsePercentage(typed, locale) === value ? typed : inLocale(value, locale);
+  const text = parsePercentage(typed, navigator.language) === value ? typed : String(value);
   const type = (text: string) => {
     setTyped(text);
-    const parsed = parsePercentage(text, locale);
+    const parsed = parsePercentage(text, navigator.language);
     onChange({
       rollout_percentage: parsed ?? value,
       invalidPercentage: parsed === undefined ? text : undefined,

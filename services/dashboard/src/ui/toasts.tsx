@@ -1,4 +1,6 @@
 import { X } from "lucide-react";
+// React Aria has no stable toasts yet. A replacement would need their landmark, focus and pausing timers too. The exact
+// version in package.json keeps these names from changing by themselves.
 import {
   Button as AriaButton,
   Text,

@@ -3,7 +3,6 @@ import { ChartColumn } from "lucide-react";
 import { useState } from "react";
 import type { FlagTraffic } from "../api/schema.d.ts";
 import { useFlags } from "../flags/flag-queries.ts";
-import { snippetsFor } from "../flags/snippets.ts";
 import { useEnvironment } from "../session/environment.tsx";
 import { Button } from "../ui/button.tsx";
 import { useChangeSearch } from "../ui/change-search.ts";
@@ -26,7 +25,7 @@ const fullLimit = 1_000;
 
 /** The flags of the project by evaluations. */
 export function FlagTrafficCard() {
-  const search = useSearch({ strict: false }) as UsageSearch;
+  const search = useSearch({ from: "/usage" });
   const { environment } = useEnvironment();
   const [limit, setLimit] = useState(firstLimit);
   const traffic = useFlagTraffic({
@@ -135,7 +134,7 @@ export function FlagName({ flag, id }: FlagNameProps) {
   if (flag === undefined) return <code>{id}</code>;
   return (
     <span className={styles.flag}>
-      <Link to={`/flags/${flag.key}` as "/"} preload={false}>
+      <Link to="/flags/$flagKey" params={{ flagKey: flag.key }} preload={false}>
         {flag.key}
       </Link>
       <span className={styles.note}>{flag.name}</span>
@@ -145,20 +144,14 @@ export function FlagName({ flag, id }: FlagNameProps) {
 
 function NoFlags() {
   const code = curl("/api/v1/flags", '{"key":"new-checkout","name":"New checkout"}');
-  const [snippet] = snippetsFor("new-checkout", window.location.origin);
   return (
     <EmptyState
       icon={ChartColumn}
       title="The project has no flags yet"
-      examples={
-        <>
-          <CodeBlock title="Create a flag over the API" code={code} />
-          {snippet !== undefined && <CodeBlock {...snippet} />}
-        </>
-      }
+      examples={<CodeBlock title="Create a flag over the API" code={code} />}
     >
-      Create a flag, then ask for it in your application. Its evaluations are here a few seconds
-      later.
+      Create a flag, then <Link to="/connect">connect an application</Link>. Its evaluations are
+      here a few seconds later.
     </EmptyState>
   );
 }

@@ -1,10 +1,8 @@
 import { useSearch } from "@tanstack/react-router";
 import { ChartColumn } from "lucide-react";
 import type { Usage, UsageDays } from "../api/schema.d.ts";
-import { useFlags } from "../flags/flag-queries.ts";
-import { snippetsFor } from "../flags/snippets.ts";
+import { ButtonLink } from "../ui/button.tsx";
 import { useChangeSearch } from "../ui/change-search.ts";
-import { CodeBlock } from "../ui/code-block.tsx";
 import { Disclosure } from "../ui/disclosure.tsx";
 import { Select } from "../ui/fields.tsx";
 import { count } from "../ui/numbers.ts";
@@ -29,7 +27,7 @@ import type { UsageSearch } from "./usage-search.ts";
 
 /** The requests of a month by day, with a projection for the current month. */
 export function RequestsByDay({ usage }: { usage: Usage }) {
-  const { month: chosen } = useSearch({ strict: false }) as UsageSearch;
+  const { month: chosen } = useSearch({ from: "/usage" });
   const filter = useChangeSearch<UsageSearch>();
   const current = monthOf(usage.period.start);
   const month = chosen !== undefined && chosen < current ? chosen : current;
@@ -72,15 +70,11 @@ export function RequestsByDay({ usage }: { usage: Usage }) {
 
 /** The figures are read again every few seconds, so the first request replaces this by the chart. */
 function NoRequests() {
-  const { data: flags } = useFlags();
-  const examples = snippetsFor(flags?.[0]?.key ?? "new-checkout", window.location.origin);
   return (
     <EmptyState
       icon={ChartColumn}
       title="No requests yet"
-      examples={examples.map(({ title, code }) => (
-        <CodeBlock key={title} title={title} code={code} />
-      ))}
+      action={<ButtonLink to="/connect">Connect an application</ButtonLink>}
     >
       No application has asked for flags yet. Send a request, and it is counted here a few seconds
       later.

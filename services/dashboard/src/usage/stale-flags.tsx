@@ -20,7 +20,7 @@ export function StaleFlagsCard() {
     <Card
       title={`Not evaluated for ${staleDays} days`}
       actions={
-        <ButtonLink size="small" to="/flags" search={{ stale: true } as never}>
+        <ButtonLink size="small" to="/flags" search={{ stale: true }}>
           Open in the list of flags
         </ButtonLink>
       }

@@ -34,13 +34,13 @@ export function useUsageDays(month: string, isCurrent: boolean) {
 type TrafficQuery = {
   hours: number;
   order: "most" | "least";
-  environment_id?: string | undefined;
+  environment_id?: string;
   limit: number;
 };
 
 /** Reads the flags of the project by the number of their evaluations. */
 export function useFlagTraffic(query: TrafficQuery) {
   const read = ({ api }: KeySession, signal: AbortSignal) =>
-    unwrap(api.GET("/api/v1/usage/flags", { params: { query: query as never }, signal }));
+    unwrap(api.GET("/api/v1/usage/flags", { params: { query }, signal }));
   return useKeyQuery(["usage", "flags", query], read, { ...keepsData, refetchInterval: refreshMs });
 }

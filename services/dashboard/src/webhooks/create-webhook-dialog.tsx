@@ -17,7 +17,7 @@ export function CreateWebhookDialog({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
   const open = async ({ id }: Webhook) => {
     onClose();
-    await navigate({ to: `/webhooks/${id}` as "/" });
+    await navigate({ to: "/webhooks/$webhookId", params: { webhookId: id } });
   };
   const askAndClose = useAskedClose(onClose);
   if (created !== undefined)

@@ -3,6 +3,7 @@ import { ChevronRight, Inbox, RotateCcw } from "lucide-react";
 import { useState } from "react";
 import { Disclosure, DisclosurePanel, Heading, Button as PlainButton } from "react-aria-components";
 import type { Delivery, DeliveryStatus } from "../api/schema.d.ts";
+import { useKeySession } from "../session/session.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { useChangeSearch } from "../ui/change-search.ts";
@@ -12,33 +13,46 @@ import { Card, EmptyState, Loading } from "../ui/panels.tsx";
 import { Time } from "../ui/time.tsx";
 import { DeliveryDetails } from "./delivery-details.tsx";
 import { useDeliveries } from "./delivery-queries.ts";
-import { type DeliverySearch, statusTexts } from "./delivery-status.ts";
+import { attemptsText, type DeliverySearch, statusTexts } from "./delivery-status.ts";
 import { RedeliverFailedDialog } from "./redeliver-failed-dialog.tsx";
 import styles from "./webhooks.module.css";
 
 /** The deliveries of a webhook, newest first, with a filter by status. */
 export function Deliveries({ webhookId }: { webhookId: string }) {
-  const { status } = useSearch({ strict: false }) as DeliverySearch;
+  const { status } = useSearch({ from: "/webhooks/$webhookId" });
   const [isRedelivering, setRedelivering] = useState(false);
+  const list = useDeliveries(webhookId, status);
+  const failed = useDeliveries(webhookId, "failed");
+  // The list is the newer one: it is read again while deliveries are in progress.
+  const hasFailed = [list, failed].some(({ data }) => deliveriesOf(data).some(hasStatusFailed));
   return (
     <Card
       title="Deliveries"
       actions={
         <div className={styles.actions}>
           <StatusFilter status={status} />
-          <Button onPress={() => setRedelivering(true)}>
-            <RotateCcw size={16} aria-hidden /> Redeliver all failed
-          </Button>
+          {hasFailed && (
+            <Button onPress={() => setRedelivering(true)}>
+              <RotateCcw size={16} aria-hidden /> Redeliver all failed
+            </Button>
+          )}
         </div>
       }
     >
-      <DeliveryList key={status ?? "all"} webhookId={webhookId} status={status} />
+      <DeliveryList key={status ?? "all"} query={list} status={status} />
       {isRedelivering && (
         <RedeliverFailedDialog webhookId={webhookId} onClose={() => setRedelivering(false)} />
       )}
     </Card>
   );
 }
+
+type DeliveriesQuery = ReturnType<typeof useDeliveries>;
+
+const deliveriesOf = (data: DeliveriesQuery["data"]) =>
+  data?.pages.flatMap((page) => page.deliveries) ?? [];
+
+const hasStatusFailed = ({ status }: Delivery) => status === "failed";
 
 const statusOptions = Object.entries(statusTexts).map(([value, { label }]) => ({
   value: value as DeliveryStatus,
@@ -58,12 +72,11 @@ function StatusFilter({ status }: { status: DeliveryStatus | undefined }) {
   );
 }
 
-type DeliveryListProps = { webhookId: string; status: DeliveryStatus | undefined };
+type DeliveryListProps = { query: DeliveriesQuery; status: DeliveryStatus | undefined };
 
-function DeliveryList({ webhookId, status }: DeliveryListProps) {
-  const query = useDeliveries(webhookId, status);
+function DeliveryList({ query, status }: DeliveryListProps) {
   const { data, error, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = query;
-  const deliveries = data?.pages.flatMap((page) => page.deliveries) ?? [];
+  const deliveries = deliveriesOf(data);
   return (
     <div className={styles.deliveries}>
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
@@ -99,8 +112,10 @@ function NoDeliveries({ status }: { status: DeliveryStatus | undefined }) {
 }
 
 function DeliveryRow({ delivery }: { delivery: Delivery }) {
-  const { status, event, attempts_made: attempts } = delivery;
+  const { status, event, flag_key: flagKey } = delivery;
   const { label, tone } = statusTexts[status];
+  const { me } = useKeySession();
+  const environment = me.environments.find(({ id }) => id === delivery.environment_id);
   return (
     <li>
       <Disclosure>
@@ -118,8 +133,9 @@ function DeliveryRow({ delivery }: { delivery: Delivery }) {
                 </span>
                 <code>{event}</code>
                 <span className={styles.muted}>
-                  {attempts === 1 ? "1 attempt" : `${attempts} attempts`}
+                  {flagKey} in <bdi>{environment?.name ?? "a deleted environment"}</bdi>
                 </span>
+                <span className={styles.muted}>{attemptsText(delivery)}</span>
               </PlainButton>
               <span className={styles.muted}>
                 <Time at={delivery.created_at} />

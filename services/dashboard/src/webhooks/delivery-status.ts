@@ -10,6 +10,16 @@ export const statusTexts: Readonly<Record<DeliveryStatus, { label: string; tone:
   cancelled: { label: "Cancelled", tone: "neutral" },
 };
 
+/** Says what the last attempt caused, and how many there were: "HTTP 503, 2 attempts". */
+export function attemptsText({
+  attempts_made: attempts,
+  last_status_code: status,
+}: Pick<Delivery, "attempts_made" | "last_status_code">): string {
+  if (attempts === 0) return "No attempt yet";
+  const response = status === null ? "No response" : `HTTP ${status}`;
+  return `${response}, ${attempts === 1 ? "1 attempt" : `${attempts} attempts`}`;
+}
+
 /** The filter of the deliveries, which is in the address. */
 export type DeliverySearch = { status?: DeliveryStatus | undefined };
 

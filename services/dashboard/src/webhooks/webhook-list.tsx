@@ -39,7 +39,11 @@ export function WebhookList({ webhooks }: { webhooks: readonly Webhook[] }) {
 function NameAndUrl({ webhook }: { webhook: Webhook }) {
   return (
     <span className={styles.identity}>
-      <Link to={`/webhooks/${webhook.id}` as "/"} className={styles.name ?? ""}>
+      <Link
+        to="/webhooks/$webhookId"
+        params={{ webhookId: webhook.id }}
+        className={styles.name ?? ""}
+      >
         {webhook.name}
       </Link>
       <code className={styles.url}>{webhook.url}</code>

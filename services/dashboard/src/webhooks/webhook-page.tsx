@@ -23,7 +23,7 @@ import { ForWebhooks } from "./webhooks-page.tsx";
 
 /** A webhook: its settings, its secret, a test, and its deliveries. */
 export function WebhookPage() {
-  const { webhookId } = useParams({ strict: false }) as { webhookId: string };
+  const { webhookId } = useParams({ from: "/webhooks/$webhookId" });
   return (
     <ForWebhooks>
       <FoundWebhook key={webhookId} webhookId={webhookId} />
@@ -49,7 +49,7 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
   return (
     <Page
       title={webhook.name}
-      back={{ to: "/webhooks", label: "Webhooks" }}
+      back={{ link: { to: "/webhooks" }, label: "Webhooks" }}
       actions={
         <>
           <DeleteButton webhook={webhook} />

@@ -12,9 +12,13 @@ export type Delivery = {
   projectId: string;
   eventId: string;
   event: EventName;
+  flagKey: string;
+  environmentId: string;
   status: DeliveryStatus;
   /** Number of attempts, including redeliveries. */
   attemptsMade: number;
+  /** Status of the response to the last attempt. Null without an attempt or a response. */
+  lastStatusCode: number | null;
   createdAt: Date;
   /** Set while the delivery waits for an attempt. */
   nextAttemptAt: Date | null;
