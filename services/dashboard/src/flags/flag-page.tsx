@@ -72,6 +72,11 @@ function LoadedFlag({ flag, environment }: FlagInPage) {
           <CopyButton text={flag.key} label="Copy the key" />
           <Badge>{typeLabel(flag.type)}</Badge>
           <Badge tone="accent">{environment.name}</Badge>
+          {flag.archived_at !== null && <Badge tone="warning">Archived</Badge>}
+          {flag.tags.map((tag) => (
+            <Badge key={tag}>{tag}</Badge>
+          ))}
+          {flag.owner !== null && <span>Owner: {flag.owner}</span>}
         </>
       }
     >
