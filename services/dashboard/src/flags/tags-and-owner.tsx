@@ -26,16 +26,19 @@ type FlagTagsFieldProps = {
   label: string;
   tags: readonly string[];
   onChange: (tags: string[]) => void;
+  /** Without them, the tags of all flags are suggested. */
+  suggestions?: readonly string[];
 };
 
-export function FlagTagsField({ label, tags, onChange }: FlagTagsFieldProps) {
+export function FlagTagsField({ label, tags, onChange, suggestions }: FlagTagsFieldProps) {
   const { data: flags = [] } = useFlags();
+  const offered = suggestions ?? tagsOf(flags);
   return (
     <TagsField
       label={label}
       tags={tags}
       onChange={(typed) => onChange(tagsFrom(typed))}
-      suggestions={tagsOf(flags).filter((tag) => !tags.includes(tag))}
+      suggestions={offered.filter((tag) => !tags.includes(tag))}
       error={tagsProblem(tags)}
       placeholder="For example checkout, beta"
     />
