@@ -1,10 +1,12 @@
 import { describe } from "@jest/globals";
+import { describeCaution } from "./dashboard/caution.ts";
 import { describeCompare } from "./dashboard/compare.ts";
 import { describeCreates } from "./dashboard/create-once.ts";
 import { describeDashboard } from "./dashboard/describe-dashboard.ts";
 import { describeFlags } from "./dashboard/flags.ts";
 import { describeHistory } from "./dashboard/history.ts";
 import { describeKeys } from "./dashboard/keys.ts";
+import { describeManyFlags } from "./dashboard/many-flags.ts";
 import { describeNarrow } from "./dashboard/narrow.ts";
 import { describeSchedules } from "./dashboard/schedules.ts";
 import { describeTargetingEditor } from "./dashboard/targeting.ts";
@@ -14,6 +16,8 @@ import { describeWebhooks } from "./dashboard/webhooks.ts";
 
 describeDashboard("given one person at the dashboard", (given) => {
   describe("the list of flags", () => describeFlags(given));
+  describe("many flags", () => describeManyFlags(given));
+  describe("an environment with caution", () => describeCaution(given));
   describe("the targeting of a flag", () => describeTargetingEditor(given));
   describe("the history", () => describeHistory(given));
   describe("schedules", () => describeSchedules(given));

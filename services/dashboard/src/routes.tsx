@@ -106,6 +106,10 @@ const keyRoutes = [
     component: page(() => import("./usage/usage-page.tsx"), "UsagePage"),
   }),
   route({ path: "/keys", component: page(() => import("./keys/keys-page.tsx"), "KeysPage") }),
+  route({
+    path: "/environments",
+    component: page(() => import("./environments/environments-page.tsx"), "EnvironmentsPage"),
+  }),
 ];
 
 export function createKeyRouter() {
@@ -135,15 +139,23 @@ const operatorRoutes = [
 ].map((each) => route({ parent: operatorRoot, ...each }));
 
 /** An operator can sign in at the address of a page for keys. */
-const pagesOfKeys = ["flags", "schedules", "compare", "history", "webhooks", "usage", "keys"].map(
-  (name) =>
-    createRoute({
-      getParentRoute: () => operatorRoot,
-      path: `/${name}/$`,
-      beforeLoad: () => {
-        throw redirect({ to: "/" });
-      },
-    }),
+const pagesOfKeys = [
+  "flags",
+  "schedules",
+  "compare",
+  "history",
+  "webhooks",
+  "usage",
+  "keys",
+  "environments",
+].map((name) =>
+  createRoute({
+    getParentRoute: () => operatorRoot,
+    path: `/${name}/$`,
+    beforeLoad: () => {
+      throw redirect({ to: "/" });
+    },
+  }),
 );
 
 export function createOperatorRouter() {

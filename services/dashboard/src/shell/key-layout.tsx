@@ -6,11 +6,13 @@ import {
   GitCompareArrows,
   History,
   KeyRound,
+  Layers,
   LogOut,
   Webhook,
 } from "lucide-react";
 import { useState } from "react";
 import { LiveChanges, LiveIndicator, LostConnection } from "../live/live-changes.tsx";
+import { Shortcuts } from "../search/shortcuts.tsx";
 import { EnvironmentProvider, useChosen } from "../session/environment.tsx";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
@@ -23,6 +25,7 @@ import { AppearanceButton } from "./appearance.tsx";
 import { Frame } from "./frame.tsx";
 import type { NavigationEntry } from "./navigation.tsx";
 import { ScopeSwitcher } from "./scope-switcher.tsx";
+import styles from "./shell.module.css";
 
 const entries: readonly NavigationEntry[] = [
   { to: "/flags", label: "Flags", icon: Flag },
@@ -32,6 +35,7 @@ const entries: readonly NavigationEntry[] = [
   { to: "/webhooks", label: "Webhooks", icon: Webhook },
   { to: "/usage", label: "Usage", icon: ChartColumn },
   { to: "/keys", label: "API keys", icon: KeyRound },
+  { to: "/environments", label: "Environments", icon: Layers },
 ];
 
 /** The frame of the pages of a server key: project and environment, pages, and the person. */
@@ -50,6 +54,7 @@ export function KeyLayout() {
           banner={<LostConnection />}
           bottom={
             <>
+              <Shortcuts pages={permitted} />
               <LiveIndicator />
               <div>
                 <AppearanceButton />
@@ -84,7 +89,9 @@ function PageInEnvironment() {
           longer be saved. Copy what you still need, then choose another environment.
         </Warning>
       )}
-      <Outlet />
+      <div className={chosen.environment.caution ? styles.caution : ""}>
+        <Outlet />
+      </div>
     </>
   );
 }

@@ -3,6 +3,9 @@ import { useLocale } from "react-aria-components";
 import { isEditConflict } from "../api/problem.ts";
 import type { FlagState } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
+import { PendingNote } from "../schedules/pending-note.tsx";
+import { useCaution } from "../session/caution.tsx";
+import { stateDifferences } from "../state/state.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { useUnsaved } from "../ui/leave-guard.tsx";
 import { QueryView } from "../ui/query-view.tsx";
@@ -52,6 +55,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
               onTake={saving.discard}
             />
           )}
+          <PendingNote />
           <StateCard draft={draft} />
           <RulesCard draft={draft} />
           {saving.error !== undefined && <ErrorPanel error={saving.error} />}
@@ -64,6 +68,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
           )}
         </div>
         <TryPanel state={stateOf(draft)} isDraft={isDirty} />
+        {saving.question}
       </div>
     </EditorContext>
   );
@@ -71,7 +76,9 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
 
 /** The actions on a draft, and its problem. */
 function useSaving(editing: DraftState, takeFocus: () => void) {
-  const { draft, isOutdated, restart, restore } = editing;
+  const { draft, base, isOutdated, restart, restore } = editing;
+  const { environment } = useFlagInPage();
+  const caution = useCaution(environment);
   const [isChecked, setChecked] = useState(false);
   const { locale } = useLocale();
   const operators = useOperators().data;
@@ -111,9 +118,16 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
         ? undefined
         : error,
     discard,
+    question: caution.dialog,
     save(version: number): void {
       setChecked(true);
-      if (own.size === 0) mutate({ draft, version });
+      if (own.size > 0) return;
+      const question = () => ({
+        title: `Save in ${environment.name}?`,
+        action: "Save",
+        changes: stateDifferences(base, stateOf(draft)),
+      });
+      caution.ask(question, () => mutate({ draft, version }));
     },
   };
 }
