@@ -22,7 +22,7 @@ export function describeCaution(given: () => DashboardSystem): void {
     page.getByRole("switch", { name: `checkout in ${environment}` });
 
   beforeAll(async () => {
-    tenant = await createTenant(given().gateway.url, { name: "Caution" });
+    tenant = await createTenant(given().gateway.url, { name: "Marked" });
     const { id } = await must(url("/api/v1/flags"), {
       method: "POST",
       key: tenant.serverKey,
@@ -78,6 +78,22 @@ export function describeCaution(given: () => DashboardSystem): void {
     await expectNoSeriousViolations(page);
     await page.getByRole("link", { name: "Show the schedule" }).click();
     await page.getByRole("button", { name: "Clear" }).waitFor();
+  });
+
+  it("asks before a schedule is replaced", async () => {
+    await page.getByRole("button", { name: "Replace", exact: true }).click();
+    const fields = ["month", "day", "year", "hour", "minute", "AM/PM"];
+    for (const [index, value] of ["2", "1", "2099", "9", "00", "AM"].entries())
+      await page
+        .getByRole("spinbutton", { name: `${fields[index]}, Turn off at` })
+        .pressSequentially(value);
+    await page.getByRole("button", { name: "Replace schedule" }).click();
+    await dialog().getByText("Change the schedule in production?").waitFor();
+    await dialog()
+      .getByText(/Off from Sun, Feb 1, 2099/)
+      .waitFor();
+    await dialog().getByRole("button", { name: "Replace schedule" }).click();
+    await page.getByText("checkout is scheduled in production.").waitFor();
   });
 
   it("asks before the targeting is saved, with what changes", async () => {

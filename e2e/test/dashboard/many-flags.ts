@@ -77,8 +77,8 @@ export function describeManyFlags(given: () => DashboardSystem): void {
     await page.getByRole("button", { name: "Restore flag" }).press("Enter");
     await page.getByText("echo is restored.").waitFor();
     await page.goto(url("/history"));
-    await page.getByText("restored echo").waitFor();
-    await page.getByText("archived echo").waitFor();
+    await page.getByText("restored echo").first().waitFor();
+    await page.getByText("archived echo").first().waitFor();
   });
 
   it("selects a range with Shift, and shows what a change does before it is made", async () => {

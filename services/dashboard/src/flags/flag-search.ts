@@ -80,8 +80,9 @@ export function filterFlags(
     if (state !== undefined && stateIn(flag, environmentId)?.enabled !== (state === "on"))
       return false;
     if (words.length === 0) return true;
-    const text = [flag.key, flag.name, flag.description, flag.owner, ...flag.tags].join(" ");
-    return words.every((word) => text.toLowerCase().includes(word));
+    const { key, name, description, tags } = flag;
+    const text = [key, name, description, flag.owner, ...tags].join(" ").toLowerCase();
+    return words.every((word) => text.includes(word));
   });
 }
 

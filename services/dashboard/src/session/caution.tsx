@@ -40,8 +40,7 @@ export function useCaution({ name, caution }: Environment) {
   const dialog: ReactNode = asked !== undefined && (
     <Dialog title={asked.title} onClose={close}>
       <p>
-        This changes <bdi>{name}</bdi>, which is marked with caution. The change takes effect
-        immediately.
+        This changes <bdi>{name}</bdi>, which is marked with caution:
       </p>
       <Differences items={asked.changes} label="Changes" />
       <DialogActions>

@@ -51,7 +51,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
               theirs={stored}
               mine={stateOf(draft)}
               isPending={saving.isPending}
-              onKeep={() => saving.save(stored.version)}
+              onKeep={() => saving.save(stored)}
               onTake={saving.discard}
             />
           )}
@@ -62,7 +62,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
           {isDirty && !saving.isConflict && (
             <SaveBar
               isPending={saving.isPending}
-              onSave={() => saving.save(editing.base.version)}
+              onSave={() => saving.save(editing.base)}
               onDiscard={saving.discard}
             />
           )}
@@ -76,7 +76,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
 
 /** The actions on a draft, and its problem. */
 function useSaving(editing: DraftState, takeFocus: () => void) {
-  const { draft, base, isOutdated, restart, restore } = editing;
+  const { draft, isOutdated, restart, restore } = editing;
   const { environment } = useFlagInPage();
   const caution = useCaution(environment);
   const [isChecked, setChecked] = useState(false);
@@ -119,15 +119,15 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
         : error,
     discard,
     question: caution.dialog,
-    save(version: number): void {
+    save(upon: FlagState): void {
       setChecked(true);
       if (own.size > 0) return;
       const question = () => ({
         title: `Save in ${environment.name}?`,
         action: "Save",
-        changes: stateDifferences(base, stateOf(draft)),
+        changes: stateDifferences(upon, stateOf(draft)),
       });
-      caution.ask(question, () => mutate({ draft, version }));
+      caution.ask(question, () => mutate({ draft, version: upon.version }));
     },
   };
 }
