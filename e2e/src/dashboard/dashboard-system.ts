@@ -2,7 +2,7 @@ import { call, type ServiceProcess } from "@halyard/testing";
 import type { Browser } from "@halyard/testing/chromium";
 import type { Page } from "playwright-core";
 import type { ClientSystem } from "../system/client-system.ts";
-import { must, type Tenant } from "../system/tenancy.ts";
+import type { Tenant } from "../system/tenancy.ts";
 
 /** A running system whose gateway serves the dashboard, and a browser. */
 export type DashboardSystem = ClientSystem & { gateway: ServiceProcess; browser: Browser };
@@ -42,13 +42,17 @@ export function collectConsoleErrors(page: Page): string[] {
   return errors;
 }
 
-/** Sets or removes the mark of the key's environment. A key of one environment may not change it. */
+/**
+ * Sets or removes the mark of the key's environment. A key of one environment may not change it, and nothing changes
+ * while management is down: an earlier page of the tenant has removed the mark.
+ */
 export async function markCaution(
   url: string,
   { serverKey: key }: Pick<Tenant, "serverKey">,
   caution: boolean,
 ): Promise<void> {
-  const { project, key: own } = await must(`${url}/api/v1/me`, { key });
-  const environment = `${url}/api/v1/projects/${project.id}/environments/${own.environment_id}`;
+  const { status, body } = await call(`${url}/api/v1/me`, { key });
+  if (status !== 200) return;
+  const environment = `${url}/api/v1/projects/${body.project.id}/environments/${body.key.environment_id}`;
   await call(environment, { method: "PATCH", key, body: { caution } });
 }

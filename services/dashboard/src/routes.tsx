@@ -9,8 +9,8 @@ import {
   retainSearchParams,
 } from "@tanstack/react-router";
 import { readCompareSearch } from "./compare/compare-search.ts";
+import { FlagsPage } from "./flag-list/flags-page.tsx";
 import { readFlagSearch } from "./flags/flag-search.ts";
-import { FlagsPage } from "./flags/flags-page.tsx";
 import { readHistorySearch } from "./history/history-search.ts";
 import { KeyLayout } from "./shell/key-layout.tsx";
 import { NotFound } from "./shell/not-found.tsx";

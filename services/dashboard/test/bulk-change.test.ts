@@ -5,8 +5,8 @@ import {
   bulkText,
   changedFlags,
   requestOf,
-} from "../src/flags/bulk-change.ts";
-import { idsBetween } from "../src/flags/use-selection.ts";
+} from "../src/flag-list/bulk-change.ts";
+import { idsBetween } from "../src/flag-list/use-selection.ts";
 import { flag } from "./listed-flag.ts";
 
 const flags = [

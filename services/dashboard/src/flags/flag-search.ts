@@ -64,6 +64,17 @@ export type ListedFlag = Flag & { readonly environments: readonly ListedState[] 
 export const stateIn = (flag: ListedFlag, environmentId: string): ListedState | undefined =>
   flag.environments.find((state) => state.environment_id === environmentId);
 
+/** Says who gets a flag, in a few words. */
+export function summaryOf({
+  enabled,
+  rollout_percentage: percentage,
+  rule_count: rules,
+}: ListedState): string {
+  if (!enabled) return "Off";
+  if (rules > 0) return rules === 1 ? "1 rule" : `${rules} rules`;
+  return percentage === 100 ? "Everyone" : `${percentage} %`;
+}
+
 /** Returns the flags that match all filters. `staleIds` are the ids of unused flags. */
 export function filterFlags(
   flags: readonly ListedFlag[],

@@ -48,10 +48,10 @@ export function openedBy({ key, ctrlKey, metaKey, altKey }: PressedKey): Opened 
   return key === "?" ? "keys" : undefined;
 }
 
-/** Returns whether a person types in a field, or a dialog is open. */
+/** Returns whether a person types in a field, or a dialog is open. Notices have another role. */
 function isBusy(target: EventTarget | null): boolean {
   const field =
     "input:not([type='checkbox'], [type='range']), textarea, [contenteditable], [role='spinbutton']";
   const isTyping = target instanceof Element && target.closest(field) !== null;
-  return isTyping || document.querySelector("[role='dialog'], [role='alertdialog']") !== null;
+  return isTyping || document.querySelector("[role='dialog']") !== null;
 }

@@ -1,6 +1,10 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
+import { invalidateList } from "../flags/flag-queries.ts";
+import { type ListedFlag, tagsOf } from "../flags/flag-search.ts";
+import { tagsProblem } from "../flags/flag-settings.ts";
+import { FlagTagsField, OwnerField } from "../flags/tags-and-owner.tsx";
 import { useKeySession } from "../session/session.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
 import { notify } from "../ui/toasts.tsx";
@@ -14,10 +18,6 @@ import {
   requestOf,
 } from "./bulk-change.ts";
 import styles from "./bulk-dialog.module.css";
-import { invalidateList } from "./flag-queries.ts";
-import { type ListedFlag, tagsOf } from "./flag-search.ts";
-import { tagsProblem } from "./flag-settings.ts";
-import { FlagTagsField, OwnerField } from "./tags-and-owner.tsx";
 
 /** Flags that the preview names. */
 const maxNamed = 50;

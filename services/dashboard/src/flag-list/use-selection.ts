@@ -1,5 +1,5 @@
 import { useCallback, useMemo, useRef, useState } from "react";
-import type { ListedFlag } from "./flag-search.ts";
+import type { ListedFlag } from "../flags/flag-search.ts";
 
 export type Selection = {
   /** The selected flags that the list shows. A filter takes the others out. */

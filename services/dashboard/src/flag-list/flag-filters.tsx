@@ -1,10 +1,6 @@
 import { ArrowDownNarrowWide, ArrowDownWideNarrow } from "lucide-react";
 import { memo, useMemo } from "react";
-import { useEnvironment } from "../session/environment.tsx";
-import { IconButton } from "../ui/button.tsx";
-import { useChangeSearch } from "../ui/change-search.ts";
-import { Checkbox, Select } from "../ui/fields.tsx";
-import { staleDays } from "./flag-queries.ts";
+import { staleDays } from "../flags/flag-queries.ts";
 import {
   type FlagSearch,
   flagOrders,
@@ -13,7 +9,11 @@ import {
   orderParts,
   ownersOf,
   tagsOf,
-} from "./flag-search.ts";
+} from "../flags/flag-search.ts";
+import { useEnvironment } from "../session/environment.tsx";
+import { IconButton } from "../ui/button.tsx";
+import { useChangeSearch } from "../ui/change-search.ts";
+import { Checkbox, Select } from "../ui/fields.tsx";
 
 type FlagFiltersProps = { search: FlagSearch; all: readonly ListedFlag[] };
 

@@ -1,6 +1,6 @@
 import type { UpdateFlags } from "../api/schema.d.ts";
+import type { ListedFlag } from "../flags/flag-search.ts";
 import { count } from "../ui/numbers.ts";
-import type { ListedFlag } from "./flag-search.ts";
 
 /** A change of the settings of several flags. */
 export type BulkChange =

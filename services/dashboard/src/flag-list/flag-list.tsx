@@ -3,6 +3,14 @@ import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { CalendarClock } from "lucide-react";
 import { memo, useCallback, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Environment } from "../api/schema.d.ts";
+import {
+  type ListedFlag,
+  type ListedState,
+  stateIn,
+  summaryOf,
+  typeLabel,
+} from "../flags/flag-search.ts";
+import { type Toggle, useToggle } from "../flags/use-toggle.ts";
 import { usePendingSchedules } from "../schedules/schedule-queries.ts";
 import { nextChanges } from "../schedules/timeline.ts";
 import { useCaution } from "../session/caution.tsx";
@@ -12,9 +20,7 @@ import { Badge } from "../ui/badge.tsx";
 import { Switch } from "../ui/fields.tsx";
 import styles from "./flag-list.module.css";
 import { ListHead } from "./flag-list-head.tsx";
-import { type ListedFlag, type ListedState, stateIn, typeLabel } from "./flag-search.ts";
 import { type Selection, useSelection } from "./use-selection.ts";
-import { type Toggle, useToggle } from "./use-toggle.ts";
 
 /** Height of a row in pixels. The style sheet uses the same height. */
 const rowHeight = 60;
@@ -63,6 +69,7 @@ export function FlagList({ flags, environment, total }: FlagListProps) {
       ref={frame}
       role="table"
       aria-label="Flags"
+      data-selectable={maySelect || undefined}
       aria-rowcount={flags.length + 1}
     >
       <ListHead
@@ -242,15 +249,4 @@ function OtherState({ name, state }: { name: string; state: ListedState | undefi
       {name}: {state.enabled ? summaryOf(state).toLowerCase() : "off"}
     </Badge>
   );
-}
-
-/** Says who gets a flag, in a few words. */
-export function summaryOf({
-  enabled,
-  rollout_percentage: percentage,
-  rule_count: rules,
-}: ListedState): string {
-  if (!enabled) return "Off";
-  if (rules > 0) return rules === 1 ? "1 rule" : `${rules} rules`;
-  return percentage === 100 ? "Everyone" : `${percentage} %`;
 }

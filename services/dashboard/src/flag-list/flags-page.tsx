@@ -1,6 +1,17 @@
 import { useSearch } from "@tanstack/react-router";
 import { Plus, SearchX } from "lucide-react";
 import { memo, useCallback, useDeferredValue, useMemo, useState } from "react";
+import { CreateFlagDialog } from "../flags/create-flag-dialog.tsx";
+import { FirstFlag } from "../flags/first-flag.tsx";
+import { staleDays, useFirstFlags, useFlags, useStaleIds } from "../flags/flag-queries.ts";
+import {
+  type FlagSearch,
+  filterFlags,
+  isListed,
+  type ListedFlag,
+  readFlagSearch,
+  sortFlags,
+} from "../flags/flag-search.ts";
 import { useEnvironment } from "../session/environment.tsx";
 import { Button } from "../ui/button.tsx";
 import { useChangeSearch } from "../ui/change-search.ts";
@@ -9,19 +20,8 @@ import { Filters, Page } from "../ui/page.tsx";
 import { EmptyState, Loading } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { useSearchText } from "../ui/use-search-text.ts";
-import { CreateFlagDialog } from "./create-flag-dialog.tsx";
-import { FirstFlag } from "./first-flag.tsx";
 import { FlagFilters } from "./flag-filters.tsx";
 import { FlagList } from "./flag-list.tsx";
-import { staleDays, useFirstFlags, useFlags, useStaleIds } from "./flag-queries.ts";
-import {
-  type FlagSearch,
-  filterFlags,
-  isListed,
-  type ListedFlag,
-  readFlagSearch,
-  sortFlags,
-} from "./flag-search.ts";
 
 /** The flags of the project: search, filters, every environment's state, and a switch for the chosen one. */
 export function FlagsPage() {
