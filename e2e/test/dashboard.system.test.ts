@@ -1,4 +1,5 @@
 import { describe } from "@jest/globals";
+import { describeCaution } from "./dashboard/caution.ts";
 import { describeCompare } from "./dashboard/compare.ts";
 import { describeConnect } from "./dashboard/connect.ts";
 import { describeCreates } from "./dashboard/create-once.ts";
@@ -8,6 +9,7 @@ import { describeHistory } from "./dashboard/history.ts";
 import { describeKeys } from "./dashboard/keys.ts";
 import { describeLanguage } from "./dashboard/language.ts";
 import { describeLargeContent } from "./dashboard/large-content.ts";
+import { describeManyFlags } from "./dashboard/many-flags.ts";
 import { describeNarrow } from "./dashboard/narrow.ts";
 import { describeSchedules } from "./dashboard/schedules.ts";
 import { describeTargetingEditor } from "./dashboard/targeting.ts";
@@ -18,6 +20,8 @@ import { describeWebhooks } from "./dashboard/webhooks.ts";
 
 describeDashboard("given one person at the dashboard", (given) => {
   describe("the list of flags", () => describeFlags(given));
+  describe("many flags", () => describeManyFlags(given));
+  describe("an environment with caution", () => describeCaution(given));
   describe("the targeting of a flag", () => describeTargetingEditor(given));
   describe("the history", () => describeHistory(given));
   describe("schedules", () => describeSchedules(given));

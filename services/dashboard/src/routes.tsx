@@ -7,8 +7,8 @@ import {
   retainSearchParams,
 } from "@tanstack/react-router";
 import { readCompareSearch } from "./compare/compare-search.ts";
+import { FlagsPage } from "./flag-list/flags-page.tsx";
 import { readFlagSearch } from "./flags/flag-search.ts";
-import { FlagsPage } from "./flags/flags-page.tsx";
 import { readHistorySearch } from "./history/history-search.ts";
 import { KeyLayout } from "./shell/key-layout.tsx";
 import { NotFound } from "./shell/not-found.tsx";
@@ -120,6 +120,11 @@ const keyPages = [
     path: "/connect",
     component: page(() => import("./connect/connect-page.tsx"), "ConnectPage"),
   }),
+  createRoute({
+    ...ofKeys,
+    path: "/environments",
+    component: page(() => import("./environments/environments-page.tsx"), "EnvironmentsPage"),
+  }),
 ] as const;
 
 export function createKeyRouter() {
@@ -136,7 +141,17 @@ const ofOperator = { getParentRoute: () => operatorRoot };
 
 /** An operator can sign in at the address of a page for keys. */
 const pagesOfKeys = (
-  ["flags", "schedules", "compare", "history", "webhooks", "usage", "keys", "connect"] as const
+  [
+    "flags",
+    "schedules",
+    "compare",
+    "history",
+    "webhooks",
+    "usage",
+    "keys",
+    "connect",
+    "environments",
+  ] as const
 ).map((name) =>
   createRoute({
     ...ofOperator,

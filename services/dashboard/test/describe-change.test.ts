@@ -71,6 +71,42 @@ const cases: [text: string, change: Partial<AuditedChange>][] = [
     },
   ],
   [
+    "archived checkout",
+    { action: "settings", before: { archived: false }, after: { archived: true } },
+  ],
+  [
+    "restored checkout",
+    { action: "settings", before: { archived: true }, after: { archived: false } },
+  ],
+  [
+    "added the tag beta to checkout",
+    { action: "settings", before: { tags: ["a"] }, after: { tags: ["a", "beta"] } },
+  ],
+  [
+    "removed the tags a and b from checkout",
+    { action: "settings", before: { tags: ["a", "b"] }, after: { tags: [] } },
+  ],
+  [
+    "changed the tags of checkout",
+    { action: "settings", before: { tags: ["a"] }, after: { tags: ["b"] } },
+  ],
+  [
+    "set the owner of checkout to Team Shop",
+    { action: "settings", before: { owner: null }, after: { owner: "Team Shop" } },
+  ],
+  [
+    "removed the owner of checkout",
+    { action: "settings", before: { owner: "Team Shop" }, after: { owner: null } },
+  ],
+  [
+    "changed the tags and archive of checkout",
+    {
+      action: "settings",
+      before: { tags: [], archived: false },
+      after: { tags: ["a"], archived: true },
+    },
+  ],
+  [
     "changed the name of checkout and its state in production",
     { action: "settings", before: { name: "a", ...off }, after: { name: "A", ...on } },
   ],
@@ -86,6 +122,14 @@ const cases: [text: string, change: Partial<AuditedChange>][] = [
   [
     "renamed the project Web to Shop",
     { action: "project_renamed", before: { name: "Web" }, after: { name: "Shop" } },
+  ],
+  [
+    "marked the environment live with caution",
+    {
+      action: "environment_changed",
+      before: { name: "live", caution: false },
+      after: { name: "live", caution: true },
+    },
   ],
   [
     "added the user Ada",
@@ -136,7 +180,8 @@ describe("what differs in an entry", () => {
   });
 
   it("lists the values of something new, and of something deleted", () => {
-    const flag = { ...on, name: "Checkout", description: "", type: "release" };
+    const unused = { tags: [], owner: null, archived: false };
+    const flag = { ...on, name: "Checkout", description: "", type: "release", ...unused };
     const state =
       "On. Percentage of the flag: 100 %. No rules: the percentage applies to all users";
     expect(differences({ action: "created", after: flag })).toEqual([

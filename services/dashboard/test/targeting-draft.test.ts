@@ -1,7 +1,11 @@
 import { describe, expect, it } from "@jest/globals";
 import { ApiProblem } from "../src/api/problem.ts";
 import type { Operator, TargetingRule } from "../src/api/schema.d.ts";
-import { hasSameSettings, settingsAfterSave } from "../src/flags/flag-settings.ts";
+import {
+  type FlagSettings,
+  hasSameSettings,
+  settingsAfterSave,
+} from "../src/flags/flag-settings.ts";
 import {
   attributeNames,
   fromLocalInput,
@@ -109,7 +113,13 @@ describe("the draft of a state", () => {
 });
 
 describe("the draft of a flag's settings", () => {
-  const base = { name: "Checkout", description: "", type: "release" } as const;
+  const base: FlagSettings = {
+    name: "Checkout",
+    description: "",
+    type: "release",
+    tags: [],
+    owner: null,
+  };
   const sent = { ...base, name: "New checkout " };
   const saved = { ...base, name: "New checkout" };
 

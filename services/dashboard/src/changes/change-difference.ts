@@ -22,6 +22,7 @@ const labels: Readonly<Record<string, string>> = {
   replaced_by: "Replaced by",
   enable_at: "Turns on",
   disable_at: "Turns off",
+  caution: "Caution",
 };
 
 /** Fields that are not shown. */
@@ -60,7 +61,7 @@ function fieldDifferences(
       return changed(label, textOf(before, field), textOf(after, field));
     }
     const only = after ?? before ?? {};
-    if (!isWorthSaying(only[field])) return [];
+    if (!isWorthSaying(field, only[field])) return [];
     const text = textOf(only, field);
     return [after === null ? { label, before: text } : { label, after: text }];
   });
@@ -74,11 +75,18 @@ function isHiddenChange({ changed_fields: fields }: Values, field: string): bool
   return Array.isArray(fields) && fields.includes(name);
 }
 
-const isWorthSaying = (value: unknown): boolean =>
-  value !== undefined && value !== null && value !== "";
+/** Returns whether something new or deleted has this value worth a line. Most flags have no tags and no archive. */
+const isWorthSaying = (field: string, value: unknown): boolean =>
+  fieldHasValue(value) && !(field === "archived" && value === false);
+
+const fieldHasValue = (value: unknown): boolean =>
+  value !== undefined &&
+  value !== null &&
+  value !== "" &&
+  !(Array.isArray(value) && value.length === 0);
 
 function fieldText(field: string, value: unknown, formatTime: FormatTime): string {
-  if (value === null || value === undefined || value === "") return "none";
+  if (!fieldHasValue(value)) return "none";
   if (field === "enabled") return value === true ? "on" : "off";
   if (field === "has_secret") return value === true ? "set" : "none";
   if (typeof value === "boolean") return value ? "yes" : "no";

@@ -1,5 +1,5 @@
 import type { AuditedChange } from "../api/schema.d.ts";
-import { settingLabels } from "../flags/flag-settings.ts";
+import { isSameSetting, settingLabels } from "../flags/flag-settings.ts";
 import type { Difference } from "../state/difference.ts";
 import { stateDifferences, stateFrom } from "../state/state.ts";
 import { joined } from "../state/words.ts";
@@ -77,7 +77,10 @@ const words: Readonly<Record<AuditedChange["action"], WordsOf>> = {
   key_revoked: ({ name, where }) => ["revoked the API key", name, where],
   environment_created: ({ name }) => ["created the environment", name, ""],
   environment_renamed: (context) => renameWords("environment", context),
-  environment_changed: ({ name }) => ["changed the environment", name, ""],
+  environment_changed: ({ change, name }) =>
+    change.after?.caution === true
+      ? ["marked the environment", name, "with caution"]
+      : ["removed the caution mark of the environment", name, ""],
   environment_deleted: ({ name }) => ["deleted the environment", name, ""],
   project_created: ({ name }) => ["created the project", name, ""],
   project_renamed: (context) => renameWords("project", context),
@@ -137,11 +140,44 @@ function rulesWords(differences: readonly Difference[], flag: string, where: str
 }
 
 function settingsWords({ before, after }: AuditedChange, flag: string, where: string): Words {
-  const fields = Object.keys(settingLabels).filter((field) => before?.[field] !== after?.[field]);
-  const what = fields.length === 0 ? "settings" : joined(fields, "and");
+  const fields = Object.keys(settingLabels).filter(
+    (field) => !isSameSetting(before?.[field], after?.[field]),
+  );
   const alsoState = stateFrom(after) === undefined ? "" : `and its state${where}`;
+  const only = fields.length === 1 && alsoState === "" ? settingWords[fields[0] ?? ""] : undefined;
+  const said = only?.(before ?? {}, after ?? {}, flag);
+  if (said !== undefined) return said;
+  const nouns = fields.map((field) => (field === "archived" ? "archive" : field));
+  const what = fields.length === 0 ? "settings" : joined(nouns, "and");
   return [`changed the ${what} of`, flag, alsoState];
 }
+
+/** Words for a change of only this setting. Without them, the sentence names the setting. */
+const settingWords: Readonly<
+  Record<
+    string,
+    (before: NonNullable<Values>, after: NonNullable<Values>, flag: string) => Words | undefined
+  >
+> = {
+  archived: (_before, after, flag) => [after.archived === true ? "archived" : "restored", flag, ""],
+  owner: (_before, after, flag) =>
+    typeof after.owner === "string"
+      ? ["set the owner of", flag, `to ${after.owner}`]
+      : ["removed the owner of", flag, ""],
+  tags: (before, after, flag) => {
+    const [old, now] = [listIn(before.tags), listIn(after.tags)];
+    const added = now.filter((tag) => !old.includes(tag));
+    const removed = old.filter((tag) => !now.includes(tag));
+    if (removed.length === 0) return [`added ${tagsText(added)} to`, flag, ""];
+    if (added.length === 0) return [`removed ${tagsText(removed)} from`, flag, ""];
+    return undefined;
+  },
+};
+
+const listIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
+
+const tagsText = (tags: readonly string[]): string =>
+  `the ${tags.length === 1 ? "tag" : "tags"} ${joined(tags, "and")}`;
 
 function webhookWords({ after }: AuditedChange, name: string): Words {
   const fields = Array.isArray(after?.changed_fields) ? after.changed_fields.map(String) : [];

@@ -4,12 +4,14 @@ import { useState } from "react";
 import { unwrap } from "../api/client.ts";
 import { useSendOnce } from "../api/idempotency.ts";
 import { ApiProblem } from "../api/problem.ts";
-import type { FlagType } from "../api/schema.d.ts";
+import type { CreateFlag, FlagType } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
 import { Select, TextField } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
 import { putIntoList, readFlag } from "./flag-queries.ts";
 import { flagTypes, suggestKey } from "./flag-search.ts";
+import { requestedSettings, tagsProblem } from "./flag-settings.ts";
+import { TagsAndOwner } from "./tags-and-owner.tsx";
 
 function useCreateFlag(onClose: () => void) {
   const { api } = useKeySession();
@@ -17,7 +19,7 @@ function useCreateFlag(onClose: () => void) {
   const navigate = useNavigate();
   const sendOnce = useSendOnce();
   return useMutation({
-    mutationFn: (body: { key: string; name: string; description: string; type: FlagType }) =>
+    mutationFn: (body: CreateFlag) =>
       sendOnce(body, async (header) => {
         const { key } = await unwrap(api.POST("/api/v1/flags", { params: { header }, body }));
         return { key, flag: await readFlag(api, key) };
@@ -36,6 +38,7 @@ export function CreateFlagDialog({ onClose }: { onClose: () => void }) {
   const [ownKey, setOwnKey] = useState<string>();
   const [description, setDescription] = useState("");
   const [type, setType] = useState<FlagType>("release");
+  const [labels, setLabels] = useState({ tags: [] as string[], owner: null as string | null });
   const { mutate, isPending, error } = useCreateFlag(onClose);
   const key = ownKey ?? suggestKey(name);
   const isTaken = error instanceof ApiProblem && error.code === "CONFLICT_001";
@@ -44,9 +47,9 @@ export function CreateFlagDialog({ onClose }: { onClose: () => void }) {
       title="Create a flag"
       action="Create flag"
       onClose={onClose}
-      onSubmit={() => mutate({ key, name: name.trim(), description, type })}
+      onSubmit={() => mutate({ key, ...requestedSettings({ name, description, type, ...labels }) })}
       isPending={isPending}
-      isComplete={name.trim() !== "" && key !== ""}
+      isComplete={name.trim() !== "" && key !== "" && tagsProblem(labels.tags) === undefined}
       error={isTaken ? null : error}
     >
       <TextField label="Name" value={name} onChange={setName} autoFocus isRequired />
@@ -61,6 +64,10 @@ export function CreateFlagDialog({ onClose }: { onClose: () => void }) {
       />
       <TextField label="Description" value={description} onChange={setDescription} rows={2} />
       <Select label="Type" value={type} onChange={setType} options={flagTypes} />
+      <TagsAndOwner
+        value={labels}
+        onChange={(changed) => setLabels((before) => ({ ...before, ...changed }))}
+      />
     </FormDialog>
   );
 }

@@ -2,6 +2,7 @@ import { Outlet, useParams } from "@tanstack/react-router";
 import { SearchX } from "lucide-react";
 import { createContext, use, useState } from "react";
 import type { Environment } from "../api/schema.d.ts";
+import { CautionBadge } from "../session/caution.tsx";
 import { useEnvironment } from "../session/environment.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { ButtonLink } from "../ui/button.tsx";
@@ -73,6 +74,12 @@ function LoadedFlag({ flag, environment }: FlagInPage) {
           <CopyButton text={flag.key} label="Copy the key" />
           <Badge>{typeLabel(flag.type)}</Badge>
           <Badge tone="accent">{environment.name}</Badge>
+          {environment.caution && <CautionBadge />}
+          {flag.archived_at !== null && <Badge tone="warning">Archived</Badge>}
+          {flag.tags.map((tag) => (
+            <Badge key={tag}>{tag}</Badge>
+          ))}
+          {flag.owner !== null && <span>Owner: {flag.owner}</span>}
         </>
       }
     >

@@ -1,4 +1,4 @@
-import type { QueryClient } from "@tanstack/react-query";
+import { type QueryClient, skipToken, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type Api, unwrap } from "../api/client.ts";
 import type { KeySession } from "../session/session.tsx";
 import { useKeyQuery } from "../session/use-key-query.ts";
@@ -8,15 +8,37 @@ import type { ListedFlag } from "./flag-search.ts";
 export const staleDays = 30;
 
 const listKey = ["flags"];
+const firstFlagsKey = ["first-flags"];
+/** Flags that the first read of the list shows while it reads the others. They fill a window several times. */
+const firstFlags = 200;
 
-/** Reads all flags of the project with their states in every environment. */
+type Flags = readonly ListedFlag[];
+
+/** Reads all flags of the project with their states in every environment, in the order of their keys. */
 export function useFlags(isWanted = true) {
-  const read = async ({ api }: KeySession, signal: AbortSignal) => {
-    const query = { include: "environments" as const };
-    const { flags } = await unwrap(api.GET("/api/v1/flags", { params: { query }, signal }));
-    return flags as readonly ListedFlag[];
+  const client = useQueryClient();
+  const read = async ({ api }: KeySession, signal: AbortSignal): Promise<Flags> => {
+    const readPart = async (part: { limit?: number; cursor?: string }) => {
+      const query = { include: "environments" as const, ...part };
+      const found = await unwrap(api.GET("/api/v1/flags", { params: { query }, signal }));
+      return { flags: found.flags as Flags, next: found.next_cursor ?? undefined };
+    };
+    if (client.getQueryData(listKey) !== undefined) return (await readPart({})).flags;
+    const first = await readPart({ limit: firstFlags });
+    if (first.next === undefined) return first.flags;
+    client.setQueryData<Flags>(firstFlagsKey, first.flags);
+    return [...first.flags, ...(await readPart({ cursor: first.next })).flags];
   };
   return useKeyQuery(listKey, read, { enabled: isWanted });
+}
+
+/** Returns the first flags as soon as `useFlags` has read them. */
+export const useFirstFlags = (): Flags | undefined =>
+  useQuery<Flags>({ queryKey: firstFlagsKey, queryFn: skipToken }).data;
+
+function changeLists(client: QueryClient, change: (flags: Flags) => Flags): void {
+  for (const key of [listKey, firstFlagsKey])
+    client.setQueryData<Flags>(key, (flags) => flags && change(flags));
 }
 
 /** Reads the ids of the flags without evaluations in the last `staleDays` days. */
@@ -46,9 +68,7 @@ export function updateInList(
   key: string,
   change: (flag: ListedFlag) => ListedFlag,
 ): void {
-  client.setQueryData<readonly ListedFlag[]>(listKey, (flags) =>
-    flags?.map((flag) => (flag.key === key ? change(flag) : flag)),
-  );
+  changeLists(client, (flags) => flags.map((flag) => (flag.key === key ? change(flag) : flag)));
 }
 
 /**
@@ -56,8 +76,7 @@ export function updateInList(
  * overtaken by a newer one changes nothing.
  */
 export function putIntoList(client: QueryClient, key: string, flag: ListedFlag | undefined): void {
-  client.setQueryData<readonly ListedFlag[]>(listKey, (flags) => {
-    if (flags === undefined) return undefined;
+  changeLists(client, (flags) => {
     const known = flags.find((other) => other.key === key);
     if (flag !== undefined && known?.id === flag.id && known.version > flag.version) return flags;
     const others = flags.filter((other) => other.key !== key);

@@ -1,4 +1,4 @@
-import type { Flag, FlagStateSummary, FlagType } from "../api/schema.d.ts";
+import type { Flag, FlagOrder, FlagStateSummary, FlagType } from "../api/schema.d.ts";
 import type { Tone } from "../ui/badge.tsx";
 
 export const flagTypes: readonly { value: FlagType; label: string; note: string }[] = [
@@ -18,15 +18,42 @@ export type FlagSearch = {
   type?: FlagType | undefined;
   state?: "on" | "off" | undefined;
   stale?: true | undefined;
+  tag?: string | undefined;
+  owner?: string | undefined;
+  /** Archived flags are hidden without it. */
+  archived?: "only" | "with" | undefined;
+  /** The order as the API names it. The default is the key. */
+  sort?: FlagOrder | undefined;
 };
 
+/** The orders of the list. Each can be reversed. */
+export const flagOrders = [
+  { value: "key", label: "By key" },
+  { value: "name", label: "By name" },
+  { value: "created_at", label: "By creation" },
+  { value: "updated_at", label: "By last change" },
+  { value: "last_evaluated_at", label: "By last evaluation" },
+] as const;
+
+type OrderField = (typeof flagOrders)[number]["value"];
+
 export function readFlagSearch(search: Record<string, unknown>): FlagSearch {
-  const { q, type, state, stale } = search;
+  const { q, type, state, stale, tag, owner, archived, sort } = search;
+  const text = (value: unknown) =>
+    (typeof value === "string" && value !== "") || typeof value === "number"
+      ? String(value)
+      : undefined;
+  const isOrder = (value: unknown): value is FlagOrder =>
+    flagOrders.some(({ value: field }) => value === field || value === `-${field}`);
   return {
-    q: typeof q === "string" && q !== "" ? q : undefined,
+    q: text(q),
     type: flagTypes.find(({ value }) => value === type)?.value,
     state: state === "on" || state === "off" ? state : undefined,
     stale: stale === true || stale === "true" ? true : undefined,
+    tag: text(tag),
+    owner: text(owner),
+    archived: archived === "only" || archived === "with" ? archived : undefined,
+    sort: isOrder(sort) ? sort : undefined,
   };
 }
 
@@ -60,20 +87,58 @@ export const toneOf = ({
 /** Returns the flags that match all filters. `staleIds` are the ids of unused flags. */
 export function filterFlags(
   flags: readonly ListedFlag[],
-  { q, type, state, stale }: FlagSearch,
+  { q, type, state, stale, tag, owner, archived }: FlagSearch,
   { environmentId, staleIds }: { environmentId: string; staleIds: ReadonlySet<string> | undefined },
 ): readonly ListedFlag[] {
   const words = q?.toLowerCase().split(/\s+/).filter(Boolean) ?? [];
   return flags.filter((flag) => {
+    if (!isListed(flag, archived)) return false;
     if (type !== undefined && flag.type !== type) return false;
+    if (tag !== undefined && !flag.tags.includes(tag)) return false;
+    if (owner !== undefined && flag.owner !== owner) return false;
     if (stale === true && staleIds?.has(flag.id) !== true) return false;
     if (state !== undefined && stateIn(flag, environmentId)?.enabled !== (state === "on"))
       return false;
     if (words.length === 0) return true;
-    const text = `${flag.key} ${flag.name} ${flag.description}`.toLowerCase();
+    const { key, name, description, tags } = flag;
+    const text = [key, name, description, flag.owner, ...tags].join(" ").toLowerCase();
     return words.every((word) => text.includes(word));
   });
 }
+
+/** Returns whether the filter of the archive lists a flag. */
+export const isListed = (flag: ListedFlag, archived: FlagSearch["archived"]): boolean =>
+  archived === "with" || (flag.archived_at !== null) === (archived === "only");
+
+/**
+ * Returns the flags, which are in the order of their keys, in another order. As in the API, equal flags stay in the
+ * order of their keys, and a flag that was never evaluated counts as evaluated before all others.
+ */
+export function sortFlags(
+  flags: readonly ListedFlag[],
+  order: FlagOrder = "key",
+): readonly ListedFlag[] {
+  if (order === "key") return flags;
+  const { field, isDescending } = orderParts(order);
+  const rankOf = (flag: ListedFlag) => flag[field] ?? "";
+  return flags.toSorted((one, other) => {
+    const [a, b] = isDescending ? [rankOf(other), rankOf(one)] : [rankOf(one), rankOf(other)];
+    if (a === b) return 0;
+    return a < b ? -1 : 1;
+  });
+}
+
+export function orderParts(order: FlagOrder): { field: OrderField; isDescending: boolean } {
+  const isDescending = order.startsWith("-");
+  return { field: order.slice(isDescending ? 1 : 0) as OrderField, isDescending };
+}
+
+/** Returns all tags of the flags, in alphabetical order. */
+export const tagsOf = (flags: readonly ListedFlag[]): string[] =>
+  [...new Set(flags.flatMap(({ tags }) => tags))].sort();
+
+export const ownersOf = (flags: readonly ListedFlag[]): string[] =>
+  [...new Set(flags.flatMap(({ owner }) => owner ?? []))].sort();
 
 /** Letters that are not written without their marks. */
 const spelled: Readonly<Record<string, string>> = { ä: "ae", ö: "oe", ü: "ue", ß: "ss" };

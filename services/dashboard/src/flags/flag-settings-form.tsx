@@ -13,8 +13,10 @@ import {
   type SettingsDraft,
   settingsAfterSave,
   settingsOfFlag,
+  tagsProblem,
 } from "./flag-settings.ts";
 import styles from "./settings-tab.module.css";
+import { TagsAndOwner } from "./tags-and-owner.tsx";
 import { useSaveSettings } from "./use-save-settings.ts";
 
 /** Edits a draft of the settings. Without unsaved changes, the fields follow the stored settings. */
@@ -54,6 +56,7 @@ export function FlagSettingsForm() {
         options={flagTypes}
         description="The type is only a label: it does not affect values."
       />
+      <TagsAndOwner value={draft} onChange={set} />
       {isOutdated && !isPending && <Outdated stored={stored} />}
       {error !== null && !(isEditConflict(error) && isOutdated) && <ErrorPanel error={error} />}
       <div className={styles.buttons}>
@@ -69,7 +72,7 @@ export function FlagSettingsForm() {
           type="submit"
           variant="primary"
           isPending={isPending}
-          isDisabled={!isDirty || draft.name.trim() === ""}
+          isDisabled={!isDirty || draft.name.trim() === "" || tagsProblem(draft.tags) !== undefined}
         >
           {isOutdated ? "Keep mine and save" : "Save settings"}
         </Button>
@@ -83,7 +86,8 @@ function Outdated({ stored }: { stored: FlagSettings }) {
     <Warning>
       Someone else changed the settings first. Name: “<bdi>{stored.name}</bdi>”. Type:{" "}
       {typeLabel(stored.type)}. Description:{" "}
-      {stored.description === "" ? "none" : `“${stored.description}”`}.
+      {stored.description === "" ? "none" : `“${stored.description}”`}. Tags:{" "}
+      {stored.tags.join(", ") || "none"}. Owner: <bdi>{stored.owner ?? "none"}</bdi>.
     </Warning>
   );
 }

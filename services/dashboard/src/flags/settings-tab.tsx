@@ -1,6 +1,7 @@
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
 import { Card, Warning } from "../ui/panels.tsx";
+import { ArchiveFlag } from "./archive-flag.tsx";
 import { DeleteFlag } from "./delete-flag.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
 import { FlagSettingsForm } from "./flag-settings-form.tsx";
@@ -8,7 +9,7 @@ import { FlagSnippets } from "./flag-snippets.tsx";
 import { FlagUsageCard } from "./flag-usage-card.tsx";
 import styles from "./settings-tab.module.css";
 
-/** The name, the description and the type, which all environments share, and the environments that evaluate the flag. */
+/** The settings, which all environments share, and the environments that evaluate the flag. */
 export function SettingsTab() {
   const { flag } = useFlagInPage();
   const { mayChangeEverywhere } = permissionsOf(useKeySession());
@@ -20,13 +21,18 @@ export function SettingsTab() {
         </Card>
       ) : (
         <Warning>
-          Your key changes only one environment. The name, the description and the type are those of
-          all environments, so this key cannot change them or delete the flag.
+          Your key changes only one environment. The settings of a flag apply to all environments,
+          so this key cannot change them, archive the flag or delete it.
         </Warning>
       )}
       <FlagUsageCard />
       <FlagSnippets />
-      {mayChangeEverywhere && <DeleteFlag />}
+      {mayChangeEverywhere && (
+        <>
+          <ArchiveFlag />
+          <DeleteFlag />
+        </>
+      )}
     </div>
   );
 }

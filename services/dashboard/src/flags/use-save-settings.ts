@@ -5,7 +5,12 @@ import { useKeySession } from "../session/session.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
 import { readFlag, refreshFlag } from "./flag-queries.ts";
-import { type FlagSettings, hasSameSettings, settingsOfFlag } from "./flag-settings.ts";
+import {
+  type FlagSettings,
+  hasSameSettings,
+  requestedSettings,
+  settingsOfFlag,
+} from "./flag-settings.ts";
 import { ifVersion } from "./state-route.ts";
 
 /** `base`: the settings that the person saw. The change is rejected if they are no longer the stored ones. */
@@ -29,7 +34,7 @@ export function useSaveSettings(onSaved: (saved: FlagSettings, sent: FlagSetting
   const refresh = () => refreshFlag(client, api, flag.key);
   return useMutation({
     mutationFn: async ({ draft, base }: Save) => {
-      const settings = { ...draft, name: draft.name.trim() };
+      const settings = requestedSettings(draft);
       try {
         return await patch(settings, flag.version);
       } catch (error) {

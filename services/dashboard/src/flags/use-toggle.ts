@@ -9,7 +9,7 @@ import { cancelListReads, invalidateList, refreshFlag, updateInList } from "./fl
 import { type ListedFlag, type ListedState, stateIn } from "./flag-search.ts";
 import { ifVersion, statePathOf, stateRoute } from "./state-route.ts";
 
-type Toggle = { flag: ListedFlag; environment: Environment; enabled: boolean };
+export type Toggle = { flag: ListedFlag; environment: Environment; enabled: boolean };
 
 /**
  * Returns a function that turns a flag on or off. The list shows the new state before the response. After a failure it

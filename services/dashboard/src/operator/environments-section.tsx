@@ -3,22 +3,27 @@ import { useState } from "react";
 import { unwrap } from "../api/client.ts";
 import { useSendOnce } from "../api/idempotency.ts";
 import type { Environment, Project } from "../api/schema.d.ts";
+import { CautionBadge } from "../session/caution.tsx";
 import { useOperatorSession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
+import { ErrorPanel } from "../ui/error-panel.tsx";
 import { RowMenu } from "../ui/menu.tsx";
 import { actionsColumn, type Column, Table } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
 import { DeletionDialog } from "./deletion-dialog.tsx";
 import { NameDialog, RenameDialog } from "./name-dialog.tsx";
 import styles from "./operator.module.css";
+import { useWrite } from "./operator-queries.ts";
 import { Section } from "./section.tsx";
 
 const environmentsRoute = "/api/v1/projects/{projectId}/environments";
+const environmentRoute = `${environmentsRoute}/{environmentId}` as const;
 
 type OpenDialog = { kind: "create" } | { kind: "rename" | "delete"; environment: Environment };
 
 export function EnvironmentsSection({ project }: { project: Project }) {
   const [dialog, setDialog] = useState<OpenDialog>();
+  const { mark, error } = useMark(project.id);
   return (
     <Section
       title="Environments"
@@ -29,7 +34,12 @@ export function EnvironmentsSection({ project }: { project: Project }) {
         </Button>
       }
     >
-      <Table label="Environments" columns={columnsWith(setDialog)} rows={project.environments} />
+      {error !== null && <ErrorPanel error={error} />}
+      <Table
+        label="Environments"
+        columns={columnsWith(setDialog, mark)}
+        rows={project.environments}
+      />
       <EnvironmentDialog
         projectId={project.id}
         dialog={dialog}
@@ -39,13 +49,45 @@ export function EnvironmentsSection({ project }: { project: Project }) {
   );
 }
 
-const columnsWith = (open: (dialog: OpenDialog) => void): readonly Column<Environment>[] => [
-  { id: "name", header: "Name", cell: ({ name }) => <span className={styles.long}>{name}</span> },
+/** Returns a function that adds the mark to an environment, or removes it. */
+function useMark(projectId: string) {
+  const { api } = useOperatorSession();
+  const { mutate, error } = useWrite(
+    ({ id, caution }: Environment) =>
+      unwrap(
+        api.PATCH(environmentRoute, {
+          params: { path: { projectId, environmentId: id } },
+          body: { caution: !caution },
+        }),
+      ),
+    () => undefined,
+  );
+  return { mark: (environment: Environment) => mutate(environment), error };
+}
+
+const columnsWith = (
+  open: (dialog: OpenDialog) => void,
+  mark: (environment: Environment) => void,
+): readonly Column<Environment>[] => [
+  {
+    id: "name",
+    header: "Name",
+    cell: ({ name, caution }) => (
+      <span className={styles.long}>
+        {name} {caution && <CautionBadge />}
+      </span>
+    ),
+  },
   { id: "created", header: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
   actionsColumn((environment) => (
     <RowMenu
       name={environment.name}
       entries={[
+        {
+          id: "mark",
+          label: environment.caution ? "Remove the mark “Caution”" : "Mark with “Caution”",
+          onAction: () => mark(environment),
+        },
         { id: "rename", label: "Rename", onAction: () => open({ kind: "rename", environment }) },
         {
           id: "delete",
@@ -71,13 +113,14 @@ function EnvironmentDialog({ projectId, dialog, onClose }: EnvironmentDialogProp
     return <CreateEnvironmentDialog projectId={projectId} onClose={onClose} />;
   const { id, name } = dialog.environment;
   const path = { projectId, environmentId: id };
-  const route = `${environmentsRoute}/{environmentId}` as const;
   if (dialog.kind === "rename")
     return (
       <RenameDialog
         title="Rename the environment"
         name={name}
-        rename={(next) => unwrap(api.PATCH(route, { params: { path }, body: { name: next } }))}
+        rename={(next) =>
+          unwrap(api.PATCH(environmentRoute, { params: { path }, body: { name: next } }))
+        }
         onClose={onClose}
       />
     );
@@ -90,7 +133,9 @@ function EnvironmentDialog({ projectId, dialog, onClose }: EnvironmentDialogProp
         "The states of all flags in it are gone. The other environments keep theirs.",
         "Schedules in it are cancelled.",
       ]}
-      send={() => unwrap(api.DELETE(route, { params: { path, query: { confirm: id } } }))}
+      send={() =>
+        unwrap(api.DELETE(environmentRoute, { params: { path, query: { confirm: id } } }))
+      }
       onClose={onClose}
     />
   );

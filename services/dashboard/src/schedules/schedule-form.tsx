@@ -4,6 +4,7 @@ import { isEditConflict } from "../api/problem.ts";
 import type { Schedule } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { stateIn } from "../flags/flag-search.ts";
+import { useCaution } from "../session/caution.tsx";
 import { Button } from "../ui/button.tsx";
 import { DateTimeField } from "../ui/date-time-field.tsx";
 import { instantText, timeText } from "../ui/dates.ts";
@@ -30,10 +31,19 @@ type ScheduleFormProps = {
 export function ScheduleForm({ form, pending, onFocus, onCancel }: ScheduleFormProps) {
   const { enable, disable, reader, isEmpty, isDirty, hasProblem, isPending, error, save } = form;
   const isChanged = isEditConflict(error) || error instanceof ScheduleChanged;
+  const { environment } = useFlagInPage();
+  const { ask, dialog } = useCaution(environment);
   useUnsaved(isDirty);
+  const action = pending === undefined ? "Schedule" : "Replace schedule";
+  const question = () => {
+    const before = pending && describeTimes(remainingTimes(pending), reader);
+    const after = describeTimes(form.times, reader);
+    const changes = [{ label: "Schedule", before: before ?? "none", after }];
+    return { title: `Change the schedule in ${environment.name}?`, action, changes };
+  };
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (!isEmpty && !hasProblem) save(pending?.id ?? null);
+    if (!isEmpty && !hasProblem) ask(question, () => save(pending?.id ?? null));
   };
   return (
     <form onSubmit={submit} onFocus={onFocus} className={styles.form}>
@@ -63,9 +73,10 @@ export function ScheduleForm({ form, pending, onFocus, onCancel }: ScheduleFormP
           isPending={isPending}
           isDisabled={isEmpty || hasProblem}
         >
-          {pending === undefined ? "Schedule" : "Replace schedule"}
+          {action}
         </Button>
       </DialogActions>
+      {dialog}
     </form>
   );
 }

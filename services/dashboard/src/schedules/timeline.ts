@@ -1,5 +1,6 @@
 import type { Schedule, ScheduledChange } from "../api/schema.d.ts";
-import { dayText, type Reader } from "../ui/dates.ts";
+import { dayText, instantText, type Reader } from "../ui/dates.ts";
+import { actionText } from "./schedule-text.ts";
 
 /** A change of a schedule, at the time at which the timeline shows it. */
 export type TimelineEntry = { schedule: Schedule; change: ScheduledChange; at: Date };
@@ -58,6 +59,23 @@ export function groupByDay(
     const name = near.get(day);
     return { label: name === undefined ? day : `${name}, ${day}`, entries: found };
   });
+}
+
+/** Returns the next change of each flag in an environment in words: "On Mon, Nov 24, 9:00 AM". */
+export function nextChanges(
+  schedules: readonly Schedule[],
+  environmentId: string,
+  reader: Reader,
+): ReadonlyMap<string, string> {
+  const own = schedules.filter(({ environment_id: id }) => id === environmentId);
+  // The earliest change of a flag is set last, so that it remains.
+  const latestFirst = comingEntries(own).toReversed();
+  return new Map(
+    latestFirst.map(({ schedule, change, at }) => [
+      schedule.flag_id,
+      `${actionText(change.action)} ${instantText(at, reader)}`,
+    ]),
+  );
 }
 
 export type TimelineFilter = { text: string; environmentId: string | undefined };

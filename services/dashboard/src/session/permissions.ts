@@ -4,7 +4,7 @@ import type { KeySession } from "./session.tsx";
 type Permissions = {
   /** Changes flags' states in this environment, and rolls them back. */
   mayChange(environmentId: string): boolean;
-  /** Deletes flags and changes names, descriptions and types, which all environments share. */
+  /** Deletes flags and changes their settings, which all environments share. */
   mayChangeEverywhere: boolean;
   /** Reads and changes webhooks. */
   mayUseWebhooks: boolean;

@@ -1,4 +1,4 @@
-import { useBlocker } from "@tanstack/react-router";
+import { useBlocker, useLocation } from "@tanstack/react-router";
 import { Menu as MenuIcon, X } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { useSessions } from "../session/session.tsx";
@@ -25,7 +25,11 @@ type FrameProps = {
  * without a question.
  */
 export function Frame({ entries, scope, top, bottom, banner, children }: FrameProps) {
-  const [isOpen, setOpen] = useState(false);
+  const page = useLocation({ select: ({ pathname }) => pathname });
+  // The menu is open on one page, so that each navigation closes it.
+  const [openOn, setOpenOn] = useState<string>();
+  const isOpen = openOn === page;
+  const setOpen = (open: boolean) => setOpenOn(open ? page : undefined);
   useEscape(isOpen, () => setOpen(false));
   const { unsaved, mayLeave } = useLeaveGuard();
   useBlocker({

@@ -6,12 +6,14 @@ import {
   GitCompareArrows,
   History,
   KeyRound,
+  Layers,
   LogOut,
   Webhook,
 } from "lucide-react";
 import { useState } from "react";
 import { KeyExpiry } from "../keys/key-expiry.tsx";
 import { LiveChanges, LiveIndicator, LostConnection, MuteButton } from "../live/live-changes.tsx";
+import { Shortcuts } from "../search/shortcuts.tsx";
 import { EnvironmentProvider, useChosen } from "../session/environment.tsx";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
@@ -24,6 +26,7 @@ import { AppearanceButton } from "./appearance.tsx";
 import { Frame } from "./frame.tsx";
 import type { NavigationEntry } from "./navigation.tsx";
 import { ScopeNames, ScopeSwitcher } from "./scope-switcher.tsx";
+import styles from "./shell.module.css";
 
 const entries: readonly NavigationEntry[] = [
   { to: "/flags", label: "Flags", icon: Flag },
@@ -33,6 +36,7 @@ const entries: readonly NavigationEntry[] = [
   { to: "/webhooks", label: "Webhooks", icon: Webhook },
   { to: "/usage", label: "Usage", icon: ChartColumn },
   { to: "/keys", label: "API keys", icon: KeyRound },
+  { to: "/environments", label: "Environments", icon: Layers },
 ];
 
 /** The frame of the pages of a server key: project and environment, pages, and the person. */
@@ -57,6 +61,7 @@ export function KeyLayout() {
           }
           bottom={
             <>
+              <Shortcuts pages={permitted} />
               <LiveIndicator />
               <div>
                 <MuteButton />
@@ -92,7 +97,9 @@ function PageInEnvironment() {
           longer be saved. Copy what you still need, then choose another environment.
         </Warning>
       )}
-      <Outlet />
+      <div className={chosen.environment.caution ? styles.caution : ""}>
+        <Outlet />
+      </div>
     </>
   );
 }

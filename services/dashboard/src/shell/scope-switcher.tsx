@@ -1,5 +1,6 @@
 import { Check, ChevronsUpDown, Plus } from "lucide-react";
 import { Button } from "react-aria-components";
+import { CautionBadge } from "../session/caution.tsx";
 import { useChosen, useEnvironment } from "../session/environment.tsx";
 import { useKeySession, useSessions } from "../session/session.tsx";
 import { Select } from "../ui/fields.tsx";
@@ -68,6 +69,11 @@ export function ScopeSwitcher({ onAddKey }: { onAddKey: () => void }) {
         onChange={choose}
         options={me.environments.map(({ name }) => ({ value: name, label: name }))}
       />
+      {chosen.kind === "found" && chosen.environment.caution && (
+        <p className={styles.cautionNote}>
+          <CautionBadge /> Changes ask first
+        </p>
+      )}
     </div>
   );
 }

@@ -2,6 +2,9 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { isEditConflict } from "../api/problem.ts";
 import type { FlagState } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
+import { PendingNote } from "../schedules/pending-note.tsx";
+import { useCaution } from "../session/caution.tsx";
+import { stateDifferences } from "../state/state.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { useUnsaved } from "../ui/leave-guard.ts";
 import { QueryView } from "../ui/query-view.tsx";
@@ -50,6 +53,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
       <div className={styles.columns}>
         <div className={styles.main} ref={main} tabIndex={-1}>
           {isDirty && <MergePanel editing={editing} onDecide={decide} />}
+          <PendingNote />
           <StateCard draft={draft} state={state} />
           <FlagPercentage value={draft.rollout_percentage}>
             <RulesCard rules={draft.rules} problems={saving.problems} />
@@ -66,6 +70,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
           )}
         </div>
         <TryPanel draft={draft} isDraft={isDirty} />
+        {saving.question}
       </div>
     </EditorContext>
   );
@@ -73,7 +78,9 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
 
 /** The actions on a draft, and its problem. */
 function useSaving(editing: DraftState, takeFocus: () => void) {
-  const { draft, version, isOutdated, restart, merge } = editing;
+  const { draft, base, version, isOutdated, restart, merge } = editing;
+  const { environment } = useFlagInPage();
+  const caution = useCaution(environment);
   const [isChecked, setChecked] = useState(false);
   const { language: locale } = navigator;
   const operators = useOperators().data;
@@ -113,9 +120,16 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
     isPending,
     error: error === null || fromApi !== undefined || isMerged(error) ? undefined : error,
     discard,
+    question: caution.dialog,
     save(): void {
       setChecked(true);
-      if (readProblems().size === 0) mutate({ draft, version });
+      if (readProblems().size > 0) return;
+      const question = () => ({
+        title: `Save in ${environment.name}?`,
+        action: "Save",
+        changes: stateDifferences(stateOf(base), stateOf(draft)),
+      });
+      caution.ask(question, () => mutate({ draft, version }));
     },
   };
 }

@@ -20,6 +20,7 @@ import {
 import { DialogContext } from "./dialog-context.ts";
 import styles from "./fields.module.css";
 import overlay from "./overlay.module.css";
+import { useSuggestions } from "./suggestions.tsx";
 
 type FieldProps = {
   label: string;
@@ -41,6 +42,8 @@ type TextFieldProps = FieldProps & {
   isRequired?: boolean;
   autoFocus?: boolean;
   autoComplete?: string;
+  /** Values that the browser offers while a person types. */
+  suggestions?: readonly string[];
   /** Shows dots instead of the text. */
   isSecret?: boolean;
   /** Shows the text in the font of code, without spell check. */
@@ -58,11 +61,14 @@ export function TextField(props: TextFieldProps) {
     rows,
     isCode,
     isSecret,
+    suggestions,
     ...field
   } = props;
+  const { list, datalist } = useSuggestions(suggestions);
   const input = {
     className: `${styles.input} ${isCode ? styles.code : ""} ${isSecret ? styles.secret : ""}`,
     ...(placeholder !== undefined && { placeholder }),
+    ...list,
   };
   return (
     <AriaTextField
@@ -74,6 +80,7 @@ export function TextField(props: TextFieldProps) {
     >
       <Label className={isLabelHidden ? "visually-hidden" : (styles.label ?? "")}>{label}</Label>
       {rows === undefined ? <Input {...input} /> : <TextArea {...input} rows={rows} />}
+      {datalist}
       <Help description={description} error={error} />
     </AriaTextField>
   );

@@ -2,6 +2,7 @@ import { X } from "lucide-react";
 import { type ClipboardEvent, type KeyboardEvent, useRef, useState } from "react";
 import { Button, FieldError, Input, Label, TextField } from "react-aria-components";
 import fields from "./fields.module.css";
+import { useSuggestions } from "./suggestions.tsx";
 import styles from "./tags-field.module.css";
 
 type TagsFieldProps = {
@@ -11,6 +12,8 @@ type TagsFieldProps = {
   onChange: (tags: readonly string[]) => void;
   error?: string | undefined;
   placeholder?: string;
+  /** Values that the browser offers while a person types. */
+  suggestions?: readonly string[];
 };
 
 /** Reads tags from a typed or pasted text. */
@@ -24,6 +27,7 @@ const tagsIn = (text: string): string[] =>
 export function TagsField(props: TagsFieldProps) {
   const { label, isLabelHidden, tags, onChange, error, placeholder } = props;
   const [text, setText] = useState("");
+  const { list, datalist } = useSuggestions(props.suggestions);
   const frame = useRef<HTMLDivElement>(null);
   const add = (typed: string) => {
     const added = tagsIn(typed).filter((tag) => !tags.includes(tag));
@@ -70,12 +74,14 @@ export function TagsField(props: TagsFieldProps) {
           </span>
         ))}
         <Input
+          {...list}
           className={styles.input ?? ""}
           spellCheck="false"
           onKeyDown={onKeyDown}
           onPaste={onPaste}
           placeholder={tags.length === 0 ? (placeholder ?? "") : ""}
         />
+        {datalist}
       </div>
       <FieldError className={fields.error ?? ""}>{error}</FieldError>
     </TextField>

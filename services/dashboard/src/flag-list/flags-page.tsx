@@ -1,24 +1,35 @@
 import { useSearch } from "@tanstack/react-router";
 import { Plus, SearchX } from "lucide-react";
 import { memo, useCallback, useDeferredValue, useMemo, useState } from "react";
+import { CreateFlagDialog } from "../flags/create-flag-dialog.tsx";
+import { FirstFlag } from "../flags/first-flag.tsx";
+import { staleDays, useFirstFlags, useFlags, useStaleIds } from "../flags/flag-queries.ts";
+import {
+  type FlagSearch,
+  filterFlags,
+  isListed,
+  type ListedFlag,
+  readFlagSearch,
+  sortFlags,
+} from "../flags/flag-search.ts";
 import { useEnvironment } from "../session/environment.tsx";
 import { Button } from "../ui/button.tsx";
 import { useChangeSearch } from "../ui/change-search.ts";
-import { Checkbox, SearchField, Select } from "../ui/fields.tsx";
+import { SearchField } from "../ui/fields.tsx";
 import { Filters, Page } from "../ui/page.tsx";
-import { EmptyState } from "../ui/panels.tsx";
+import { EmptyState, Loading } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { useSearchText } from "../ui/use-search-text.ts";
-import { CreateFlagDialog } from "./create-flag-dialog.tsx";
-import { FirstFlag } from "./first-flag.tsx";
+import { FlagFilters } from "./flag-filters.tsx";
 import { FlagList } from "./flag-list.tsx";
-import { staleDays, useFlags, useStaleIds } from "./flag-queries.ts";
-import { type FlagSearch, filterFlags, flagTypes, type ListedFlag } from "./flag-search.ts";
 
 /** The flags of the project: search, filters, every environment's state, and a switch for the chosen one. */
 export function FlagsPage() {
   const [isCreating, setCreating] = useState(false);
   const flags = useFlags();
+  const first = useFirstFlags();
+  const isComplete = flags.data !== undefined;
+  const shown = { data: flags.data ?? first, error: flags.error, refetch: flags.refetch };
   const create = () => setCreating(true);
   return (
     <Page
@@ -31,9 +42,13 @@ export function FlagsPage() {
         )
       }
     >
-      <QueryView query={flags} label="Loading the flags">
+      <QueryView query={shown} label="Loading the flags">
         {(all) =>
-          all.length === 0 ? <FirstFlag onCreate={create} /> : <FilteredFlags all={all} />
+          all.length === 0 ? (
+            <FirstFlag onCreate={create} />
+          ) : (
+            <FilteredFlags all={all} isComplete={isComplete} />
+          )
         }
       </QueryView>
       {isCreating && <CreateFlagDialog onClose={() => setCreating(false)} />}
@@ -41,7 +56,13 @@ export function FlagsPage() {
   );
 }
 
-function FilteredFlags({ all }: { all: readonly ListedFlag[] }) {
+type FilteredFlagsProps = {
+  all: readonly ListedFlag[];
+  /** False while only the first flags are read. */
+  isComplete: boolean;
+};
+
+function FilteredFlags({ all, isComplete }: FilteredFlagsProps) {
   const inAddress = useSearch({ from: "/flags" });
   const filter = useChangeSearch<FlagSearch>();
   const write = useCallback((q: string) => filter({ q: q === "" ? undefined : q }), [filter]);
@@ -52,8 +73,9 @@ function FilteredFlags({ all }: { all: readonly ListedFlag[] }) {
   const staleIds = useStaleIds(search.stale === true);
   const clear = useCallback(() => {
     setText("");
-    filter({ q: undefined, type: undefined, state: undefined, stale: undefined });
+    filter(readFlagSearch({}));
   }, [filter, setText]);
+  const found = { all, isComplete, search, onClear: clear };
   return (
     <>
       <Filters>
@@ -63,34 +85,41 @@ function FilteredFlags({ all }: { all: readonly ListedFlag[] }) {
           value={text}
           onChange={setText}
         />
-        <FlagFilters search={inAddress} />
+        <FlagFilters search={inAddress} all={all} />
       </Filters>
       {search.stale === true ? (
         <QueryView query={staleIds} label="Loading the flags that are not evaluated">
-          {(ids) => <FoundFlags all={all} search={search} staleIds={ids} onClear={clear} />}
+          {(ids) => <FoundFlags {...found} staleIds={ids} />}
         </QueryView>
       ) : (
-        <FoundFlags all={all} search={search} staleIds={undefined} onClear={clear} />
+        <FoundFlags {...found} staleIds={undefined} />
       )}
     </>
   );
 }
 
-type FoundFlagsProps = {
-  all: readonly ListedFlag[];
+type FoundFlagsProps = FilteredFlagsProps & {
   search: FlagSearch;
   /** Ids of the flags that are not evaluated, if the search is for them. */
   staleIds: ReadonlySet<string> | undefined;
   onClear: () => void;
 };
 
-const FoundFlags = memo(function FoundFlags({ all, search, staleIds, onClear }: FoundFlagsProps) {
+const FoundFlags = memo(function FoundFlags(props: FoundFlagsProps) {
+  const { all, isComplete, search, staleIds, onClear } = props;
   const { environment } = useEnvironment();
-  const shown = filterFlags(all, search, { environmentId: environment.id, staleIds });
+  const shown = useMemo(() => {
+    const scope = { environmentId: environment.id, staleIds };
+    return sortFlags(filterFlags(all, search, scope), search.sort);
+  }, [all, search, environment.id, staleIds]);
+  const total = all.filter((flag) => isListed(flag, search.archived)).length;
+  // The first flags by key are not the first ones in another order, and not all that match.
+  if (!isComplete && (shown.length === 0 || search.sort !== undefined))
+    return <Loading label="Loading the flags" />;
   return (
     <>
       <p aria-live="polite" className="visually-hidden">
-        {shown.length} of {all.length} flags
+        {shown.length} of {total} flags
       </p>
       {shown.length === 0 ? (
         <EmptyState
@@ -100,44 +129,11 @@ const FoundFlags = memo(function FoundFlags({ all, search, staleIds, onClear }: 
         >
           {search.stale === true
             ? `Every flag was evaluated within the last ${staleDays} days, or the other filters exclude it.`
-            : "Change the search or the filters."}
+            : "Change the search or the filters. They exclude archived flags unless you choose otherwise."}
         </EmptyState>
       ) : (
-        <FlagList flags={shown} environment={environment} total={all.length} />
+        <FlagList flags={shown} environment={environment} total={isComplete ? total : undefined} />
       )}
-    </>
-  );
-});
-
-const FlagFilters = memo(function FlagFilters({ search }: { search: FlagSearch }) {
-  const filter = useChangeSearch<FlagSearch>();
-  const { environment } = useEnvironment();
-  return (
-    <>
-      <Select
-        label="Type"
-        isLabelHidden
-        value={search.type ?? "all"}
-        onChange={(type) => filter({ type: type === "all" ? undefined : type })}
-        options={[{ value: "all", label: "All types" }, ...flagTypes]}
-      />
-      <Select
-        label={`State in ${environment.name}`}
-        isLabelHidden
-        value={search.state ?? "all"}
-        onChange={(state) => filter({ state: state === "all" ? undefined : state })}
-        options={[
-          { value: "all", label: "On or off" },
-          { value: "on", label: `On in ${environment.name}` },
-          { value: "off", label: `Off in ${environment.name}` },
-        ]}
-      />
-      <Checkbox
-        isSelected={search.stale === true}
-        onChange={(stale) => filter({ stale: stale || undefined })}
-      >
-        Not evaluated for {staleDays} days
-      </Checkbox>
     </>
   );
 });

@@ -1,0 +1,63 @@
+import { useMutation } from "@tanstack/react-query";
+import { unwrap } from "../api/client.ts";
+import type { Environment } from "../api/schema.d.ts";
+import { CautionBadge } from "../session/caution.tsx";
+import { permissionsOf } from "../session/permissions.ts";
+import { useKeySession, useSessions } from "../session/session.tsx";
+import { ErrorPanel } from "../ui/error-panel.tsx";
+import { Switch } from "../ui/fields.tsx";
+import { Page } from "../ui/page.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+import { Time } from "../ui/time.tsx";
+
+/** The environments of the project, and their mark. Only the operator creates, renames and deletes environments. */
+export function EnvironmentsPage() {
+  const session = useKeySession();
+  const { refresh } = useSessions();
+  const { mayChangeEverywhere } = permissionsOf(session);
+  const { api, me, token } = session;
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: ({ id, caution }: Pick<Environment, "id" | "caution">) =>
+      unwrap(
+        api.PATCH("/api/v1/projects/{projectId}/environments/{environmentId}", {
+          params: { path: { projectId: me.project.id, environmentId: id } },
+          body: { caution },
+        }),
+      ),
+    onSuccess: () => refresh(token),
+  });
+  const columns: readonly Column<Environment>[] = [
+    {
+      id: "name",
+      header: "Name",
+      cell: ({ name, caution }) => (
+        <>
+          <bdi>{name}</bdi> {caution && <CautionBadge />}
+        </>
+      ),
+    },
+    { id: "created", header: "Created", cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      id: "caution",
+      header: "Ask before changes",
+      cell: ({ id, name, caution }) => (
+        <Switch
+          label={`Ask before changes in ${name}`}
+          isLabelHidden
+          isSelected={caution}
+          isDisabled={!mayChangeEverywhere || isPending}
+          onChange={(next) => mutate({ id, caution: next })}
+        />
+      ),
+    },
+  ];
+  return (
+    <Page
+      title="Environments"
+      lead="Every flag has a separate state in each environment. In an environment with the mark “Caution”, the dashboard shows what a change does, and asks before it makes the change."
+    >
+      {error !== null && <ErrorPanel error={error} />}
+      <Table label="Environments" columns={columns} rows={me.environments} />
+    </Page>
+  );
+}
