@@ -69,7 +69,7 @@ export function describeConnect(given: () => DashboardSystem): void {
     await chooseApplication("Server @halyard/server-sdk");
     const key = await createKey("reader", "Shop");
     expect(key).toMatch(/^hr_/);
-    await eventually(async () => (await call(url("sdk/ruleset"), { key })).status === 200);
+    await eventually(async () => (await call(url("sdk/ruleset?format=2"), { key })).status === 200);
     await page.getByText("The first request with Shop arrived.").waitFor();
     expect(errors).toEqual([]);
   });
