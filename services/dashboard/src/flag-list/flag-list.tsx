@@ -42,7 +42,7 @@ type FlagListProps = {
 export function FlagList({ flags, environment, total }: FlagListProps) {
   const frame = useRef<HTMLDivElement>(null);
   const [scrollMargin, setScrollMargin] = useState(0);
-  useLayoutEffect(() => setScrollMargin(frame.current?.offsetTop ?? 0));
+  useLayoutEffect(() => setScrollMargin(frame.current?.offsetTop ?? 0), []);
   const rows = useWindowVirtualizer({
     count: flags.length,
     estimateSize: () => rowHeight,

@@ -27,12 +27,16 @@ export function useSelection(shown: readonly ListedFlag[]): Selection {
     },
     [shown],
   );
-  return {
-    selected,
-    has: ({ id }) => ids.has(id),
-    choose,
-    chooseAll: (isSelected) => setIds(new Set(isSelected ? shown.map(({ id }) => id) : [])),
-  };
+  // It stays the same while the list scrolls, so that the head is not rendered again.
+  return useMemo(
+    () => ({
+      selected,
+      has: ({ id }) => ids.has(id),
+      choose,
+      chooseAll: (isSelected) => setIds(new Set(isSelected ? shown.map(({ id }) => id) : [])),
+    }),
+    [selected, ids, choose, shown],
+  );
 }
 
 /** Returns the ids from one flag of the list to another, in either direction. */
