@@ -115,7 +115,10 @@ const FoundFlags = memo(function FoundFlags(props: FoundFlagsProps) {
     const scope = { environmentId: environment.id, staleIds };
     return sortFlags(filterFlags(all, search, scope), search.sort);
   }, [all, search, environment.id, staleIds]);
-  const total = all.filter((flag) => isListed(flag, search.archived)).length;
+  const total = useMemo(
+    () => all.filter((flag) => isListed(flag, search.archived)).length,
+    [all, search.archived],
+  );
   // The first flags by key are not the first ones in another order, and not all that match.
   if (!isComplete && (shown.length === 0 || search.sort !== undefined))
     return <Loading label="Loading the flags" />;
