@@ -1,7 +1,7 @@
 import { ListChecks } from "lucide-react";
 import { lazy, memo, Suspense, useEffect, useRef, useState } from "react";
 import type { Environment } from "../api/schema.d.ts";
-import { CautionBadge } from "../session/caution.tsx";
+import { CautionBadge } from "../state/caution.tsx";
 import { Button } from "../ui/button.tsx";
 import { Menu } from "../ui/menu.tsx";
 import { count } from "../ui/numbers.ts";

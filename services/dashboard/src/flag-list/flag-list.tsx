@@ -13,9 +13,9 @@ import {
 import { type Toggle, useToggle } from "../flags/use-toggle.ts";
 import { usePendingSchedules } from "../schedules/schedule-queries.ts";
 import { nextChanges } from "../schedules/timeline.ts";
-import { useCaution } from "../session/caution.tsx";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
+import { useCaution } from "../state/caution.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Switch } from "../ui/fields.tsx";
 import styles from "./flag-list.module.css";
