@@ -94,6 +94,15 @@ export function describeOperator(given: () => DashboardSystem): void {
     await page.getByText("operator issued the API key Ada's laptop").waitFor();
   });
 
+  it("removes the mark for caution from an environment, and sets it again", async () => {
+    const marked = page.getByRole("row", { name: /production Caution/ });
+    await act("production", "Remove the mark");
+    await marked.waitFor({ state: "detached" });
+    await act("production", "Mark with");
+    await marked.waitFor();
+    await page.getByText("operator marked the environment production with caution").waitFor();
+  });
+
   it("has no serious finding of axe on the page of a project", () =>
     expectNoSeriousViolations(page));
 

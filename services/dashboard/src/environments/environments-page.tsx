@@ -1,9 +1,9 @@
 import { useMutation } from "@tanstack/react-query";
 import { unwrap } from "../api/client.ts";
 import type { Environment } from "../api/schema.d.ts";
-import { CautionBadge } from "../session/caution.tsx";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
+import { CautionBadge } from "../state/caution.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Switch } from "../ui/fields.tsx";
 import { Page } from "../ui/page.tsx";

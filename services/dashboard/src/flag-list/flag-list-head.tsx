@@ -1,7 +1,7 @@
 import { ListChecks } from "lucide-react";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { lazy, memo, Suspense, useEffect, useRef, useState } from "react";
 import type { Environment } from "../api/schema.d.ts";
-import { CautionBadge } from "../session/caution.tsx";
+import { CautionBadge } from "../state/caution.tsx";
 import { Button } from "../ui/button.tsx";
 import { Menu } from "../ui/menu.tsx";
 import { count } from "../ui/numbers.ts";
@@ -19,7 +19,8 @@ type ListHeadProps = {
 };
 
 /** The head of the list: the number of flags, or of selected ones with their actions, and the environments. */
-export function ListHead({ shown, total, selection, environment }: ListHeadProps) {
+export const ListHead = memo(function ListHead(props: ListHeadProps) {
+  const { shown, total, selection, environment } = props;
   const isSelecting = selection !== undefined && selection.selected.length > 0;
   return (
     <div role="rowgroup">
@@ -37,7 +38,7 @@ export function ListHead({ shown, total, selection, environment }: ListHeadProps
       </div>
     </div>
   );
-}
+});
 
 function countText(shown: number, total: number | undefined): string {
   if (total === undefined) return `${flagsText(shown)}, reading more…`;

@@ -15,9 +15,9 @@ import { StatesDialog } from "../flags/states-dialog.tsx";
 import { type Toggle, useToggle } from "../flags/use-toggle.ts";
 import { usePendingSchedules } from "../schedules/schedule-queries.ts";
 import { nextChanges } from "../schedules/timeline.ts";
-import { useCaution } from "../session/caution.tsx";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
+import { useCaution } from "../state/caution.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Switch } from "../ui/fields.tsx";
 import styles from "./flag-list.module.css";
@@ -44,7 +44,7 @@ type FlagListProps = {
 export function FlagList({ flags, environment, total }: FlagListProps) {
   const frame = useRef<HTMLDivElement>(null);
   const [scrollMargin, setScrollMargin] = useState(0);
-  useLayoutEffect(() => setScrollMargin(frame.current?.offsetTop ?? 0));
+  useLayoutEffect(() => setScrollMargin(frame.current?.offsetTop ?? 0), []);
   const rows = useWindowVirtualizer({
     count: flags.length,
     estimateSize: () => rowHeight,

@@ -1,7 +1,6 @@
 import { useSearch } from "@tanstack/react-router";
 import { Plus, SearchX } from "lucide-react";
-import { memo, useCallback, useDeferredValue, useMemo, useState } from "react";
-import { CreateFlagDialog } from "../flags/create-flag-dialog.tsx";
+import { lazy, memo, Suspense, useCallback, useDeferredValue, useMemo, useState } from "react";
 import { FirstFlag } from "../flags/first-flag.tsx";
 import { staleDays, useFirstFlags, useFlags, useStaleIds } from "../flags/flag-queries.ts";
 import {
@@ -22,6 +21,10 @@ import { QueryView } from "../ui/query-view.tsx";
 import { useSearchText } from "../ui/use-search-text.ts";
 import { FlagFilters } from "./flag-filters.tsx";
 import { FlagList } from "./flag-list.tsx";
+
+const CreateFlagDialog = lazy(async () => ({
+  default: (await import("../flags/create-flag-dialog.tsx")).CreateFlagDialog,
+}));
 
 /** The flags of the project: search, filters, every environment's state, and a switch for the chosen one. */
 export function FlagsPage() {
@@ -51,7 +54,7 @@ export function FlagsPage() {
           )
         }
       </QueryView>
-      {isCreating && <CreateFlagDialog onClose={() => setCreating(false)} />}
+      <Suspense>{isCreating && <CreateFlagDialog onClose={() => setCreating(false)} />}</Suspense>
     </Page>
   );
 }
@@ -112,7 +115,10 @@ const FoundFlags = memo(function FoundFlags(props: FoundFlagsProps) {
     const scope = { environmentId: environment.id, staleIds };
     return sortFlags(filterFlags(all, search, scope), search.sort);
   }, [all, search, environment.id, staleIds]);
-  const total = all.filter((flag) => isListed(flag, search.archived)).length;
+  const total = useMemo(
+    () => all.filter((flag) => isListed(flag, search.archived)).length,
+    [all, search.archived],
+  );
   // The first flags by key are not the first ones in another order, and not all that match.
   if (!isComplete && (shown.length === 0 || search.sort !== undefined))
     return <Loading label="Loading the flags" />;

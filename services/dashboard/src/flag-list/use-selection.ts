@@ -1,4 +1,4 @@
-import { useCallback, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { ListedFlag } from "../flags/flag-search.ts";
 
 export type Selection = {
@@ -14,25 +14,31 @@ export type Selection = {
 export function useSelection(shown: readonly ListedFlag[]): Selection {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   const anchor = useRef<string>(undefined);
+  // Rows are rendered again only if their properties change, so `choose` must stay the same while a search is typed.
+  const listed = useRef(shown);
+  useEffect(() => {
+    listed.current = shown;
+  }, [shown]);
   const selected = useMemo(() => shown.filter(({ id }) => ids.has(id)), [shown, ids]);
-  const choose = useCallback(
-    (id: string, isSelected: boolean, isRange: boolean) => {
-      const chosen = isRange ? idsBetween(shown, anchor.current, id) : [id];
-      anchor.current = id;
-      setIds((before) => {
-        const next = new Set(before);
-        for (const each of chosen) isSelected ? next.add(each) : next.delete(each);
-        return next;
-      });
-    },
-    [shown],
+  const choose = useCallback((id: string, isSelected: boolean, isRange: boolean) => {
+    const chosen = isRange ? idsBetween(listed.current, anchor.current, id) : [id];
+    anchor.current = id;
+    setIds((before) => {
+      const next = new Set(before);
+      for (const each of chosen) isSelected ? next.add(each) : next.delete(each);
+      return next;
+    });
+  }, []);
+  // It stays the same while the list scrolls, so that the head is not rendered again.
+  return useMemo(
+    () => ({
+      selected,
+      has: ({ id }) => ids.has(id),
+      choose,
+      chooseAll: (isSelected) => setIds(new Set(isSelected ? shown.map(({ id }) => id) : [])),
+    }),
+    [selected, ids, choose, shown],
   );
-  return {
-    selected,
-    has: ({ id }) => ids.has(id),
-    choose,
-    chooseAll: (isSelected) => setIds(new Set(isSelected ? shown.map(({ id }) => id) : [])),
-  };
 }
 
 /** Returns the ids from one flag of the list to another, in either direction. */

@@ -4,7 +4,7 @@ import { isEditConflict } from "../api/problem.ts";
 import type { Schedule } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { stateIn } from "../flags/flag-search.ts";
-import { useCaution } from "../session/caution.tsx";
+import { useCaution } from "../state/caution.tsx";
 import { Button } from "../ui/button.tsx";
 import { DateTimeField } from "../ui/date-time-field.tsx";
 import { instantText, timeText } from "../ui/dates.ts";

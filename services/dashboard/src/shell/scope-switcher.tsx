@@ -1,8 +1,8 @@
 import { Check, ChevronsUpDown, Plus } from "lucide-react";
 import { Button } from "react-aria-components";
-import { CautionBadge } from "../session/caution.tsx";
 import { useChosen, useEnvironment } from "../session/environment.tsx";
 import { useKeySession, useSessions } from "../session/session.tsx";
+import { CautionBadge } from "../state/caution.tsx";
 import { Select } from "../ui/fields.tsx";
 import { Menu } from "../ui/menu.tsx";
 import styles from "./shell.module.css";

@@ -3,7 +3,7 @@ import { isEditConflict } from "../api/problem.ts";
 import type { FlagState } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { PendingNote } from "../schedules/pending-note.tsx";
-import { useCaution } from "../session/caution.tsx";
+import { useCaution } from "../state/caution.tsx";
 import { stateDifferences } from "../state/state.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { useUnsaved } from "../ui/leave-guard.ts";

@@ -1,11 +1,11 @@
 import { ShieldAlert } from "lucide-react";
 import { type ReactNode, useCallback, useState } from "react";
 import type { Environment } from "../api/schema.d.ts";
-import type { Difference } from "../state/difference.ts";
-import { Differences } from "../state/differences.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Dialog, DialogActions } from "../ui/dialog.tsx";
+import type { Difference } from "./difference.ts";
+import { Differences } from "./differences.tsx";
 
 /** The mark of an environment in which changes need a confirmation. */
 export function CautionBadge() {
