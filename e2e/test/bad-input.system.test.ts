@@ -512,6 +512,9 @@ describe("given invalid requests", () => {
      * patterns.
      */
     const mend: Mend = (field, value) => {
+      // JSON Schema cannot describe two decimals: `multipleOf` rejects 0.07.
+      if (typeof value === "number" && field === "rollout_percentage" && value > 0 && value < 100)
+        return Math.round(value);
       if (typeof value !== "string") return value;
       const isTime = parseInstant(value) !== undefined;
       const replacements: Record<string, [applies: boolean, value: string]> = {

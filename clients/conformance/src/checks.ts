@@ -7,7 +7,12 @@ type AttributeValue = Scalar | readonly Scalar[] | null;
 export type Context = { readonly [attribute: string]: AttributeValue };
 
 /** A condition of a rule. Some cases contain operators that do not exist. */
-export type Condition = { attribute: string; operator: string; value: Scalar | readonly Scalar[] };
+export type Condition = {
+  attribute: string;
+  operator: string;
+  value: Scalar | readonly Scalar[];
+  match_case?: boolean;
+};
 
 export type TargetingRule = {
   id?: string;
@@ -23,6 +28,10 @@ export type Flag = {
   enabled: boolean;
   rollout_percentage: number;
   targeting_rules: readonly TargetingRule[];
+  bucket_by?: string;
+  bucket_seed?: string;
+  /** What an evaluator must know. With an unknown word, the flag counts as not found. */
+  needs?: readonly string[];
 };
 
 /** The result of an evaluation. */
@@ -67,7 +76,8 @@ type EvaluationCase = {
   name: string;
   flag: Flag;
   context: Context;
-  expect: Outcome;
+  /** Null: the flag counts as not found. */
+  expect: Outcome | null;
   malformed?: true;
 };
 type BucketCase = { name: string; flag_key: string; user_id: string; bucket: number };

@@ -2,12 +2,15 @@ import { isDeepStrictEqual } from "node:util";
 import type { Check, Context, Flag, Operation, Outcome, Request, TargetingRule } from "./checks.ts";
 import { type ConformanceCase, readSuite } from "./suite.ts";
 
+type Awaitable<T> = T | Promise<T>;
+
 /**
  * An evaluator written in JavaScript. Only `evaluate` is required. An evaluator without `bucket` is checked by its
  * decisions just below and above each bucket.
  */
 export type Evaluator = {
-  evaluate(flag: Flag, context: Context): Outcome | Promise<Outcome>;
+  /** Returns null or undefined for a flag that counts as not found. */
+  evaluate(flag: Flag, context: Context): Awaitable<Outcome | null | undefined>;
   /** Returns the bucket of a user, 0 to 9999. */
   bucket?(flagKey: string, userId: string): number;
   /** Returns the murmur3 x86 32-bit hash, 0 to 2^32 - 1. */
@@ -173,7 +176,7 @@ function callOf(evaluator: Evaluator, request: Request): (() => unknown) | undef
   const { bucket, hash, validateRules, readContext } = evaluator;
   switch (request.op) {
     case "evaluate":
-      return () => evaluator.evaluate(request.flag, request.context);
+      return async () => (await evaluator.evaluate(request.flag, request.context)) ?? null;
     case "bucket":
       return bucket && (() => bucket.call(evaluator, request.flag_key, request.user_id));
     case "hash":

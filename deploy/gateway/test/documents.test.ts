@@ -147,7 +147,9 @@ describe("given the OpenAPI document", () => {
       operation(method, path).responses[status]?.headers as Record<string, { schema: object }>;
     const read = headersOf("get", "/api/v1/flags", "200");
     expect(read["Cache-Control"]?.schema).toMatchObject({ const: "private, no-cache" });
-    expect(read.Vary?.schema).toMatchObject({ const: "Authorization" });
+    expect(read.Vary?.schema).toMatchObject({
+      enum: ["Authorization", "Authorization, Accept-Encoding"],
+    });
     const evaluated = headersOf("post", "/ofrep/v1/evaluate/flags", "304");
     expect(evaluated.Vary?.schema).toMatchObject({ const: "Authorization, X-API-Key" });
     const keys = "/api/v1/projects/{projectId}/environments/{environmentId}/keys";

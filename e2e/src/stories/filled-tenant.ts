@@ -71,6 +71,7 @@ export const idsOf = (tenant: FilledTenant): Record<string, string> => ({
   webhookId: tenant.webhookId,
   deliveryId: tenant.deliveryId,
   key: tenant.flagKey,
+  format: "2",
 });
 
 /** Returns the id for a parameter. Fails for a parameter that `idsOf` does not know. */

@@ -165,6 +165,27 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     expect(kept).not.toContain("somebody-secret");
   });
 
+  it("matches case on request, and forgets it with an operator that cannot", async () => {
+    const { id } = await api("", "POST", { key: "exact-case", name: "Exact case" });
+    const path = `/${id}/environments/${tenant.environmentId}`;
+    const condition = { attribute: "plan", operator: "equals", value: "Pro" };
+    await api(path, "PATCH", { targeting_rules: [{ conditions: [condition] }] });
+    const other = await openDashboard(given, tenant, "/flags/exact-case");
+    const save = other.getByRole("button", { name: "Save changes" });
+    const saved = async () => {
+      await save.click();
+      await save.waitFor({ state: "detached" });
+      return (await api(path)).targeting_rules[0].conditions[0];
+    };
+    await other.getByRole("button", { name: /^Rule 1:/ }).click();
+    await other.getByText("Match upper and lower case").click();
+    expect(await saved()).toEqual({ ...condition, match_case: true });
+    await other.getByRole("button", { name: /Operator/ }).click();
+    await other.getByRole("option", { name: /^matches/ }).click();
+    expect(await saved()).toEqual({ ...condition, operator: "matches_regex" });
+    await other.close();
+  });
+
   it.each(["en-US", "de-DE"])("saves no misread number in a browser of %s", async (locale) => {
     const browser = await startChromium({ locale });
     const key = `numbers-${locale.toLowerCase()}`;

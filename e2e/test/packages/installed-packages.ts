@@ -1,5 +1,13 @@
 import { execFile } from "node:child_process";
-import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -84,10 +92,7 @@ export async function installPackages(): Promise<InstalledPackages> {
       globSync("**", { cwd: join(folder, "node_modules/@halyard", name), withFileTypes: true })
         .filter((entry) => entry.isFile())
         .map((entry) =>
-          relative(
-            join(folder, "node_modules/@halyard", name),
-            join(entry.parentPath, entry.name),
-          ),
+          relative(join(folder, "node_modules/@halyard", name), join(entry.parentPath, entry.name)),
         ),
     async installAlone(command) {
       const project = mkdtempSync(join(root, "alone-"));

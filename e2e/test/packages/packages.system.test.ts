@@ -71,9 +71,9 @@ describe("given the tarballs", () => {
   it.each(packageNames)("%s passes publint and Are the Types Wrong", async (name) => {
     const tarball = packages.tarballOf(name);
     const bin = join(projectRoot, "node_modules/.bin");
-    expect(await runIn(packages.folder, join(bin, "publint"), "run", "--strict", tarball)).toContain(
-      "All good!",
-    );
+    expect(
+      await runIn(packages.folder, join(bin, "publint"), "run", "--strict", tarball),
+    ).toContain("All good!");
     // Node.js 20.19 and later load ES modules by `require`. The tool warns about older releases. Resolution without
     // `exports`, as before Node.js 12, finds no further entries.
     const ignored = ["--ignore-rules", "cjs-resolves-to-esm", "--profile", "node16"];

@@ -1,4 +1,5 @@
 import {
+  canMatchCase,
   categoryOf,
   expectedValues,
   hasPattern,
@@ -85,6 +86,7 @@ function valuesByOperator(): object[] {
   const boolean = { type: "boolean" };
   const operatorsOf = (category: OperatorCategory) =>
     operatorNames.filter((name) => categoryOf(name) === category && !hasPattern(name));
+  const withoutCase = operatorNames.filter((name) => !canMatchCase(name));
   const byCategory: Record<OperatorCategory, object[]> = {
     string: [text, number, boolean],
     // The items are checked by `Condition`, which names the wrong one.
@@ -105,14 +107,22 @@ function valuesByOperator(): object[] {
       [{ ...text, maxLength: maxPatternLength }, number, boolean],
       `a regular expression in RE2 syntax of at most ${maxPatternLength} characters`,
     ),
+    thenFor(withoutCase, {
+      match_case: { description: "must be absent for this operator", not: {} },
+    }),
   ];
 }
 
 function valueFor(operators: readonly string[], anyOf: object[], expected: string): object {
+  const value = { description: `must be ${expected}`, ...alternatives(anyOf) };
+  return thenFor(operators, { value });
+}
+
+function thenFor(operators: readonly string[], properties: object): object {
   return {
     if: { properties: { operator: { enum: operators } }, required: ["operator"] },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: { properties: { value: { description: `must be ${expected}`, ...alternatives(anyOf) } } },
+    then: { properties },
   };
 }
 

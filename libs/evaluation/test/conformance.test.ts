@@ -9,6 +9,7 @@ import {
   createContext,
   explain,
   findRulesProblem,
+  findUnknown,
   murmur3,
   operatorNames,
   type ResolvedState,
@@ -23,6 +24,7 @@ import {
 const evaluator: Evaluator = {
   evaluate(given, context) {
     const flag = given as ResolvedState;
+    if (findUnknown(given) !== undefined) return null;
     const { constant, evaluate } = compile(flag);
     const outcome = evaluate(contextOf(context));
     const read = readAttributes(context, "reject");

@@ -275,8 +275,9 @@ function sendParts(reply: FastifyReply, parts: NonNullable<Answer["parts"]>): Fa
 
 /** Sets the headers of a response that is compressed for clients that accept it. Returns whether the client does. */
 function chooseGzip(reply: FastifyReply): boolean {
+  // Caches store responses to reads only.
   const vary = reply.getHeader("vary");
-  reply.header("vary", vary === undefined ? "Accept-Encoding" : `${vary}, Accept-Encoding`);
+  if (vary !== undefined) reply.header("vary", `${vary}, Accept-Encoding`);
   if (!acceptsGzip(reply.request.headers["accept-encoding"])) return false;
   reply.header("content-encoding", "gzip");
   return true;

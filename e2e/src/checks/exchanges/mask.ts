@@ -62,7 +62,7 @@ export function createMask(
       })
       .replace(keyId, (id) => names.get(id) ?? id)
       .replace(uuid, (id) => nameOf("id", id))
-      .replace(/"[\w-]{20,}"(?=\s|,|$)/gm, (tag) => nameOf("etag", tag))
+      .replace(/"(?:2\.)?[\w-]{20,}"(?=\s|,|$)/gm, (tag) => nameOf("etag", tag))
       .replace(/^(id: ?)([\w"-]{11,})$/gm, (_, field: string, tag: string) => {
         return field + nameOf("etag", tag.startsWith('"') ? tag : `"${tag}"`);
       });

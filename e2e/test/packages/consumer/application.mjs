@@ -19,6 +19,7 @@ const client = createClient({
   baseUrl: "http://127.0.0.1:1",
   serverKey: `hs_${"a".repeat(16)}_${"A".repeat(43)}`,
   bootstrap: {
+    format: 2,
     environment_id: "0b8f3a52-6a0e-4f8e-9d37-0f6f3d1f2a10",
     flags: { "new-checkout": { ...targeted, version: 1 } },
   },

@@ -3622,7 +3622,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -3746,7 +3746,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -3762,7 +3762,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -4009,7 +4009,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -4057,7 +4057,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -4366,7 +4366,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -4522,7 +4522,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -4573,7 +4573,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -4689,7 +4689,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -4775,7 +4775,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -4884,7 +4884,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -5146,7 +5146,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5199,7 +5199,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5288,7 +5288,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, max-age=86400";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -5304,7 +5304,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, max-age=86400";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -5340,7 +5340,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5380,7 +5380,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5422,7 +5422,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5465,7 +5465,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5567,7 +5567,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5763,7 +5763,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5814,7 +5814,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5930,7 +5930,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6083,7 +6083,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6120,7 +6120,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6156,7 +6156,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6248,7 +6248,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6435,7 +6435,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6538,7 +6538,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6741,7 +6741,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6847,7 +6847,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization";
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {

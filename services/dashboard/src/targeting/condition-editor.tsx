@@ -2,7 +2,7 @@ import { X } from "lucide-react";
 import { memo, useCallback, useMemo } from "react";
 import { verbOf } from "../state/words.ts";
 import { IconButton } from "../ui/button.tsx";
-import { Select } from "../ui/fields.tsx";
+import { Checkbox, Select } from "../ui/fields.tsx";
 import { AttributeField } from "./attribute-field.tsx";
 import { type Category, type OperatorName, type Value, valueFor } from "./conditions.ts";
 import type { DraftCondition } from "./draft.ts";
@@ -17,6 +17,10 @@ const categoryLabels: Readonly<Record<Category, string>> = {
   number: "number or time",
   semver: "version",
 };
+
+/** Regular expressions say themselves whether they match case. */
+const canMatchCase = (category: Category, operator: OperatorName): boolean =>
+  category === "list" || (category === "string" && operator !== "matches_regex");
 
 type Props = {
   rule: string;
@@ -62,6 +66,14 @@ export const ConditionEditor = memo(function ConditionEditor(props: Props) {
     (next: Value) => onChange(uid, (before) => ({ ...before, value: next })),
     [onChange, uid],
   );
+  const setMatchCase = useCallback(
+    (matches: boolean) =>
+      onChange(uid, ({ match_case: _, ...before }) => ({
+        ...before,
+        ...(matches && { match_case: true }),
+      })),
+    [onChange, uid],
+  );
   return (
     <fieldset className={styles.condition} aria-label={label}>
       <AttributeField
@@ -95,6 +107,13 @@ export const ConditionEditor = memo(function ConditionEditor(props: Props) {
         <p className={styles.help}>
           {described.description} Example: <code>{described.example}</code>
         </p>
+      )}
+      {described !== undefined && canMatchCase(described.category, operator) && (
+        <div className={styles.help}>
+          <Checkbox isSelected={condition.match_case === true} onChange={setMatchCase}>
+            Match upper and lower case
+          </Checkbox>
+        </div>
       )}
     </fieldset>
   );

@@ -207,7 +207,7 @@ function readFlagCursor(cursor: string, query: ListQuery): Position | undefined 
   if (list !== listOf(query) || !isFlagKey(key)) return undefined;
   const value = rest.join(" ");
   const { name } = parseOrder(query.sort ?? "key");
-  const isText = name === "key" || name === "name";
+  const isText = (name === "key" || name === "name") && !value.includes("\0");
   return isText || parseInstant(value) !== undefined ? { value, key } : undefined;
 }
 

@@ -197,6 +197,7 @@ describe("the list of flags", () => {
     expect((await list("owner=Ada&key=b")).keys).toEqual([]);
     expect((await list("tag=Upper")).status).toBe(400);
     expect((await list("owner=Ada&owner=Bob")).status).toBe(400);
+    expect((await list("owner=%00")).status).toBe(400);
   });
 
   it.each([
@@ -226,6 +227,9 @@ describe("the list of flags", () => {
     const { body } = await list("sort=name&archived=false&limit=2");
     const next = `cursor=${body.next_cursor}`;
     expect((await list(`archived=false&${next}&limit=1&sort=name`)).keys).toEqual(["d"]);
+    const hash = Buffer.from(body.next_cursor, "base64url").toString().split(" ")[0];
+    const forged = Buffer.from(`${hash} key \0`).toString("base64url");
+    expect((await list(`sort=name&archived=false&limit=2&cursor=${forged}`)).status).toBe(400);
     for (const query of ["sort=-name&archived=false", "sort=name", "archived=false", ""])
       expect((await list(`${query}&limit=2&${next}`)).status).toBe(400);
   });

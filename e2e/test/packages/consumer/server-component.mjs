@@ -1,0 +1,3 @@
+import * as halyard from "@halyard/react";
+
+console.log(JSON.stringify(halyard));
