@@ -519,6 +519,7 @@ describe("given invalid requests", () => {
       const isTime = parseInstant(value) !== undefined;
       const replacements: Record<string, [applies: boolean, value: string]> = {
         user_id: [/^[0-9a-f-]{36}$/i.test(value), tenant.userId],
+        flag_ids: [/^[0-9a-f-]{36}$/i.test(value), tenant.flagId],
         plan: [value.length >= 1 && value.length <= 50, "pro"],
         url: [[...value].length <= 2_048, receiver.url],
         secret: [/^\P{Cs}{1,256}$/u.test(value), "secret"],

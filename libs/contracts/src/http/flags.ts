@@ -37,10 +37,10 @@ export const maxTags = 20;
 
 const TagsInput = z.array(FlagTag).max(maxTags);
 
-const OwnerText = Name.max(100).describe(
+export const FlagOwner = Name.max(100).describe(
   "must be one line of text, not blank, without control, bidirectional or zero-width characters",
 );
-const OwnerInput = OwnerText.nullable();
+const OwnerInput = FlagOwner.nullable();
 
 export const Flag = z.strictObject({
   id: Id,
@@ -212,7 +212,7 @@ export const listFlags = defineRoute({
       .max(maxTags)
       .optional()
       .describe("Lists only the flags with this tag. Repeated: with all of these tags"),
-    owner: OwnerText.optional().describe("Lists only the flags of this owner"),
+    owner: z.string().optional().describe("Lists only the flags of this owner"),
     type: FlagType.optional(),
     archived: z
       .boolean()

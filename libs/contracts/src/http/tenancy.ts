@@ -373,7 +373,7 @@ export const updateEnvironment = defineRoute({
   description:
     "The id, the API keys and the states of flags stay the same. Only the operator can change `name`. A server key without `environment_only` can change `caution`.",
   body: UpdateEnvironment,
-  example: { name: "qa" },
+  example: { caution: true },
   success: { status: 200, description: "The environment", body: Environment },
   errors: ["CONFLICT_001"],
 });

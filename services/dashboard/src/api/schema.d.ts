@@ -1136,7 +1136,7 @@ export interface components {
             type?: components["schemas"]["FlagType"];
             /** @description Replaces the tags */
             tags?: components["schemas"]["FlagTag"][];
-            owner?: string | null;
+            owner?: components["schemas"]["FlagOwner"] | null;
             enabled?: boolean;
             /** @description Percentage of users who get the flag, with at most two decimals. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
@@ -1320,6 +1320,8 @@ export interface components {
         FlagKey: string;
         /** @enum {string} */
         FlagOrder: "key" | "name" | "created_at" | "updated_at" | "last_evaluated_at" | "-key" | "-name" | "-created_at" | "-updated_at" | "-last_evaluated_at";
+        /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
+        FlagOwner: string;
         FlagState: {
             /** Format: uuid */
             flag_id: string;
@@ -1883,7 +1885,7 @@ export interface components {
             type?: components["schemas"]["FlagType"];
             /** @description Replaces the tags */
             tags?: components["schemas"]["FlagTag"][];
-            owner?: string | null;
+            owner?: components["schemas"]["FlagOwner"] | null;
             /** @description Sets or clears `archived_at`. The values of the flag stay the same */
             archived?: boolean;
             enabled?: boolean;
@@ -1912,7 +1914,7 @@ export interface components {
             set: {
                 /** @description Sets or clears `archived_at`. The values of the flag stay the same */
                 archived?: boolean;
-                owner?: string | null;
+                owner?: components["schemas"]["FlagOwner"] | null;
                 add_tags?: components["schemas"]["FlagTag"][];
                 remove_tags?: components["schemas"]["FlagTag"][];
             };
@@ -2446,6 +2448,7 @@ export type Flag = components['schemas']['Flag'];
 export type FlagExplanation = components['schemas']['FlagExplanation'];
 export type FlagKey = components['schemas']['FlagKey'];
 export type FlagOrder = components['schemas']['FlagOrder'];
+export type FlagOwner = components['schemas']['FlagOwner'];
 export type FlagState = components['schemas']['FlagState'];
 export type FlagStateSummary = components['schemas']['FlagStateSummary'];
 export type FlagTag = components['schemas']['FlagTag'];
@@ -5609,7 +5612,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "qa"
+                 *       "caution": true
                  *     }
                  */
                 "application/json": components["schemas"]["UpdateEnvironment"];
@@ -5713,7 +5716,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "qa"
+                 *       "caution": true
                  *     }
                  */
                 "application/json": components["schemas"]["UpdateEnvironment"];

@@ -103,10 +103,12 @@ export function registerFlagRoutes(
 
 function registerFlagList(routes: Routes, { sql, now }: { sql: Sql; now: () => Date }): void {
   routes.read(contract.listFlags, async ({ query }, { key }) => {
-    const { cursor, limit, key: flagKey } = query;
+    const { cursor, limit, key: flagKey, owner } = query;
     const first = cursor === undefined ? undefined : readFlagCursor(cursor, query);
     if (cursor !== undefined && first === undefined) return cursorOfOtherQuery;
-    const isPossible = flagKey === undefined || isFlagKey(flagKey);
+    const isPossible =
+      (flagKey === undefined || isFlagKey(flagKey)) &&
+      (owner === undefined || contract.FlagOwner.safeParse(owner).success);
     const selection = selectionOf(query, key, now());
     const readPage = async (page: PageRequest): Promise<FlagPage> =>
       isPossible ? listFlags(sql, selection, page) : { flags: [], last: undefined };
