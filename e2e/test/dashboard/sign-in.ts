@@ -135,6 +135,30 @@ export function describeSignIn(given: () => DashboardSystem): void {
     await late.close();
   });
 
+  it("hands no keys to a new tab if the signed-in tabs use different ones", async () => {
+    const { browser, gateway } = given();
+    const tenants = [
+      await createTenant(gateway.url, { name: "Shop" }),
+      await createTenant(gateway.url, { name: "Bank" }),
+    ];
+    const pages = [];
+    for (const tenant of tenants) pages.push(await openDashboard(given, tenant));
+    const opened = await browser.context.newPage();
+    await opened.goto(`${gateway.url}/flags/checkout`);
+    await opened.getByRole("heading", { name: "Sign in" }).waitFor();
+    for (const page of [...pages, opened]) await page.close();
+  });
+
+  it("stays signed out when the page is loaded again", async () => {
+    const tenant = await createTenant(given().gateway.url, { name: "Signed out" });
+    const [other, page] = [await openDashboard(given, tenant), await openDashboard(given, tenant)];
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.goto(`${given().gateway.url}/flags`);
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await Promise.all([page.close(), other.close()]);
+  });
+
   it("shows the organizations to an operator who signs in at a page of keys", async () => {
     const { browser, gateway } = given();
     for (const path of ["/flags", "/flags/dark-mode/history"]) {

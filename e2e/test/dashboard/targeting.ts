@@ -186,39 +186,42 @@ export function describeTargetingEditor(given: () => DashboardSystem): void {
     await other.close();
   });
 
-  it.each(["en-US", "de-DE"])("saves no misread number in a browser of %s", async (locale) => {
-    const browser = await startChromium({ locale });
-    const key = `numbers-${locale.toLowerCase()}`;
-    const { id } = await api("", "POST", { key, name: "Numbers" });
-    const path = `/${id}/environments/${tenant.environmentId}`;
-    await api(path, "PATCH", { targeting_rules: [{ conditions: [], rollout_percentage: 50 }] });
-    const other = await openDashboard(() => ({ ...given(), browser }), tenant, `/flags/${key}`);
-    await other.getByRole("button", { name: /^Rule 1:/ }).click();
-    const percentages = other.getByRole("textbox", { name: /in percent$/ });
-    const saveButton = other.getByRole("button", { name: "Save changes" });
-    const errors = other.getByText("Enter a number from 0 to 100, with at most two decimals.");
-    for (const index of [0, 1])
-      for (const text of ["2.555", "2,5,5", "150", "1e1"]) {
-        await percentages.nth(index).fill(text);
-        await errors.waitFor();
-        await saveButton.click();
-        await other.getByText("Not saved: correct 1 field.").waitFor();
-        expect(await percentages.nth(index).inputValue()).toBe(text);
-        await percentages.nth(index).fill("25");
-        await errors.waitFor({ state: "detached" });
-      }
-    const decimals = locale === "de-DE" ? "12,05" : "12.05";
-    await percentages.nth(0).fill("");
-    await percentages.nth(0).pressSequentially(decimals);
-    expect(await percentages.nth(0).inputValue()).toBe(decimals);
-    await saveButton.click();
-    await saveButton.waitFor({ state: "detached" });
-    expect(await api(path)).toMatchObject({
-      rollout_percentage: 12.05,
-      targeting_rules: [{ rollout_percentage: 25 }],
-    });
-    await browser.close();
-  });
+  it.each(["en-US", "de-DE", "fr-FR", "ar-EG", "ja-JP"])(
+    "saves no misread number in a browser of %s",
+    async (locale) => {
+      const browser = await startChromium({ locale });
+      const key = `numbers-${locale.toLowerCase()}`;
+      const { id } = await api("", "POST", { key, name: "Numbers" });
+      const path = `/${id}/environments/${tenant.environmentId}`;
+      await api(path, "PATCH", { targeting_rules: [{ conditions: [], rollout_percentage: 50 }] });
+      const other = await openDashboard(() => ({ ...given(), browser }), tenant, `/flags/${key}`);
+      await other.getByRole("button", { name: /^Rule 1:/ }).click();
+      const percentages = other.getByRole("textbox", { name: /in percent$/ });
+      const saveButton = other.getByRole("button", { name: "Save changes" });
+      const errors = other.getByText("Enter a number from 0 to 100, with at most two decimals.");
+      for (const index of [0, 1])
+        for (const text of ["2.555", "2,5,5", "150", "1e1"]) {
+          await percentages.nth(index).fill(text);
+          await errors.waitFor();
+          await saveButton.click();
+          await other.getByText("Not saved: correct 1 field.").waitFor();
+          expect(await percentages.nth(index).inputValue()).toBe(text);
+          await percentages.nth(index).fill("25");
+          await errors.waitFor({ state: "detached" });
+        }
+      const decimals = ["de-DE", "fr-FR"].includes(locale) ? "12,05" : "12.05";
+      await percentages.nth(0).fill("");
+      await percentages.nth(0).pressSequentially(decimals);
+      expect(await percentages.nth(0).inputValue()).toBe(decimals);
+      await saveButton.click();
+      await saveButton.waitFor({ state: "detached" });
+      expect(await api(path)).toMatchObject({
+        rollout_percentage: 12.05,
+        targeting_rules: [{ rollout_percentage: 25 }],
+      });
+      await browser.close();
+    },
+  );
 
   it("shows switches, sliders and the current page in a contrast mode", async () => {
     await page.emulateMedia({ forcedColors: "active", reducedMotion: "reduce" });

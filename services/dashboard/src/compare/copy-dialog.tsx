@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { ProgressBar } from "react-aria-components";
 import type { ListedFlag } from "../flags/flag-search.ts";
+import { CautionBadge } from "../state/caution.tsx";
 import { Differences } from "../state/differences.tsx";
 import { Badge, type Tone } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
@@ -56,6 +57,7 @@ function Preview(props: CopyProps & { plans: readonly PlannedCopy[] }) {
   };
   return (
     <Dialog title={titleOf(props)} onClose={close} wide>
+      {!isReadOnly && pair.to.caution && <CautionBadge />}
       {!isReadOnly && outcomes === undefined && (
         <p>
           These changes take effect in <bdi>{pair.to.name}</bdi> immediately. Names, descriptions

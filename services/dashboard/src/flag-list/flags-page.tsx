@@ -83,8 +83,8 @@ function FilteredFlags({ all, isComplete }: FilteredFlagsProps) {
     <>
       <Filters>
         <SearchField
-          label="Search flags by key, name or description"
-          placeholder="Search by key, name or description"
+          label="Search flags by key, name, description, tag or owner"
+          placeholder="Search by key, name, tag or owner"
           value={text}
           onChange={setText}
         />

@@ -9,6 +9,7 @@ import { notify } from "../ui/toasts.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
 import { refreshFlag } from "./flag-queries.ts";
 import styles from "./settings-tab.module.css";
+import { ifVersion } from "./state-route.ts";
 
 /** Archives the flag, or restores it. Both can be undone, so nothing asks first. */
 export function ArchiveFlag() {
@@ -19,7 +20,10 @@ export function ArchiveFlag() {
   const { mutate, isPending, error } = useMutation({
     mutationFn: (archived: boolean) =>
       unwrap(
-        api.PATCH("/api/v1/flags/{id}", { params: { path: { id: flag.id } }, body: { archived } }),
+        api.PATCH("/api/v1/flags/{id}", {
+          params: { path: { id: flag.id }, header: ifVersion(flag.version) },
+          body: { archived },
+        }),
       ),
     onSuccess: async (_saved, archived) => {
       await refreshFlag(client, api, flag.key);

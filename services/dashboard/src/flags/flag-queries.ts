@@ -99,7 +99,7 @@ export async function cancelListReads(client: QueryClient): Promise<boolean> {
   return wasReading;
 }
 
-const isReadingList = (client: QueryClient): boolean =>
+export const isReadingList = (client: QueryClient): boolean =>
   client.isFetching({ queryKey: listKey }) > 0;
 
 export const invalidateList = (client: QueryClient): Promise<void> =>

@@ -1,20 +1,25 @@
 import type { QueryClient } from "@tanstack/react-query";
 import type { Api } from "../api/client.ts";
-import { cancelListReads, invalidateList, putIntoList, readFlag } from "./flag-queries.ts";
+import { invalidateList, isReadingList, putIntoList, readFlag } from "./flag-queries.ts";
 
 /** Minimum number of changed flags for reading the whole list instead. */
 const listFrom = 20;
 
+/** Time after which the changed flags are read if the list is being read. */
+const retryMs = 500;
+
 /** Keeps the cached list of flags current: collects the flags that changed, and reads them instead of the list. */
 export function createFlagRefresher(client: QueryClient, api: Api) {
   const changed = new Set<string>();
+  let isWaiting = false;
 
   async function refresh(): Promise<void> {
+    if (changed.size === 0) return undefined;
+    // The response may be older than the changes, and would replace what is read now. To cancel it instead would mean
+    // that a long list never arrives while somebody changes a flag each second.
+    if (isReadingList(client)) return waitForList();
     const keys = [...changed];
     changed.clear();
-    if (keys.length === 0) return;
-    // A read of the list that began before the change would replace the newer state.
-    if (await cancelListReads(client)) return invalidateList(client);
     if (keys.length >= listFrom) return invalidateList(client);
     try {
       for (const key of keys) putIntoList(client, key, await readFlag(api, key));
@@ -22,6 +27,15 @@ export function createFlagRefresher(client: QueryClient, api: Api) {
       // The list shows the error, if reading it fails too.
       await invalidateList(client);
     }
+  }
+
+  function waitForList(): void {
+    if (isWaiting) return;
+    isWaiting = true;
+    setTimeout(() => {
+      isWaiting = false;
+      void refresh();
+    }, retryMs);
   }
 
   return {

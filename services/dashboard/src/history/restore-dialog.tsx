@@ -5,6 +5,7 @@ import type { HistoryEntry } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { putIntoList, readFlag } from "../flags/flag-queries.ts";
 import { useKeySession } from "../session/session.tsx";
+import { CautionBadge } from "../state/caution.tsx";
 import { Differences } from "../state/differences.tsx";
 import { isSameState, stateDifferences, stateIn, stateTexts } from "../state/state.ts";
 import { ruleProblemOf } from "../targeting/problems.ts";
@@ -31,6 +32,7 @@ export function RestoreDialog({ target, onClose }: DialogProps) {
   const action = target === undefined ? "Roll back" : "Restore a state of";
   return (
     <Dialog title={`${action} ${flag.key} in ${environment.name}`} onClose={onClose} wide>
+      {environment.caution && <CautionBadge />}
       <RestorePreview target={target} onClose={onClose} />
     </Dialog>
   );

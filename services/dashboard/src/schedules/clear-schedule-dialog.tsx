@@ -2,6 +2,7 @@ import { getLocalTimeZone } from "@internationalized/date";
 import { useState } from "react";
 import type { Schedule } from "../api/schema.d.ts";
 import { usePeople } from "../changes/people.ts";
+import { CautionBadge } from "../state/caution.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { Time, useNow } from "../ui/time.tsx";
@@ -46,8 +47,8 @@ export function ClearScheduleDialog({ place, schedule, onClose }: ClearScheduleD
     >
       {theirs !== undefined && <Replaced theirs={theirs} />}
       <p>
-        In <bdi>{environment.name}</bdi>, this no longer happens:{" "}
-        <b>{describeTimes(remainingTimes(asked), reader)}</b>. The flag stays as it is.
+        {environment.caution && <CautionBadge />} In <bdi>{environment.name}</bdi>, this no longer
+        happens: <b>{describeTimes(remainingTimes(asked), reader)}</b>. The flag stays as it is.
       </p>
     </ConfirmDialog>
   );

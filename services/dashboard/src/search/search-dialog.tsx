@@ -26,7 +26,8 @@ export function SearchDialog({ pages, onClose }: SearchDialogProps) {
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = steps[event.key];
-    const result = results[current];
+    // The list can be that of an earlier text while the person types.
+    const result = query === text ? results[current] : findResults(text, pages, flags ?? [])[0];
     if (step !== undefined && results.length > 0) {
       event.preventDefault();
       setChosen((current + step + results.length) % results.length);

@@ -11,7 +11,7 @@ import styles from "./shell.module.css";
 
 type FrameProps = {
   entries: readonly NavigationEntry[];
-  /** What the pages are about, in the header of narrow screens. */
+  /** Project and environment of the pages, in the header of narrow screens. */
   scope?: ReactNode;
   top?: ReactNode;
   bottom: ReactNode;

@@ -40,6 +40,9 @@ const entries: readonly NavigationEntry[] = [
 ];
 
 /** The frame of the pages of a server key: project and environment, pages, and the person. */
+/** A page without an entry in the navigation. */
+const connectPage = { to: "/connect", label: "Connect an application" } as const;
+
 export function KeyLayout() {
   const session = useKeySession();
   const { signOut } = useSessions();
@@ -61,7 +64,7 @@ export function KeyLayout() {
           }
           bottom={
             <>
-              <Shortcuts pages={permitted} />
+              <Shortcuts pages={[...permitted, connectPage]} />
               <LiveIndicator />
               <div>
                 <MuteButton />

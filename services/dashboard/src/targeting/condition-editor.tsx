@@ -22,6 +22,8 @@ const categoryLabels: Readonly<Record<Category, string>> = {
 const canMatchCase = (category: Category, operator: OperatorName): boolean =>
   category === "list" || (category === "string" && operator !== "matches_regex");
 
+type Operators = ReturnType<typeof useEditor>["operators"];
+
 type Props = {
   rule: string;
   condition: DraftCondition;
@@ -33,21 +35,35 @@ type Props = {
   onRemove: (uid: string) => void;
 };
 
+const optionsOf = (operators: Operators) =>
+  [...(operators?.values() ?? [])].map(({ name, category }) => ({
+    value: name,
+    label: verbOf(name),
+    note: categoryLabels[category],
+  }));
+
+function CaseField({ condition, onChange }: Pick<Props, "condition" | "onChange">) {
+  const choose = (matches: boolean) =>
+    onChange(condition.uid, ({ match_case: _, ...before }) => ({
+      ...before,
+      ...(matches && { match_case: true }),
+    }));
+  return (
+    <div className={styles.help}>
+      <Checkbox isSelected={condition.match_case === true} onChange={choose}>
+        Match upper and lower case
+      </Checkbox>
+    </div>
+  );
+}
+
 /** One condition: an attribute, an operator and a value whose field suits the operator. */
 export const ConditionEditor = memo(function ConditionEditor(props: Props) {
   const { rule, condition, label, problems, isAdded, onChange, onRemove } = props;
   const { operators } = useEditor();
   const { uid, attribute, operator } = condition;
   const described = operators?.get(operator);
-  const options = useMemo(
-    () =>
-      [...(operators?.values() ?? [])].map(({ name, category }) => ({
-        value: name,
-        label: verbOf(name),
-        note: categoryLabels[category],
-      })),
-    [operators],
-  );
+  const options = useMemo(() => optionsOf(operators), [operators]);
   const choose = useCallback(
     (next: OperatorName) =>
       // Not every operator can match case, and the API rejects the member for the others.
@@ -64,14 +80,6 @@ export const ConditionEditor = memo(function ConditionEditor(props: Props) {
   );
   const setValue = useCallback(
     (next: Value) => onChange(uid, (before) => ({ ...before, value: next })),
-    [onChange, uid],
-  );
-  const setMatchCase = useCallback(
-    (matches: boolean) =>
-      onChange(uid, ({ match_case: _, ...before }) => ({
-        ...before,
-        ...(matches && { match_case: true }),
-      })),
     [onChange, uid],
   );
   return (
@@ -104,16 +112,12 @@ export const ConditionEditor = memo(function ConditionEditor(props: Props) {
         onPress={() => onRemove(uid)}
       />
       {described !== undefined && (
-        <p className={styles.help}>
-          {described.description} Example: <code>{described.example}</code>
-        </p>
-      )}
-      {described !== undefined && canMatchCase(described.category, operator) && (
-        <div className={styles.help}>
-          <Checkbox isSelected={condition.match_case === true} onChange={setMatchCase}>
-            Match upper and lower case
-          </Checkbox>
-        </div>
+        <>
+          <p className={styles.help}>
+            {described.description} Example: <code>{described.example}</code>
+          </p>
+          {canMatchCase(described.category, operator) && <CaseField {...{ condition, onChange }} />}
+        </>
       )}
     </fieldset>
   );

@@ -42,6 +42,7 @@ export function RulesCard({ rules, problems }: RulesCardProps) {
         </p>
         {rules.length > 0 && (
           <>
+            {problems.has("rules") && <p role="alert">{problems.get("rules")}</p>}
             <RuleList {...{ rules, problems, opened, setOpened, added, actions }} />
             <p className={styles.note}>If no rule matches, the flag is off.</p>
           </>

@@ -4,7 +4,7 @@ import { Dialog, DialogActions } from "./dialog.tsx";
 import { LeaveGuardContext, type Losable, type Unsaved, unsavedKinds } from "./leave-guard.ts";
 
 /**
- * Knows the unsaved content of the pages, and asks before it is lost: on another page, in another environment, with
+ * Keeps the unsaved content of the pages, and asks before it is lost: on another page, in another environment, with
  * another key and at the sign-out. It is outside the pages of a key, because these end with the key.
  */
 export function LeaveGuardProvider({ children }: { children: ReactNode }) {

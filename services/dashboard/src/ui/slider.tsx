@@ -59,6 +59,8 @@ export const PercentageSlider = memo(function PercentageSlider(props: Percentage
           className={styles.slider ?? ""}
           minValue={0}
           maxValue={100}
+          // With whole steps, the thumb would show 3 for 2.5.
+          step={Number.isInteger(value) ? 1 : 0.01}
           value={value}
           onChange={(next) =>
             onChange({ rollout_percentage: next as number, invalidPercentage: undefined })
