@@ -84,9 +84,10 @@ function Preview({ change, changed, unchanged }: PreviewProps) {
         {unchanged > 0 && `${flagsText(unchanged)} of the selection stay the same.`}
       </p>
       <ul className={styles.keys} aria-label="Flags that change">
-        {changed.slice(0, maxNamed).map(({ id, key }) => (
+        {changed.slice(0, maxNamed).map(({ id, key, owner }) => (
           <li key={id}>
             <code>{key}</code>
+            {change.kind === "owner" && owner !== null && ` (now ${owner})`}
           </li>
         ))}
         {changed.length > maxNamed && <li>and {flagsText(changed.length - maxNamed)} more</li>}
