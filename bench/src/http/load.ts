@@ -32,7 +32,7 @@ export const leadInMs = ({ quick }: Bench) => (quick ? 50 : 300);
 export type Target = {
   url: string;
   pid: number;
-  /** The process to which a proxy forwards. */
+  /** The process behind a proxy. */
   behind?: { pid: number };
   stop(): Promise<void>;
 };

@@ -30,7 +30,7 @@ export type Flag = {
   targeting_rules: readonly TargetingRule[];
   bucket_by?: string;
   bucket_seed?: string;
-  /** What an evaluator must know. With an unknown word, the flag counts as not found. */
+  /** Features that an evaluator must support. Without one of them, the flag counts as not found. */
   needs?: readonly string[];
 };
 

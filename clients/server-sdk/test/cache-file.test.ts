@@ -32,14 +32,21 @@ describe("a cache file", () => {
     expect(reading.found && reading.cached.rules.flags.get("new-checkout")).toMatchObject(flag);
   });
 
-  test("keeps flags that this version cannot evaluate, for the version after an update", async () => {
-    const flags = { later: { ...flag, needs: ["moon"] } };
+  test("keeps what flags need, for other versions that read it", async () => {
+    const flags = {
+      later: { ...flag, needs: ["moon"] },
+      supported: { ...flag, needs: ["buckets"] },
+    };
     const parsed = parseRules(JSON.stringify({ format: 2, environment_id: environmentId, flags }));
     if (!parsed.ok) throw new Error(parsed.problem);
     await writeCacheFile(path, binding, { rules: parsed.value, etag: '"1-a"', savedAt });
-    expect(await readFile(path, "utf8")).toContain('"needs":["moon"]');
+    const text = await readFile(path, "utf8");
+    expect(text).toContain('"needs":["moon"]');
+    // An older version that reads this file after a downgrade must not guess.
+    expect(text).toContain('"needs":["buckets"]');
     const reading = readCacheFile(path, binding);
     expect(reading.found && [...reading.cached.rules.unsupported.keys()]).toEqual(["later"]);
+    expect(reading.found && [...reading.cached.rules.flags.keys()]).toEqual(["supported"]);
   });
 
   test("can be read by its owner only, whatever the mode of the file that it replaces", async () => {

@@ -120,7 +120,7 @@ export function describeCaution(given: () => DashboardSystem): void {
     }
   });
 
-  it("is removed for all pages at once when another person removes it", async () => {
+  it("disappears from all open pages when another person removes it", async () => {
     await page.setViewportSize({ width: 1280, height: 740 });
     await page.getByText("Live", { exact: true }).waitFor();
     await page.getByText("Caution", { exact: true }).first().waitFor();

@@ -160,7 +160,7 @@ export function describeHistory(given: () => DashboardSystem): void {
       expect(await read()).toMatchObject({ rollout_percentage: 22, targeting_rules: [] });
     });
 
-    it("says in words why a state cannot be restored", async () => {
+    it("explains why a state cannot be restored", async () => {
       await eventually(async () => (await states().count()) === 26);
       await openDialog(3);
       await dialog().getByText("There is nothing to restore: the flag has this state").waitFor();

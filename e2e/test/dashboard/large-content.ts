@@ -6,7 +6,7 @@ import { createTenant, must, operatorToken, type Tenant } from "../../src/system
 
 /** Processor time that the scripts of one interaction may use. The goal is a frame of 16 ms; the rest is tolerance. */
 const maxScriptMs = 50;
-/** Interactions of which the median is compared with the bound. */
+/** Number of measured interactions. The bound applies to their median. */
 const repeats = 9;
 
 const environments = 40;

@@ -4,7 +4,7 @@ import { type DashboardSystem, openDashboard } from "../../src/dashboard/dashboa
 import { createTenant, must, operatorToken, type Tenant } from "../../src/system/tenancy.ts";
 
 const narrow = { width: 360, height: 740 };
-/** A word that no browser breaks by itself. */
+/** Browsers do not break this word unless CSS allows it. */
 const longWord = "a".repeat(120);
 const longUrl = `https://example.com/${longWord}?id=${longWord}`;
 

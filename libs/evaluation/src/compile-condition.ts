@@ -30,8 +30,8 @@ export const neverHolds: CompiledCondition = {
 
 export function compileCondition(condition: Condition): CompiledCondition {
   if (typeof condition !== "object" || condition === null) return neverHolds;
-  const { attribute, operator, value, match_case: matchCase = false } = condition;
-  const comparison = compileComparison(operator, value, matchCase);
+  const { attribute, operator, value } = condition;
+  const comparison = compileComparison(operator, value, matchesCase(condition));
   if (comparison === undefined || typeof attribute !== "string") return neverHolds;
   const name = attributeName(attribute);
   return {
@@ -45,13 +45,14 @@ export function compileCondition(condition: Condition): CompiledCondition {
 /** Maximum length of an identity. Longer conditions, with lists of hundreds of items, are rarely shared. */
 const maxComparedLength = 500;
 
-function sameAs(
-  { text }: AttributeName,
-  { operator, value, match_case: matchCase = false }: Condition,
-): string | undefined {
+/** Malformed values count as false, as they do in `needsOf`. */
+const matchesCase = ({ match_case }: Condition): boolean => match_case === true;
+
+function sameAs({ text }: AttributeName, condition: Condition): string | undefined {
+  const { operator, value } = condition;
   // Each item takes two characters at least.
   if (Array.isArray(value) && value.length > maxComparedLength / 2) return undefined;
-  const written = JSON.stringify([text, operator, value, matchCase]);
+  const written = JSON.stringify([text, operator, value, matchesCase(condition)]);
   return written.length <= maxComparedLength ? written : undefined;
 }
 

@@ -4,8 +4,8 @@ import type { Rollout } from "./rollout.ts";
 import { bucketIn, type HashedUser } from "./user-hash.ts";
 
 /**
- * Evaluates many rollouts by the id of one user, such as all flags with a percentage and no rules. The flags' hashes are lists
- * of numbers, which take 0.85 of the time of objects (bench `targeting`).
+ * Evaluates many rollouts by the id of one user, such as all flags with a percentage and no rules. The flags' hashes are
+ * lists of numbers, which take 0.85 of the time of objects (bench `targeting`).
  */
 type EvaluateRollouts = (context: EvaluationContext, outcomeCodes: Uint8Array) => void;
 

@@ -44,8 +44,8 @@ export class EvaluationContext {
   #displaced: Map<string, Subject> | undefined = undefined;
   /** Undefined before the first percentage. */
   #user: HashedUser | null | undefined = undefined;
-  /** Other units than the id, by the name of their attribute. */
-  #units: Map<string, HashedUser | null> | undefined = undefined;
+  /** Other units than the id, by the name of their attribute. Contains no missing ones, as above. */
+  #units: Map<string, HashedUser> | undefined = undefined;
 
   constructor(source: object, read: Read) {
     this.#source = source;
@@ -66,13 +66,13 @@ export class EvaluationContext {
 
   /** Returns the unit in an attribute, prepared for the bucket hash; null if it is no text and no number. */
   unitOf({ text: name, number }: AttributeName): HashedUser | null {
+    const known = this.#units?.get(name);
+    if (known !== undefined) return known;
+    const subject = this.find(name, number);
+    if (subject === undefined || !isUnit(subject)) return null;
+    const unit = new HashedUser(subject.text);
     this.#units ??= new Map();
-    let unit = this.#units.get(name);
-    if (unit === undefined) {
-      const subject = this.find(name, number);
-      unit = subject !== undefined && isUnit(subject) ? new HashedUser(subject.text) : null;
-      this.#units.set(name, unit);
-    }
+    this.#units.set(name, unit);
     return unit;
   }
 

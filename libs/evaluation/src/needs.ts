@@ -1,15 +1,15 @@
 import type { State } from "./flag-state.ts";
-import { operatorNames } from "./operators/catalogue.ts";
+import { categoryOf } from "./operators/catalogue.ts";
 
 /**
- * What an evaluator must know beyond the rules of release 0.1 to evaluate a flag. An evaluator that lacks a word treats
- * the flag as not found. So a later release adds words, and never changes the meaning of a rule set for an older
+ * Features that flags can need beyond those of release 0.1. An evaluator that does not support one of them treats the
+ * flag as not found. So a later release adds features, and never changes the meaning of a rule set for an older
  * evaluator.
  */
 export const knownNeeds = ["buckets", "match-case"] as const;
 export type Need = (typeof knownNeeds)[number];
 
-/** Returns the words that a state needs, in alphabetical order. */
+/** Returns the features that a state needs, in alphabetical order. */
 export function needsOf(state: State): Need[] {
   const needs: Need[] = [];
   if (needsBuckets(state)) needs.push("buckets");
@@ -31,17 +31,20 @@ type Given = {
 };
 
 /**
- * Returns the first word of `needs`, or the first operator, that this evaluator does not know; undefined if it knows
+ * Returns the first feature in `needs`, or the first operator, that this evaluator does not know; undefined if it knows
  * everything. A flag with an unknown part must count as not found. Skipping a rule that excludes users would include
  * them.
  */
 export function findUnknown({ needs = [], targeting_rules: rules }: Given): string | undefined {
-  const word = needs.find((need) => !knownNeeds.includes(need as Need));
-  if (word !== undefined) return word;
-  for (const rule of rules)
-    for (const { operator } of rule?.conditions ?? [])
-      if (typeof operator === "string" && !isOperator(operator)) return operator;
+  const feature = needs.find((need) => !knownNeeds.includes(need as Need));
+  if (feature !== undefined) return feature;
+  for (const rule of rules) {
+    // An SDK passes rules as it received them. Malformed ones never hold, which the evaluator decides.
+    if (!Array.isArray(rule?.conditions)) continue;
+    for (const condition of rule.conditions) {
+      const operator: unknown = condition?.operator;
+      if (typeof operator === "string" && categoryOf(operator) === undefined) return operator;
+    }
+  }
   return undefined;
 }
-
-const isOperator = (name: string): boolean => (operatorNames as readonly string[]).includes(name);

@@ -8,7 +8,7 @@ const withRule = (rule: object): State => ({
   targeting_rules: [{ conditions: [condition], ...rule }],
 });
 
-describe("the words that an evaluator must know", () => {
+describe("the features that a flag needs", () => {
   it.each<[string, State, string[]]>([
     ["nothing, for what every release knows", withRule({ rollout_percentage: 20 }), []],
     [
@@ -31,6 +31,15 @@ describe("the words that an evaluator must know", () => {
     ],
   ])("are %s", (_, given, needs) => {
     expect(needsOf(given)).toEqual(needs);
+  });
+
+  it.each<[string, unknown]>([
+    ["a rule that is null", null],
+    ["conditions that are no array", { conditions: 7 }],
+    ["a condition that is null", { conditions: [null] }],
+    ["an operator that is no text", { conditions: [{ operator: {} }] }],
+  ])("do not include %s", (_, rule) => {
+    expect(findUnknown({ targeting_rules: [rule as object] })).toBeUndefined();
   });
 
   it("are found in a flag that uses more than this evaluator knows", () => {

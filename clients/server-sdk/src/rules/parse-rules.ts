@@ -1,7 +1,11 @@
 import { findUnknown, type ResolvedState } from "@halyard/evaluation";
 
 /** The settings of a flag in one environment, under the names of the API. */
-export type FlagRules = ResolvedState & { readonly version: number };
+export type FlagRules = ResolvedState & {
+  readonly version: number;
+  /** Features that an evaluator must support. The cache file keeps them, for the version that reads it. */
+  readonly needs?: readonly string[];
+};
 
 /** Checks of the members of `FlagRules`. A new member of the evaluator's type does not compile until it is here. */
 export const memberChecks: {
@@ -13,9 +17,16 @@ export const memberChecks: {
   bucket_by: isTextIfPresent,
   bucket_seed: isTextIfPresent,
   version: (value) => typeof value === "number",
+  needs: isListOfTextIfPresent,
 };
+
 function isTextIfPresent(value: unknown): boolean {
   return value === undefined || typeof value === "string";
+}
+
+function isListOfTextIfPresent(value: unknown): boolean {
+  if (value === undefined) return true;
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
 }
 
 const members = Object.entries(memberChecks);
@@ -75,15 +86,12 @@ function readRules(value: unknown): Parsed<Rules> {
     const received = flags[key];
     const rules = readFlag(key, received);
     if (rules === undefined) return problem("the settings of a flag are incomplete");
-    const unknown = findUnknown({ ...rules, needs: needsOf(received as object) });
+    const unknown = findUnknown(rules);
     if (unknown === undefined) byKey.set(key, rules);
     else unsupported.set(key, { received: received as object, unknown });
   }
   return { ok: true, value: { environmentId, flags: byKey, unsupported } };
 }
-
-const needsOf = (received: { needs?: unknown }): readonly string[] =>
-  Array.isArray(received.needs) ? received.needs.map(String) : [];
 
 function readFlag(key: string, value: unknown): FlagRules | undefined {
   if (!isRecord(value)) return undefined;

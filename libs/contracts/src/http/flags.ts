@@ -49,7 +49,7 @@ export const Flag = z.strictObject({
   description: z.string(),
   type: FlagType,
   tags: z.array(z.string()).describe("In alphabetical order, without duplicates"),
-  owner: z.string().nullable().describe("The team or person that is responsible for the flag"),
+  owner: z.string().nullable().describe("The responsible team or person"),
   archived_at: InstantOut.nullable().describe(
     "Null for a flag that is not archived. Archived flags keep their values and can be changed",
   ),

@@ -66,7 +66,7 @@ export const Ruleset = z.strictObject({
           .array(z.string())
           .optional()
           .describe(
-            "What an evaluator must know to evaluate this flag. A flag with an unknown word, or with an unknown operator, counts as not found",
+            "Features that an evaluator must support. A flag with an unknown feature, or with an unknown operator, counts as not found",
           ),
         version: z.int().min(1),
       }),

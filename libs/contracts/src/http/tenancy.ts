@@ -32,13 +32,14 @@ export const User = z.strictObject({
 });
 export type User = z.infer<typeof User>;
 
+const Caution = z
+  .boolean()
+  .describe("The dashboard asks for confirmation before it saves a change in this environment");
 export const Environment = z.strictObject({
   id: Id,
   project_id: Id,
   name: z.string(),
-  caution: z
-    .boolean()
-    .describe("The dashboard asks for confirmation before it saves a change in this environment"),
+  caution: Caution,
   created_at: InstantOut,
 });
 export type Environment = z.infer<typeof Environment>;
@@ -64,13 +65,12 @@ export const CreateProject = z.strictObject({
   environments: z.array(Name).min(1).max(50).optional(),
 });
 export const UpdateProject = z.strictObject({ name: Name.optional() });
-const caution = z
-  .boolean()
-  .optional()
-  .describe("The dashboard asks for confirmation before it saves a change in this environment");
-export const CreateEnvironment = z.strictObject({ name: Name, caution });
+export const CreateEnvironment = z.strictObject({ name: Name, caution: Caution.optional() });
 export type CreateEnvironment = z.infer<typeof CreateEnvironment>;
-export const UpdateEnvironment = z.strictObject({ name: Name.optional(), caution });
+export const UpdateEnvironment = z.strictObject({
+  name: Name.optional(),
+  caution: Caution.optional(),
+});
 export type UpdateEnvironment = z.infer<typeof UpdateEnvironment>;
 
 const organizations = "/api/v1/organizations";

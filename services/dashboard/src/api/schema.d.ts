@@ -1279,7 +1279,7 @@ export interface components {
             type: components["schemas"]["FlagType"];
             /** @description In alphabetical order, without duplicates */
             tags: string[];
-            /** @description The team or person that is responsible for the flag */
+            /** @description The responsible team or person */
             owner: string | null;
             /** @description Null for a flag that is not archived. Archived flags keep their values and can be changed */
             archived_at: string | null;
@@ -1498,7 +1498,7 @@ export interface components {
             type: components["schemas"]["FlagType"];
             /** @description In alphabetical order, without duplicates */
             tags: string[];
-            /** @description The team or person that is responsible for the flag */
+            /** @description The responsible team or person */
             owner: string | null;
             /** @description Null for a flag that is not archived. Archived flags keep their values and can be changed */
             archived_at: string | null;
@@ -1668,7 +1668,7 @@ export interface components {
                     targeting_rules: components["schemas"]["TargetingRules"];
                     bucket_by?: components["schemas"]["AttributeName"];
                     bucket_seed?: components["schemas"]["BucketSeed"];
-                    /** @description What an evaluator must know to evaluate this flag. A flag with an unknown word, or with an unknown operator, counts as not found */
+                    /** @description Features that an evaluator must support. A flag with an unknown feature, or with an unknown operator, counts as not found */
                     needs?: string[];
                     version: number;
                 };
