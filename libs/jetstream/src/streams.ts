@@ -206,9 +206,9 @@ function sizeOf({ config, state }: StreamInfo): StreamSize {
 /**
  * Time between noticing that a stream was deleted and creating it again. nats-server 2.9 forgets a stream before it
  * removes the stream's directory. A stream that is created meanwhile loses its files: the server accepts messages for
- * it, and never delivers them.
+ * it, and never delivers them. On a busy disk the removal takes more than a second.
  */
-const removalMs = 1_000;
+const removalMs = 3_000;
 /** Names of the streams that existed when a manager last looked. */
 const existing = new WeakMap<JetStreamManager, Set<string>>();
 

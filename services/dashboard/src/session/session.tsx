@@ -91,8 +91,8 @@ function useTab() {
     setEnded(endedText);
     forget(token);
   });
-  const isSignedIn = current?.kind === "server_key" && !isRejected;
-  useEffect(() => (isSignedIn ? sendKeys(stored) : undefined), [isSignedIn, stored]);
+  const inUse = current?.kind === "server_key" && !isRejected ? current.token : undefined;
+  useEffect(() => (inUse === undefined ? undefined : sendKeys(stored, inUse)), [inUse, stored]);
   const open = useCallback(
     (token: string) =>
       openSession(token, async () => {
