@@ -16,6 +16,7 @@ import { describeTargetingEditor } from "./dashboard/targeting.ts";
 import { describeUnsaved } from "./dashboard/unsaved.ts";
 import { describeUpgrade } from "./dashboard/upgrade.ts";
 import { describeUsage } from "./dashboard/usage.ts";
+import { describeValues } from "./dashboard/values.ts";
 import { describeWebhooks } from "./dashboard/webhooks.ts";
 
 describeDashboard("given one person at the dashboard", (given) => {
@@ -23,6 +24,7 @@ describeDashboard("given one person at the dashboard", (given) => {
   describe("many flags", () => describeManyFlags(given));
   describe("an environment with caution", () => describeCaution(given));
   describe("the targeting of a flag", () => describeTargetingEditor(given));
+  describe("the values of a flag", () => describeValues(given));
   describe("the history", () => describeHistory(given));
   describe("schedules", () => describeSchedules(given));
   describe("the comparison of environments", () => describeCompare(given));

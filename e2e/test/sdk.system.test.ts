@@ -5,6 +5,7 @@ import { type LoadBalancer, startLoadBalancer } from "../src/system/load-balance
 import { awaitReady, type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
 import { describeExamples } from "./sdk/examples.ts";
+import { describeTypedFlags } from "./sdk/typed-flags.ts";
 
 const clientCount = 4;
 /** Number of flags that are created while a fault lasts. */
@@ -81,6 +82,9 @@ describe("given clients of the server SDK and two edges behind a gateway", () =>
     await changeDuring(async () => undefined);
     expect(clients.map(({ status }) => status.source)).toEqual(clients.map(() => "stream"));
   });
+
+  describe("with typed flags", () =>
+    describeTypedFlags(() => ({ system, tenant, client: clients[0] as Client })));
 
   it("loses no change and never goes back while edges are killed and started again", async () => {
     for (const edge of system.edges)

@@ -5,18 +5,17 @@ import {
   completeKey,
   type EntryAddress,
   entryKey,
+  type FlagEntry,
   type KeyKind,
   type LiveEntry,
+  type State,
 } from "@halyard/contracts";
 
 /** The `scopes` are the environments, in the order of the options, with their API keys. */
 export type SnapshotContent = ReturnType<typeof snapshotContent>;
 export type SnapshotScope = SnapshotContent["scopes"][number];
 
-export type SnapshotFlag = Pick<
-  Extract<LiveEntry, { kind: "flag" }>,
-  "key" | "enabled" | "rollout_percentage" | "targeting_rules"
->;
+export type SnapshotFlag = { key: string } & State & Pick<FlagEntry, "value_type" | "variations">;
 
 export type ContentOptions = {
   /** 1 by default. */

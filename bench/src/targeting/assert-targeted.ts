@@ -1,14 +1,16 @@
+import type { TypedValues } from "@halyard/contracts";
 import { compile, createContext, readAttributes } from "@halyard/evaluation";
 import { captureAnswer } from "../http/raw-connection.ts";
 import { numbered } from "../http/requests.ts";
-import { flagState, type TargetedFlag, type User, userOf } from "./targeted-flags.ts";
+import { type AnyFlag, flagState, type User, userOf } from "./targeted-flags.ts";
 import type { Way } from "./ways-of-asking.ts";
 
 const checkedUsers = 60;
 /** With 100 flags, it is unlikely that two of these users have the same values. */
 const minDifferent = 0.9;
-/** The flags of a response, with their values. */
-export type ReadValues = (body: string) => ReadonlyMap<string, boolean>;
+/** The flags of a response, with their values, or the variations of typed ones. */
+export type ReadValues = (body: string) => ReadonlyMap<string, Value>;
+type Value = boolean | string | undefined;
 
 /**
  * Verifies that a server returns the right values for each user. Otherwise a fast but wrong response would go
@@ -19,7 +21,7 @@ export async function assertTargeted(
   options: {
     way: Way;
     key: string;
-    flags: readonly TargetedFlag[];
+    flags: readonly AnyFlag[];
     /** Reads the responses of an edge by default. */
     readValues?: ReadValues;
   },
@@ -47,18 +49,33 @@ export async function assertTargeted(
 
 /** SDK endpoints return the values by key, OFREP returns a list. */
 type Body = {
-  flags: Readonly<Record<string, boolean>> | readonly { key: string; value: boolean }[];
+  flags?: Readonly<Record<string, boolean>> | readonly { key: string; value: boolean }[];
+  values?: TypedValues["values"];
 };
 
-function valuesIn(body: string): Map<string, boolean> {
-  const { flags } = JSON.parse(body) as Body;
+function valuesIn(body: string): Map<string, Value> {
+  const { flags = {}, values } = JSON.parse(body) as Body;
+  if (values !== undefined) return new Map(Object.entries(values).map(typedValue));
   if (!Array.isArray(flags)) return new Map(Object.entries(flags));
   return new Map(flags.map(({ key, value }) => [key, value]));
 }
 
-function valuesFor(user: Partial<User>, flags: readonly TargetedFlag[]): Map<string, boolean> {
+function typedValue([key, { value, variation }]: [string, TypedValues["values"][string]]): [
+  string,
+  Value,
+] {
+  return [key, typeof value === "boolean" ? value : (variation ?? undefined)];
+}
+
+function valuesFor(user: Partial<User>, flags: readonly AnyFlag[]): Map<string, Value> {
   const read = readAttributes(user, "reject");
   if (!read.ok) throw new Error(`invalid user in the benchmark: ${read.problem.expected}`);
   const context = createContext(read.attributes);
-  return new Map(flags.map((flag) => [flag.key, compile(flagState(flag)).evaluate(context).value]));
+  return new Map(
+    flags.map(flagState).map((flag) => {
+      const { evaluate, variationOf } = compile(flag);
+      const variation = variationOf && flag.variations?.[variationOf(context)]?.key;
+      return [flag.key, variation ?? evaluate(context).value];
+    }),
+  );
 }

@@ -35,12 +35,36 @@ function targetedFlag(number: number, kind: FlagKind): TargetedFlag {
 }
 
 /** Options of a snapshot with the flags. */
-export const contentOf = (flags: readonly TargetedFlag[]): ContentOptions => ({
+export const contentOf = (flags: readonly AnyFlag[]): ContentOptions => ({
   flagsPerEnvironment: flags.length,
-  flagState: (number) => flagState(flags[number] as TargetedFlag),
+  flagState: (number) => flagState(flags[number] as AnyFlag),
 });
 
-export function flagState(flag: TargetedFlag): SnapshotFlag {
+export type AnyFlag = TargetedFlag | SnapshotFlag;
+
+/** Returns the flags with a split of three colors in place of each rollout. */
+export function withColors(flags: readonly TargetedFlag[]): SnapshotFlag[] {
+  return flags.map((flag) =>
+    flag.kind === "rollout" ? { ...flagState(flag), ...colors } : flagState(flag),
+  );
+}
+
+const colors = {
+  value_type: "string" as const,
+  variations: ["blue", "green", "red"].map((key) => ({ key, json: JSON.stringify(key) })),
+  off_variation: "red",
+  serve: {
+    split: [
+      { variation: "blue", weight: 60, ranges: [[0, 6_000] satisfies Range] },
+      { variation: "green", weight: 40, ranges: [[6_000, 10_000] satisfies Range] },
+    ],
+  },
+};
+
+type Range = [from: number, to: number];
+
+export function flagState(flag: AnyFlag): SnapshotFlag {
+  if (!("kind" in flag)) return flag;
   const everyone = { key: flag.key, enabled: true, rollout_percentage: 100, targeting_rules: [] };
   if (flag.kind === "constant") return { ...everyone, enabled: flag.on };
   if (flag.kind === "rollout") return { ...everyone, rollout_percentage: flag.percentage };

@@ -13,19 +13,26 @@ export type Way = {
 
 const method = "GET";
 const flagsPath = "/api/v1/sdk/flags";
+const valuesPath = "/api/v1/sdk/values";
 
 export const allFlags = (key: string): RequestPlan => ({
   ...{ method, path: flagsPath, headers: authorized(key) },
 });
 
-export const contextHeader: Way = {
-  name: "X-User-Context",
-  sends: "all",
-  plan(user, key) {
-    const headers = { ...authorized(key), "X-User-Context": JSON.stringify(user) };
-    return { method, path: flagsPath, headers };
-  },
-};
+export const contextHeader = withContextHeader("X-User-Context", flagsPath);
+
+export const typedValues = withContextHeader("values in their types", valuesPath);
+
+function withContextHeader(name: string, path: string): Way {
+  return {
+    name,
+    sends: "all",
+    plan(user, key) {
+      const headers = { ...authorized(key), "X-User-Context": JSON.stringify(user) };
+      return { method, path, headers };
+    },
+  };
+}
 
 export const userIdQuery: Way = {
   name: "?user_id=",

@@ -1,25 +1,28 @@
 import { type Clock, systemClock } from "./clock.ts";
 import type { Context } from "./context.ts";
+import type { Declaration, KeyOf } from "./declared-flags.ts";
 import { createListeners } from "./listeners.ts";
-import { type ClientOptions, readOptions, textOf } from "./options.ts";
+import { type ClientOptions, readOptions } from "./options.ts";
 import { browserPage, type Page } from "./page.ts";
-import { createProblemLog, HalyardError } from "./problem.ts";
+import { HalyardError } from "./problem.ts";
+import { createReaders, type Readers } from "./readers.ts";
 import { createSession } from "./session.ts";
 import type { Status } from "./status.ts";
 import { createStoredValues } from "./stored-values.ts";
-import { createUserValues, type Source } from "./values.ts";
+import type { Evaluated } from "./typed-values.ts";
+import { createUserValues, type Source } from "./user-values.ts";
 
 /** The values of all flags for one user. No method throws or rejects. */
-export type Client<FlagKeys extends string = string> = {
+export type Client<Flags extends Declaration = string> = Readers<Flags> & {
   /**
    * Resolves with true when the values are current. Resolves with false after the time (default: 5 s), or immediately
    * if the client has stopped. The client then answers with stored or bootstrapped values, or with the fallbacks.
    */
   ready(options?: WaitOptions): Promise<boolean>;
-  /** Returns the value of a flag, or the fallback if the flag is unknown or has no value yet. */
-  isEnabled(key: FlagKeys, fallback?: boolean): boolean;
-  /** Returns all values. The object is frozen, and the same one until a value changes. */
-  allFlags(): Readonly<Partial<Record<FlagKeys, boolean>>>;
+  /** Returns the values of all boolean flags. The object is frozen, and the same one until a value changes. */
+  allFlags(): BooleanFlags<Flags>;
+  /** Returns all values with their variations. The object is frozen, and the same one until a value changes. */
+  allValues(): AllValues<Flags>;
   /**
    * Switches to another user. All values change together: immediately if values of that user are stored, otherwise
    * when they arrive. Until then the earlier values apply, for at most `timeoutMs` (default: 5 s); then the fallbacks.
@@ -28,29 +31,37 @@ export type Client<FlagKeys extends string = string> = {
    */
   setContext(context?: Context, options?: WaitOptions): Promise<boolean>;
   /** Adds a listener. Returns a function that removes it. */
-  on<Name extends keyof ClientEvents<FlagKeys>>(
+  on<Name extends keyof ClientEvents<Flags>>(
     name: Name,
-    listener: ClientEvents<FlagKeys>[Name],
+    listener: ClientEvents<Flags>[Name],
   ): () => void;
-  off<Name extends keyof ClientEvents<FlagKeys>>(
+  off<Name extends keyof ClientEvents<Flags>>(
     name: Name,
-    listener: ClientEvents<FlagKeys>[Name],
+    listener: ClientEvents<Flags>[Name],
   ): void;
   /** The present state. */
   readonly status: Status;
   /** The initial values. A server and a page that render from them agree. */
-  readonly bootstrap: Readonly<Partial<Record<FlagKeys, boolean>>>;
+  readonly bootstrap: AllValues<Flags>;
   /** Connects after `autoConnect: false`, `close` or a fatal error. Does nothing while connected. */
   connect(): void;
   /** Ends the connection. The client keeps its values. */
   close(): void;
 };
 
+export type BooleanFlags<Flags extends Declaration = string> = Readonly<
+  Partial<Record<KeyOf<Flags, "boolean">, boolean>>
+>;
+
+export type AllValues<Flags extends Declaration = string> = Readonly<
+  Partial<Record<KeyOf<Flags>, Evaluated>>
+>;
+
 export type WaitOptions = { timeoutMs?: number | undefined };
 
-export type ClientEvents<FlagKeys extends string = string> = {
-  /** Values have changed. Flags that were added or deleted count as changed. */
-  change: (change: { keys: FlagKeys[]; source: Source }) => void;
+export type ClientEvents<Flags extends Declaration = string> = {
+  /** Values or their variations have changed. Flags that were added or deleted count as changed. */
+  change: (change: { keys: KeyOf<Flags>[]; source: Source }) => void;
   /** The values are current, for the first time or again. */
   current: () => void;
   /** The values may be out of date, because Halyard cannot be reached or the page is hidden. */
@@ -69,19 +80,19 @@ function timeoutOf(options: WaitOptions | null | undefined): number {
  * Creates a client and connects it. Invalid options are logged. The client then answers from `bootstrap`, and with
  * fallbacks.
  */
-export function createClient<FlagKeys extends string = string>(
-  options: ClientOptions<FlagKeys>,
-): Client<FlagKeys> {
+export function createClient<Flags extends Declaration = string>(
+  options: ClientOptions<Flags>,
+): Client<Flags> {
   return createClientIn({ page: browserPage(), clock: systemClock }, options);
 }
 
 /** Creates a client in surroundings that tests control. */
-export function createClientIn<FlagKeys extends string = string>(
+export function createClientIn<Flags extends Declaration = string>(
   surroundings: { page: Page | undefined; clock: Clock },
-  given: ClientOptions<FlagKeys>,
-): Client<FlagKeys> {
+  given: ClientOptions<Flags>,
+): Client<Flags> {
   const options = readOptions(given);
-  const log = createProblemLog(options.logger);
+  const { log } = options;
   const listeners = createListeners<ClientEvents>(log);
   const report = (problem: HalyardError) => {
     log(problem);
@@ -101,16 +112,15 @@ export function createClientIn<FlagKeys extends string = string>(
 
   const client: Client = {
     ready: (wait) => session.wait(timeoutOf(wait)),
-    isEnabled(key, fallback = false) {
-      const name = textOf(key);
-      const value = values.flags[name];
-      // Keys such as `constructor` have inherited values.
-      if (typeof value === "boolean") return value;
-      if (session.status().current)
-        log(new HalyardError("unknown_flag", `No flag "${name}"; the fallback applies.`));
-      return fallback;
-    },
-    allFlags: () => values.flags,
+    ...createReaders(
+      () => values.all,
+      (problem) => {
+        // Without current values, every flag can be missing.
+        if (problem.kind !== "unknown_flag" || session.status().current) log(problem);
+      },
+    ),
+    allFlags: () => values.booleans,
+    allValues: () => values.all,
     setContext: (context, wait) => session.switchTo(context, timeoutOf(wait)),
     on: listeners.on,
     off: listeners.off,
@@ -121,5 +131,5 @@ export function createClientIn<FlagKeys extends string = string>(
     connect: session.connect,
     close: session.close,
   };
-  return client as Client<FlagKeys>;
+  return client as Client<Flags>;
 }

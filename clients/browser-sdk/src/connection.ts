@@ -1,5 +1,5 @@
 import type { Clock } from "./clock.ts";
-import type { Edge, Values } from "./edge.ts";
+import type { Edge, Received } from "./edge.ts";
 import { firstState, nextStep, type Outcome } from "./next-step.ts";
 
 /** Keeps the values of one user current until it is closed. */
@@ -16,7 +16,7 @@ export function openConnection(options: {
   clock: Clock;
   /** Returns the tag of the current values. */
   tag: () => string | undefined;
-  onValues: (values: Values | undefined) => void;
+  onValues: (received: Received | undefined) => void;
   onActivity: (activity: Activity) => void;
   /** Receives the outcome of each attempt. `stopped`: no further attempt follows. */
   onOutcome: (outcome: Outcome, stopped: boolean) => void;
@@ -31,11 +31,11 @@ export function openConnection(options: {
     return (polls ? edge.poll : edge.stream)({
       signal,
       tag: options.tag(),
-      onValues(values) {
+      onValues(received) {
         // A response may arrive between the abort and its effect.
         if (signal.aborted) return;
         if (!polls) onActivity("streaming");
-        options.onValues(values);
+        options.onValues(received);
       },
     });
   }

@@ -1,8 +1,8 @@
 import type { Clock } from "./clock.ts";
 import { asciiJson } from "./context.ts";
 import { createEventReader } from "./event-reader.ts";
-import { type FlagsMessage, parseFlags } from "./flags.ts";
 import type { Outcome, Route } from "./next-step.ts";
+import { parseMessage, type ValuesMessage } from "./typed-values.ts";
 
 /** Requests to the edge for one user. They neither throw nor reject. */
 export type Edge = {
@@ -19,10 +19,10 @@ type EdgeRequest = {
   /** The tag of the values that the client has. */
   tag: string | undefined;
   /** Receives values; undefined: the values of the tag are current. */
-  onValues: (values: Values | undefined) => void;
+  onValues: (received: Received | undefined) => void;
 };
 
-export type Values = FlagsMessage & {
+export type Received = ValuesMessage & {
   /** True: these are all values. False: the changed ones. */
   isFull: boolean;
   tag: string | undefined;
@@ -66,7 +66,7 @@ export function createEdge(options: {
     signal.addEventListener("abort", stop, { signal: abort.signal });
     try {
       extend(by === "poll" ? pollTimeoutMs : firstEventTimeoutMs);
-      const url = `${options.baseUrl}/api/v1/sdk/${by === "poll" ? "flags" : by}`;
+      const url = `${options.baseUrl}/api/v1/sdk/${by === "poll" ? "values" : "stream?values=true"}`;
       const response = await options.fetch(url, { ...init, signal: abort.signal });
       if (response.ok || response.status === 304) return await read(response, extend);
       const retryAfterMs = Number(response.headers.get("retry-after")) * 1_000 || 0;
@@ -92,7 +92,7 @@ export function createEdge(options: {
       return attempt({ by: "poll", init, signal }, async (response) => {
         if (response.status === 304 && tag !== undefined) onValues(undefined);
         else {
-          const message = parseFlags(await response.text());
+          const message = parseMessage(await response.text());
           if (!message) return failed("poll");
           onValues({ ...message, isFull: true, tag: response.headers.get("etag") ?? undefined });
         }
@@ -131,9 +131,9 @@ async function readStream(
       if (done) break;
       for (const { event, id, data = "", retry } of read(decoder.decode(value, { stream: true }))) {
         retryMs = Number(retry ?? retryMs);
-        if (event !== "flags" && event !== "heartbeat") continue;
-        const message = event === "flags" ? parseFlags(data) : undefined;
-        if (event === "flags" && (!message || id === undefined)) return failed("stream");
+        if (event !== "values" && event !== "heartbeat") continue;
+        const message = event === "values" ? parseMessage(data) : undefined;
+        if (event === "values" && (!message || id === undefined)) return failed("stream");
         openedAtMs ??= clock.now();
         onEvent();
         if (message) onValues({ ...message, isFull, tag: id });

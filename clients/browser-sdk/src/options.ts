@@ -1,9 +1,15 @@
 import type { Context } from "./context.ts";
-import { type Flags, isFlags } from "./flags.ts";
-import type { Logger } from "./problem.ts";
+import type { Declaration, FallbackOf, KeyOf } from "./declared-flags.ts";
+import { createProblemLog, type Logger, type ProblemLog } from "./problem.ts";
 import { browserStorage, type ValueStorage } from "./stored-values.ts";
+import {
+  type Evaluated,
+  type InitialValue,
+  readInitialValues,
+  type Values,
+} from "./typed-values.ts";
 
-export type ClientOptions<FlagKeys extends string = string> = {
+export type ClientOptions<Flags extends Declaration = string> = {
   /** Address of Halyard, such as `https://flags.example.com`. */
   baseUrl: string;
   /** A client key (`hc_…`). It is public: everybody who opens the page can read it. */
@@ -11,7 +17,7 @@ export type ClientOptions<FlagKeys extends string = string> = {
   /** The user. Default: a user without attributes. */
   context?: Context | undefined;
   /** Values of this user that came with the page. They take precedence over stored ones. */
-  bootstrap?: Readonly<Partial<Record<FlagKeys, boolean>>> | undefined;
+  bootstrap?: InitialValues<Flags> | undefined;
   /** Storage for the last values. Default: `localStorage`. False: none. */
   storage?: ValueStorage | false | undefined;
   /** Default: the global `fetch`. */
@@ -22,14 +28,25 @@ export type ClientOptions<FlagKeys extends string = string> = {
   autoConnect?: boolean | undefined;
 };
 
+/** Values by key, in the types of their flags. */
+export type InitialValues<Flags extends Declaration = string> = {
+  readonly [Key in KeyOf<Flags>]?: InitialValueOf<Flags, Key> | undefined;
+};
+
+/** An object is not short for anything: it has its variation beside it. */
+export type InitialValueOf<Flags extends Declaration, Key> = Extract<
+  InitialValue,
+  Evaluated | FallbackOf<Flags, Key>
+>;
+
 export type ReadOptions = {
   baseUrl: string;
   clientKey: string;
   context: unknown;
-  bootstrap: Flags | undefined;
+  bootstrap: Values | undefined;
   storage: ValueStorage | undefined;
   fetch: typeof fetch;
-  logger: Logger;
+  log: ProblemLog;
   autoConnect: boolean;
   /** The reason why the client cannot connect. */
   problem: string | undefined;
@@ -41,10 +58,10 @@ export function readOptions(options: ClientOptions): ReadOptions {
   const { context, bootstrap, storage, logger, autoConnect = true } = given;
   const baseUrl = textOf(given.baseUrl).replace(/\/+$/, "");
   const clientKey = textOf(given.clientKey);
+  const log = createProblemLog(logger ?? console);
   return {
-    ...{ baseUrl, clientKey, context, autoConnect },
-    logger: logger ?? console,
-    bootstrap: isFlags(bootstrap) ? bootstrap : undefined,
+    ...{ baseUrl, clientKey, context, autoConnect, log },
+    bootstrap: readInitialValues(bootstrap, log),
     storage: storage === false ? undefined : (storage ?? browserStorage()),
     // The global function is read for each request, because tools replace it after the client was created.
     fetch: given.fetch ?? ((...request) => fetch(...request)),

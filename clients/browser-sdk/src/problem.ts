@@ -6,6 +6,8 @@ import type { Outcome } from "./next-step.ts";
  * - `streams_held_back`: a proxy collects responses. The client polls.
  * - `context`: the context has invalid attributes, which are ignored.
  * - `unknown_flag`: the environment has no such flag. The caller's fallback applies.
+ * - `type_mismatch`: a flag is read as another type than its own, or an initial value has no variation. The caller's
+ *   fallback applies.
  * - `storage`: the values cannot be stored. Without them, the next page starts without values.
  * - `listener`: a listener of the application has thrown or rejected.
  */
@@ -18,6 +20,7 @@ export type ProblemKind =
   | "streams_held_back"
   | "context"
   | "unknown_flag"
+  | "type_mismatch"
   | "storage"
   | "listener";
 
@@ -40,18 +43,25 @@ export class HalyardError extends Error {
 
 export type Logger = Pick<Console, "warn" | "error">;
 
-/** Returns a function that logs the first problem of each kind. */
-export function createProblemLog(logger: Logger): (problem: HalyardError) => void {
-  const logged = new Set<ProblemKind>();
+export type ProblemLog = (problem: HalyardError) => void;
+
+/** Returns a function that logs the first problem of each kind, and the first mismatch of each flag. */
+export function createProblemLog(logger: Logger): ProblemLog {
+  const logged = new Set<string>();
   return ({ kind, message, isFatal }) => {
-    if (logged.has(kind)) return;
-    logged.add(kind);
+    const subject = kind === "type_mismatch" ? message : kind;
+    if (logged.has(subject)) return;
+    logged.add(subject);
     try {
       logger[isFatal ? "error" : "warn"]?.(`Halyard: ${message}`);
     } catch {
       // The application's logger failed. There is no other place to report to.
     }
   };
+}
+
+export function flagProblem(kind: ProblemKind, what: string): HalyardError {
+  return new HalyardError(kind, `${what}; the fallback applies.`);
 }
 
 /** Returns the problem of an attempt to reach the edge; undefined for a success. */

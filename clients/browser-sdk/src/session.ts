@@ -8,7 +8,7 @@ import { createPageConnection } from "./page-connection.ts";
 import { HalyardError } from "./problem.ts";
 import { createStatusTracker, type Status } from "./status.ts";
 import { hashOf } from "./stored-values.ts";
-import type { UserValues } from "./values.ts";
+import type { UserValues } from "./user-values.ts";
 
 /** The current user, and the connection that keeps the user's values current. */
 type Session = {

@@ -1,5 +1,12 @@
 import { createEventReader } from "./event-reader.ts";
-import { changedKeys, type Flags, parseFlags, withDelta } from "./flags.ts";
+import {
+  changedKeys,
+  parseMessage,
+  reuseEqual,
+  type Values,
+  type ValuesMessage,
+  withDelta,
+} from "./typed-values.ts";
 
 /**
  * Returns a `fetch` for the options of `createClient`. Tabs of an origin that use it share one stream if they have the
@@ -15,7 +22,7 @@ export function shareStreams(options: { fetch?: typeof fetch } = {}): typeof fet
   const send: typeof fetch = options.fetch ?? ((...request) => fetch(...request));
   return (input, init = {}) => {
     const url = String(input);
-    const isShared = url.endsWith("/api/v1/sdk/stream") && globalThis.navigator?.locks;
+    const isShared = url.includes("/api/v1/sdk/stream?") && globalThis.navigator?.locks;
     return isShared ? joinStream(url, init, send) : send(input, init);
   };
 }
@@ -24,14 +31,14 @@ export function shareStreams(options: { fetch?: typeof fetch } = {}): typeof fet
 const endedLockMs = 100;
 
 /** All values, and their tag. */
-type Values = { flags: Flags; tag: string };
+type Held = { values: Values; tag: string };
 
 type Message =
   /** A tab without values asks the leader for them. */
   | { kind: "join" }
   /** All values: the answer to `join`, and the first message of a leader. */
-  | ({ kind: "values"; retryMs: string } & Values)
-  | { kind: "change"; flags: Flags; removed: readonly string[]; tag: string }
+  | ({ kind: "values"; retryMs: string } & Held)
+  | ({ kind: "change"; tag: string } & ValuesMessage)
   | { kind: "heartbeat"; data: string }
   /** The stream ended, or the edge refused it. Status 0: there was no response. */
   | { kind: "end"; status: number; headers: Record<string, string> };
@@ -54,8 +61,8 @@ function joinStream(url: string, init: RequestInit, send: typeof fetch): Promise
     channel.postMessage({ kind: "join" } satisfies Message);
     navigator.locks
       .request(group, { signal }, () => {
-        const values = response.values();
-        return lead({ url, headers, channel: new BroadcastChannel(group), signal, send, values });
+        const held = response.held();
+        return lead({ url, headers, channel: new BroadcastChannel(group), signal, send, held });
       })
       // The request rejects when this tab leaves.
       .catch(() => {});
@@ -70,7 +77,7 @@ function createRelayedResponse(options: {
 }) {
   const { resolve, reject, leave } = options;
   const encoder = new TextEncoder();
-  let values: Values | undefined;
+  let held: Held | undefined;
   let body: ReadableStreamDefaultController<Uint8Array>;
   const readable = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -80,8 +87,8 @@ function createRelayedResponse(options: {
   });
 
   const write = (event: string) => body.enqueue(encoder.encode(`${event}\n\n`));
-  const writeFlags = (tag: string, data: object) =>
-    write(`event: flags\nid: ${tag}\ndata: ${JSON.stringify(data)}`);
+  const writeValues = (tag: string, data: object) =>
+    write(`event: values\nid: ${tag}\ndata: ${JSON.stringify(data)}`);
 
   function fail(error: unknown): void {
     leave();
@@ -89,14 +96,14 @@ function createRelayedResponse(options: {
     body.error(error);
   }
 
-  function open({ retryMs, flags, tag }: { retryMs: string } & Values): void {
+  function open({ retryMs, values, tag }: { retryMs: string } & Held): void {
     write(`retry: ${retryMs}`);
-    writeFlags(tag, { flags });
+    writeValues(tag, { values });
     resolve(new Response(readable, { headers: { "content-type": "text/event-stream" } }));
   }
 
   function end({ status, headers }: Extract<Message, { kind: "end" }>): void {
-    if (values) {
+    if (held) {
       leave();
       body.close();
     } else if (status) {
@@ -106,21 +113,21 @@ function createRelayedResponse(options: {
   }
 
   return {
-    values: () => values,
+    held: () => held,
     fail,
     receive(message: Message): void {
       if (message.kind === "end") end(message);
       else if (message.kind === "values") {
-        const { flags, tag } = message;
-        if (!values) open(message);
+        const { values, tag } = message;
+        if (!held) open(message);
         // Another tab leads now, and may have later values.
-        else if (values.tag !== tag) writeFlags(tag, differenceOf(values.flags, flags));
-        values = { flags, tag };
-      } else if (values && message.kind === "change") {
-        const { flags, removed, tag } = message;
-        values = { flags: withDelta(values.flags, message), tag };
-        writeFlags(tag, { flags, removed });
-      } else if (values && message.kind === "heartbeat")
+        else if (held.tag !== tag) writeValues(tag, differenceOf(held.values, values));
+        held = { values, tag };
+      } else if (held && message.kind === "change") {
+        const { values, removed, tag } = message;
+        held = { values: withDelta(held.values, message), tag };
+        writeValues(tag, { values, removed });
+      } else if (held && message.kind === "heartbeat")
         write(`event: heartbeat\ndata: ${message.data}`);
     },
   };
@@ -134,20 +141,20 @@ async function lead(options: {
   signal: AbortSignal;
   send: typeof fetch;
   /** The values that this tab has received from an earlier leader. */
-  values: Values | undefined;
+  held: Held | undefined;
 }): Promise<void> {
   const { url, headers, channel, signal, send } = options;
-  let { values } = options;
+  let { held } = options;
   let retryMs = "3000";
   let isLive = false;
   const post = (message: Message) => channel.postMessage(message);
-  const postValues = () => values && post({ kind: "values", retryMs, ...values });
+  const postValues = () => held && post({ kind: "values", retryMs, ...held });
   channel.onmessage = ({ data }: MessageEvent<Message>) => {
     if (data.kind === "join" && isLive) postValues();
   };
   // The edge sends all values first, unless this tab has them.
   headers.delete("last-event-id");
-  if (values) headers.set("last-event-id", values.tag);
+  if (held) headers.set("last-event-id", held.tag);
   let end: Message = { kind: "end", status: 0, headers: {} };
   try {
     const response = await send(url, { headers, signal });
@@ -156,12 +163,12 @@ async function lead(options: {
     else
       for await (const { event, id = "", data = "", retry } of eventsOf(response.body)) {
         retryMs = retry ?? retryMs;
-        const message = event === "flags" ? parseFlags(data) : undefined;
-        if (event === "flags" && !message) break;
-        if (message && isLive && values) {
-          values = { flags: withDelta(values.flags, message), tag: id };
+        const message = event === "values" ? parseMessage(data) : undefined;
+        if (event === "values" && !message) break;
+        if (message && isLive && held) {
+          held = { values: withDelta(held.values, message), tag: id };
           post({ kind: "change", ...message, tag: id });
-        } else if (message) values = { flags: message.flags, tag: id };
+        } else if (message) held = { values: message.values, tag: id };
         else if (event !== "heartbeat") continue;
         if (!isLive) postValues();
         isLive = true;
@@ -183,13 +190,12 @@ function refusalOf({ status, headers }: Response): Message {
   return { kind: "end", status, headers: Object.fromEntries(kept) };
 }
 
-function differenceOf(before: Flags, after: Flags) {
-  const keys = changedKeys(before, after);
-  const isRemoved = (key: string) => !Object.hasOwn(after, key);
-  const changed = keys.filter((key) => !isRemoved(key));
+function differenceOf(before: Values, after: Values): ValuesMessage {
+  const next = reuseEqual(before, after);
+  const keys = changedKeys(before, next);
   return {
-    flags: Object.fromEntries(changed.map((key) => [key, after[key]])),
-    removed: keys.filter(isRemoved),
+    values: Object.fromEntries(Object.entries(next).filter(([key]) => keys.includes(key))),
+    removed: keys.filter((key) => !Object.hasOwn(next, key)),
   };
 }
 

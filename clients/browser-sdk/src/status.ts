@@ -1,9 +1,9 @@
 import type { Clock } from "./clock.ts";
 import type { Activity } from "./connection.ts";
-import type { Values } from "./edge.ts";
+import type { Received } from "./edge.ts";
 import type { Outcome } from "./next-step.ts";
 import { type HalyardError, problemOf } from "./problem.ts";
-import type { Source, UserValues } from "./values.ts";
+import type { Source, UserValues } from "./user-values.ts";
 import { createWaiters } from "./waiters.ts";
 
 export type Status = {
@@ -21,7 +21,7 @@ type StatusTracker = {
   status: Omit<Status, "source">;
   /** Resolves with true when the values are current; with false after the time, or when the client has stopped. */
   wait(timeoutMs: number): Promise<boolean>;
-  onValues(received: Values | undefined): void;
+  onValues(received: Received | undefined): void;
   onOutcome(outcome: Outcome, stopped: boolean): void;
   onActivity(activity: Activity): void;
   onPaused(): void;

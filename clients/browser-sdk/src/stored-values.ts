@@ -1,5 +1,4 @@
-import type { Flags } from "./flags.ts";
-import { isFlags } from "./flags.ts";
+import { isValues, parseFrozen, type Values } from "./typed-values.ts";
 
 /**
  * The last values of a few contexts in the browser's storage, so that a page starts offline. An entry has the values
@@ -7,11 +6,11 @@ import { isFlags } from "./flags.ts";
  */
 export type StoredValues = {
   read(id: string): Stored | undefined;
-  /** Stores values. The oldest of too many entries is removed. */
+  /** Stores values. The oldest of too many entries is removed; all others if there is no room for them. */
   write(id: string, stored: Stored): void;
 };
 
-type Stored = { flags: Flags; tag: string | undefined };
+type Stored = { values: Values; tag: string | undefined };
 
 /** The part of the browser's `Storage` that is used. */
 export type ValueStorage = Pick<Storage, "getItem" | "setItem">;
@@ -21,7 +20,7 @@ const item = "halyard";
 const maxEntries = 5;
 
 /** JSON has null instead of undefined. */
-type Entry = [id: string, flags: Flags, tag: string | null | undefined];
+type Entry = [id: string, values: Values, tag: string | null | undefined];
 
 /** Uses a storage that may be absent, full or forbidden. `onProblem` receives the errors of writing. */
 export function createStoredValues(
@@ -30,7 +29,7 @@ export function createStoredValues(
 ): StoredValues {
   function entries(): Entry[] {
     try {
-      return (JSON.parse(storage?.getItem(item) ?? "[]") as unknown[]).filter(isEntry);
+      return (parseFrozen(storage?.getItem(item) ?? "[]") as unknown[]).filter(isEntry);
     } catch {
       // Damaged, no list, or forbidden. A forbidden storage is reported when it is written.
       return [];
@@ -40,23 +39,30 @@ export function createStoredValues(
   return {
     read(id) {
       const found = entries().find((entry) => entry[0] === id);
-      return found && { flags: found[1], tag: found[2] ?? undefined };
+      return found && { values: found[1], tag: found[2] ?? undefined };
     },
-    write(id, { flags, tag }) {
+    write(id, { values, tag }) {
       if (!storage) return;
       const others = entries().filter((entry) => entry[0] !== id);
-      const kept: Entry[] = [[id, flags, tag], ...others];
+      const own: Entry = [id, values, tag];
+      const store = (kept: Entry[]) => storage.setItem(item, JSON.stringify(kept));
       try {
-        storage.setItem(item, JSON.stringify(kept.slice(0, maxEntries)));
-      } catch (error) {
-        onProblem(error);
+        store([own, ...others].slice(0, maxEntries));
+      } catch {
+        try {
+          // The values of several users can be too large together.
+          store([own]);
+        } catch (error) {
+          onProblem(error);
+        }
       }
     },
   };
 }
 
+/** Returns whether a stored entry has values. Those of earlier releases, which are only booleans, are ignored. */
 function isEntry(entry: unknown): entry is Entry {
-  return Array.isArray(entry) && isFlags(entry[1]);
+  return Array.isArray(entry) && isValues(entry[1]);
 }
 
 /** Returns the browser's storage. Undefined outside of pages, and in pages that may not store anything. */

@@ -25,6 +25,11 @@ describe("arguments of the wrong type", () => {
     await client.ready();
     for (const value of anything) {
       expect(client.isEnabled(value)).toBe(false);
+      expect(client.getString(value, value)).toBe(value);
+      expect(client.getNumber(value, value)).toBe(value);
+      expect(client.getInteger(value, value)).toBe(value);
+      expect(client.getObject(value, value)).toBe(value);
+      expect(client.details(value, value).value).toBe(value);
       expect(typeof (await client.setContext(value, { timeoutMs: 5_000 }))).toBe("boolean");
       client.on(value, value)();
       client.off(value, value);

@@ -1,6 +1,6 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { flagsEvent, startFakeEdge, tagOf } from "./support/fake-edge.ts";
+import { startFakeEdge, tagOf, valuesEvent } from "./support/fake-edge.ts";
 import { closeClients, startClient } from "./support/started-client.ts";
 
 /** A client whose edge, network and page fail. The tests move the clock. */
@@ -9,7 +9,7 @@ afterAll(() => edge.close());
 beforeEach(() => {
   edge.setFlags({ checkout: false });
   edge.answer("stream", undefined);
-  edge.answer("flags", undefined);
+  edge.answer("values", undefined);
   edge.requests.length = 0;
 });
 afterEach(closeClients);
@@ -60,9 +60,9 @@ describe("given a stream that ends", () => {
 
 describe("given a stream with damaged events", () => {
   it.each([
-    ["data that is no JSON", 'event: flags\nid: "x"\ndata: {"flags":{"checkout":tr\n\n'],
-    ["values that are no booleans", 'event: flags\nid: "x"\ndata: {"flags":{"checkout":1}}\n\n'],
-    ["no id", 'event: flags\ndata: {"flags":{"checkout":true}}\n\n'],
+    ["data that is no JSON", 'event: values\nid: "x"\ndata: {"values":{"checkout":tr\n\n'],
+    ["values without variations", 'event: values\nid: "x"\ndata: {"values":{"checkout":true}}\n\n'],
+    ["no id", 'event: values\ndata: {"values":{"checkout":true}}\n\n'],
   ])("reads all values again after an event with %s", async (_, text) => {
     const started = start();
     await started.client.ready();
@@ -80,7 +80,7 @@ describe("given a stream with damaged events", () => {
     await started.client.ready();
     const [stream] = edge.streams();
     stream?.write(': a comment\n\nevent: news\nid: "n"\ndata: {}\n\n');
-    stream?.write(flagsEvent('"t"', { flags: { checkout: true } }).slice(0, -1));
+    stream?.write(valuesEvent('"t"', { flags: { checkout: true } }).slice(0, -1));
     stream?.end();
     await waits(started);
     expect(started.client.isEnabled("checkout")).toBe(false);
@@ -106,7 +106,7 @@ describe("given an edge that refuses streams", () => {
     await waits(started);
     started.clock.advance(60_000);
     await eventually(() => started.client.status.connection === "streaming");
-    expect(routes()).toEqual(["stream", ...Array(5).fill("flags"), "stream"]);
+    expect(routes()).toEqual(["stream", ...Array(5).fill("values"), "stream"]);
     expect(started.logged).toHaveLength(1);
   });
 
@@ -142,7 +142,7 @@ describe("given an edge that cannot be reached", () => {
     const started = start();
     await started.client.ready();
     edge.answer("stream", { status: 503 });
-    edge.answer("flags", { status: 503 });
+    edge.answer("values", { status: 503 });
     edge.streams()[0]?.cut();
     await waits(started);
     started.clock.advance(3_000);
@@ -150,7 +150,7 @@ describe("given an edge that cannot be reached", () => {
     expect(started.client.isEnabled("checkout", true)).toBe(false);
     expect(started.client.status.current).toBe(false);
     edge.answer("stream", undefined);
-    edge.answer("flags", undefined);
+    edge.answer("values", undefined);
     await waits(started);
     started.clock.advance(30_000);
     await eventually(() => started.events.at(-1) === "current");
@@ -159,7 +159,7 @@ describe("given an edge that cannot be reached", () => {
 
   it("honors Retry-After", async () => {
     edge.answer("stream", { status: 503 });
-    edge.answer("flags", { status: 429, headers: { "retry-after": "600" } });
+    edge.answer("values", { status: 429, headers: { "retry-after": "600" } });
     const started = start();
     await waits(started);
     expect(started.clock.pending()).toContain(600_000);
@@ -282,7 +282,7 @@ describe("given a page", () => {
 
   it("ends a wait when the network is available again", async () => {
     edge.answer("stream", { status: 503 });
-    edge.answer("flags", { status: 503 });
+    edge.answer("values", { status: 503 });
     const started = start();
     await waits(started);
     edge.answer("stream", undefined);

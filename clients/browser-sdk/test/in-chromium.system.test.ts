@@ -38,7 +38,7 @@ describeInChromium("given the browser SDK in a page", () => {
   afterEach(async () => {
     await browser.context.setOffline(false);
     edge.answer("stream", undefined);
-    edge.answer("flags", undefined);
+    edge.answer("values", undefined);
     await page.evaluate(() => localStorage.clear());
     await page.close();
   });
@@ -72,7 +72,7 @@ describeInChromium("given the browser SDK in a page", () => {
     edge.answer("stream", { status: 429, headers: { "retry-after": "1" } });
     expect(await start({ context: { id: "jörg 🗼" } })).toBe(true);
     await page.evaluate(() => window.dispatchEvent(new Event("online")));
-    await eventually(() => edge.requests.filter(({ route }) => route === "flags").length === 2);
+    await eventually(() => edge.requests.filter(({ route }) => route === "values").length === 2);
     expect(edge.requests.at(-1)?.headers["if-none-match"]).toMatch(/^".+"$/);
     await eventually(status, { until: ({ current, source }) => current && source === "poll" });
   });
@@ -80,7 +80,7 @@ describeInChromium("given the browser SDK in a page", () => {
   it("starts offline after a reload, with the values of the same user", async () => {
     await start({ context: { id: "jörg 🗼" } });
     edge.answer("stream", { status: 503 });
-    edge.answer("flags", { status: 503 });
+    edge.answer("values", { status: 503 });
     await page.reload();
     const ready = start({ context: { id: "jörg 🗼" } });
     await eventually(() => isEnabled());
@@ -129,6 +129,32 @@ describeInChromium("given the browser SDK in a page", () => {
     await page.goto(site.url);
   });
 
+  it("gives the tabs of one user the objects of typed flags, also from the storage", async () => {
+    const json = '{"__proto__":{"admin":true},"seats":5}';
+    const limits = { value: JSON.parse(json), variation: "small" };
+    const read = (tab: Page) =>
+      tab.evaluate(() => {
+        const { client } = globalThis as unknown as Window;
+        return JSON.stringify(client.getObject("limits", {}));
+      });
+    edge.setFlags({ limits });
+    const other = await browser.context.newPage();
+    await other.goto(site.url);
+    for (const tab of [page, other]) {
+      expect(await startIn(tab, { sharesStreams: true })).toBe(true);
+      expect(await read(tab)).toBe(json);
+    }
+    expect(edge.streams()).toHaveLength(1);
+    await other.close();
+    edge.answer("stream", { status: 503 });
+    edge.answer("values", { status: 503 });
+    await page.reload();
+    const ready = start();
+    await eventually(() => read(page), { until: (found) => found === json });
+    edge.answer("stream", undefined);
+    expect(await ready).toBe(true);
+  });
+
   it("stops with an invalid key", async () => {
     edge.answer("stream", { status: 401 });
     expect(await start()).toBe(false);
@@ -136,5 +162,5 @@ describeInChromium("given the browser SDK in a page", () => {
   });
 });
 
-type PageOptions = Pick<ClientOptions, "context" | "bootstrap"> & { sharesStreams?: boolean };
+type PageOptions = Pick<ClientOptions, "context"> & { sharesStreams?: boolean };
 type Window = { client: Client; start(options: PageOptions): Promise<boolean> };

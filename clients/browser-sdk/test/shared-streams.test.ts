@@ -92,6 +92,24 @@ describe("given tabs of one user", () => {
   });
 });
 
+describe("given tabs with typed flags", () => {
+  const limits = { value: { seats: 5 }, variation: "small" };
+  const blue = { value: "blue", variation: "cold" };
+
+  it("gives all tabs the changed ones when another tab leads, and no others", async () => {
+    edge.setFlags({ limits, color: blue });
+    const [leader, ...others] = await startTabs(3);
+    leader.client.close();
+    const red = { value: "red", variation: "warm" };
+    edge.setFlags({ limits, color: red });
+    await eventually(() => others.every(({ client }) => client.getString("color", "") === "red"));
+    for (const { client, events } of others) {
+      expect(events).toEqual(["stream: limits,color", "current", "stream: color"]);
+      expect(client.allValues()).toEqual({ limits, color: red });
+    }
+  });
+});
+
 describe("given tabs of several users", () => {
   it("opens a stream for each of them, and another one when a tab changes its user", async () => {
     edge.setFlags(({ id }) => ({ checkout: id === "ada" }));

@@ -14,15 +14,33 @@ export type Condition = {
   match_case?: boolean;
 };
 
+/** A value of a typed flag. Names such as `__proto__` are own members of objects. */
+export type TypedValue = string | number | object;
+
+export type Range = readonly [from: number, to: number];
+
+/** The share of a variation in a split. */
+export type Share = {
+  variation: string;
+  /** Percentage with at most two decimals. */
+  weight: number;
+  /** Half-open ranges of buckets. */
+  ranges: readonly Range[];
+};
+
+/** What the users of a typed flag get: one variation, or a split by bucket. */
+export type Serve = { variation: string } | { split: readonly Share[] };
+
 export type TargetingRule = {
   id?: string;
   name?: string;
   conditions: readonly Condition[];
   value?: boolean;
   rollout_percentage?: number;
+  serve?: Serve;
 };
 
-/** The state of a flag in one environment, with the field names of the API. */
+/** A flag in one environment, with the field names of rule sets. */
 export type Flag = {
   key: string;
   enabled: boolean;
@@ -30,14 +48,19 @@ export type Flag = {
   targeting_rules: readonly TargetingRule[];
   bucket_by?: string;
   bucket_seed?: string;
+  /** Absent for a boolean flag. Some cases contain types that do not exist. */
+  value_type?: string;
+  variations?: readonly { key: string; value: TypedValue }[];
+  serve?: Serve;
+  off_variation?: string | null;
   /** Features that an evaluator must support. Without one of them, the flag counts as not found. */
   needs?: readonly string[];
 };
 
-/** The result of an evaluation. */
+/** The result of an evaluation. `value` and `variation` are null for the default of the application. */
 export type Outcome = {
-  value: boolean;
-  variation: "on" | "off";
+  value: boolean | TypedValue | null;
+  variation: string | null;
   reason: "static" | "split" | "targeting_match" | "default" | "disabled";
 };
 
@@ -45,9 +68,15 @@ export type Outcome = {
 export type Request =
   | { op: "evaluate"; flag: Flag; context: Context }
   | { op: "bucket"; flag_key: string; user_id: string }
+  | { op: "split_bucket"; seed: string; unit: string }
+  | { op: "allocate_ranges"; before: readonly Allocated[]; weights: readonly Weight[] }
   | { op: "hash"; bytes_hex: string; seed_hex: string }
   | { op: "validate_rules"; targeting_rules: readonly TargetingRule[] }
   | { op: "read_context"; json: string; on_invalid: "reject" | "ignore" };
+
+/** The buckets of a variation before a change of weights. */
+export type Allocated = Pick<Share, "variation" | "ranges">;
+export type Weight = Pick<Share, "variation" | "weight">;
 
 export type Operation = Request["op"];
 
@@ -81,6 +110,8 @@ type EvaluationCase = {
   malformed?: true;
 };
 type BucketCase = { name: string; flag_key: string; user_id: string; bucket: number };
+type SplitBucketCase = { name: string; seed: string; unit: string; bucket: number };
+type AllocationCase = { name: string; before: Allocated[]; weights: Weight[]; split: Share[] };
 type HashCase = { name: string; bytes_hex: string; seed_hex: string; hash_hex: string };
 type RejectedRulesCase = { name: string; targeting_rules: TargetingRule[]; pointer: string };
 type ContextCase = {
@@ -100,6 +131,8 @@ export type CaseFile = {
   hashes?: HashCase[];
   refused_rules?: RejectedRulesCase[];
   contexts?: ContextCase[];
+  split_buckets?: SplitBucketCase[];
+  allocations?: AllocationCase[];
 };
 
 /** Returns the checks of each case of a file, in the order of the file's lists. */
@@ -111,6 +144,8 @@ export function checksOf(file: CaseFile): Checked[] {
     ...(file.hashes ?? []).map(checkHash),
     ...(file.refused_rules ?? []).map(checkRejectedRules),
     ...(file.contexts ?? []).map(checkContext),
+    ...(file.split_buckets ?? []).map(checkSplitBucket),
+    ...(file.allocations ?? []).map(checkAllocation),
   ];
 }
 
@@ -182,6 +217,45 @@ function checkRollout(
       },
     },
   };
+}
+
+/** Checks a bucket of splits directly, and by a split in which the variation `bucket` has only this bucket. */
+function checkSplitBucket({ name, seed, unit, bucket }: SplitBucketCase): Checked {
+  const direct: Checked["checks"][number] = {
+    request: { op: "split_bucket", seed, unit },
+    expected: { result: bucket },
+  };
+  if (unit === "") return { name, checks: [direct] };
+  const others: Range[] = [
+    [0, bucket],
+    [bucket + 1, buckets],
+  ];
+  const split = [
+    { variation: "bucket", weight: 0.01, ranges: [[bucket, bucket + 1]] satisfies Range[] },
+    { variation: "others", weight: 99.99, ranges: others.filter(([from, to]) => from < to) },
+  ];
+  const flag = {
+    ...{ key: "flag", enabled: true, rollout_percentage: 100, targeting_rules: [] },
+    ...{ bucket_seed: seed, value_type: "string", serve: { split }, off_variation: null },
+    variations: split.map(({ variation }) => ({ key: variation, value: variation })),
+    needs: ["buckets", "values"],
+  };
+  const result = { value: "bucket", variation: "bucket", reason: "split" };
+  return {
+    name,
+    checks: [
+      direct,
+      { request: { op: "evaluate", flag, context: { id: unit } }, expected: { result } },
+    ],
+  };
+}
+
+/** Number of buckets of splits. */
+const buckets = 10_000;
+
+function checkAllocation({ name, before, weights, split }: AllocationCase): Checked {
+  const request = { op: "allocate_ranges" as const, before, weights };
+  return { name, checks: [{ request, expected: { result: split } }] };
 }
 
 function checkHash({ name, bytes_hex, seed_hex, hash_hex }: HashCase): Checked {

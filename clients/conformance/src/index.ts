@@ -1,4 +1,5 @@
 export type {
+  Allocated,
   Check,
   Condition,
   Context,
@@ -6,8 +7,13 @@ export type {
   Flag,
   Operation,
   Outcome,
+  Range,
   Request,
+  Serve,
+  Share,
   TargetingRule,
+  TypedValue,
+  Weight,
 } from "./checks.ts";
 export {
   type Evaluator,

@@ -1,5 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Check, Context, Flag, Operation, Outcome, Request, TargetingRule } from "./checks.ts";
+import type {
+  Allocated,
+  Check,
+  Context,
+  Flag,
+  Operation,
+  Outcome,
+  Request,
+  Share,
+  TargetingRule,
+  Weight,
+} from "./checks.ts";
 import { type ConformanceCase, readSuite } from "./suite.ts";
 
 type Awaitable<T> = T | Promise<T>;
@@ -13,6 +24,13 @@ export type Evaluator = {
   evaluate(flag: Flag, context: Context): Awaitable<Outcome | null | undefined>;
   /** Returns the bucket of a user, 0 to 9999. */
   bucket?(flagKey: string, userId: string): number;
+  /** Returns the bucket of a unit in splits, 0 to 9999. The seed is `bucket_seed` or the key of the flag. */
+  splitBucket?(seed: string, unit: string): number;
+  /**
+   * Allocates the buckets of a split after a change of weights, so that the fewest users move. Returns the variations in
+   * the order of `weights`, with ascending ranges. For programs that store splits.
+   */
+  allocateRanges?(before: readonly Allocated[], weights: readonly Weight[]): readonly Share[];
   /** Returns the murmur3 x86 32-bit hash, 0 to 2^32 - 1. */
   hash?(bytes: Uint8Array, seed: number): number;
   /** Returns the JSON pointer of the first problem, relative to the array of rules, or undefined for valid rules. */
@@ -173,12 +191,18 @@ function answerWith(evaluator: Evaluator): Answer {
 
 /** Returns the call for a request, or undefined if the evaluator lacks the method. */
 function callOf(evaluator: Evaluator, request: Request): (() => unknown) | undefined {
-  const { bucket, hash, validateRules, readContext } = evaluator;
+  const { bucket, splitBucket, allocateRanges, hash, validateRules, readContext } = evaluator;
   switch (request.op) {
     case "evaluate":
       return async () => (await evaluator.evaluate(request.flag, request.context)) ?? null;
     case "bucket":
       return bucket && (() => bucket.call(evaluator, request.flag_key, request.user_id));
+    case "split_bucket":
+      return splitBucket && (() => splitBucket.call(evaluator, request.seed, request.unit));
+    case "allocate_ranges":
+      return (
+        allocateRanges && (() => allocateRanges.call(evaluator, request.before, request.weights))
+      );
     case "hash":
       return (
         hash &&

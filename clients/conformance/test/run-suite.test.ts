@@ -29,7 +29,10 @@ describe("given an evaluator that treats every flag as disabled", () => {
     const { skipped, unsupported } = await runSuite({ evaluate: () => disabled });
     const isOnly = (operations: string[]) => (each: (typeof cases)[number]) =>
       each.checks.every(({ request }) => operations.includes(request.op));
-    const missing = ["bucket", "hash", "validate_rules", "read_context"];
+    const missing = [
+      ...["bucket", "split_bucket", "allocate_ranges"],
+      ...["hash", "validate_rules", "read_context"],
+    ];
     expect(skipped).toBe(cases.filter(isOnly(missing)).length);
     expect(Object.keys(unsupported).toSorted()).toEqual(missing.toSorted());
   });

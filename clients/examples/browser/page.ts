@@ -1,8 +1,9 @@
-import { createClient } from "@halyard/browser-sdk";
+import { createClient, defineFlags } from "@halyard/browser-sdk";
 
 declare const halyardOptions: { baseUrl: string; clientKey: string };
 
-const flags = createClient<"new-checkout">({ ...halyardOptions, context: { id: "anna" } });
+const declared = defineFlags({ "new-checkout": "boolean", "checkout-color": "string" });
+const flags = createClient<typeof declared>({ ...halyardOptions, context: { id: "anna" } });
 
 const main = document.querySelector("main") as HTMLElement;
 main.innerHTML = `
@@ -16,6 +17,7 @@ const small = main.querySelector("small") as HTMLElement;
 function show(): void {
   const { source, current } = flags.status;
   output.textContent = flags.isEnabled("new-checkout") ? "new" : "old";
+  output.style.color = flags.getString("checkout-color", "black");
   small.textContent = `${current ? "current" : "possibly out of date"}, from ${source}`;
 }
 

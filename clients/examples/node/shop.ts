@@ -1,21 +1,23 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createClient } from "@halyard/server-sdk";
+import { createClient, defineFlags } from "@halyard/server-sdk";
 import { port, readDemo } from "../src/config.ts";
-import { provideFlag } from "../src/demo-flag.ts";
+import { provideFlags } from "../src/demo-flags.ts";
 
-/** A shop that decides in its own process which checkout a user gets. */
+/** A shop that decides in its own process which checkout a user gets, and in which color. */
 const demo = readDemo();
-await provideFlag(demo);
+await provideFlags(demo);
 
-const flags = createClient<"new-checkout">({ baseUrl: demo.baseUrl, serverKey: demo.readerKey });
+const types = defineFlags({ "new-checkout": "boolean", "checkout-color": "string" });
+const flags = createClient<typeof types>({ baseUrl: demo.baseUrl, serverKey: demo.readerKey });
 flags.on("change", () => console.log(`Flags from ${flags.status.source}:`, flags.allFlags()));
 await flags.ready({ timeoutMs: 5_000 });
 
 const server = createServer((request, response) => {
-  const user = new URL(request.url ?? "/", "http://localhost").searchParams.get("user") ?? "guest";
-  const isNew = flags.isEnabled("new-checkout", { id: user });
-  response.end(`${user} gets the ${isNew ? "new" : "old"} checkout\n`);
+  const id = new URL(request.url ?? "/", "http://localhost").searchParams.get("user") ?? "guest";
+  const age = flags.isEnabled("new-checkout", { id }) ? "new" : "old";
+  const color = flags.getString("checkout-color", { id }, "gray");
+  response.end(`${id} gets the ${age} checkout in ${color}\n`);
 });
 server.listen(port, () => {
   const { port: opened } = server.address() as AddressInfo;

@@ -1,4 +1,4 @@
-import { HalyardProvider, useFlag, useSuspenseFlag } from "@halyard/react";
+import { HalyardProvider, useFlag, useSuspenseFlag, useValue } from "@halyard/react";
 import { StrictMode, Suspense, useMemo, useState } from "react";
 import { createRoot } from "react-dom/client";
 
@@ -27,9 +27,10 @@ function App() {
 /** Waits for the values, so that nobody sees the old checkout for a moment. */
 function Checkout() {
   const isNew = useSuspenseFlag("new-checkout");
+  const color = useValue("checkout-color", "black");
   return (
     <p>
-      Checkout: <output>{isNew ? "new" : "old"}</output>
+      Checkout: <output style={{ color }}>{isNew ? "new" : "old"}</output>
     </p>
   );
 }

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { build } from "esbuild";
 import { port, readDemo } from "./config.ts";
-import { provideFlag } from "./demo-flag.ts";
+import { provideFlags } from "./demo-flags.ts";
 
 /**
  * Bundles a script and serves it in a page. The page gets the address and the client key as `halyardOptions`; the server
@@ -10,7 +10,7 @@ import { provideFlag } from "./demo-flag.ts";
  */
 export async function servePage({ script, title }: { script: URL; title: string }): Promise<void> {
   const demo = readDemo();
-  await provideFlag(demo);
+  await provideFlags(demo);
   const { outputFiles } = await build({
     entryPoints: [script.pathname],
     ...{ bundle: true, write: false, format: "esm", jsx: "automatic" },

@@ -1,4 +1,4 @@
-import type { Client, Evaluation, EvaluationReason } from "@halyard/server-sdk";
+import type { Client, Details, Evaluation, EvaluationReason } from "@halyard/server-sdk";
 import { ErrorCode, type ResolutionDetails } from "@openfeature/server-sdk";
 
 const errorCodes: Partial<Record<EvaluationReason, ErrorCode>> = {
@@ -6,6 +6,7 @@ const errorCodes: Partial<Record<EvaluationReason, ErrorCode>> = {
   not_ready: ErrorCode.PROVIDER_NOT_READY,
   invalid_context: ErrorCode.INVALID_CONTEXT,
   invalid_options: ErrorCode.PROVIDER_FATAL,
+  type_mismatch: ErrorCode.TYPE_MISMATCH,
 };
 
 const errorMessages: Partial<Record<ErrorCode, string>> = {
@@ -13,16 +14,25 @@ const errorMessages: Partial<Record<ErrorCode, string>> = {
   [ErrorCode.PROVIDER_NOT_READY]: "The provider has no flags yet.",
   [ErrorCode.INVALID_CONTEXT]: "The targeting key must be a string or a number.",
   [ErrorCode.PROVIDER_FATAL]: "The options of the provider are invalid; the log has the details.",
-  [ErrorCode.TYPE_MISMATCH]: "Halyard's flags are boolean.",
+  [ErrorCode.TYPE_MISMATCH]: "The flag has values of another type.",
 };
 
-/** Returns the details of an evaluation. The metadata has the origin of the flag, such as `stream` or `cache`. */
-export function detailsOf(
-  { value, variation, reason }: Evaluation,
+/**
+ * Returns the details of an evaluation. The metadata has the origin of the flag, such as `stream` or `cache`. Without a
+ * variation, the flag serves the default of the application.
+ */
+export function detailsOf<T>(
+  { value, variation, reason }: Evaluation | Details<unknown>,
   { source }: Client["status"],
-): ResolutionDetails<boolean> {
-  if (variation === undefined) return errorDetails(value, errorCodes[reason] ?? ErrorCode.GENERAL);
-  return { value, variant: variation, reason: reason.toUpperCase(), flagMetadata: { source } };
+): ResolutionDetails<T> {
+  const errorCode = errorCodes[reason];
+  if (errorCode !== undefined) return errorDetails(value as T, errorCode);
+  return {
+    value: value as T,
+    ...(typeof variation === "string" && { variant: variation }),
+    reason: reason.toUpperCase(),
+    flagMetadata: { source },
+  };
 }
 
 /** Returns the default with an error code and a message. */

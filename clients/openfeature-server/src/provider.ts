@@ -1,4 +1,11 @@
-import { type Client, type ClientOptions, createClient } from "@halyard/server-sdk";
+import {
+  type Client,
+  type ClientOptions,
+  type Context,
+  createClient,
+  type Details,
+  type Evaluation,
+} from "@halyard/server-sdk";
 import {
   ErrorCode,
   type EvaluationContext,
@@ -82,30 +89,52 @@ export class HalyardProvider implements Provider {
     defaultValue: boolean,
     context: EvaluationContext,
   ): Promise<ResolutionDetails<boolean>> {
+    return this.#resolve(defaultValue, context, (client, user) =>
+      client.evaluate(flagKey, user, defaultValue),
+    );
+  }
+
+  async resolveStringEvaluation(
+    flagKey: string,
+    defaultValue: string,
+    context: EvaluationContext,
+  ): Promise<ResolutionDetails<string>> {
+    return this.#resolve(defaultValue, context, (client, user) =>
+      client.getStringDetails(flagKey, user, defaultValue),
+    );
+  }
+
+  async resolveNumberEvaluation(
+    flagKey: string,
+    defaultValue: number,
+    context: EvaluationContext,
+  ): Promise<ResolutionDetails<number>> {
+    return this.#resolve(defaultValue, context, (client, user) =>
+      client.getNumberDetails(flagKey, user, defaultValue),
+    );
+  }
+
+  async resolveObjectEvaluation<T extends JsonValue>(
+    flagKey: string,
+    defaultValue: T,
+    context: EvaluationContext,
+  ): Promise<ResolutionDetails<T>> {
+    // OpenFeature's type includes texts and numbers. The client returns any fallback as it is.
+    return this.#resolve(defaultValue, context, (client, user) =>
+      client.getObjectDetails(flagKey, user, defaultValue as object | null),
+    );
+  }
+
+  #resolve<T>(
+    defaultValue: T,
+    context: EvaluationContext,
+    evaluate: (client: Client, user: Context) => Evaluation | Details<unknown>,
+  ): ResolutionDetails<T> {
     const client = this.#client;
     if (client === undefined) return errorDetails(defaultValue, ErrorCode.PROVIDER_NOT_READY);
     if (!isTargetingKey(context.targetingKey))
       return errorDetails(defaultValue, ErrorCode.INVALID_CONTEXT);
-    const evaluation = client.evaluate(flagKey, halyardContext(context), defaultValue);
-    return detailsOf(evaluation, client.status);
-  }
-
-  resolveStringEvaluation = async (flagKey: string, defaultValue: string) =>
-    this.#mismatch(flagKey, defaultValue);
-
-  resolveNumberEvaluation = async (flagKey: string, defaultValue: number) =>
-    this.#mismatch(flagKey, defaultValue);
-
-  resolveObjectEvaluation = async <T extends JsonValue>(flagKey: string, defaultValue: T) =>
-    this.#mismatch(flagKey, defaultValue);
-
-  /** Returns the error of a flag that is read as another type than boolean. */
-  #mismatch<T>(flagKey: string, defaultValue: T): ResolutionDetails<T> {
-    const client = this.#client;
-    if (client === undefined || client.status.source === "none")
-      return errorDetails(defaultValue, ErrorCode.PROVIDER_NOT_READY);
-    const exists = client.explain(flagKey) !== undefined;
-    return errorDetails(defaultValue, exists ? ErrorCode.TYPE_MISMATCH : ErrorCode.FLAG_NOT_FOUND);
+    return detailsOf(evaluate(client, halyardContext(context)), client.status);
   }
 
   #reportStale(client: Client): void {

@@ -36,6 +36,7 @@ describe("given a provider that is ready", () => {
     const details = await evaluate(client, scenario);
     expect(details).toMatchObject({ flagKey, ...expected });
     expect(details.errorCode).toBe(expected.errorCode);
+    expect(details.variant).toBe(expected.variant);
   });
 
   it("reports the source of the flags as metadata (1.4.14, 2.2.9)", async () => {

@@ -2,13 +2,13 @@ import type { EvaluationContext, JsonValue } from "@openfeature/core";
 import type { Settings } from "../../server-sdk/test/support/fake-edge.ts";
 
 /**
- * The evaluation scenarios of the OpenFeature specification for boolean flags: Appendix B (`evaluation_v2.feature`, a
+ * The evaluation scenarios of the OpenFeature specification: Appendix B (`evaluation_v2.feature`, a
  * suite for SDKs) and Appendix F (`provider-tck`, a suite for providers). Both suites are Gherkin files in the Git
  * repository of the specification. This table has the same flag keys, contexts and expectations.
  *
- * Halyard's flags are boolean, so the scenarios for values of other types are omitted, except those that expect
- * errors. Two expectations differ:
- * - A flag that is off for everyone is a disabled flag. Its reason is `DISABLED`, where the specification has `STATIC`.
+ * Two expectations differ:
+ * - A boolean flag that is off for everyone is a disabled flag. Its reason is `DISABLED`, where the specification has
+ *   `STATIC`.
  * - A disabled flag resolves to false, not to the default in the code. Appendix F leaves this to the provider
  *   (`@disabled-flags`).
  */
@@ -41,6 +41,19 @@ const equals = (attribute: string, value: string | number | boolean) =>
   ({ attribute, operator: "equals", value }) as const;
 const isBallmer = equals("email", "ballmer@macrosoft.com");
 
+const typed = (value_type: "string" | "number" | "object", values: object): Settings => ({
+  value_type,
+  variations: Object.entries(values).map(([key, value]) => ({ key, value })),
+  serve: { variation: Object.keys(values)[0] as string },
+  off_variation: null,
+});
+
+/** The values of typed flags by variation. The first one is served. */
+const template = { showImages: true, title: "Check out these pics!", imagesPerPage: 100 };
+const greetings = typed("string", { greeting: "hi", parting: "bye", zero: "" });
+const numbers = typed("number", { ten: 10, half: 0.5, zero: 0 });
+const templates = typed("object", { template, empty: {} });
+
 /** The flags of the scenarios. */
 export const scenarioFlags: Readonly<Record<string, Settings>> = {
   "boolean-flag": { enabled: true },
@@ -68,6 +81,19 @@ export const scenarioFlags: Readonly<Record<string, Settings>> = {
     ],
   },
   "split-flag": { enabled: true, rollout_percentage: 50 },
+  "string-flag": greetings,
+  "string-zero-flag": { ...greetings, serve: { variation: "zero" } },
+  "integer-flag": numbers,
+  "integer-zero-flag": { ...numbers, serve: { variation: "zero" } },
+  "float-flag": { ...numbers, serve: { variation: "half" } },
+  "object-flag": templates,
+  "object-zero-flag": { ...templates, serve: { variation: "empty" } },
+  "string-targeted-flag": {
+    ...greetings,
+    targeting_rules: [{ conditions: [isBallmer], serve: { variation: "parting" } }],
+    off_variation: "greeting",
+  },
+  "string-disabled-flag": { ...greetings, enabled: false },
 };
 
 const error = (value: JsonValue, errorCode: string) => ({ value, reason: "ERROR", errorCode });
@@ -182,23 +208,60 @@ const ofBooleans: readonly Omit<Scenario, "type">[] = [
   },
 ];
 
-/** Evaluations of another type: of an unknown flag, and of a boolean flag. */
+const value = (type: Evaluation["type"], flagKey: string, fallback: JsonValue) => ({
+  ...{ section: "1.3.1.1, 1.4.3, 1.4.6, 1.4.7", type, flagKey, fallback },
+  title: `resolves ${flagKey}, with variant and reason`,
+});
+const served = (served: JsonValue, variant: string, reason = "STATIC") => ({
+  expected: { value: served, variant, reason },
+});
+
+const ofTypedFlags: readonly Scenario[] = [
+  { ...value("string", "string-flag", "bye"), ...served("hi", "greeting") },
+  { ...value("string", "string-zero-flag", "hi"), ...served("", "zero") },
+  { ...value("number", "integer-flag", 1), ...served(10, "ten") },
+  { ...value("number", "integer-zero-flag", 1), ...served(0, "zero") },
+  { ...value("number", "float-flag", 0.1), ...served(0.5, "half") },
+  { ...value("object", "object-flag", {}), ...served(template, "template") },
+  { ...value("object", "object-zero-flag", { a: 1 }), ...served({}, "empty") },
+  {
+    ...value("string", "string-targeted-flag", "none"),
+    title: "resolves the variation of the rule that the context matches",
+    context: { email: "ballmer@macrosoft.com" },
+    ...served("bye", "parting", "TARGETING_MATCH"),
+  },
+  {
+    ...value("string", "string-targeted-flag", "none"),
+    title: "resolves the variation for all other contexts",
+    ...served("hi", "greeting", "DEFAULT"),
+  },
+  {
+    section: "1.4.7, Appendix F, @disabled-flags",
+    title: "resolves the default in the code without a variant, if the flag serves it",
+    ...{ type: "string", flagKey: "string-disabled-flag", fallback: "none" },
+    expected: { value: "none", reason: "DISABLED" },
+  },
+];
+
+/** Evaluations of another type: of an unknown flag, of a boolean flag, and of a text flag. */
 const ofOtherTypes = [
-  { type: "string", ofUnknown: "fallback", ofBoolean: "bye" },
-  { type: "number", ofUnknown: 0.1, ofBoolean: 1 },
-  { type: "object", ofUnknown: { a: 1 }, ofBoolean: {} },
+  { type: "string", ofUnknown: "fallback", ofMismatch: "bye", flagKey: "boolean-flag" },
+  { type: "number", ofUnknown: 0.1, ofMismatch: 1, flagKey: "string-flag" },
+  { type: "object", ofUnknown: { a: 1 }, ofMismatch: {}, flagKey: "integer-flag" },
+  { type: "boolean", ofUnknown: true, ofMismatch: true, flagKey: "object-flag" },
 ] as const;
 
 export const scenarios: readonly Scenario[] = [
   ...ofBooleans.map((scenario) => ({ type: "boolean" as const, ...scenario })),
+  ...ofTypedFlags,
   ...ofOtherTypes.map(({ type, ofUnknown: fallback }) => ({
     section: "1.4.8, 1.4.9, 1.4.10, Appendix F, errors",
     title: `returns the default for an unknown flag of the type ${type}`,
     ...{ type, flagKey: "missing-flag", fallback, expected: error(fallback, "FLAG_NOT_FOUND") },
   })),
-  ...ofOtherTypes.map(({ type, ofBoolean: fallback }) => ({
+  ...ofOtherTypes.map(({ type, flagKey, ofMismatch: fallback }) => ({
     section: "1.3.4, Appendix F, errors",
-    title: `returns the default for a boolean flag that is read as the type ${type}`,
-    ...{ type, flagKey: "boolean-flag", fallback, expected: error(fallback, "TYPE_MISMATCH") },
+    title: `returns the default for ${flagKey} that is read as the type ${type}`,
+    ...{ type, flagKey, fallback, expected: error(fallback, "TYPE_MISMATCH") },
   })),
 ];

@@ -1,4 +1,4 @@
-import { type Client, type ClientOptions, createClient } from "@halyard/browser-sdk";
+import { type Client, type ClientOptions, createClient, type Details } from "@halyard/browser-sdk";
 import {
   ErrorCode,
   type EvaluationContext,
@@ -23,6 +23,9 @@ export type HalyardProviderOptions = (Omit<ClientOptions, "context"> | { client:
 };
 
 const defaultReadyTimeoutMs = 5_000;
+
+/** A fallback of each type, which tells the client the type. */
+const exampleOf = { boolean: false, string: "", number: 0, object: {} };
 
 /**
  * OpenFeature provider for browsers. A Halyard client keeps the values of one user, and receives changes.
@@ -88,21 +91,31 @@ export class HalyardProvider implements Provider {
     if (!("client" in this.#options)) client?.close();
   }
 
-  resolveBooleanEvaluation(flagKey: string, defaultValue: boolean): ResolutionDetails<boolean> {
-    const value = this.#client?.allFlags()[flagKey];
-    if (this.#client === undefined || typeof value !== "boolean")
-      return errorDetails(defaultValue, this.#errorOfMissing());
-    return detailsOf(value, this.#client.status);
-  }
+  resolveBooleanEvaluation = (flagKey: string, defaultValue: boolean) =>
+    this.#resolve(flagKey, defaultValue, "boolean");
 
   resolveStringEvaluation = (flagKey: string, defaultValue: string) =>
-    this.#mismatch(flagKey, defaultValue);
+    this.#resolve(flagKey, defaultValue, "string");
 
   resolveNumberEvaluation = (flagKey: string, defaultValue: number) =>
-    this.#mismatch(flagKey, defaultValue);
+    this.#resolve(flagKey, defaultValue, "number");
 
+  /** Returns a frozen object. Its members are not compared with those of the default. */
   resolveObjectEvaluation = <T extends JsonValue>(flagKey: string, defaultValue: T) =>
-    this.#mismatch(flagKey, defaultValue);
+    this.#resolve(flagKey, defaultValue, "object");
+
+  #resolve<T>(
+    flagKey: string,
+    defaultValue: T,
+    type: keyof typeof exampleOf,
+  ): ResolutionDetails<T> {
+    const client = this.#client;
+    if (client === undefined || client.status.source === "none")
+      return errorDetails(defaultValue, ErrorCode.PROVIDER_NOT_READY);
+    // Not with the default, whose type is not checked: the default of an object can be any JSON value.
+    const details = client.details(flagKey, exampleOf[type]);
+    return detailsOf(details as Details<T>, { defaultValue, status: client.status });
+  }
 
   #open(context: EvaluationContext): Client {
     const isEmpty = Object.keys(context).length === 0;
@@ -113,17 +126,6 @@ export class HalyardProvider implements Provider {
     const { client } = this.#options;
     if (!isEmpty) void client.setContext(halyardContext(context), this.#wait);
     return client;
-  }
-
-  /** Returns the error of a flag that is read as another type than boolean. */
-  #mismatch<T>(flagKey: string, defaultValue: T): ResolutionDetails<T> {
-    const exists = typeof this.#client?.allFlags()[flagKey] === "boolean";
-    return errorDetails(defaultValue, exists ? ErrorCode.TYPE_MISMATCH : this.#errorOfMissing());
-  }
-
-  #errorOfMissing(): ErrorCode {
-    const hasValues = this.#client !== undefined && this.#client.status.source !== "none";
-    return hasValues ? ErrorCode.FLAG_NOT_FOUND : ErrorCode.PROVIDER_NOT_READY;
   }
 
   /** Throws without values. With values that are not current, the provider becomes `STALE`. */

@@ -52,12 +52,13 @@ describe("given a provider that is ready", () => {
   const client = OpenFeature.getClient();
   beforeAll(() => OpenFeature.setProviderAndWait(createProvider()));
 
-  // Edges send values without reasons to pages.
+  // Edges send values without reasons to pages. A page only knows that no variation is served.
   it.each(scenarios)("$title ($section)", async (scenario) => {
     const { flagKey, context = {}, expected } = scenario;
     await OpenFeature.setContext(context);
     const details = evaluate(client, scenario);
-    const reason = expected.errorCode === undefined ? "UNKNOWN" : "ERROR";
+    const ofValue = expected.variant === undefined ? "DEFAULT" : "UNKNOWN";
+    const reason = expected.errorCode === undefined ? ofValue : "ERROR";
     expect(details).toMatchObject({ flagKey, ...expected, reason });
     expect(details.errorCode).toBe(expected.errorCode);
   });

@@ -18,7 +18,11 @@ export type FakeEdge = {
 export const clientKey = `hc_${"a".repeat(16)}_${"b".repeat(43)}`;
 
 /** Settings of flags by key. */
-type Flags = Readonly<Record<string, Partial<Omit<ResolvedState, "key">>>>;
+type Flags = Readonly<Record<string, Settings>>;
+
+type Settings = Partial<Omit<ResolvedState, "key" | "variations">> & {
+  variations?: readonly { key: string; value: unknown }[];
+};
 
 type Stream = { response: ServerResponse; contextJson: string };
 
@@ -43,12 +47,12 @@ export async function startFakeEdge(initial: Flags): Promise<FakeEdge> {
       response.writeHead(status).end();
       return;
     }
-    if (request.url === "/api/v1/sdk/stream") {
+    if (request.url === "/api/v1/sdk/stream?values=true") {
       openStream(response, String(request.headers["x-user-context"] ?? "{}"));
       return;
     }
     const values = valuesFor(await textOf(request), flags);
-    response.writeHead(200, { etag: tag() }).end(JSON.stringify({ flags: values }));
+    response.writeHead(200, { etag: tag() }).end(JSON.stringify({ values }));
   }
 
   const server = createServer((request, response) => void serve(request, response));
@@ -75,17 +79,26 @@ export async function startFakeEdge(initial: Flags): Promise<FakeEdge> {
   };
 }
 
-function valuesEvent(tag: string, values: Record<string, boolean>): string {
-  return `event: flags\nid: ${tag}\ndata: ${JSON.stringify({ flags: values })}\n\n`;
+function valuesEvent(tag: string, values: Values): string {
+  return `event: values\nid: ${tag}\ndata: ${JSON.stringify({ values })}\n\n`;
 }
 
+type Values = Record<string, { value: unknown; variation: string | null }>;
+
 /** Returns the values of flags for the user in a JSON text. */
-function valuesFor(contextJson: string, flags: Flags): Record<string, boolean> {
+function valuesFor(contextJson: string, flags: Flags): Values {
   const read = readAttributes(JSON.parse(contextJson), "ignore");
   const context = createContext(read.ok ? read.attributes : new Map());
   const values = Object.entries(flags).map(([key, settings]) => {
     const flag = { key, enabled: true, rollout_percentage: 100, targeting_rules: [], ...settings };
-    return [key, compile(flag).evaluate(context).value];
+    const compiled = compile(flag);
+    const index = compiled.variationOf?.(context);
+    if (index === undefined) {
+      const { value, variation } = compiled.evaluate(context);
+      return [key, { value, variation }];
+    }
+    const served = settings.variations?.[index];
+    return [key, { value: served?.value ?? null, variation: served?.key ?? null }];
   });
   return Object.fromEntries(values);
 }

@@ -1,25 +1,52 @@
-import type { Client } from "@halyard/browser-sdk";
+import type {
+  BooleanFlags,
+  Client,
+  DeclaredFlags,
+  FallbackOf,
+  KeyOf,
+  Widened,
+} from "@halyard/browser-sdk";
 import { useCallback, useState, useSyncExternalStore } from "react";
-import { type Flags, type Provided, useProvided } from "./provider.ts";
+import { type Provided, useProvided } from "./provider.ts";
 
 /**
- * Declares the keys of the flags, so that the compiler rejects others:
- * `declare module "@halyard/react" { interface Register { flagKey: "new-checkout" | "search" } }`.
+ * Declares the flags, so that the compiler rejects other keys and types:
+ * `declare module "@halyard/react" { interface Register { flags: typeof flags } }`, where `flags` is from `defineFlags`,
+ * or only their keys: `interface Register { flagKey: "new-checkout" | "search" }`.
  */
-// biome-ignore lint/suspicious/noEmptyInterface: applications add the member by declaration merging.
+// biome-ignore lint/suspicious/noEmptyInterface: applications add a member by declaration merging.
 export interface Register {}
 
-export type FlagKey = Register extends { flagKey: infer Key extends string } ? Key : string;
+type Declared = DeclaredIn<Register>;
 
-/** Returns the value of a flag, and renders again when it changes. Without a value, returns the fallback. */
-export function useFlag(key: FlagKey, fallback = false): boolean {
-  return useFlagOf(useProvided(), key, fallback);
+type DeclaredIn<Members> = Members extends { flags: infer Types extends DeclaredFlags }
+  ? Types
+  : Members extends { flagKey: infer Key extends string }
+    ? Key
+    : string;
+
+/** A key that `Register` declares, of a flag of any type. */
+export type FlagKey = KeyOf<Declared>;
+
+/** Returns the value of a boolean flag, and renders again when it changes. Without a value, returns the fallback. */
+export function useFlag(key: KeyOf<Declared, "boolean">, fallback = false): boolean {
+  return useRead(useProvided(), (client) => client.isEnabled(key, fallback));
 }
 
-/** Returns the values of all flags, and renders again when one changes. */
-export function useFlags(): Flags {
-  const { client, serverFlags } = useProvided();
-  return useSyncExternalStore(useSubscribe(client), client.allFlags, () => serverFlags);
+/**
+ * Returns a value of the fallback's type, and renders again when it changes. Objects are frozen. Without a value of this
+ * type, returns the fallback.
+ */
+export function useValue<Key extends FlagKey, Value extends FallbackOf<Declared, Key>>(
+  key: Key,
+  fallback: Value,
+): Widened<Value> {
+  return useRead(useProvided(), (client) => client.details(key, fallback).value);
+}
+
+/** Returns the values of all boolean flags, and renders again when any flag changes. */
+export function useFlags(): BooleanFlags<Declared> {
+  return useRead(useProvided(), (client) => client.allFlags());
 }
 
 /**
@@ -50,12 +77,12 @@ export function useReady(): boolean {
  * `Suspense` boundary must be below the provider.
  */
 export function useSuspenseFlag(
-  key: FlagKey,
+  key: KeyOf<Declared, "boolean">,
   fallback = false,
   { stored }: { stored?: "show" | undefined } = {},
 ): boolean {
   const provided = useProvided();
-  const value = useFlagOf(provided, key, fallback);
+  const value = useRead(provided, (client) => client.isEnabled(key, fallback));
   const rendersForServer = useSyncExternalStore(
     neverChanges,
     () => false,
@@ -67,20 +94,18 @@ export function useSuspenseFlag(
 }
 
 /** Returns the client, for example to switch the user. */
-export function useHalyardClient(): Client {
-  return useProvided().client;
+export function useHalyardClient(): Client<Declared> {
+  return useProvided().client as Client<Declared>;
 }
 
-function useFlagOf({ client, serverFlags }: Provided, key: string, fallback: boolean): boolean {
+/** Reads from the client, and from the initial values on a server and during hydration. */
+function useRead<Value>({ client, initial }: Provided, read: (client: Client) => Value): Value {
+  const subscribe = useCallback((onChange: () => void) => client.on("change", onChange), [client]);
   return useSyncExternalStore(
-    useSubscribe(client),
-    () => client.isEnabled(key, fallback),
-    () => (Object.hasOwn(serverFlags, key) ? (serverFlags[key] ?? fallback) : fallback),
+    subscribe,
+    () => read(client),
+    () => read(initial),
   );
-}
-
-function useSubscribe(client: Client): (onChange: () => void) => () => void {
-  return useCallback((onChange) => client.on("change", onChange), [client]);
 }
 
 const neverChanges = () => () => {};

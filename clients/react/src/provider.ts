@@ -1,8 +1,10 @@
 import {
+  type BooleanFlags,
   type Client,
   type ClientOptions,
   createClient,
   createTestClient,
+  type InitialValues,
 } from "@halyard/browser-sdk";
 import {
   createContext,
@@ -15,13 +17,13 @@ import {
   useState,
 } from "react";
 
-/** Values of flags by key. */
-export type Flags = Readonly<Partial<Record<string, boolean>>>;
+/** Values of boolean flags by key. */
+export type Flags = BooleanFlags;
 
 export type HalyardProviderProps = {
   children?: ReactNode;
   /** The values that the server used for the page. Default: `bootstrap` of the client or its options. */
-  bootstrap?: Flags | undefined;
+  bootstrap?: InitialValues | undefined;
 } & (
   | {
       /** A client that the application created, connects and closes. */
@@ -38,8 +40,11 @@ export type HalyardProviderProps = {
     }
 );
 
-/** The client of a provider, and the values that a server and a hydrating page render. */
-export type Provided = { client: Client; serverFlags: Flags };
+export type Provided = {
+  client: Client;
+  /** Has the initial values, which a server and a hydrating page render. It connects to nothing. */
+  initial: Client;
+};
 
 const HalyardContext = createContext<Provided | undefined>(undefined);
 
@@ -68,8 +73,8 @@ export function HalyardProvider(props: HalyardProviderProps): ReactElement {
     void own?.setContext(context);
   }, [own, context]);
 
-  const serverFlags = bootstrap ?? client.bootstrap;
-  const provided = useMemo(() => ({ client, serverFlags }), [client, serverFlags]);
+  const values = bootstrap ?? client.bootstrap;
+  const provided = useMemo(() => ({ client, initial: createTestClient(values) }), [client, values]);
   return createElement(HalyardContext.Provider, { value: provided }, children);
 }
 
@@ -81,7 +86,8 @@ export function useProvided(): Provided {
   if (provided !== undefined) return provided;
   if (withoutProvider === undefined) {
     console.error("Halyard: a hook was called outside of HalyardProvider; all fallbacks apply.");
-    withoutProvider = { client: createTestClient(), serverFlags: {} };
+    const client = createTestClient();
+    withoutProvider = { client, initial: client };
   }
   return withoutProvider;
 }

@@ -86,6 +86,30 @@ describeInChromium("given React in a page", () => {
       expect(errors).toEqual([]);
     });
 
+    it("shows values of each type, and renders again only if the used flag changes", async () => {
+      await call("renderValues");
+      await shows("color", "blue");
+      await shows("limits", "5");
+      const before = [await call("colorRenders"), await call("limitsRenders")] as number[];
+      await call("setOther", true);
+      await call("setColor", "red");
+      await shows("color", "red");
+      const after = [await call("colorRenders"), await call("limitsRenders")] as number[];
+      // Strict mode renders twice.
+      expect(after).toEqual([(before[0] ?? 0) + 2, before[1]]);
+      expect(errors).toEqual([]);
+    });
+
+    it("follows the values of the edge, and shows the fallback for a value of another type", async () => {
+      edge.setFlags({ color: { value: "blue", variation: "cold" }, limits: true });
+      await call("renderEdgeValues", options());
+      await shows("color", "blue");
+      expect(await text("limits")).toBe("0");
+      edge.setFlags({ color: { value: null, variation: null }, limits: true });
+      await shows("color", "grey");
+      expect(errors).toEqual([]);
+    });
+
     it("suspends until the values arrive, and then follows them", async () => {
       await call("render", options());
       await shows("suspending", "new");
@@ -135,11 +159,13 @@ describeInChromium("given React in a page", () => {
     });
 
     it("hydrates bootstrapped values without a mismatch, and then follows the edge", async () => {
-      edge.setFlags({ checkout: false });
-      await call("hydrate", options({ bootstrap: { checkout: true } }));
+      const blue = { value: "blue", variation: "cold" };
+      edge.setFlags({ checkout: false, color: { value: "red", variation: "warm" } });
+      await call("hydrate", options({ bootstrap: { checkout: true, color: blue } }));
       await shows("flag", "old");
       await shows("suspending", "old");
-      expect((await list("shown"))[0]).toBe('new{"checkout":true}new');
+      await shows("color", "red");
+      expect((await list("shown"))[0]).toBe('new{"checkout":true}newblue');
       expect(await list("recovered")).toEqual([]);
       expect(errors).toEqual([]);
     });
@@ -147,7 +173,7 @@ describeInChromium("given React in a page", () => {
     it("hydrates without values: fallbacks first, never the boundary's fallback", async () => {
       await call("hydrate", options());
       await shows("suspending", "new");
-      expect((await list("shown"))[0]).toBe("old{}old");
+      expect((await list("shown"))[0]).toBe("old{}oldgrey");
       expect(await list("recovered")).toEqual([]);
       expect(errors).toEqual([]);
     });

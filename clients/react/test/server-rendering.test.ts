@@ -5,10 +5,12 @@ import {
   useFlags,
   useReady,
   useSuspenseFlag,
+  useValue,
 } from "@halyard/react";
+import { createTestClient as createServerClient } from "@halyard/server-sdk";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { createElement, Suspense } from "react";
-import { renderToString } from "react-dom/server";
+import { renderToStaticMarkup, renderToString } from "react-dom/server";
 
 /** Rendering on a server: a provider with options renders from bootstrapped values, and connects to nothing. */
 const options = {
@@ -29,6 +31,13 @@ function AllFlags(): string {
   return JSON.stringify(useFlags()).replaceAll('"', "'");
 }
 
+function Color(): string {
+  return useValue("color", "grey");
+}
+function Seats(): string {
+  return String(useValue("limits", { seats: 1 }).seats);
+}
+
 const component = createElement;
 
 describe("given bootstrapped values", () => {
@@ -36,12 +45,29 @@ describe("given bootstrapped values", () => {
     ["useFlag", Checkout, "new"],
     ["useSuspenseFlag", SuspendingCheckout, "new"],
     ["useFlags", AllFlags, "{&#x27;checkout&#x27;:true}"],
+    ["useValue of a text", Color, "blue"],
+    ["useValue of an object", Seats, "5"],
   ])("%s renders them", (_, Component, html) => {
-    const bootstrap = { checkout: true };
+    const bootstrap = {
+      checkout: true,
+      color: { value: "blue", variation: "cold" },
+      limits: { value: { seats: 5 }, variation: "small" },
+    };
     const children = component(Component);
     expect(renderToString(component(HalyardProvider, { options, bootstrap, children }))).toBe(html);
     const withOptions = { options: { ...options, bootstrap }, children };
     expect(renderToString(component(HalyardProvider, withOptions))).toBe(html);
+  });
+});
+
+describe("given the values of a client of the server SDK", () => {
+  it("renders them", () => {
+    const server = createServerClient({ checkout: true, color: "blue", limits: { seats: 5 } });
+    const children = [Checkout, Color, Seats].map((each, key) => component(each, { key }));
+    const bootstrap = server.allValues({ id: "user-1" });
+    expect(renderToStaticMarkup(component(HalyardProvider, { options, bootstrap, children }))).toBe(
+      "newblue5",
+    );
   });
 });
 
@@ -59,9 +85,11 @@ describe("given no values", () => {
       { fallback: "loading" },
       component(Checkout),
       component(SuspendingCheckout),
+      component(Color),
     );
     const html = renderToString(component(HalyardProvider, { options, children: tree }));
     expect(html).toContain("old");
+    expect(html).toContain("grey");
     expect(html).not.toContain("loading");
   });
 });

@@ -4,6 +4,7 @@ import type { Client } from "./client.ts";
 import { createClientState } from "./client-state.ts";
 import { openConnection } from "./connection/connection.ts";
 import { createEvaluator } from "./evaluator.ts";
+import type { FlagTypes } from "./flag-types.ts";
 import { HalyardError } from "./halyard-error.ts";
 import { createLog, type Log } from "./log.ts";
 import { type ClientOptions, readOptions, type Settings } from "./options.ts";
@@ -18,25 +19,26 @@ const closeTimeoutMs = 2_000;
  * Creates a client and connects it in the background. It never throws. With an invalid base address or key it answers
  * fallbacks, writes one error to the log, and `ready()` resolves with false.
  *
- * `FlagKeys` restricts the keys: `createClient<"new-checkout" | "dark-mode">({ … })`.
+ * `Flags` restricts the keys: `createClient<"new-checkout" | "dark-mode">({ … })`, or the types of flags that
+ * `defineFlags` declares.
  */
-export function createClient<FlagKeys extends string = string>(
+export function createClient<Flags extends string | FlagTypes = string>(
   options: ClientOptions,
-): Client<FlagKeys> {
-  return createClientOn<FlagKeys>(systemPlatform, options);
+): Client<Flags> {
+  return createClientOn<Flags>(systemPlatform, options);
 }
 
 /** Creates a client with its own clock and network, for tests. */
-export function createClientOn<FlagKeys extends string = string>(
+export function createClientOn<Flags extends string | FlagTypes = string>(
   platform: Platform,
   options: ClientOptions,
-): Client<FlagKeys> {
+): Client<Flags> {
   const { settings, bootstrap, logger, problems } = readOptions(options);
   const log = createLog(logger, platform.clock.monotonicMs);
   if (settings === undefined)
-    return invalidClient(platform, { log, problems, bootstrap }) as Client<FlagKeys>;
+    return invalidClient(platform, { log, problems, bootstrap }) as Client<Flags>;
   if (problems.length > 0) log.write("warn", problems.join(" "));
-  return connect(settings, platform, { log, bootstrap }) as Client<FlagKeys>;
+  return connect(settings, platform, { log, bootstrap }) as Client<Flags>;
 }
 
 function connect(

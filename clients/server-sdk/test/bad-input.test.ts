@@ -37,6 +37,23 @@ const hostile = new Proxy(
   },
 );
 
+type Method = (key: string, context: never, fallback: never) => unknown;
+
+const splitColor = {
+  value_type: "string",
+  variations: [
+    { key: "calm", value: "blue" },
+    { key: "bright", value: "red" },
+  ],
+  serve: {
+    split: [
+      { variation: "calm", weight: 50, ranges: [[0, 5_000]] },
+      { variation: "bright", weight: 50, ranges: [[5_000, 10_000]] },
+    ],
+  },
+  off_variation: null,
+} as const;
+
 describe("options that cannot connect", () => {
   test.each<[string, unknown]>([
     ["no options", undefined],
@@ -70,7 +87,13 @@ describe("options that cannot connect", () => {
     client.on("error", (error) => errors.push(error));
     expect(await client.ready({ timeoutMs: 3_600_000 })).toBe(false);
     expect([client.isEnabled("a"), client.isEnabled("a", {}, true)]).toEqual([false, true]);
-    expect(client.evaluate("a").reason).toBe("invalid_options");
+    expect(client.evaluate("a")).toMatchObject({
+      ...{ reason: "invalid_options", error: "INVALID_OPTIONS" },
+    });
+    expect(client.getString("a", {}, "b")).toBe("b");
+    expect(client.getNumberDetails("a", {}, 5)).toMatchObject({
+      ...{ value: 5, error: "INVALID_OPTIONS" },
+    });
     expect(client.allFlags()).toEqual({});
     expect(client.explain("a")).toBeUndefined();
     expect(client.status.connection).toBe("invalid_options");
@@ -188,6 +211,26 @@ describe("arguments of the wrong type", () => {
       expect(await client.ready(options)).toBe(true);
   });
 
+  test("never make a typed method throw or return something else than a value or the fallback", async () => {
+    const { client } = await setUp({}, (edge) => edge.change("color", splitColor));
+    await client.ready();
+    const values: unknown[] = ["blue", "red"];
+    for (const key of [...anything, hostile, "new-checkout", "color"] as never[]) {
+      for (const context of [...anything, hostile] as never[]) {
+        for (const fallback of [...anything, hostile] as never[]) {
+          const possible = [...values, fallback];
+          expect(possible.includes(client.getString(key, context, fallback))).toBe(true);
+          for (const method of [client.getNumber, client.getInteger, client.getObject] as Method[])
+            expect(Object.is(method(key, context, fallback), fallback)).toBe(true);
+          const { value } = client.getStringDetails(key, context, fallback);
+          expect(possible.includes(value)).toBe(true);
+          expect(client.getIntegerDetails(key, context, fallback).variation).toBeNull();
+          expect(client.getObjectDetails(key, context, fallback).variation).toBeNull();
+        }
+      }
+    }
+  });
+
   test.each<[string, unknown]>([
     ["a text", "user-1"],
     ["an array", ["user-1"]],
@@ -202,7 +245,12 @@ describe("arguments of the wrong type", () => {
       await client.ready();
       for (let count = 0; count < 3; count += 1) {
         expect(client.evaluate("half", context as never, true)).toEqual({
-          ...{ value: true, variation: undefined, reason: "invalid_context" },
+          ...{
+            value: true,
+            variation: undefined,
+            reason: "invalid_context",
+            error: "INVALID_CONTEXT",
+          },
         });
         expect(client.isEnabled("new-checkout", context as never)).toBe(true);
       }

@@ -46,7 +46,7 @@ describe("a connected client", () => {
   test("returns value, variation and reason", async () => {
     const { client } = await setUp({}, (edge) => edge.change("off", { enabled: false }));
     expect(client.evaluate("new-checkout", {}, true)).toEqual({
-      ...{ value: true, variation: undefined, reason: "not_ready" },
+      ...{ value: true, variation: undefined, reason: "not_ready", error: "NOT_READY" },
     });
     await client.ready();
     expect(client.evaluate("new-checkout")).toEqual({
@@ -56,7 +56,7 @@ describe("a connected client", () => {
       ...{ value: false, variation: "off", reason: "disabled" },
     });
     expect(client.evaluate("missing", {}, true)).toEqual({
-      ...{ value: true, variation: undefined, reason: "flag_not_found" },
+      ...{ value: true, variation: undefined, reason: "flag_not_found", error: "FLAG_NOT_FOUND" },
     });
   });
 

@@ -15,6 +15,14 @@ const unsupported = {
 const on = { enabled: true, rollout_percentage: 100, targeting_rules: [], version: 1 };
 const off = { ...on, enabled: false, version: 2 };
 
+/** Members whose form this version does not read. */
+const otherForms: object[] = [
+  { serve: "x" },
+  { bucket_by: [] },
+  { targeting_rules: {} },
+  { version: "x" },
+];
+
 function fullOf(flags: Flags) {
   const parsed = parseRules(JSON.stringify({ format: 2, environment_id: environmentId, flags }));
   if (!parsed.ok) throw new Error(parsed.problem);
@@ -93,6 +101,23 @@ describe("parsing a rule set", () => {
     const { flags, unsupported } = fullOf({ good: on, unknown });
     expect([...flags.keys()]).toEqual(["good"]);
     expect([...unsupported.keys()]).toEqual(["unknown"]);
+  });
+
+  test.each<[string, object]>([
+    ["a feature", { needs: ["moon"] }],
+    ["a type", { value_type: "date" }],
+    ["an operator", { targeting_rules: [{ conditions: [{ operator: "near" }] }] }],
+  ])("sets a flag with %s of a later release aside, whatever its other members are", (_, later) => {
+    const flags = Object.fromEntries(
+      otherForms.map((form, n) => [n, { ...on, ...form, ...later }]),
+    );
+    expect([...fullOf({ good: on, ...flags }).unsupported.keys()]).toEqual(Object.keys(flags));
+  });
+
+  test.each(otherForms)("rejects all flags if one that needs nothing has %j", (form) => {
+    const flags = { good: on, bad: { ...on, ...form } };
+    const text = JSON.stringify({ format: 2, environment_id: environmentId, flags });
+    expect(parseRules(text).ok).toBe(false);
   });
 
   test("keeps a key that is the name of an object's prototype as an ordinary key", () => {

@@ -27,6 +27,33 @@ describe("a test client", () => {
   });
 });
 
+describe("a test client with typed flags", () => {
+  test("has values of each type", () => {
+    const client: Client = createTestClient({ color: "blue", limit: 5, layout: { columns: 2 } });
+    expect(client.getString("color", {}, "red")).toBe("blue");
+    expect(client.getInteger("limit", {}, 0)).toBe(5);
+    expect(client.getObject("layout", {}, null)).toEqual({ columns: 2 });
+    expect(client.getNumberDetails("color", {}, 7)).toMatchObject({
+      ...{ value: 7, error: "TYPE_MISMATCH" },
+    });
+    expect(client.allFlags()).toEqual({});
+  });
+
+  test("emits a change when a test sets another value", () => {
+    const layout = { columns: [2] };
+    const client = createTestClient({ layout });
+    const changes: (readonly string[])[] = [];
+    client.on("change", ({ keys }) => changes.push(keys));
+    client.set("layout", { columns: [2] });
+    expect(changes).toEqual([]);
+    client.set("layout", { columns: [3] });
+    expect(changes).toEqual([["layout"]]);
+    expect(client.getObject("layout", {}, null)).toEqual({ columns: [3] });
+    client.reset();
+    expect(client.getObject("layout", {}, null)).toEqual(layout);
+  });
+});
+
 test("The generic parameter restricts the keys of a client", async () => {
   type Keys = "new-checkout" | "dark-mode";
   const clients = [

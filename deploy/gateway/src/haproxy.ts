@@ -1,4 +1,10 @@
-import { errorBody, ofrepEvaluateFlags, sdkPostEvaluate, sdkPostFlags } from "@halyard/contracts";
+import {
+  errorBody,
+  ofrepEvaluateFlags,
+  sdkPostEvaluate,
+  sdkPostFlags,
+  sdkPostValues,
+} from "@halyard/contracts";
 import { anyOriginHeaders } from "@halyard/http";
 import { expressionOf, mapTargets, routeTable, type Target } from "./route-table.ts";
 
@@ -212,7 +218,7 @@ function serverLines(servers: Servers): string[] {
 }
 
 /** True for requests by POST that change nothing. */
-const isReadByPost = `{ path ${sdkPostFlags.path} ${sdkPostEvaluate.path} } or { path_beg ${ofrepEvaluateFlags.path} }`;
+const isReadByPost = `{ path ${sdkPostFlags.path} ${sdkPostValues.path} ${sdkPostEvaluate.path} } or { path_beg ${ofrepEvaluateFlags.path} }`;
 
 type ResponseForm = { name: string; isEdge?: boolean; isOfrep?: boolean };
 

@@ -16,12 +16,13 @@ import {
   ScheduleDue,
   ScheduleResolved,
   Tombstone,
+  toJsonSchema,
   UsageLastSeen,
   UsageRecorded,
   UserErased,
   WebhookPayload,
 } from "@halyard/contracts";
-import { z } from "zod";
+import type { z } from "zod";
 
 /** Schemas of the messages sent through NATS or to webhooks, by file name, for consumers in any language. */
 const messages: Readonly<Record<string, z.ZodType>> = {
@@ -48,9 +49,12 @@ const messages: Readonly<Record<string, z.ZodType>> = {
   "webhook-payload": WebhookPayload,
 };
 
+/** The version of JSON Schema. */
+const $schema = "https://json-schema.org/draft/2020-12/schema";
+
 export function messageSchemas(): { name: string; schema: unknown }[] {
   return Object.entries(messages).map(([name, schema]) => ({
     name: `${name}.schema.json`,
-    schema: { title: name, ...z.toJSONSchema(schema, { io: "input" }) },
+    schema: { title: name, $schema, ...toJsonSchema(schema) },
   }));
 }

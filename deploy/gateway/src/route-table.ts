@@ -25,6 +25,10 @@ export const routeTable: readonly { pattern: `/${string}`; target: Target }[] = 
     pattern: "/api/v1/projects/:projectId/webhooks/*",
     target: "webhook-dispatcher",
   },
+  {
+    pattern: "/api/v1/projects/:projectId/environments/:environmentId/readers",
+    target: "usage-metering",
+  },
   { pattern: "/api/v1/flags/:id/usage", target: "usage-metering" },
   { pattern: "/api/v1/usage", target: "usage-metering" },
   { pattern: "/api/v1/usage/days", target: "usage-metering" },

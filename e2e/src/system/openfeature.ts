@@ -25,6 +25,27 @@ const flags = [
   { key: "germany", enabled: true, targeting_rules: [{ conditions: [inGermany] }] },
 ];
 
+/** Flags of the other types. `own` has no variation for users who are out. */
+const typedFlags = [
+  {
+    key: "color",
+    value_type: "string",
+    variations: [
+      { key: "blue", value: "blue" },
+      { key: "red", value: "red" },
+    ],
+    targeting_rules: [{ conditions: [inGermany] }],
+  },
+  { key: "limit", value_type: "number", variations: [{ key: "high", value: 2.5 }] },
+  { key: "layout", value_type: "object", variations: [{ key: "wide", value: { columns: 3 } }] },
+  {
+    key: "own",
+    value_type: "string",
+    variations: [{ key: "only", value: "for Germany" }],
+    targeting_rules: [{ conditions: [inGermany] }],
+  },
+];
+
 const edgeSettings = { STREAM_TOKEN_SECRET: streamTokenSecret, LOG_LEVEL: "trace" };
 
 export function startOpenFeatureSystem(): Promise<System> {
@@ -35,15 +56,16 @@ export function startOpenFeatureSystem(): Promise<System> {
   });
 }
 
-export async function createOpenFeatureTenant({
-  system,
-  gateway,
-}: ClientSystem): Promise<OpenFeatureTenant> {
+export async function createOpenFeatureTenant(
+  { system, gateway }: ClientSystem,
+  { withTypedFlags = false } = {},
+): Promise<OpenFeatureTenant> {
   const tenant = await createTenant(gateway.url, { name: "OpenFeature" });
   const ids = new Map<string, string>();
   const manage = (method: string, path: string, body: unknown) =>
     must(`${gateway.url}/api/v1/flags${path}`, { method, key: tenant.serverKey, body });
-  for (const flag of flags) {
+  const typed = withTypedFlags ? typedFlags.map((flag) => ({ ...flag, enabled: true })) : [];
+  for (const flag of [...flags, ...typed]) {
     const created = await manage("POST", "", { name: flag.key, ...flag });
     ids.set(flag.key, created.id);
   }

@@ -5,7 +5,13 @@ export type IdsByField = Readonly<Record<string, string>>;
 
 type Path = readonly (string | number)[];
 
-/** Returns a body with a valid value for every field of the schema. */
+/** Members of typed flags. The generated bodies are for boolean flags, which reject them. */
+export const onlyTyped: ReadonlySet<string> = new Set(["variations", "serve", "off_variation"]);
+
+const fieldsOf = ({ properties = {} }: Schema): [string, Schema][] =>
+  Object.entries(properties).filter(([key]) => !onlyTyped.has(key));
+
+/** Returns a body with a valid value for every field of the schema that boolean flags have. */
 export function exampleOf(schema: Schema, ids: IdsByField, name = ""): unknown {
   const shape = resolve(schema);
   if (shape.enum !== undefined) return shape.enum[0];
@@ -13,10 +19,7 @@ export function exampleOf(schema: Schema, ids: IdsByField, name = ""): unknown {
   switch ([shape.type].flat()[0]) {
     case "object":
       return Object.fromEntries(
-        Object.entries(shape.properties ?? {}).map(([key, field]) => [
-          key,
-          exampleOf(field, ids, key),
-        ]),
+        fieldsOf(shape).map(([key, field]) => [key, exampleOf(field, ids, key)]),
       );
     case "array":
       return [exampleOf(shape.items as Schema, ids, name)];
@@ -57,8 +60,7 @@ export function wrongBodies(schema: Schema, ids: IdsByField): { what: string; bo
 function* positions(schema: Schema, path: Path): Generator<{ path: Path; shape: Schema }> {
   const shape = resolve(schema);
   if (path.length > 0) yield { path, shape };
-  for (const [key, field] of Object.entries(shape.properties ?? {}))
-    yield* positions(field, [...path, key]);
+  for (const [key, field] of fieldsOf(shape)) yield* positions(field, [...path, key]);
   if (shape.type === "array") yield* positions(shape.items as Schema, [...path, 0]);
 }
 

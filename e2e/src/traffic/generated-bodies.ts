@@ -3,12 +3,16 @@ import { isThorough } from "@halyard/testing";
 import { createGeneratorSync, type JsonSchema } from "json-schema-faker";
 import { compileSchema } from "../checks/document-checks.ts";
 import { type Random, seededRandom } from "../system/seeded-random.ts";
+import { onlyTyped } from "./bad-bodies.ts";
 import { document, type Operation, resolve } from "./openapi.ts";
 
 /** Generates bodies for an operation. Most of them barely fit its schema, or barely violate it. */
 type GeneratedBody = { body: unknown; problem: string | undefined };
 
-/** Replaces values of known fields with valid ones, where JSON Schema cannot describe which values are valid. */
+/**
+ * Replaces values of known fields with valid ones, where JSON Schema cannot describe which values are valid. Members of
+ * typed flags are left out.
+ */
 export type Mend = (field: string, value: unknown) => unknown;
 
 const samplesOfEachKind = isThorough ? 8 : 4;
@@ -109,7 +113,10 @@ export function mendAll(body: unknown, mend: Mend): unknown {
 function mended(value: unknown, field: string, mend: Mend): unknown {
   if (Array.isArray(value)) return value.map((item) => mended(item, field, mend));
   if (typeof value !== "object" || value === null) return mend(field, value);
-  const members = Object.entries(value).map(([name, member]) => [
+  const given = Object.entries(value).filter(
+    ([name]) => name !== "value_type" && !onlyTyped.has(name),
+  );
+  const members = given.map(([name, member]) => [
     name,
     value !== null && "operator" in value && name === "value"
       ? mend(`value of ${String(value.operator)}`, member)

@@ -66,7 +66,10 @@ type RawOperation = {
   parameters?: RawParameter[];
   requestBody?: {
     required?: boolean;
-    content: Record<string, { schema: Schema; example?: unknown }>;
+    content: Record<
+      string,
+      { schema: Schema; example?: unknown; examples?: { default: { value: unknown } } }
+    >;
   };
   responses: Record<string, RawResponse>;
 };
@@ -105,7 +108,9 @@ export function operations(): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, raw]) => {
       const parameters = (raw.parameters ?? []).map((each) => componentOf("parameters", each));
-      const { schema, example } = raw.requestBody?.content["application/json"] ?? {};
+      const content = raw.requestBody?.content["application/json"];
+      const schema = content?.schema;
+      const example = content?.example ?? content?.examples?.default.value;
       return {
         id: `${method.toUpperCase()} ${path}`,
         method: method.toUpperCase(),

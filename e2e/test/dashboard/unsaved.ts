@@ -108,6 +108,9 @@ export function describeUnsaved(given: () => DashboardSystem): void {
     await dialog.getByRole("button", { name: "Type" }).press("ArrowDown");
     await page.getByRole("option").last().click();
     await page.getByRole("listbox").waitFor({ state: "detached" });
+    // The focus returns from the list a moment after it closes.
+    const focused = dialog.locator(":focus");
+    await focused.waitFor();
     await page.keyboard.press("Escape");
     await question.waitFor();
   });

@@ -5,6 +5,7 @@ import { describeOpenFeature } from "./openfeature-page.ts";
 import { describeTargeting } from "./targeting-page.ts";
 import { describeTime } from "./time-pages.ts";
 import { describeUsage } from "./usage-page.ts";
+import { describeValues } from "./values-page.ts";
 import { describeWebhooks } from "./webhooks-page.ts";
 
 /** Follows several pages in one running system. */
@@ -20,4 +21,5 @@ describe("the page about OpenFeature", () => describeOpenFeature(given));
 describe("the page about targeting", () => describeTargeting(given));
 describe("the pages about schedules and the history", () => describeTime(given));
 describe("the page about usage", () => describeUsage(given));
+describe("the page about values", () => describeValues(given));
 describe("the page about webhooks", () => describeWebhooks(given));

@@ -18,7 +18,7 @@ export function describeUsage(given: () => PageSystem): void {
   const openShell = () => given().openShell(tenant);
 
   it("docs/usage.md works when followed twice", async () => {
-    expect(await followPage(openShell(), page)).toBe(8);
+    expect(await followPage(openShell(), page)).toBe(9);
   });
 
   it("docs/usage.md shows the headers of real responses", async () => {

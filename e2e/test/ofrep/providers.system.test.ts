@@ -6,7 +6,9 @@ import { describeBrowser } from "../clients/browser.ts";
 import { describeBrowserProvider } from "./browser-provider.ts";
 import { describeComingBack } from "./coming-back.ts";
 import { describeHalyardProviders } from "./halyard-providers.ts";
+import { describePythonProvider } from "./python-provider.ts";
 import { describeServerProvider } from "./server-provider.ts";
+import { describeTypedFlags } from "./typed-flags.ts";
 import { describeWebProvider } from "./web-provider.ts";
 
 /** Tests of OpenFeature's OFREP providers, of Halyard's own providers and of a plain page in one running system. Each module has its own tenant. */
@@ -25,4 +27,6 @@ describe("the provider for browsers on pages that are opened again", () =>
   describeComingBack(given));
 describe("the provider for browsers in a browser", () => describeBrowserProvider(given));
 describe("a page of another origin", () => describeBrowser(given));
+describe("the providers for servers and browsers", () => describeTypedFlags(given));
 describe("Halyard's providers", () => describeHalyardProviders(given));
+describe("the provider for Python", () => describePythonProvider(given));

@@ -87,7 +87,7 @@ describe("given the tarballs", () => {
     await runIn(application, process.execPath, "--input-type=module", "--eval", program);
   });
 
-  it("the browser SDK is smaller than 5,000 bytes, bundled, minified and compressed", async () => {
+  it("the browser SDK is smaller than 5,500 bytes, bundled, minified and compressed", async () => {
     const { outputFiles } = await build({
       stdin: {
         contents: 'import { createClient } from "@halyard/browser-sdk"; self.flags = createClient;',
@@ -97,7 +97,7 @@ describe("given the tarballs", () => {
     });
     const bytes = gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length;
     expect(bytes).toBeGreaterThan(1_000);
-    expect(bytes).toBeLessThan(5_000);
+    expect(bytes).toBeLessThan(5_500);
   });
 
   it("react is a client module, which a bundler of server components replaces by references", async () => {
@@ -110,7 +110,9 @@ describe("given the tarballs", () => {
     const output = await runIn(packages.folder, process.execPath, "--import", bundler, ...program);
     const references = Object.values(JSON.parse(output));
     expect(new Set(references)).toEqual(new Set(["client reference"]));
-    expect(Object.keys(JSON.parse(output))).toEqual(expect.arrayContaining(["useFlag"]));
+    expect(Object.keys(JSON.parse(output))).toEqual(
+      expect.arrayContaining(["useFlag", "useValue"]),
+    );
   });
 
   it("conformance contains every case", () => {

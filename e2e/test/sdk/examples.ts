@@ -24,11 +24,20 @@ export function describeExamples(given: () => ClientSystem): void {
       example = await startExample(given(), { name: "node" });
     });
 
+    const responseFor = async (user: string) =>
+      (await fetch(`${example.url}/?user=${user}`)).text();
+
     it("decides by a change without a restart", async () => {
-      const response = async () => (await fetch(`${example.url}/?user=anna`)).text();
-      expect(await response()).toBe("anna gets the old checkout\n");
+      const response = () => responseFor("anna");
+      expect(await response()).toBe("anna gets the old checkout in royalblue\n");
       await example.toggle();
-      await eventually(response, { until: (text) => text === "anna gets the new checkout\n" });
+      await eventually(response, {
+        until: (text) => text === "anna gets the new checkout in royalblue\n",
+      });
+    });
+
+    it("has another color for the other half of the users", async () => {
+      expect(await responseFor("bruno")).toMatch(/ in seagreen\n$/);
     });
   });
 
@@ -69,14 +78,18 @@ function describePage(name: string, given: InBrowser): void {
       withinMs: 40_000,
     });
 
-  it("shows the value, a change without a reload, and the value of another user", async () => {
+  const color = () => page.locator("output").evaluate((element) => getComputedStyle(element).color);
+
+  it("shows the values, a change without a reload, and the values of another user", async () => {
     await shows("old");
     await example.toggle();
     await shows("new");
+    expect(await color()).toBe("rgb(65, 105, 225)");
     await example.setRules([{ attribute: "id", operator: "equals", value: "bruno" }]);
     await shows("old");
     await page.locator("select").selectOption("bruno");
     await shows("new");
+    expect(await color()).toBe("rgb(46, 139, 87)");
     expect(await page.content()).not.toContain(example.tenant.serverKey);
   });
 
@@ -123,7 +136,7 @@ function describePolling(given: InBrowser): void {
     const page = await given().browser.context.newPage();
     const statuses: number[] = [];
     page.on("response", (response) => {
-      if (response.url().endsWith("/api/v1/sdk/flags")) statuses.push(response.status());
+      if (response.url().endsWith("/api/v1/sdk/values")) statuses.push(response.status());
     });
     await page.goto(example.url);
     const text = () => page.locator("small").textContent({ timeout: 1_000 });

@@ -86,6 +86,8 @@ function expectationOf(error: ErrorObject): string {
       return `must be ${JSON.stringify(error.params.allowedValue)}`;
     case "format":
       return formats[error.params.format as keyof typeof formats];
+    case "propertyNames":
+      return `has a name that ${requirementOf({ ...error, parentSchema: error.schema as object }) ?? "is not valid"}`;
     case "pattern":
     case "minProperties":
     case "anyOf":

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { compileCheck } from "./json-schema.ts";
 import { State } from "./state.ts";
 import { flagEventsStream } from "./streams.ts";
+import { TypedValue } from "./values.ts";
 
 /**
  * Domain events: changes of a flag, with everything that a consumer needs, so that consumers send no further requests.
@@ -10,7 +11,19 @@ import { flagEventsStream } from "./streams.ts";
 export const EventName = z.enum(flagEventsStream.subjects);
 export type EventName = z.infer<typeof EventName>;
 
-const Setting = z.union([z.string(), z.boolean(), z.null(), z.array(z.string())]);
+/** A variation of a typed flag. A large value is its size and hash. */
+const ChangedVariation = z.object({
+  key: z.string(),
+  name: z.string().optional(),
+  value: TypedValue,
+});
+const Setting = z.union([
+  z.string(),
+  z.boolean(),
+  z.null(),
+  z.array(z.string()),
+  z.array(ChangedVariation),
+]);
 const ChangedSetting = z.object({ from: Setting, to: Setting });
 
 export const FlagEvent = z.object({
@@ -32,6 +45,7 @@ export const FlagEvent = z.object({
   environment: z.object({ id: z.string(), name: z.string() }),
   /** State in that environment after the change; for a deletion, the last state before it. */
   state: State,
+  /** Null for `flag.created`, and for `flag.updated` with changed variations. */
   state_before: State.nullable(),
   /** Changed settings (`flag.updated` only). */
   changes: z.record(z.string(), ChangedSetting).optional(),

@@ -12,8 +12,20 @@ export type JsonSchema = Record<string, unknown>;
 
 /** Returns the JSON Schema (draft 2020-12) of a zod schema, without `$schema`. */
 export function toJsonSchema(schema: z.ZodType): JsonSchema {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: "input" }) as JsonSchema;
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
+    io: "input",
+    override: ({ jsonSchema }) => replaceTuple(jsonSchema),
+  }) as JsonSchema;
   return rest;
+}
+
+/** Replaces a tuple of equal items by an array of this length, which more programs for OpenAPI understand. */
+export function replaceTuple(schema: z.core.JSONSchema.BaseSchema): void {
+  const { prefixItems = [] } = schema;
+  const [items] = prefixItems;
+  if (items === undefined) return;
+  delete schema.prefixItems;
+  Object.assign(schema, { items, minItems: prefixItems.length, maxItems: prefixItems.length });
 }
 
 /** Creates the validator of the project: strict about schemas, with the formats in use. It never changes the data. */

@@ -8,7 +8,7 @@ export const PlanLimits = z.strictObject({
   sse_connections: limit,
   projects: limit,
   configuration_bytes: limit.describe(
-    "Size of the rules of all flags in all environments, in bytes of JSON without spaces between tokens. `null`: unlimited",
+    "Size of the rules and values of all flags in all environments, in bytes of JSON without spaces between tokens. `null`: unlimited",
   ),
 });
 export type PlanLimits = z.infer<typeof PlanLimits>;

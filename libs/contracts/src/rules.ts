@@ -12,6 +12,7 @@ import {
 import { z } from "zod";
 import { RuleName } from "./name.ts";
 import { loneSurrogate } from "./text-pattern.ts";
+import { Serve, ServeInput } from "./values.ts";
 
 /** Text of a rule. PostgreSQL cannot store NUL, and UTF-8 cannot encode a lone surrogate. */
 const text = (longest: number) =>
@@ -57,6 +58,7 @@ export const TargetingRule = z.strictObject({
   conditions: z.array(Condition).max(50),
   value: z.boolean().optional(),
   rollout_percentage: RolloutPercentage.optional(),
+  serve: Serve.optional(),
 });
 export type TargetingRule = z.infer<typeof TargetingRule>;
 
@@ -71,7 +73,11 @@ export const ConditionInput = Condition.meta({ allOf: valuesByOperator() });
 export const TargetingRuleInput = TargetingRule.extend({
   name: RuleName.optional(),
   conditions: z.array(ConditionInput).max(50),
+  serve: ServeInput.optional().describe(
+    "What the users of the rule get, for a typed flag. By default that of the state. Not with `value: false`",
+  ),
 });
+export type TargetingRuleInput = z.infer<typeof TargetingRuleInput>;
 
 export const TargetingRulesInput = z.array(TargetingRuleInput).max(100);
 

@@ -3,6 +3,7 @@ import { type Checked, compileCheck } from "./json-schema.ts";
 import { KeyKind } from "./key-kind.ts";
 import { ConfiguredLimits } from "./plans.ts";
 import { State } from "./state.ts";
+import { StoredVariations, ValueType } from "./values.ts";
 
 /**
  * The snapshot is the current state that the services share: one entry for each organization, project, environment,
@@ -90,6 +91,11 @@ export const FlagEntry = z.object({
   environment_id: Uuid,
   flag_id: Uuid,
   key: z.string(),
+  /** Absent for a boolean flag. */
+  value_type: ValueType.optional(),
+  variations: StoredVariations.optional(),
+  /** What an evaluator must know. A reader that lacks a word treats the flag as not found. */
+  needs: z.array(z.string()).optional(),
   ...State.shape,
   ...Stamp,
 });

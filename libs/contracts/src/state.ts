@@ -7,6 +7,7 @@ import {
   TargetingRules,
   TargetingRulesInput,
 } from "./rules.ts";
+import { Serve, ServeInput, VariationKey } from "./values.ts";
 
 /**
  * The state of a flag in one environment: everything that the flag says there. Routes, events, snapshot entries, rule
@@ -19,6 +20,8 @@ export const State = z.object({
   targeting_rules: TargetingRules,
   bucket_by: AttributeName.optional(),
   bucket_seed: BucketSeed.optional(),
+  serve: Serve.optional(),
+  off_variation: VariationKey.nullable().optional(),
 } satisfies Members);
 export type State = z.infer<typeof State>;
 
@@ -43,6 +46,14 @@ export const stateInput = {
     .describe(
       "Text in place of the flag's key in the hash of buckets. Flags with the same seed and attribute select the same users. Null, the default: the flag's key",
     ),
+  serve: ServeInput.optional().describe(
+    "What users get when a typed flag is on for them: one variation, or a split by weights that add up to 100. A split moves as few users as possible; `ranges` of all its members set the buckets explicitly. By default the first variation",
+  ),
+  off_variation: VariationKey.nullable()
+    .optional()
+    .describe(
+      "Key of the variation that all other users of a typed flag get. Null: the default of the application. By default the last variation, and null for a flag with one variation",
+    ),
 } satisfies Members;
 
 /** The members of a state without the rules, which can be large, for lists. */
@@ -60,11 +71,25 @@ const reorder = compileOrder(State);
 export const stateOf = <T extends Partial<State>>(value: T): Pick<T, keyof T & keyof State> =>
   reorder(value) as Pick<T, keyof T & keyof State>;
 
+/** Returns the option of a union that has a member of a value; undefined for a union of scalars. */
+function optionFor(union: z.ZodUnion, value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return union.options.find(
+    (option) =>
+      option instanceof z.ZodObject && Object.keys(value).some((name) => name in option.shape),
+  );
+}
+
 /**
  * Returns a function that writes the members of objects in the order of a schema, at any depth, and leaves out members
- * that the schema lacks. A value of a union stays as it is.
+ * that the schema lacks.
  */
 function compileOrder(schema: unknown): (value: unknown) => unknown {
+  if (schema instanceof z.ZodUnion)
+    return (value) => {
+      const option = optionFor(schema, value);
+      return option === undefined ? value : compileOrder(option)(value);
+    };
   if (schema instanceof z.ZodOptional) return compileOrder(schema.unwrap());
   if (schema instanceof z.ZodArray) {
     const reorder = compileOrder(schema.element);

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { compileCheck } from "./json-schema.ts";
+import { Reader } from "./readers.ts";
+import { VariationKey } from "./values.ts";
 
 /**
  * Usage messages. They count requests and evaluations by organization, environment, flag and key, and contain nothing
@@ -12,6 +14,7 @@ const Count = z.int().min(1);
 /** Endpoints whose requests count, by the names that metrics use. */
 const usageEndpoints = [
   "flags",
+  "values",
   "evaluate",
   "stream",
   "ruleset",
@@ -38,6 +41,7 @@ export const EnvironmentUsage = z.object({
   requests: z
     .object({
       flags: Count.optional(),
+      values: Count.optional(),
       evaluate: Count.optional(),
       stream: Count.optional(),
       ofrep_flags: Count.optional(),
@@ -75,8 +79,17 @@ export const EvaluationsReported = z.object({
   environment_id: Uuid,
   /** End of the period in which the evaluations were made. */
   evaluated_at: Instant,
-  /** Evaluations by value. */
-  flags: z.array(z.object({ flag_id: Uuid, true: z.int().min(0), false: z.int().min(0) })),
+  flags: z.array(
+    z.object({
+      flag_id: Uuid,
+      // Evaluations by value, and of a typed flag by variation.
+      true: z.int().min(0),
+      false: z.int().min(0),
+      variations: z.record(VariationKey, z.int().min(0)).optional(),
+    }),
+  ),
+  /** The SDK that reports. */
+  reader: Reader.optional(),
 });
 export type EvaluationsReported = z.infer<typeof EvaluationsReported>;
 

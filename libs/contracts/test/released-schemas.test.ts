@@ -182,17 +182,17 @@ function problemsBetween(writer: JsonSchema, reader: Reader): string[] {
   return [...new Set(problems)];
 }
 
-/**
- * Adds a required member to every object of a schema except those of targeting rules. A reader that ignored a part of a
- * rule would evaluate another rule.
- */
+/** A reader that ignored a part of a rule, or of what a flag serves, would evaluate something else. */
+const partsOfRules = ["targeting_rules", "serve"];
+
+/** Adds a required member to every object of a schema except those of rules. */
 function addMemberEverywhere(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(addMemberEverywhere);
   if (typeof node !== "object" || node === null) return node;
   const copy = Object.fromEntries(
     Object.entries(node).map(([name, value]) => [
       name,
-      name === "targeting_rules" ? value : addMemberEverywhere(value),
+      partsOfRules.includes(name) ? value : addMemberEverywhere(value),
     ]),
   );
   if (copy.type !== "object" || copy.properties === undefined) return copy;

@@ -20,6 +20,14 @@ export function bucketOf(seed: string, unit: string): number {
   return bucketOfHash(murmur3(utf8(`${seed}:${unit}`)));
 }
 
+/** Returns the bucket of a unit in the splits of a flag. It is independent of the bucket for percentages. */
+export function splitBucketOf(seed: string, unit: string): number {
+  return bucketOfHash(murmur3(utf8(`${seed}:${unit}`), splitHashSeed));
+}
+
+/** Seed of murmur3 for splits. Percentages have the seed 0. */
+export const splitHashSeed = 1;
+
 /**
  * Returns a percentage in hundredths, which are buckets; undefined if it has more than two decimals. The product is
  * rounded, because 0.07 × 100 is not 7 in binary.

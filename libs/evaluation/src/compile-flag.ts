@@ -1,4 +1,5 @@
 import { type CompiledRule, compileRule } from "./compile-rule.ts";
+import { compileServe, isSplit, type Pick, variationIndex } from "./compile-serve.ts";
 import type { EvaluationContext } from "./context.ts";
 import type { ResolvedState } from "./flag-state.ts";
 import { type Outcome, outcomes } from "./outcome.ts";
@@ -11,12 +12,30 @@ export type CompiledFlag = {
   readonly evaluate: Evaluate;
   /** The parts of `evaluate`, which `compileAll` combines with the plans of other flags. */
   readonly plan: Plan;
+  /**
+   * Returns the index of the variation for a context. Callers that have the outcome pass it. Undefined for boolean flags.
+   */
+  readonly variationOf: VariationOf | undefined;
+  /** The parts of `variationOf`. Undefined for boolean flags. */
+  readonly served: Served | undefined;
+};
+
+type VariationOf = (context: EvaluationContext, outcome?: Outcome) => number;
+
+/** The variations of a typed flag. */
+type Served = {
+  /** The variation for users who are in, unless their rule has its own. */
+  readonly on: Pick;
+  /** Index of the variation for all other users. */
+  readonly off: number;
 };
 
 /** The rules that can be reached and can match, in order, and the result if none of them matches. */
 export type Plan = {
   readonly rules: readonly CompiledRule[];
   readonly otherwise: Outcome | Rollout;
+  /** The variation with `otherwise`, if a rule decides it. Otherwise that of the state. */
+  readonly pickOtherwise?: Pick | undefined;
 };
 
 type Evaluate = (context: EvaluationContext) => Outcome;
@@ -47,9 +66,32 @@ export function compileWith(flag: ResolvedState, rules: readonly CompiledRule[])
   const key = flag?.key;
   const plan = planOf(flag, rules);
   const result = follow(plan);
-  return typeof result === "function"
-    ? { key, constant: undefined, evaluate: result, plan }
-    : { key, constant: result, evaluate: () => result, plan };
+  const evaluate = typeof result === "function" ? result : () => result;
+  const constant = typeof result === "function" ? undefined : result;
+  const served = servedBy(flag);
+  const variationOf = served && compileVariation(plan, served, evaluate);
+  return { key, constant, evaluate, plan, variationOf, served };
+}
+
+function servedBy(flag: ResolvedState): Served | undefined {
+  if (flag?.variations === undefined) return undefined;
+  return { on: compileServe(flag, flag.serve), off: variationIndex(flag, flag.off_variation) };
+}
+
+/** Looks for the rule of a user only if a rule has its own variations. */
+function compileVariation(
+  { rules, pickOtherwise }: Plan,
+  { on, off }: Served,
+  evaluate: Evaluate,
+): VariationOf {
+  const otherwise = pickOtherwise ?? on;
+  if (rules.every(({ pick }) => pick === undefined) && otherwise === on)
+    return (context, { value } = evaluate(context)) => (value ? on(context) : off);
+  return (context, { value } = evaluate(context)) => {
+    if (!value) return off;
+    for (const { matches, pick } of rules) if (matches(context)) return (pick ?? on)(context);
+    return otherwise(context);
+  };
 }
 
 function isEnabled(flag: ResolvedState): boolean {
@@ -60,7 +102,8 @@ function planOf(flag: ResolvedState, rules: readonly CompiledRule[]): Plan {
   if (!isEnabled(flag)) return { rules: [], otherwise: outcomes.disabled };
   if (!Array.isArray(flag.targeting_rules)) return { rules: [], otherwise: outcomes.default };
   if (flag.targeting_rules.length > 0) return planOfRules(rules);
-  const rollout = compileRollout(flag, flag.rollout_percentage);
+  const needsUnit = isSplit(flag.serve);
+  const rollout = compileRollout(flag, flag.rollout_percentage, { needsUnit });
   return { rules: [], otherwise: rollout ?? outcomes.static };
 }
 
@@ -71,6 +114,7 @@ function planOfRules(rules: readonly CompiledRule[]): Plan {
   return {
     rules: forEveryone === -1 ? possible : possible.slice(0, forEveryone),
     otherwise: possible[forEveryone]?.result ?? outcomes.default,
+    pickOtherwise: possible[forEveryone]?.pick,
   };
 }
 

@@ -1,4 +1,5 @@
 import { type CompiledCondition, compileCondition, neverHolds } from "./compile-condition.ts";
+import { compileServe, isSplit, type Pick } from "./compile-serve.ts";
 import type { EvaluationContext } from "./context.ts";
 import type { ResolvedState, TargetingRule } from "./flag-state.ts";
 import { type Outcome, outcomes } from "./outcome.ts";
@@ -10,11 +11,15 @@ export type CompiledRule = {
   readonly matches: (context: EvaluationContext) => boolean;
   /** The result for matching users: one outcome for all, or a rollout that decides by bucket. */
   readonly result: Outcome | Rollout;
+  /** The variation for users who are in, if the rule has its own. Undefined for boolean flags. */
+  readonly pick: Pick | undefined;
 };
 
 export function compileRule(flag: ResolvedState, rule: TargetingRule): CompiledRule {
   const conditions = isWellFormed(rule) ? rule.conditions.map(compileCondition) : [neverHolds];
-  return { conditions, matches: allOf(conditions), result: resultOf(flag, rule) };
+  const result = resultOf(flag, rule);
+  const pick = rule?.serve === undefined ? undefined : compileServe(flag, rule.serve);
+  return { conditions, matches: allOf(conditions), result, pick };
 }
 
 /** Stored rules are not validated again. A malformed rule never matches. */
@@ -30,7 +35,8 @@ function isWellFormed(rule: TargetingRule): boolean {
 function resultOf(flag: ResolvedState, rule: TargetingRule): Outcome | Rollout {
   if (rule?.value === false) return outcomes.matchOff;
   const percentage = rule?.rollout_percentage ?? flag.rollout_percentage;
-  return compileRollout(flag, percentage) ?? outcomes.matchOn;
+  const needsUnit = isSplit(rule?.serve ?? flag.serve);
+  return compileRollout(flag, percentage, { needsUnit }) ?? outcomes.matchOn;
 }
 
 /**

@@ -3,25 +3,37 @@ import type { EvaluationContext } from "./context.ts";
 import type { Outcome } from "./outcome.ts";
 import { outcomeOf, type Rollout } from "./rollout.ts";
 
+/** An outcome, and the index of the variation of a typed flag. */
+export type Evaluation = { readonly outcome: Outcome; readonly variation: number | undefined };
+
 /**
- * Evaluates a flag like `evaluate`, but in steps: yields before each condition and each percentage, so that the caller
- * can serve other requests in between. Each step can read a long text, and a flag can have thousands of steps.
+ * Evaluates a flag like `evaluate` and `variationOf`, but in steps: yields before each condition and each percentage, so
+ * that the caller can serve other requests in between. Each step can read a long text, and a flag can have thousands of
+ * steps.
  */
 export function* evaluateInSteps(
-  { plan, constant }: CompiledFlag,
+  { plan, constant, variationOf, served }: CompiledFlag,
   context: EvaluationContext,
-): Generator<undefined, Outcome> {
-  if (constant !== undefined) return constant;
-  for (const { conditions, result } of plan.rules) {
+): Generator<undefined, Evaluation> {
+  if (constant !== undefined)
+    return { outcome: constant, variation: variationOf?.(context, constant) };
+  let result = plan.otherwise;
+  let pick = plan.pickOtherwise;
+  for (const rule of plan.rules) {
     let matches = true;
-    for (const { holds } of conditions) {
+    for (const { holds } of rule.conditions) {
       yield;
       matches = holds(context);
       if (!matches) break;
     }
-    if (matches) return yield* outcomeInSteps(result, context);
+    if (!matches) continue;
+    ({ result, pick } = rule);
+    break;
   }
-  return yield* outcomeInSteps(plan.otherwise, context);
+  const outcome = yield* outcomeInSteps(result, context);
+  if (served === undefined) return { outcome, variation: undefined };
+  const { on, off } = served;
+  return { outcome, variation: outcome.value ? (pick ?? on)(context) : off };
 }
 
 /** Yields before a percentage, because hashing a long id for thousands of percentages takes long. */

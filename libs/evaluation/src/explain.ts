@@ -1,7 +1,9 @@
+import { buckets } from "./bucket.ts";
 import { compileRules, compileWith } from "./compile-flag.ts";
 import type { CompiledRule } from "./compile-rule.ts";
+import { compileSplitBucket, isSplit } from "./compile-serve.ts";
 import type { EvaluationContext } from "./context.ts";
-import type { Condition, ResolvedState, TargetingRule } from "./flag-state.ts";
+import type { Condition, ResolvedState, Serve, TargetingRule } from "./flag-state.ts";
 import type { Obstacle } from "./operators/operator.ts";
 import type { Outcome } from "./outcome.ts";
 import { outcomeOf } from "./rollout.ts";
@@ -28,7 +30,21 @@ type RuleTrace = {
 };
 
 /** An outcome and its trace. It contains attribute names but never a value of the context. */
-export type Explanation = Outcome & { rules: RuleTrace[] };
+export type Explanation = Outcome & {
+  rules: RuleTrace[];
+  /** Set for a typed flag. */
+  served?: Served;
+};
+
+/** The variation that a user gets, and why. */
+type Served = {
+  /** Index of the variation, or `callersDefault`. */
+  index: number;
+  /** What is served to users who are in. Also for a user without a unit, whom the split excludes. */
+  serve: Serve | undefined;
+  /** Bucket of the user in a split. Null for a user without a unit. Undefined without a split. */
+  bucket: number | null | undefined;
+};
 
 /** Returns the outcome and its trace, computed from the same compiled conditions as `evaluate`. */
 export function explain(flag: ResolvedState, context: EvaluationContext): Explanation {
@@ -46,6 +62,7 @@ export function* explainInSteps(
   const compiled = compileRules(flag);
   const rules: RuleTrace[] = [];
   let matching: CompiledRule | undefined;
+  let matchingRule: TargetingRule | undefined;
   for (const [index, rule] of rulesOf(flag).entries()) {
     const label = labelOf(rule, index);
     const compiledRule = compiled[index];
@@ -55,15 +72,36 @@ export function* explainInSteps(
     }
     const conditions = yield* traceConditions(rule, compiledRule, context);
     const matched = conditions.every(({ held }) => held);
-    if (matched) matching = compiledRule;
+    if (matched) {
+      matching = compiledRule;
+      matchingRule = rule;
+    }
     const inside =
-      matched && "decide" in compiledRule.result
+      matched && "decide" in compiledRule.result && compiledRule.result.firstOutside < buckets
         ? { inside_percentage: compiledRule.result.decide(context).value }
         : {};
     rules.push({ ...label, reached: true, matched, ...inside, conditions });
   }
-  const result = matching?.result ?? compileWith(flag, compiled).plan.otherwise;
-  return { ...outcomeOf(result, context), rules };
+  const { plan, served } = compileWith(flag, compiled);
+  const outcome = outcomeOf(matching?.result ?? plan.otherwise, context);
+  if (served === undefined) return { ...outcome, rules };
+  const pick = (matching === undefined ? plan.pickOtherwise : matching.pick) ?? served.on;
+  const index = outcome.value ? pick(context) : served.off;
+  const serve = matchingRule?.serve ?? flag.serve;
+  return { ...outcome, rules, served: { index, ...servedTo(outcome, serve, flag, context) } };
+}
+
+function servedTo(
+  outcome: Outcome,
+  serve: Serve | undefined,
+  flag: ResolvedState,
+  context: EvaluationContext,
+): Omit<Served, "index"> {
+  const mayDecide = outcome.value || outcome.reason === "split";
+  const bucket = mayDecide && isSplit(serve) ? compileSplitBucket(flag)(context) : undefined;
+  return outcome.value || bucket === null
+    ? { serve, bucket }
+    : { serve: undefined, bucket: undefined };
 }
 
 function rulesOf(flag: ResolvedState): readonly TargetingRule[] {

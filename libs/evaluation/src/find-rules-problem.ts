@@ -22,7 +22,9 @@ type RulesProblem = { pointer: string; expected: string };
  * Returns the first condition that no evaluation can use, in rules that match the schema. Rules without a problem
  * compile completely. Others must be rejected on write: evaluation would silently treat their conditions as false.
  */
-export function findRulesProblem(rules: readonly TargetingRule[]): RulesProblem | undefined {
+export function findRulesProblem(
+  rules: readonly Pick<TargetingRule, "conditions" | "rollout_percentage">[],
+): RulesProblem | undefined {
   let left = maxTotalSize;
   for (const [ruleIndex, { conditions, rollout_percentage }] of rules.entries()) {
     if (rollout_percentage !== undefined && hundredths(rollout_percentage) === undefined)

@@ -14,10 +14,36 @@ export type State = {
   bucket_by?: string | undefined;
   /** Text in place of the flag's key in the hash of buckets. Flags with the same seed select the same users. */
   bucket_seed?: string | undefined;
+  /** What the users of a typed flag get. Absent for boolean flags. */
+  serve?: Serve | undefined;
+  /** Key of the variation for all other users of a typed flag. Null: the caller's own default. */
+  off_variation?: string | null | undefined;
 };
 
+export type ValueType = "boolean" | "string" | "number" | "object";
+
+/** One variation for all, or a split by bucket. */
+export type Serve = { variation: string } | { split: readonly Share[] };
+
+/** The share of a variation. The ranges of all shares together cover every bucket once. */
+export type Share = {
+  variation: string;
+  /** Percentage with at most two decimals. */
+  weight: number;
+  /** Half-open ranges of buckets in ascending order. */
+  ranges: readonly Range[];
+};
+
+export type Range = readonly [from: number, to: number];
+
 /** A state resolved for the evaluator: with everything that the evaluation needs beyond the state. */
-export type ResolvedState = State & { key: string };
+export type ResolvedState = State & {
+  key: string;
+  /** Default: boolean. */
+  value_type?: ValueType | undefined;
+  /** The variations of a typed flag. Evaluations return their indexes. */
+  variations?: readonly { key: string }[] | undefined;
+};
 
 /** The first rule whose conditions all hold decides. A rule without conditions matches every user. */
 export type TargetingRule = {
@@ -28,6 +54,8 @@ export type TargetingRule = {
   value?: boolean | undefined;
   /** From 0 to 100, with at most two decimals. Default: the percentage of the flag. */
   rollout_percentage?: number | undefined;
+  /** What the users of the rule get. Default: that of the state. */
+  serve?: Serve | undefined;
 };
 
 export type Condition = {

@@ -1,3 +1,4 @@
+export { type Allocation, allocateRanges, sizeOf } from "./allocate-ranges.ts";
 export {
   type Attributes,
   type AttributeValue,
@@ -5,14 +6,24 @@ export {
   readAttributes,
   type Scalar,
 } from "./attributes.ts";
-export { bucketOf, hundredths } from "./bucket.ts";
+export { bucketOf, buckets, hundredths, splitBucketOf } from "./bucket.ts";
 export { compileAll, type EvaluateAll } from "./compile-all.ts";
 export { type CompiledFlag, compile } from "./compile-flag.ts";
+export { callersDefault } from "./compile-serve.ts";
 export { contextOf, createContext, type EvaluationContext, emptyContext } from "./context.ts";
-export { evaluateInSteps } from "./evaluate-in-steps.ts";
+export { type Evaluation, evaluateInSteps } from "./evaluate-in-steps.ts";
 export { type Explanation, explain, explainInSteps } from "./explain.ts";
 export { expectedPercentage, findRulesProblem } from "./find-rules-problem.ts";
-export type { Condition, ResolvedState, State, TargetingRule } from "./flag-state.ts";
+export type {
+  Condition,
+  Range,
+  ResolvedState,
+  Serve,
+  Share,
+  State,
+  TargetingRule,
+  ValueType,
+} from "./flag-state.ts";
 export { parseInstant } from "./instant.ts";
 export { murmur3 } from "./murmur3.ts";
 export { findUnknown, knownNeeds, needsOf } from "./needs.ts";

@@ -29,10 +29,11 @@ export type HashedFlag = {
   readonly lengthBytes: number;
 };
 
-export function hashFlag(key: string): HashedFlag {
+/** Hashes a flag's key or seed. `hashSeed` is the seed of murmur3. */
+export function hashFlag(key: string, hashSeed = 0): HashedFlag {
   const bytes = utf8(`${key}:`);
   const wholeBytes = bytes.length - (bytes.length % 4);
-  let state = 0;
+  let state = hashSeed;
   for (let at = 0; at < wholeBytes; at += 4) state = addWord(state, mixWord(wordAt(bytes, at)));
   return { state, tail: wordAt(bytes, wholeBytes), lengthBytes: bytes.length };
 }

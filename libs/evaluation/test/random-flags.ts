@@ -8,6 +8,8 @@ import {
   operatorNames,
   type ResolvedState,
   type Scalar,
+  type Serve,
+  sizeOf,
   type TargetingRule,
 } from "../src/index.ts";
 
@@ -160,6 +162,50 @@ export const flags: fc.Arbitrary<ResolvedState> = fc.record(
   },
   { requiredKeys: ["key", "enabled", "rollout_percentage", "targeting_rules"] },
 );
+
+const variationKeys = ["red", "blue", "green"];
+
+/** A split of random sizes, whose shares lie anywhere. */
+const splits: fc.Arbitrary<Serve> = fc
+  .tuple(
+    fc.uniqueArray(fc.integer({ min: 1, max: 9_999 }), { minLength: 1, maxLength: 6 }),
+    fc.integer({ min: 0, max: 2 }),
+  )
+  .map(([cuts, shift]) => {
+    const ends = [...cuts.sort((a, b) => a - b), 10_000];
+    const ranges = ends.map((to, index) => [ends[index - 1] ?? 0, to] as const);
+    const split = variationKeys.map((variation, position) => {
+      const own = ranges.filter((_, index) => (index + shift) % variationKeys.length === position);
+      return { variation, weight: sizeOf(own) / 100, ranges: own };
+    });
+    return { split };
+  });
+
+const serves: fc.Arbitrary<Serve> = fc.oneof(
+  splits,
+  fc.constantFrom(...variationKeys).map((variation) => ({ variation })),
+);
+
+/** Typed flags, whose variations have keys and no values. */
+export const typedFlags: fc.Arbitrary<ResolvedState> = fc
+  .tuple(
+    flags,
+    serves,
+    fc.constantFrom(...variationKeys, null),
+    fc.array(fc.option(serves, { nil: undefined })),
+  )
+  .map(([flag, serve, off_variation, ofRules]) => ({
+    ...flag,
+    value_type: "string",
+    variations: variationKeys.map((key) => ({ key })),
+    serve,
+    off_variation,
+    targeting_rules: flag.targeting_rules.map((given, index) =>
+      given.value === false || ofRules[index] === undefined
+        ? given
+        : { ...given, serve: ofRules[index] },
+    ),
+  }));
 
 export const ids: fc.Arbitrary<string | number> = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 12 }),

@@ -8,25 +8,68 @@ import type { Attributes, Outcome, ResolvedState, Scalar } from "../src/index.ts
 export function evaluateByReference(flag: ResolvedState, attributes: Attributes): Outcome {
   if (!flag.enabled) return { value: false, variation: "off", reason: "disabled" };
   const unit = unitOf(flag, attributes);
-  const inside = (percentage: number) =>
-    percentage >= 100 ||
+  const inside = (percentage: number, isSplit: boolean) =>
+    (percentage >= 100 && !(isSplit && unit === undefined)) ||
     (unit !== undefined && bucket(flag.bucket_seed ?? flag.key, unit) < hundredths(percentage));
-  const split = (percentage: number): Outcome =>
-    inside(percentage)
+  const split = (percentage: number, isSplit: boolean): Outcome =>
+    inside(percentage, isSplit)
       ? { value: true, variation: "on", reason: "split" }
       : { value: false, variation: "off", reason: "split" };
   if (flag.targeting_rules.length === 0) {
-    if (flag.rollout_percentage < 100) return split(flag.rollout_percentage);
+    const isSplit = isSplitServe(flag.serve);
+    if (flag.rollout_percentage < 100 || isSplit) return split(flag.rollout_percentage, isSplit);
     return { value: true, variation: "on", reason: "static" };
   }
   for (const rule of flag.targeting_rules) {
     if (!rule.conditions.every((condition) => holds(condition, attributes))) continue;
     if (rule.value === false) return { value: false, variation: "off", reason: "targeting_match" };
     const percentage = rule.rollout_percentage ?? flag.rollout_percentage;
-    if (percentage < 100) return split(percentage);
+    const isSplit = isSplitServe(rule.serve ?? flag.serve);
+    if (percentage < 100 || isSplit) return split(percentage, isSplit);
     return { value: true, variation: "on", reason: "targeting_match" };
   }
   return { value: false, variation: "off", reason: "default" };
+}
+
+/** Words of `needs` that the reference evaluator knows. */
+const knownWords = ["buckets", "match-case", "values"];
+const knownTypes = ["boolean", "string", "number", "object"];
+
+/** Returns whether a flag counts as not found, because the reference evaluator does not know a part of it. */
+export function isUnknownByReference(flag: ResolvedState & { needs?: readonly string[] }): boolean {
+  const operators = flag.targeting_rules.flatMap(({ conditions }) =>
+    conditions.map(({ operator }) => operator),
+  );
+  return !(
+    (flag.needs ?? []).every((word) => knownWords.includes(word)) &&
+    knownTypes.includes(flag.value_type ?? "boolean") &&
+    operators.every((operator) => knownOperators.includes(operator))
+  );
+}
+
+const knownOperators: readonly string[] = [
+  ...["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with"],
+  ...["matches_regex", "in", "not_in", "gt", "gte", "lt", "lte"],
+  ...["semver_eq", "semver_gt", "semver_gte", "semver_lt", "semver_lte"],
+];
+
+const isSplitServe = (serve: ResolvedState["serve"]): boolean =>
+  serve !== undefined && "split" in serve;
+
+/** Returns the key of the variation of a typed flag; null for the caller's default. */
+export function variationByReference(flag: ResolvedState, attributes: Attributes): string | null {
+  const outcome = evaluateByReference(flag, attributes);
+  if (!outcome.value) return flag.off_variation ?? null;
+  const rule = flag.targeting_rules.find(({ conditions }) =>
+    conditions.every((condition) => holds(condition, attributes)),
+  );
+  const serve = rule?.serve ?? flag.serve;
+  if (serve === undefined || "variation" in serve) return serve?.variation ?? null;
+  const at = Number(bucket(flag.bucket_seed ?? flag.key, unitOf(flag, attributes) ?? "", 1n));
+  const share = serve.split.find(({ ranges }) =>
+    ranges.some(([from, to]) => from <= at && at < to),
+  );
+  return share?.variation ?? null;
 }
 
 /** Returns the text that selects the bucket. */
@@ -214,7 +257,7 @@ function precedence(a: Version, b: Version): number {
 }
 
 /** Computes a bucket by MurmurHash3 x86 32-bit in big integers, truncated to 32 bits explicitly. */
-export function bucket(key: string, id: string): bigint {
+export function bucket(key: string, id: string, seed = 0n): bigint {
   const cut = (x: bigint) => x & 0xffffffffn;
   const rotate = (x: bigint, by: bigint) => cut((x << by) | (x >> (32n - by)));
   const bytes = [...new TextEncoder().encode(`${key}:${id}`)].map(BigInt);
@@ -222,7 +265,7 @@ export function bucket(key: string, id: string): bigint {
     const word = part.reduceRight((sum, byte) => (sum << 8n) | byte, 0n);
     return cut(rotate(cut(word * 0xcc9e2d51n), 15n) * 0x1b873593n);
   };
-  let hash = 0n;
+  let hash = seed;
   let at = 0;
   for (; at + 4 <= bytes.length; at += 4) {
     hash = cut(rotate(hash ^ mix(bytes.slice(at, at + 4)), 13n) * 5n + 0xe6546b64n);

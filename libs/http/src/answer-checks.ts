@@ -1,5 +1,6 @@
 import { type Access, compileCheck, type ErrorCode, type RouteContract } from "@halyard/contracts";
 import { type Answer, isProblem, type Problem } from "./answer.ts";
+import { stringify } from "./raw-json.ts";
 
 /** A handler returned a response that the contract of its route does not allow: a bug. */
 class AnswerMismatchError extends Error {
@@ -49,5 +50,5 @@ export function compileAnswerCheck(contract: RouteContract): (given: Answer | Pr
 /** Returns the body as the client receives it, after `toJSON` and without undefined fields. */
 function bodyAsSeen({ body, json }: Answer): unknown {
   if (json !== undefined) return JSON.parse(json.toString());
-  return body === undefined ? undefined : JSON.parse(JSON.stringify(body));
+  return body === undefined ? undefined : JSON.parse(stringify(body));
 }

@@ -12,6 +12,14 @@ export { checkIdempotencyKey } from "./idempotency-key.ts";
 export { compileInputChecks, isWellEncoded } from "./input-checks.ts";
 export { type BodyReading, bodyTooLarge, isJsonType, notJson, parseJsonBody } from "./json-body.ts";
 export { cursorOf, idOfCursor, noSuchCursor, pageOf, readCursor } from "./page.ts";
+export {
+  elementTexts,
+  memberText,
+  RawJson,
+  stringify,
+  textOfBody,
+  tokensOf,
+} from "./raw-json.ts";
 export { escapeMalformedPath, pathAndQueryOf, pathOf } from "./request-target.ts";
 export { type Awaitable, type RequestFacts, type RouteInput, registerRoute } from "./route.ts";
 export {

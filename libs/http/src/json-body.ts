@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { createProblem, isProblem, type Problem } from "./answer.ts";
 import { hasDuplicateMembers } from "./duplicate-members.ts";
+import { keepText } from "./raw-json.ts";
 
 /** The value in a body; undefined for an empty or missing body. */
 export type BodyReading = { body: unknown } | Problem;
@@ -62,7 +63,10 @@ function parse(
 ): void {
   const reading = parseJsonBody(headers, bytes);
   if (isProblem(reading)) done(new BodyError(reading));
-  else done(null, reading.body);
+  else {
+    keepText(reading.body, bytes.toString());
+    done(null, reading.body);
+  }
 }
 
 /** Parses the bytes of a body. JSON requires UTF-8 (RFC 8259). */

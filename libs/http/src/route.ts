@@ -12,6 +12,7 @@ import { readIfMatch } from "./entity-tag.ts";
 import { jsonType, sendProblem } from "./error-answers.ts";
 import { compileInputChecks } from "./input-checks.ts";
 import { rejectMalformed } from "./malformed-http.ts";
+import { stringify } from "./raw-json.ts";
 
 /** The parts of a request, beside its validated input, that a handler can use. */
 export type RequestFacts = {
@@ -244,7 +245,7 @@ async function sendAnswer(
   if (given.headers !== undefined) reply.headers(given.headers);
   if (given.stream !== undefined) return sendStream(reply, given.status, given.stream);
   if (given.parts !== undefined) return sendParts(reply, given.parts);
-  const body = given.json ?? (given.body === undefined ? undefined : JSON.stringify(given.body));
+  const body = given.json ?? (given.body === undefined ? undefined : stringify(given.body));
   if (body === undefined) return reply.send();
   reply.header("content-type", jsonType);
   if (!compresses || Buffer.byteLength(body) < minCompressedBytes) return reply.send(body);

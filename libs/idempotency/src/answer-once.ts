@@ -7,6 +7,7 @@ import {
   isProblem,
   type Problem,
   type RequestFacts,
+  stringify,
 } from "@halyard/http";
 import type { Transaction } from "@halyard/postgres";
 
@@ -98,7 +99,10 @@ function deriveKey(presented: string, idempotencyKey: string): Buffer {
 
 function seal(given: Answer, key: Buffer, iv: Buffer): Buffer {
   const sealing = createCipheriv(cipher, key, iv);
-  const text = sealing.update(JSON.stringify(given), "utf8");
+  // The body as text, so that values that are JSON texts stay the same.
+  const { body, ...rest } = given;
+  const stored = body === undefined ? rest : { ...rest, text: stringify(body) };
+  const text = sealing.update(JSON.stringify(stored), "utf8");
   return Buffer.concat([iv, text, sealing.final(), sealing.getAuthTag()]);
 }
 
@@ -106,9 +110,12 @@ function seal(given: Answer, key: Buffer, iv: Buffer): Buffer {
 function unseal(sealed: Buffer, key: Buffer): Answer | undefined {
   const opening = createDecipheriv(cipher, key, sealed.subarray(0, ivBytes));
   opening.setAuthTag(sealed.subarray(-tagBytes));
-  const text = opening.update(sealed.subarray(ivBytes, -tagBytes));
+  const opened = opening.update(sealed.subarray(ivBytes, -tagBytes));
   try {
-    return JSON.parse(Buffer.concat([text, opening.final()]).toString()) as Answer;
+    const { text: json, ...rest } = JSON.parse(
+      Buffer.concat([opened, opening.final()]).toString(),
+    ) as Answer & { text?: string };
+    return json === undefined ? rest : { ...rest, json: Buffer.from(json) };
   } catch {
     return undefined;
   }

@@ -59,13 +59,11 @@ export function createRateLimit(
   const maxDebtMs = reachMs;
   /** Time at which the full burst is available again, by caller, in the order of their last requests. */
   const fullAgainAtMs = new Map<string, number>();
+  const steady = createSteadyTime();
 
   /** Returns the time at which a caller's full burst is available again, but not before now. */
   function fullAtMs(callerId: string, nowMs: number): number {
-    const known = fullAgainAtMs.get(callerId) ?? nowMs;
-    // Requests and debts never reach further. The clock was set back, and callers must not wait until it catches up.
-    const wasSetBack = known > nowMs + reachMs + maxDebtMs + minWaitMs;
-    return wasSetBack ? nowMs : Math.max(known, nowMs);
+    return Math.max(fullAgainAtMs.get(callerId) ?? nowMs, nowMs);
   }
 
   function makeRoom(): void {
@@ -86,7 +84,8 @@ export function createRateLimit(
     requestsPerSecond,
     burst,
     windowSeconds: Math.max(1, Math.ceil(reachMs / 1_000)),
-    take(callerId, nowMs, cost = 1) {
+    take(callerId, clockMs, cost = 1) {
+      const nowMs = steady(clockMs);
       const fullAt = fullAtMs(callerId, nowMs);
       const costMs = Math.min(cost, burst) * intervalMs;
       const waitMs = fullAt + costMs - reachMs - nowMs;
@@ -95,11 +94,13 @@ export function createRateLimit(
       store(callerId, isAdmitted ? fullAt + costMs : fullAt);
       return isAdmitted ? admitted : { admitted: false, retryAfterMs: waitMs };
     },
-    charge(callerId, nowMs, cost) {
+    charge(callerId, clockMs, cost) {
+      const nowMs = steady(clockMs);
       const charged = fullAtMs(callerId, nowMs) + cost * intervalMs;
       store(callerId, Math.min(charged, nowMs + reachMs + maxDebtMs));
     },
-    left(callerId, nowMs) {
+    left(callerId, clockMs) {
+      const nowMs = steady(clockMs);
       const fullInMs = fullAtMs(callerId, nowMs) - nowMs;
       const requests = Math.max(0, Math.floor((reachMs - fullInMs + minWaitMs) / intervalMs));
       return { requests, fullInMs };
@@ -108,3 +109,17 @@ export function createRateLimit(
 }
 
 const minWaitMs = 1e-3;
+
+/** Requests overtake each other by less. A larger difference is a step of the clock. */
+const minStepMs = 100;
+
+/** Returns a function that continues the time when the clock is set back. Callers must not wait until it catches up. */
+function createSteadyTime(): (clockMs: number) => number {
+  let aheadMs = 0;
+  let latestMs = Number.NEGATIVE_INFINITY;
+  return (clockMs) => {
+    if (clockMs + aheadMs < latestMs - minStepMs) aheadMs = latestMs - clockMs;
+    latestMs = Math.max(latestMs, clockMs + aheadMs);
+    return clockMs + aheadMs;
+  };
+}

@@ -132,11 +132,17 @@ describe("given a limit of less than one request a second", () => {
 });
 
 describe("given a clock that is set back", () => {
-  it("starts again, so that no caller waits until the clock catches up", () => {
+  it("continues, so that no caller waits until the clock catches up", () => {
     const limit = limitOf(10);
     expect(passing(limit, "a", 3_600_000)).toBe(10);
-    expect(passing(limit, "a", 0)).toBe(10);
+    expect(passing(limit, "a", 0)).toBe(0);
     expect(passing(limit, "a", 100)).toBe(1);
+  });
+
+  it("admits what is left of a burst, also after a step that is shorter than the burst lasts", () => {
+    const limit = limitOf(10);
+    for (let request = 0; request < 5; request++) limit.take("a", 10_000);
+    expect(passing(limit, "a", 9_200)).toBe(5);
   });
 });
 

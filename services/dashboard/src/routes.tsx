@@ -47,6 +47,11 @@ const flagTabs = [
   }),
   createRoute({
     ...ofFlag,
+    path: "/variations",
+    component: page(() => import("./flags/variations-tab.tsx"), "VariationsTab"),
+  }),
+  createRoute({
+    ...ofFlag,
     path: "/schedule",
     component: page(() => import("./schedules/schedule-tab.tsx"), "ScheduleTab"),
   }),

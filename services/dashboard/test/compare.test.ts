@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
 import { ApiProblem } from "../src/api/problem.ts";
-import type { FlagState, TargetingRule } from "../src/api/schema.d.ts";
 import {
   type Comparison,
   compareFlag,
@@ -11,6 +10,7 @@ import { choosePair } from "../src/compare/compare-search.ts";
 import { planCopy, summaryOfCopy } from "../src/compare/plan-copy.ts";
 import { patiently } from "../src/compare/run-pool.ts";
 import type { ListedFlag, ListedState } from "../src/flags/flag-search.ts";
+import type { FlagState, TargetingRule } from "../src/state/flag-state.ts";
 
 const staff: TargetingRule = {
   name: "Staff",
@@ -38,6 +38,7 @@ const listed = (key: string, from: Partial<ListedState>, to: Partial<ListedState
     name: key,
     description: "",
     type: "release",
+    value_type: "boolean",
     tags: [],
     owner: null,
     archived_at: null,
@@ -112,14 +113,47 @@ describe("the comparison of two environments", () => {
 });
 
 describe("a copy", () => {
+  const flag = { id: "flag", key: "search" };
+
   it("sends only what differs, to the version that was compared", () => {
     const source = state({ rollout_percentage: 60, targeting_rules: [staff] });
     const target = state({ version: 7, targeting_rules: [staff] });
-    expect(planCopy({ id: "flag", key: "search" }, source, target)).toMatchObject({
+    expect(planCopy({ flag, source, target }, "least-moved")).toMatchObject({
       version: 7,
       body: { rollout_percentage: 60 },
     });
-    expect(planCopy({ id: "flag", key: "search" }, source, source).changes).toEqual([]);
+    expect(planCopy({ flag, source, target: source }, "least-moved").changes).toEqual([]);
+  });
+
+  it("sends the weights of a split, and its buckets only for the same users", () => {
+    const low: number[][] = [[0, 5_000]];
+    const high: number[][] = [[5_000, 10_000]];
+    const split = (blue: number[][], red: number[][]) => ({
+      split: [
+        { variation: "blue", weight: 50, ranges: blue },
+        { variation: "red", weight: 50, ranges: red },
+      ],
+    });
+    const ofRule = { ...staff, id: "r", serve: split(low, high) };
+    const source = state({ serve: split(low, high), targeting_rules: [ofRule] });
+    const target = state({ serve: { variation: "blue" }, off_variation: "red" });
+    const weights = {
+      split: [
+        { variation: "blue", weight: 50 },
+        { variation: "red", weight: 50 },
+      ],
+    };
+    expect(planCopy({ flag, source, target }, "least-moved").body).toEqual({
+      serve: weights,
+      targeting_rules: [{ ...ofRule, serve: weights }],
+    });
+    expect(planCopy({ flag, source, target }, "same").body).toMatchObject({
+      serve: source.serve,
+      targeting_rules: [ofRule],
+    });
+    const otherUsers = state({ serve: split(high, low), targeting_rules: [ofRule] });
+    expect(planCopy({ flag, source, target: otherUsers }, "least-moved").changes).toEqual([]);
+    expect(planCopy({ flag, source, target: otherUsers }, "same").changes).toHaveLength(1);
   });
 
   it("waits for a rate limit, but not for the plan's limit of the size of rules", async () => {

@@ -37,7 +37,36 @@ const times = {
   disable_at: "2027-02-01T08:00:00.000Z",
 };
 
+const typed = { ...on, serve: { variation: "blue" }, off_variation: "grey" };
+const half = {
+  split: [
+    { variation: "blue", weight: 50, ranges: [[0, 5_000]] },
+    { variation: "red", weight: 50, ranges: [[5_000, 10_000]] },
+  ],
+};
+
 const cases: [text: string, change: Partial<AuditedChange>][] = [
+  [
+    "set the values of checkout to blue 50 %, red 50 % in production",
+    { before: typed, after: { ...typed, serve: half } },
+  ],
+  [
+    "changed the values of checkout in production",
+    { before: typed, after: { ...typed, off_variation: null } },
+  ],
+  [
+    "changed the buckets of checkout in production",
+    { before: on, after: { ...on, bucket_by: "company" } },
+  ],
+  [
+    "changed the variations of checkout",
+    {
+      action: "settings",
+      environment_id: null,
+      before: { name: "Checkout", variations: [{ key: "blue", value: "#00f" }] },
+      after: { name: "Checkout", variations: [{ key: "blue", value: "#00c" }] },
+    },
+  ],
   ["turned checkout on in production", { before: off, after: on }],
   [
     "turned checkout on at 10 % in production",
@@ -190,6 +219,14 @@ describe("what differs in an entry", () => {
       `State added: ${state}`,
     ]);
     expect(differences({ action: "deleted", before: flag })).toContain(`State removed: ${state}`);
+  });
+
+  it("names the variations with their values, of which it cuts long ones", () => {
+    const blue = { key: "blue", value: "#00f", name: "Blue" };
+    const after = { variations: [blue, { key: "long", value: "x".repeat(300) }] };
+    expect(differences({ before: { variations: [blue] }, after })).toEqual([
+      `Variations: blue (Blue) = "#00f" → blue (Blue) = "#00f", long = "${"x".repeat(199)}…`,
+    ]);
   });
 
   it("shows fields of a newer release by their own names", () => {

@@ -7,6 +7,7 @@ export const flag = (key: string, members: Partial<ListedFlag> = {}): ListedFlag
   name: key.toUpperCase(),
   description: "",
   type: "release",
+  value_type: "boolean",
   tags: [],
   owner: null,
   archived_at: null,

@@ -1,6 +1,15 @@
 import { describe, expect, it } from "@jest/globals";
-import type { State, TargetingRule } from "../src/api/schema.d.ts";
-import { copyOf, type Draft, draftOf, newRule, stateOf } from "../src/targeting/draft.ts";
+import type { Serve, State, TargetingRule } from "../src/state/flag-state.ts";
+import {
+  copyOf,
+  type Draft,
+  type DraftServe,
+  draftOf,
+  isInvalid,
+  newRule,
+  ruleOf,
+  stateOf,
+} from "../src/targeting/draft.ts";
 import { mergeDrafts, withTheirs } from "../src/targeting/merge-drafts.ts";
 
 /** A rule for one value of `plan`. The id is the first letter of the value. */
@@ -207,4 +216,86 @@ it("merges a second version into a draft with a conflict, and keeps the draft's 
   const saved = state([a, b], { rollout_percentage: 40 });
   const second = mergeDrafts({ base: first.base, mine: first.draft, saved });
   expect(stateOf(second.draft)).toStrictEqual(state([a, b], { rollout_percentage: 60 }));
+});
+
+describe("what a typed flag serves", () => {
+  const served = (blue: number): Serve => ({
+    split: [
+      { variation: "blue", weight: blue, ranges: [[0, blue * 100]] },
+      { variation: "red", weight: 100 - blue, ranges: [[blue * 100, 10_000]] },
+    ],
+  });
+  const typed = (changed: Partial<State> = {}): State =>
+    state([], { serve: served(50), off_variation: "red", ...changed });
+
+  it("is sent without buckets, so that the API moves the fewest users", () => {
+    expect(stateOf(draftOf(typed())).serve).toEqual({
+      split: [
+        { variation: "blue", weight: 50 },
+        { variation: "red", weight: 50 },
+      ],
+    });
+  });
+
+  it("is no edit if another person changed only the buckets", () => {
+    const swapped: Serve = {
+      split: [
+        { variation: "blue", weight: 50, ranges: [[5_000, 10_000]] },
+        { variation: "red", weight: 50, ranges: [[0, 5_000]] },
+      ],
+    };
+    const merged = merge(
+      typed(),
+      (draft) => ({ ...draft, serve: { variation: "red" } }),
+      typed({ serve: swapped }),
+    );
+    expect(merged.conflicts).toStrictEqual([]);
+    expect(merged.state.serve).toEqual({ variation: "red" });
+  });
+
+  it("is a conflict if both people changed it, beside the other members", () => {
+    const merged = merge(
+      typed(),
+      (draft) => ({ ...draft, serve: { variation: "red" } }),
+      typed({ serve: served(60), off_variation: null, bucket_by: "company", bucket_seed: "s" }),
+    );
+    expect(merged.conflicts).toStrictEqual(["serve"]);
+    expect(merged.state).toMatchObject({
+      serve: { variation: "red" },
+      off_variation: null,
+      bucket_by: "company",
+      bucket_seed: "s",
+    });
+    const chosen = withTheirs(merged.draft, merged.base, "serve");
+    expect(stateOf(chosen).serve).toEqual(stateOf(draftOf(typed({ serve: served(60) }))).serve);
+  });
+
+  it("keeps a text that is no percentage until a choice replaces it", () => {
+    const invalid: DraftServe = {
+      split: [
+        { variation: "blue", weight: 50, invalidWeight: "5o" },
+        { variation: "red", weight: 50 },
+      ],
+    };
+    const merged = merge(
+      typed(),
+      (draft) => ({ ...draft, serve: invalid }),
+      typed({ serve: served(60) }),
+    );
+    expect(merged.conflicts).toStrictEqual(["serve"]);
+    expect(isInvalid(merged.draft)).toBe(true);
+    expect(isInvalid(withTheirs(merged.draft, merged.base, "serve"))).toBe(false);
+  });
+
+  it("of a rule is merged with the rule, and is not sent for users who are taken out", () => {
+    const own = { ...a, serve: served(50) };
+    const merged = merge(
+      { ...typed(), targeting_rules: [own] },
+      (draft) => ({ ...draft, enabled: true }),
+      { ...typed(), targeting_rules: [{ ...own, serve: { variation: "red" } }] },
+    );
+    expect(merged.state.targeting_rules).toMatchObject([{ serve: { variation: "red" } }]);
+    const [rule] = draftOf({ ...typed(), targeting_rules: [own] }).rules;
+    expect(rule && ruleOf({ ...rule, value: false })).toEqual({ ...a, value: false });
+  });
 });

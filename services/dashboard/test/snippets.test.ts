@@ -19,10 +19,25 @@ describe("the code examples of a flag", () => {
   });
 
   it.each(snippets)("of $id read the flag from this server with the right key", (snippet) => {
-    const code = snippet.codeFor("new-checkout", "https://flags.example.com");
+    const flag = { key: "new-checkout", value_type: "boolean" } as const;
+    const code = snippet.codeFor(flag, "https://flags.example.com");
     expect(code).toContain("https://flags.example.com");
     expect(code).toContain("new-checkout");
     expect(code).toMatch(keysInCode[snippet.keyKind]);
     expect(code).toContain(snippet.package ?? "/api/v1/sdk/evaluate");
+  });
+
+  it.each([
+    ["server", 'flags.getNumber("limit", { id: "user-1", country: "DE" }, 0);'],
+    ["browser", 'flags.getNumber("limit", 0);'],
+    ["react", 'useValue("limit", 0)'],
+    ["openfeature-server", 'await flags.getNumberValue("limit", 0, context);'],
+    ["openfeature-web", 'OpenFeature.getClient().getNumberValue("limit", 0);'],
+    ["http", "/api/v1/sdk/evaluate?key=limit"],
+  ])("of %s read the value of a typed flag", (id, text) => {
+    const snippet = snippets.find((each) => each.id === id);
+    const code = snippet?.codeFor({ key: "limit", value_type: "number" }, "");
+    expect(code).toContain(text);
+    expect(code).not.toMatch(/isEnabled|useFlag|Boolean/);
   });
 });

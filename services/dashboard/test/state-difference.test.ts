@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Condition, State, TargetingRule } from "../src/api/schema.d.ts";
+import type { Condition } from "../src/api/schema.d.ts";
 import { differenceText } from "../src/state/difference.ts";
+import type { State, TargetingRule } from "../src/state/flag-state.ts";
 import { stateDifferences, stateTexts } from "../src/state/state.ts";
 
 const base: State = { enabled: true, rollout_percentage: 100, targeting_rules: [] };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { TargetingRule } from "../src/api/schema.d.ts";
+import type { TargetingRule } from "../src/state/flag-state.ts";
 import { ruleHint, summarize } from "../src/state/summary.ts";
 import { conditionText } from "../src/state/words.ts";
 

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "@jest/globals";
 import { ApiProblem } from "../src/api/problem.ts";
-import type { Operator, TargetingRule } from "../src/api/schema.d.ts";
+import type { Operator } from "../src/api/schema.d.ts";
 import {
   type FlagSettings,
   hasSameSettings,
   settingsAfterSave,
 } from "../src/flags/flag-settings.ts";
+import type { TargetingRule } from "../src/state/flag-state.ts";
 import {
   attributeNames,
   fromLocalInput,

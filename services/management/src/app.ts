@@ -61,7 +61,7 @@ export function createManagementApp(
   const routes = createRoutes({ app, authenticationFor, writer, costs, randomBytes, now, newId });
   registerFlagRoutes(routes, { sql, now });
   registerFlagStateRoutes(routes, { sql });
-  registerFlagExplanation(routes, { sql, costs });
+  registerFlagExplanation(routes, { sql, costs, newId });
   registerOperatorCatalogue(routes);
   registerHistoryRoutes(routes, { sql, writer, now, newId });
   registerAuditRoutes(routes, { sql });

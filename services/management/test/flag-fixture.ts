@@ -2,6 +2,7 @@ import type { Sql } from "@halyard/postgres";
 import { expect } from "@jest/globals";
 import { findBreaks } from "../src/history/verification.ts";
 import type { Management, seedProject } from "./management-fixture.ts";
+import { entriesOf } from "./tenancy-fixture.ts";
 
 type Project = Awaited<ReturnType<typeof seedProject>>;
 
@@ -36,7 +37,11 @@ export function flagsOf(management: Management, project: Project) {
     return rows.map(({ content, ...entry }) => ({ ...content, ...entry }));
   }
 
-  return { freshKey, post, createFlag, patch, eventsOf, historyOf };
+  /** Returns the snapshot entries of a flag in an environment, oldest first. */
+  const flagEntriesOf = (flagId: string, environmentId = project.environmentId) =>
+    entriesOf(management, `${project.organizationId}.flag.${environmentId}.${flagId}`);
+
+  return { freshKey, post, createFlag, patch, eventsOf, historyOf, flagEntriesOf };
 }
 
 /** Expects that no chain is broken, and that every state equals the newest entry of its history. */

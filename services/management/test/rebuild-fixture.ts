@@ -8,6 +8,7 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { flagEntry } from "../src/flags/flag.ts";
+import { variationColumns } from "../src/flags/flag-store.ts";
 import { createPublications, type Publications } from "../src/outbox/effects.ts";
 import { appendMessages } from "../src/outbox/write.ts";
 import type { Broker } from "../src/publishing/broker.ts";
@@ -111,7 +112,7 @@ export async function toggle(sql: Sql, flagId: string): Promise<void> {
       from flags as flag, projects as project
       where flag.id = ${flagId} and state.flag_id = flag.id and project.id = flag.project_id
       returning flag.id, project.organization_id as "organizationId",
-        flag.project_id as "projectId", flag.key, state.environment_id as "environmentId",
+        flag.project_id as "projectId", flag.key, ${variationColumns}, state.environment_id as "environmentId",
         state.content, state.version, state.updated_at as "updatedAt"`;
     const entry = flagEntry(row as never, row as never);
     await appendMessages(tx, [{ stream: "snapshot", ...entry }], uuidv7);

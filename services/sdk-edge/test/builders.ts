@@ -46,6 +46,37 @@ export function flagEntry(fields: Partial<FlagEntry> = {}): SnapshotEntry {
   return { address: flagAddress(value.flag_id, value.environment_id), value };
 }
 
+/**
+ * Returns an enabled flag with the JSON texts of its values by variation. It serves the first variation. The last one is
+ * its off variation.
+ */
+export function typedFlag(
+  valueType: FlagEntry["value_type"],
+  values: Readonly<Record<string, string>>,
+  fields: Partial<FlagEntry> = {},
+): SnapshotEntry {
+  const variations = Object.entries(values).map(([key, json]) => ({ key, json }));
+  return flagEntry({
+    enabled: true,
+    value_type: valueType,
+    variations,
+    serve: { variation: variations[0]?.key ?? "" },
+    off_variation: variations.at(-1)?.key ?? null,
+    ...fields,
+  });
+}
+
+/** Returns a split in which each variation has one range. */
+export function splitOf(weights: Readonly<Record<string, number>>): FlagEntry["serve"] {
+  let end = 0;
+  const split = Object.entries(weights).map(([variation, weight]) => {
+    const begin = end;
+    end += weight * 100;
+    return { variation, weight, ranges: [[begin, end] satisfies [number, number]] };
+  });
+  return { split };
+}
+
 export function deletedFlag(
   version: number,
   flagId = id("flag"),

@@ -15,7 +15,13 @@ import type { Registry } from "prom-client";
 import type { Directory } from "./directory/directory.ts";
 import { reportFlagTraffic } from "./reports/flag-traffic.ts";
 import { reportFlagUsage } from "./reports/flag-usage.ts";
-import { readDays, readFirstDay, readMonth, resolvePeriod } from "./reports/report-store.ts";
+import {
+  readDays,
+  readFirstDay,
+  readMonth,
+  readReaders,
+  resolvePeriod,
+} from "./reports/report-store.ts";
 
 /** No route takes a body. */
 const bodyLimitBytes = 16 * 1024;
@@ -39,6 +45,7 @@ export function createUsageApp(
   const app = createApp({ ...options, bodyLimitBytes, isOutage });
   registerUsage(app, options);
   registerFlagUsage(app, options);
+  registerReaders(app, options);
   return app;
 }
 
@@ -112,8 +119,7 @@ function registerFlagUsage(app: App, { sql, directory, authenticate }: Sources):
       const environmentIds = directory
         .environmentIdsOf(key.projectId)
         .filter((each) => environmentId === undefined || each === environmentId);
-      if (environmentIds.length === 0)
-        return createProblem("NOT_FOUND_001", "There is no such environment in this project.");
+      if (environmentIds.length === 0) return noSuchEnvironment;
       const { hours = contract.defaultUsageHours, order = "most" } = query;
       const limit = query.limit ?? contract.defaultTrafficLimit;
       const request = { environmentIds, hours, order, limit };
@@ -121,3 +127,27 @@ function registerFlagUsage(app: App, { sql, directory, authenticate }: Sources):
     },
   });
 }
+
+/** Registers the SDKs that evaluate the flags of an environment. */
+function registerReaders(app: App, { sql, directory, authenticate }: Sources): void {
+  registerRoute(app, contract.listReaders, {
+    authenticate,
+    handle: async ({ params }, key) => {
+      const environmentId = params.environmentId.toLowerCase();
+      const isOfProject =
+        params.projectId.toLowerCase() === key.projectId &&
+        directory.environmentIdsOf(key.projectId).includes(environmentId);
+      if (!isOfProject) return noSuchEnvironment;
+      const problem = checkKeyEnvironment(key, environmentId);
+      if (problem !== undefined) return problem;
+      return answer.ok({
+        readers: await readReaders(sql, environmentId),
+      } satisfies contract.Readers);
+    },
+  });
+}
+
+const noSuchEnvironment = createProblem(
+  "NOT_FOUND_001",
+  "There is no such environment in this project.",
+);

@@ -119,6 +119,43 @@ describe("a report of an application", () => {
     expect(await metering.countedFor(own.organizationId)).toBe(0);
   });
 
+  it("of a typed flag counts by variation too, in the hours of the question", async () => {
+    await metering.stepClock(Date.parse("2031-06-15T10:30:00.000Z") - Date.now());
+    const own = makeTenant();
+    const flag = own.flag();
+    await metering.bucket.put(...own.entries, ...flag.entries);
+    const usage = async (hours: number) => {
+      const path = `/api/v1/flags/${flag.flagId}/usage?hours=${hours}`;
+      return (await replicas[0].call(path, { key: own.serverKey })).body;
+    };
+    await eventually(async () => (await usage(1)).environments?.length === 2);
+    const report = (evaluated_at: string, counts: object) =>
+      makeReport({
+        ...{ environment_id: own.environmentId, evaluated_at },
+        flags: [{ flag_id: flag.flagId, true: 0, false: 0, ...counts }],
+      });
+    await send(
+      report("2031-06-15T10:10:00.000Z", { variations: { blue: 5, constructor: 7 } }),
+      report("2031-06-15T10:20:00.000Z", { variations: { blue: 2, red: 7, none: 0 }, false: 4 }),
+      report("2031-06-15T08:10:00.000Z", { variations: { green: 90 } }),
+    );
+    const [production, staging] = (await usage(1)).environments;
+    expect(production).toMatchObject({
+      evaluations: 25,
+      by_hour: [{ hour: "2031-06-15T10:00:00.000Z", evaluations: 25 }],
+      variations: [
+        { key: "blue", evaluations: 7 },
+        { key: "constructor", evaluations: 7 },
+        { key: "red", evaluations: 7 },
+      ],
+    });
+    expect(staging).not.toHaveProperty("variations");
+    expect((await usage(3)).environments[0].variations[0]).toEqual({
+      key: "green",
+      evaluations: 90,
+    });
+  });
+
   it("sends the time of the last evaluation to management", async () => {
     const report = makeReport();
     await send(report);
@@ -141,7 +178,7 @@ describe("a report of an application", () => {
 
   it("with the largest counts neither overflows the sum nor blocks other reports", async () => {
     const most = Number.MAX_SAFE_INTEGER;
-    const flags = [{ flag_id: uuidv7(), true: most, false: most }];
+    const flags = [{ flag_id: uuidv7(), true: most, false: most, variations: { blue: most } }];
     const other = makeReport();
     await send(...Array.from({ length: 9 }, () => makeReport({ flags })), other);
     await send(makeReport({ flags }));
@@ -156,6 +193,8 @@ describe("a report of an application", () => {
       {},
       { ...good, report_id: "report-1" },
       { ...good, flags: [{ flag_id: flagIdOf(good), true: -1, false: 0 }] },
+      { ...good, flags: [{ flag_id: flagIdOf(good), true: 0, false: 0, variations: { "\0": 1 } }] },
+      { ...good, reader: { name: "\0", version: "1", knows: [] } },
       { ...good, evaluated_at: "yesterday" },
     ];
     await send(...bad, { ...good, member_of_a_later_release: 1 });

@@ -123,7 +123,7 @@ describe("the baselines of flags", () => {
 });
 
 describe("rows that are no longer needed", () => {
-  it("are deleted: hours that reports no longer show, and edges that no longer send", async () => {
+  it("are deleted: hours that reports no longer show, and readers and edges that no longer send", async () => {
     const { admin } = metering;
     await admin`
       insert into flag_hours
@@ -134,6 +134,14 @@ describe("rows that are no longer needed", () => {
       select gen_random_uuid(), now() - age, 1
       from unnest(array['30 days', '31 days 1 hour']::interval[]) as age`;
     await admin`
+      insert into variation_hours
+      select gen_random_uuid(), gen_random_uuid(), now() - age, 'blue', 1
+      from unnest(array['30 days', '31 days 1 hour']::interval[]) as age`;
+    await admin`
+      insert into readers
+      select gen_random_uuid(), 'sdk', '1.0.0', '{}', now() - age
+      from unnest(array['6 days', '7 days 1 hour']::interval[]) as age`;
+    await admin`
       insert into edges
       select gen_random_uuid(), '{[1,2)}', now() - age
       from unnest(array['39 days', '40 days 1 hour']::interval[]) as age`;
@@ -141,8 +149,10 @@ describe("rows that are no longer needed", () => {
     const [left] = await admin`
       select (select count(*)::int from flag_hours) as flags,
         (select count(*)::int from bulk_answer_hours) as bulk,
+        (select count(*)::int from variation_hours) as variations,
+        (select count(*)::int from readers) as readers,
         (select count(*)::int from edges) as edges`;
-    expect(left).toEqual({ flags: 1, bulk: 1, edges: 1 });
+    expect(left).toEqual({ flags: 1, bulk: 1, variations: 1, readers: 1, edges: 1 });
   });
 
   it("are deleted, even beyond one batch", async () => {
@@ -235,6 +245,8 @@ describe("the database role of the service", () => {
     "delete from organization_months",
     "update organization_months set organization_id = gen_random_uuid()",
     "update edges set edge = gen_random_uuid()",
+    "update readers set name = 'other'",
+    "update variation_hours set variation = 'other'",
     "truncate request_hours",
     "create table usage.more (id int)",
     "select 1 from management.organizations",

@@ -1,6 +1,7 @@
 import {
   type EdgeStreams,
   edgeStreams,
+  type FlagEntry,
   type OrganizationEntry,
   type TargetingRule,
 } from "@halyard/contracts";
@@ -137,6 +138,34 @@ describe("the usage of an organization", () => {
     } as const;
     await metering.bucket.put({ address, value: deletion });
     await eventually(async () => (await used()) === bytes);
+  });
+
+  it("has the size of what typed flags serve and of their values, in each environment", async () => {
+    const own = await newTenant();
+    const variations = [
+      { key: "small", name: "Small", json: '{"größe":1e-7}' },
+      { key: "large", json: '{"größe":"groß"}' },
+    ];
+    const split: Extract<FlagEntry["serve"], { split: unknown }>["split"] = [
+      { variation: "small", weight: 33.3, ranges: [[0, 3330]] },
+      { variation: "large", weight: 66.7, ranges: [[3330, 10_000]] },
+    ];
+    const typed = { flag_id: uuidv7(), value_type: "object", variations } as const;
+    await metering.bucket.put(
+      flagInSnapshot(own, {
+        ...{ ...typed, off_variation: "large", serve: { split } },
+        targeting_rules: [{ id: "a", conditions: [], serve: { variation: "large" } }],
+      }),
+      flagInSnapshot(own, {
+        ...{ ...typed, off_variation: "large", serve: { variation: "small" } },
+        environment_id: own.otherEnvironmentId,
+      }),
+    );
+    // Management measures the same flag (`projects.test.ts`).
+    await eventually(
+      async () =>
+        (await get("/api/v1/usage", own.serverKey)).body.configuration_bytes.used === 218 + 56,
+    );
   });
 
   it("has the open streams that the edges report", async () => {

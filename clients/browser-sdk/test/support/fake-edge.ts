@@ -2,10 +2,11 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Evaluated, Values } from "../../src/typed-values.ts";
 
 /**
  * An edge over real HTTP whose flags and faults a test sets. It evaluates by a function of the context, and speaks the
- * protocol of `/api/v1/sdk/flags` and `/api/v1/sdk/stream`.
+ * protocol of `/api/v1/sdk/values` and `/api/v1/sdk/stream?values=true`.
  */
 export type FakeEdge = {
   url: string;
@@ -20,8 +21,9 @@ export type FakeEdge = {
   close(): Promise<void>;
 };
 
-type Flags = Record<string, boolean>;
-type Route = "flags" | "stream";
+/** A boolean stands for the value and the variation of a boolean flag. */
+type Flags = Readonly<Record<string, boolean | Evaluated>>;
+type Route = "values" | "stream";
 type FakeRequest = {
   route: Route;
   context: Record<string, unknown>;
@@ -53,7 +55,7 @@ export async function startFakeEdge(initial: Evaluate | Flags = {}): Promise<Fak
       answerPreflight(response);
       return;
     }
-    const route: Route = request.url === "/api/v1/sdk/stream" ? "stream" : "flags";
+    const route: Route = routeOf(request);
     const context = await contextOf(request);
     requests.push({ route, context, headers: request.headers });
     const fault = faults.get(route);
@@ -62,7 +64,7 @@ export async function startFakeEdge(initial: Evaluate | Flags = {}): Promise<Fak
     if (typeof fault === "object")
       response.writeHead(fault.status, { ...anyOrigin, ...fault.headers }).end("{}");
     else if (route === "stream") openStream(request, response, context);
-    else sendFlags(request, response, evaluate(context));
+    else sendValues(request, response, evaluate(context));
   }
 
   function openStream(
@@ -74,7 +76,7 @@ export async function startFakeEdge(initial: Evaluate | Flags = {}): Promise<Fak
     let sent = evaluate(context);
     response.write("retry: 3000\n\n");
     if (request.headers["last-event-id"] !== tagOf(sent))
-      response.write(flagsEvent(tagOf(sent), { flags: sent }));
+      response.write(valuesEvent(tagOf(sent), { flags: sent }));
     response.write('event: heartbeat\ndata: {"timestamp":1}\n\n');
     const stream = {
       context,
@@ -86,10 +88,12 @@ export async function startFakeEdge(initial: Evaluate | Flags = {}): Promise<Fak
         sent = evaluate(context);
         if (tagOf(before) === tagOf(sent)) return;
         const flags = Object.fromEntries(
-          Object.entries(sent).filter(([key, value]) => before[key] !== value),
+          Object.entries(sent).filter(
+            ([key, value]) => JSON.stringify(before[key]) !== JSON.stringify(value),
+          ),
         );
         const removed = Object.keys(before).filter((key) => !(key in sent));
-        response.write(flagsEvent(tagOf(sent), { flags, ...(removed.length > 0 && { removed }) }));
+        response.write(valuesEvent(tagOf(sent), { flags, ...(removed.length > 0 && { removed }) }));
       },
     };
     open.add(stream);
@@ -131,18 +135,35 @@ export function tagOf(flags: Flags): string {
   return `"${createHash("sha256").update(JSON.stringify(flags)).digest("base64url").slice(0, 12)}"`;
 }
 
-export function flagsEvent(tag: string, data: { flags: Flags; removed?: string[] }): string {
-  return `event: flags\nid: ${tag}\ndata: ${JSON.stringify(data)}\n\n`;
+export function valuesEvent(tag: string, data: { flags: Flags; removed?: string[] }): string {
+  const { flags, ...rest } = data;
+  const json = JSON.stringify({ values: evaluatedOf(flags), ...rest });
+  return `event: values\nid: ${tag}\ndata: ${json}\n\n`;
 }
 
-function sendFlags(request: IncomingMessage, response: ServerResponse, flags: Flags): void {
+function evaluatedOf(flags: Flags): Values {
+  const entries = Object.entries(flags).map(([key, flag]) => {
+    const variation = flag === true ? "on" : "off";
+    return [key, typeof flag === "boolean" ? { value: flag, variation } : flag] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+function sendValues(request: IncomingMessage, response: ServerResponse, flags: Flags): void {
   const etag = tagOf(flags);
   if (request.headers["if-none-match"] === etag)
     response.writeHead(304, { ...anyOrigin, etag }).end();
   else
     response
       .writeHead(200, { ...anyOrigin, etag, "content-type": "application/json; charset=utf-8" })
-      .end(JSON.stringify({ flags }));
+      .end(JSON.stringify({ values: evaluatedOf(flags) }));
+}
+
+/** @throws Error for another address */
+function routeOf({ url }: IncomingMessage): Route {
+  if (url === "/api/v1/sdk/stream?values=true") return "stream";
+  if (url === "/api/v1/sdk/values") return "values";
+  throw new Error(`No such route: ${url}`);
 }
 
 async function contextOf(request: IncomingMessage): Promise<Record<string, unknown>> {

@@ -6,6 +6,7 @@ import {
   useHalyardClient,
   useReady,
   useSuspenseFlag,
+  useValue,
 } from "@halyard/react";
 import {
   createElement,
@@ -22,6 +23,8 @@ import { renderToString } from "react-dom/server";
 type ProviderProps = Parameters<typeof HalyardProvider>[0];
 
 let renders = 0;
+let colorRenders = 0;
+let limitsRenders = 0;
 let switchUser = (_id: string): unknown => undefined;
 
 function Checkout(): ReactNode {
@@ -32,6 +35,15 @@ function Checkout(): ReactNode {
 }
 function Flags(): ReactNode {
   return createElement("output", { id: "flags" }, JSON.stringify(useFlags()));
+}
+function Color(): ReactNode {
+  colorRenders += 1;
+  return createElement("output", { id: "color" }, useValue("color", "grey"));
+}
+function Limits(): ReactNode {
+  limitsRenders += 1;
+  const { seats } = useValue("limits", { seats: 0 });
+  return createElement("output", { id: "limits" }, seats);
 }
 function Suspending(): ReactNode {
   return createElement("output", { id: "suspending" }, useSuspenseFlag("checkout") ? "new" : "old");
@@ -55,7 +67,11 @@ function element(): HTMLElement {
   return document.querySelector("main") as HTMLElement;
 }
 
-const testClient = createTestClient<string>({ checkout: false });
+const testClient = createTestClient<string>({
+  checkout: false,
+  color: "blue",
+  limits: { value: { seats: 5 }, variation: "small" },
+});
 let root: ReturnType<typeof createRoot> | undefined;
 const recovered: string[] = [];
 /** Each text that the page has shown. */
@@ -68,6 +84,17 @@ Object.assign(globalThis, {
     renders: () => renders,
     version: () => version,
     switchUser: (id: string) => switchUser(id),
+    colorRenders: () => colorRenders,
+    limitsRenders: () => limitsRenders,
+    setColor: (value: string) => testClient.set("color", value),
+    renderValues() {
+      root = createRoot(element());
+      root.render(tree({ client: testClient }, Color, Limits));
+    },
+    renderEdgeValues(options: ProviderProps["options"]) {
+      root = createRoot(element());
+      root.render(tree({ options } as ProviderProps, Color, Limits));
+    },
     setFlag: (value: boolean) => testClient.set("checkout", value),
     setOther: (value: boolean) => testClient.set("other", value),
     renderTestClient() {
@@ -89,7 +116,7 @@ Object.assign(globalThis, {
       root?.render(tree({ options } as ProviderProps, Flags, Suspending)),
     unmount: () => root?.unmount(),
     hydrate(options: ProviderProps["options"]) {
-      const serverTree = tree({ options } as ProviderProps, Checkout, Flags, Suspending);
+      const serverTree = tree({ options } as ProviderProps, Checkout, Flags, Suspending, Color);
       element().innerHTML = renderToString(serverTree);
       shown.push(element().textContent ?? "");
       hydrateRoot(element(), serverTree, {

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import { type CompiledFlag, compile } from "@halyard/evaluation";
+import { type CompiledFlag, callersDefault, compile, type ValueType } from "@halyard/evaluation";
+import type { Counts } from "./counts.ts";
 import { type FlagRules, memberChecks } from "./parse-rules.ts";
+import { Variations } from "./variations.ts";
 
 /**
  * A flag in memory. It is compiled at its first evaluation, because an application with thousands of flags uses few of
@@ -8,18 +10,56 @@ import { type FlagRules, memberChecks } from "./parse-rules.ts";
  */
 export class Flag {
   readonly rules: FlagRules;
-  /** Evaluations since the last usage report, by value. */
+  /** A field, because `isEnabled` reads it. Comparing the type would take a tenth of its time. */
+  readonly isTyped: boolean;
+  /** Evaluations since the last usage report: see `Counts`. */
   on = 0;
   off = 0;
   #compiled: CompiledFlag | undefined = undefined;
+  #variations: Variations | undefined = undefined;
 
   constructor(rules: FlagRules) {
     this.rules = rules;
+    this.isTyped = this.type !== "boolean";
+  }
+
+  get type(): ValueType {
+    return this.rules.value_type ?? "boolean";
   }
 
   get compiled(): CompiledFlag {
     this.#compiled ??= compile(this.rules);
     return this.#compiled;
+  }
+
+  /** The variations of a typed flag. */
+  get variations(): Variations {
+    this.#variations ??= new Variations(this.rules, this.compiled);
+    return this.#variations;
+  }
+
+  /** Counts an evaluation of a boolean flag. */
+  count(value: boolean): void {
+    if (value) this.on += 1;
+    else this.off += 1;
+  }
+
+  /** Returns the value of a variation and counts the evaluation; undefined for the caller's default. */
+  take(index: number): unknown {
+    if (index !== callersDefault) return this.variations.take(index);
+    this.off += 1;
+    return undefined;
+  }
+
+  /** Returns the evaluations since the last call, and sets them to zero. Undefined if there are none. */
+  takeCounts(): Counts | undefined {
+    const { on, off } = this;
+    const variations = this.#variations?.takeCounts();
+    if (on === 0 && off === 0 && (variations === undefined || variations.size === 0))
+      return undefined;
+    this.on = 0;
+    this.off = 0;
+    return { on, off, ...(variations !== undefined && { variations }) };
   }
 }
 

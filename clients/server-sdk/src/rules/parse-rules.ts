@@ -1,7 +1,12 @@
 import { findUnknown, type ResolvedState } from "@halyard/evaluation";
+import { haveUsableValues } from "./usable-values.ts";
+
+/** A value that a typed flag can have: a text, a number or a JSON object. */
+export type Variation = { readonly key: string; readonly value: unknown };
 
 /** The settings of a flag in one environment, under the names of the API. */
-export type FlagRules = ResolvedState & {
+export type FlagRules = Omit<ResolvedState, "variations"> & {
+  readonly variations?: readonly Variation[] | undefined;
   readonly version: number;
   /** Features that an evaluator must support. The cache file keeps them, for the version that reads it. */
   readonly needs?: readonly string[];
@@ -16,15 +21,23 @@ export const memberChecks: {
   targeting_rules: Array.isArray,
   bucket_by: isTextIfPresent,
   bucket_seed: isTextIfPresent,
+  serve: isObjectIfPresent,
+  off_variation: (value) => value === null || isTextIfPresent(value),
+  value_type: isTextIfPresent,
+  variations: (value) => value === undefined || Array.isArray(value),
   version: (value) => typeof value === "number",
   needs: isListOfTextIfPresent,
 };
 
-function isTextIfPresent(value: unknown): boolean {
+function isTextIfPresent(value: unknown): value is string | undefined {
   return value === undefined || typeof value === "string";
 }
 
-function isListOfTextIfPresent(value: unknown): boolean {
+function isObjectIfPresent(value: unknown): boolean {
+  return value === undefined || (typeof value === "object" && value !== null);
+}
+
+function isListOfTextIfPresent(value: unknown): value is string[] | undefined {
   if (value === undefined) return true;
   return Array.isArray(value) && value.every((each) => typeof each === "string");
 }
@@ -82,19 +95,34 @@ function readRules(value: unknown): Parsed<Rules> {
   // Maps, because a key such as `__proto__` must not reach the prototype of an object.
   const byKey = new Map<string, FlagRules>();
   const unsupported = new Map<string, UnsupportedFlag>();
-  for (const key of Object.keys(flags)) {
-    const received = flags[key];
+  for (const [key, received] of Object.entries(flags)) {
+    if (!isRecord(received)) return problem("the settings of a flag are incomplete");
+    const unknown = findUnknownIn(received);
+    if (unknown !== undefined) {
+      unsupported.set(key, { received, unknown });
+      continue;
+    }
     const rules = readFlag(key, received);
     if (rules === undefined) return problem("the settings of a flag are incomplete");
-    const unknown = findUnknown(rules);
-    if (unknown === undefined) byKey.set(key, rules);
-    else unsupported.set(key, { received: received as object, unknown });
+    if (!haveUsableValues(rules)) return problem("the values of a flag are invalid");
+    byKey.set(key, rules);
   }
   return { ok: true, value: { environmentId, flags: byKey, unsupported } };
 }
 
-function readFlag(key: string, value: unknown): FlagRules | undefined {
-  if (!isRecord(value)) return undefined;
+/**
+ * Returns the first part of a flag that this version does not know; undefined if it knows all parts. The other members
+ * are not checked, because a later release can have changed their form.
+ */
+function findUnknownIn({ needs, value_type, targeting_rules: rules }: Record<string, unknown>) {
+  return findUnknown({
+    needs: isListOfTextIfPresent(needs) ? needs : [],
+    value_type: isTextIfPresent(value_type) ? value_type : undefined,
+    targeting_rules: Array.isArray(rules) ? rules : [],
+  });
+}
+
+function readFlag(key: string, value: Record<string, unknown>): FlagRules | undefined {
   const rules: Record<string, unknown> = { key };
   for (const [name, isValid] of members) {
     if (!isValid(value[name])) return undefined;

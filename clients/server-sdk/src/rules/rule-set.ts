@@ -1,9 +1,7 @@
 import type { Source } from "../client.ts";
+import { addCounts, type Counts } from "./counts.ts";
 import { Flag, haveSameSettings } from "./flag.ts";
 import type { FlagRules, Rules, RulesEvent, UnsupportedFlag } from "./parse-rules.ts";
-
-/** Counts of a flag that was replaced or removed before they were reported. */
-export type Counts = { on: number; off: number };
 
 /**
  * The flags in memory, with the tag that the service gave them. A change is applied in one synchronous step, so no
@@ -13,7 +11,8 @@ export type Counts = { on: number; off: number };
 export class RuleSet {
   #flags = new Map<string, Flag>();
   #unsupported = new Map<string, UnsupportedFlag>();
-  #removedCounts = new Map<string, Counts>();
+  /** Counts of flags that were replaced or removed before they were reported. */
+  #earlierCounts = new Map<string, Counts>();
   #etag: string | undefined = undefined;
   #environmentId: string | undefined = undefined;
   #source: Source = "none";
@@ -99,16 +98,9 @@ export class RuleSet {
 
   /** Returns the evaluations of each flag since the last call, and sets them to zero. */
   takeCounts(): Map<string, Counts> {
-    const counts = this.#removedCounts;
-    this.#removedCounts = new Map();
-    for (const [key, flag] of this.#flags) {
-      const { on, off } = flag;
-      if (on === 0 && off === 0) continue;
-      flag.on = 0;
-      flag.off = 0;
-      const removed = counts.get(key);
-      counts.set(key, { on: on + (removed?.on ?? 0), off: off + (removed?.off ?? 0) });
-    }
+    const counts = this.#earlierCounts;
+    this.#earlierCounts = new Map();
+    for (const [key, flag] of this.#flags) addTo(counts, key, flag.takeCounts());
     return counts;
   }
 
@@ -116,15 +108,15 @@ export class RuleSet {
   #next(previous: Flag | undefined, rules: FlagRules): Flag {
     if (previous === undefined) return new Flag(rules);
     if (haveSameSettings(previous.rules, rules)) return previous;
-    const flag = new Flag(rules);
-    flag.on = previous.on;
-    flag.off = previous.off;
-    return flag;
+    this.#keepCounts(rules.key, previous);
+    return new Flag(rules);
   }
 
-  #keepCounts(key: string, { on, off }: Flag): void {
-    if (on === 0 && off === 0) return;
-    const kept = this.#removedCounts.get(key);
-    this.#removedCounts.set(key, { on: on + (kept?.on ?? 0), off: off + (kept?.off ?? 0) });
+  #keepCounts(key: string, flag: Flag): void {
+    addTo(this.#earlierCounts, key, flag.takeCounts());
   }
+}
+
+function addTo(counts: Map<string, Counts>, key: string, added: Counts | undefined): void {
+  if (added !== undefined) counts.set(key, addCounts(added, counts.get(key)));
 }

@@ -1,13 +1,18 @@
+import { knownNeeds } from "@halyard/evaluation";
 import type { Rejection } from "../connection/rejection.ts";
-import type { Counts } from "../rules/rule-set.ts";
+import type { Counts } from "../rules/counts.ts";
+import { packageName, version } from "../version.ts";
 
 /** A body of `POST /api/v1/sdk/usage`. The id is its idempotency key, which stays the same for retries. */
 export type Report = { id: string; body: string; endMonotonicMs: number };
 
 type Period = { startMs: number; endMs: number };
 
-/** Maximum size of the flags in a body. The service accepts 64 KiB, and the period takes about 100 bytes of that. */
+/** Maximum size of the flags in a body. The service accepts 64 KiB, and the period and the SDK take about 300 bytes of that. */
 const maxFlagsBytes = 60_000;
+
+/** Names the SDK and the features of flags that it knows, so that an administrator sees what a state can use. */
+const sdk = JSON.stringify({ name: packageName, version, knows: knownNeeds });
 
 /** Returns the bodies that report counts of a period, each within the size that the service accepts. */
 export function reportBodies(
@@ -21,13 +26,14 @@ export function reportBodies(
 
   function finish(): void {
     if (members.length === 0) return;
-    bodies.push(`{"period":${JSON.stringify(period)},"flags":{${members.join(",")}}}`);
+    const flags = members.join(",");
+    bodies.push(`{"sdk":${sdk},"period":${JSON.stringify(period)},"flags":{${flags}}}`);
     members = [];
     bytes = 0;
   }
 
-  for (const [key, { on, off }] of counts) {
-    const member = `${JSON.stringify(key)}:{"true":${on},"false":${off}}`;
+  for (const [key, counted] of counts) {
+    const member = `${JSON.stringify(key)}:${JSON.stringify(membersOf(counted))}`;
     const memberBytes = Buffer.byteLength(member) + 1;
     if (bytes + memberBytes > maxFlagsBytes) finish();
     members.push(member);
@@ -35,6 +41,17 @@ export function reportBodies(
   }
   finish();
   return bodies;
+}
+
+/** Evaluations of a typed flag without a variation count as false. */
+function membersOf({ on, off, variations }: Counts): object {
+  if (variations === undefined) return { true: on, false: off };
+  // Flags of both types can have had the same key.
+  return {
+    ...(on > 0 && { true: on }),
+    ...(off > 0 && { false: off }),
+    variations: Object.fromEntries(variations),
+  };
 }
 
 export type UsageOutcome =

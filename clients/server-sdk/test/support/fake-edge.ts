@@ -1,7 +1,7 @@
-import type { ResolvedState } from "@halyard/evaluation";
+import type { FlagRules } from "../../src/rules/parse-rules.ts";
 
 /** Settings of a flag, as a test gives them. */
-export type Settings = Partial<Omit<ResolvedState, "key">>;
+export type Settings = Partial<Omit<FlagRules, "key" | "version">>;
 
 export type EdgeRequest = {
   method: string;

@@ -24,6 +24,7 @@ export function createComponents(routes: readonly contracts.RouteContract[]): Co
     io: "input",
     uri: (id) => `${prefix}${id}`,
     override: ({ zodSchema, jsonSchema }) => {
+      contracts.replaceTuple(jsonSchema);
       if (zodSchema instanceof z.ZodDiscriminatedUnion)
         jsonSchema.discriminator = discriminatorOf(zodSchema, names);
     },

@@ -81,11 +81,16 @@ function fieldsOf(
 }
 
 function requestBodyOf(
-  { body, bodyOptional, example }: RouteContract,
+  { body, bodyOptional, example, furtherExamples }: RouteContract,
   components: Components,
 ): JsonObject {
   if (body === undefined) return {};
-  const content = { "application/json": { schema: components.refer(body), example } };
+  const named = Object.entries({ default: example, ...furtherExamples });
+  const examples =
+    furtherExamples === undefined
+      ? { example }
+      : { examples: Object.fromEntries(named.map(([name, value]) => [name, { value }])) };
+  const content = { "application/json": { schema: components.refer(body), ...examples } };
   return { requestBody: { required: bodyOptional !== true, content } };
 }
 

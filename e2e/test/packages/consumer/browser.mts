@@ -1,4 +1,4 @@
-import { type Client, createClient } from "@halyard/browser-sdk";
+import { type Client, createClient, defineFlags } from "@halyard/browser-sdk";
 import { HalyardProvider } from "@halyard/openfeature-web";
 import { OpenFeature } from "@openfeature/web-sdk";
 
@@ -15,5 +15,11 @@ const isEnabled: boolean = client.isEnabled("new-checkout", true);
 client.isEnabled("new-chekout");
 await client.setContext({ id: "user-2" });
 
+const declared = defineFlags({ "checkout-color": "string", limits: "object" });
+const typedClient = createClient<typeof declared>({ baseUrl: "", clientKey: "" });
+const color: string = typedClient.getString("checkout-color", "black");
+// @ts-expect-error: the flag is a text.
+typedClient.getNumber("checkout-color", 1);
+
 OpenFeature.setProvider(new HalyardProvider({ baseUrl: "", clientKey: "" }));
-export const results = { isEnabled };
+export const results = { isEnabled, color };

@@ -11,8 +11,15 @@ const options = {
 };
 
 const evaluation = await runSuite({
-  evaluate: (flag, context) =>
-    findUnknown(flag) === undefined ? compile(flag).evaluate(contextOf(context)) : null,
+  evaluate(flag, attributes) {
+    if (findUnknown(flag) !== undefined) return null;
+    const { evaluate, variationOf } = compile(flag);
+    const context = contextOf(attributes);
+    const outcome = evaluate(context);
+    if (variationOf === undefined) return outcome;
+    const { key = null, value = null } = flag.variations[variationOf(context)] ?? {};
+    return { value, variation: key, reason: outcome.reason };
+  },
 });
 
 const closing = [];
@@ -24,11 +31,23 @@ const serverSdk = await runSuite({
       flags: JSON.parse(`{${JSON.stringify(key)}:${JSON.stringify({ ...settings, version: 1 })}}`),
     };
     const client = createClient({ ...options, bootstrap });
-    const outcome = client.evaluate(key, context);
+    const outcome = evaluateTyped(client, { key, ...settings }, context);
     closing.push(client.close());
     return outcome.reason === "flag_not_found" ? null : outcome;
   },
 });
+
+/** Evaluates a flag with the method for its type. Null stands for the caller's own default. */
+function evaluateTyped(client, { key, value_type: type = "boolean" }, context) {
+  const methods = {
+    string: () => client.getStringDetails(key, context, ""),
+    number: () => client.getNumberDetails(key, context, 0),
+    object: () => client.getObjectDetails(key, context, {}),
+  };
+  if (methods[type] === undefined) return client.evaluate(key, context);
+  const { value, variation, reason } = methods[type]();
+  return { value: variation === null ? null : value, variation, reason };
+}
 await Promise.all(closing);
 
 process.stdout.write(JSON.stringify({ evaluation, "server-sdk": serverSdk }));

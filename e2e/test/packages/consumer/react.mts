@@ -1,11 +1,12 @@
-import { HalyardProvider, useFlag, useFlags } from "@halyard/react";
+import { HalyardProvider, useFlag, useFlags, useValue } from "@halyard/react";
 import { createElement, type ReactElement } from "react";
 
 /** Uses the types of the package for React. It is compiled and not run. */
 function Checkout(): ReactElement {
   const isNew: boolean = useFlag("new-checkout", false);
   const isDark: boolean = useFlags()["dark-mode"] ?? false;
-  return createElement("p", null, isNew && isDark ? "new" : "old");
+  const color: string = useValue("checkout-color", "black");
+  return createElement("p", { style: { color } }, isNew && isDark ? "new" : "old");
 }
 
 export function App(): ReactElement {

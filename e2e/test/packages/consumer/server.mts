@@ -1,7 +1,7 @@
 import { type Evaluator, runSuite } from "@halyard/conformance";
 import { compile, contextOf, type Outcome, type ResolvedState } from "@halyard/evaluation";
 import { HalyardProvider } from "@halyard/openfeature-server";
-import { type Client, createClient, createTestClient } from "@halyard/server-sdk";
+import { type Client, createClient, createTestClient, defineFlags } from "@halyard/server-sdk";
 import { OpenFeature } from "@openfeature/server-sdk";
 
 /** Uses the types of the packages for servers. It is compiled and not run. */
@@ -17,6 +17,13 @@ client.isEnabled("dark-mode", { address: { country: "DE" } });
 const testClient: Client<FlagKeys> = createTestClient<FlagKeys>({ "new-checkout": true });
 OpenFeature.setProvider(new HalyardProvider({ client: testClient }));
 
+const types = defineFlags({ "new-checkout": "boolean", color: "string", layout: "object" });
+const typedClient = createClient<typeof types>({ baseUrl: "", serverKey: "" });
+const color: string = typedClient.getString("color", { id: 1 }, "blue");
+const columns: readonly number[] = typedClient.getObject("layout", null, { columns: [2] }).columns;
+// @ts-expect-error: the flag is boolean.
+typedClient.getString("new-checkout", null, "blue");
+
 const evaluator: Evaluator = {
   evaluate(flag, context) {
     const outcome: Outcome = compile(flag as ResolvedState).evaluate(contextOf(context));
@@ -24,4 +31,4 @@ const evaluator: Evaluator = {
   },
 };
 const { failed } = await runSuite(evaluator);
-export const results = { isEnabled, failed };
+export const results = { isEnabled, color, columns, failed };

@@ -2,10 +2,11 @@ import { z } from "zod";
 import { Name } from "../name.ts";
 import { furtherRuleLimits, RolloutPercentage } from "../rules.ts";
 import { State, StateSummary, stateInput } from "../state.ts";
+import { ValueType, Variations, VariationsInput, variationsByType } from "../values.ts";
 import { exampleIds } from "./example-ids.ts";
 import { Description, Id, IdParam, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
-import { EvaluationResult, RuleTrace } from "./sdk.ts";
+import { EvaluationResult, RuleTrace, servedTrace } from "./sdk.ts";
 import { ContextUser } from "./user-context.ts";
 
 /** Flags of a project, and their states by environment. */
@@ -48,6 +49,10 @@ export const Flag = z.strictObject({
   name: z.string(),
   description: z.string(),
   type: FlagType,
+  value_type: ValueType.describe("Given at the creation, and never changed"),
+  variations: Variations.optional().describe(
+    "The values of a typed flag. Lists leave the values out without `include=values`. A boolean flag has the fixed variations `on` and `off`, which are not listed",
+  ),
   tags: z.array(z.string()).describe("In alphabetical order, without duplicates"),
   owner: z.string().nullable().describe("The responsible team or person"),
   archived_at: InstantOut.nullable().describe(
@@ -100,12 +105,22 @@ const settingsInput = {
   owner: OwnerInput.optional(),
 };
 
-export const CreateFlag = z.strictObject({
-  key: FlagKey,
-  ...settingsInput,
-  name: Name,
-  ...stateInput,
-});
+const variationsInput = VariationsInput.optional().describe(
+  "The values of a typed flag, each with a key that is unique in the flag. A value has the type of the flag, at most 64 KiB as JSON and at most 20 levels; all values together at most 256 KiB. Not for a boolean flag",
+);
+
+export const CreateFlag = z
+  .strictObject({
+    key: FlagKey,
+    value_type: ValueType.optional().describe(
+      "Type of the values, which never changes. Default: `boolean`. A flag of another type needs `variations`",
+    ),
+    variations: variationsInput,
+    ...settingsInput,
+    name: Name,
+    ...stateInput,
+  })
+  .meta({ allOf: variationsByType() });
 export type CreateFlag = z.infer<typeof CreateFlag>;
 
 const archivedInput = z
@@ -115,11 +130,17 @@ const archivedInput = z
 
 export const UpdateFlag = z.strictObject({
   ...settingsInput,
+  value_type: ValueType.optional().describe(
+    "The type of the flag, which never changes. Another type is rejected",
+  ),
+  variations: variationsInput.describe(
+    "Replaces the variations of a typed flag. A variation that a state uses cannot be removed",
+  ),
   archived: archivedInput,
   ...stateInput,
 });
 export type UpdateFlag = z.infer<typeof UpdateFlag>;
-export type FlagSettings = Omit<UpdateFlag, keyof State>;
+export type FlagSettings = Omit<UpdateFlag, keyof State | "value_type" | "variations">;
 
 export const UpdateFlags = z.strictObject({
   flag_ids: z.array(IdParam).min(1).max(200),
@@ -146,6 +167,54 @@ const rulesExample = [
     conditions: [{ attribute: "email", operator: "ends_with" as const, value: "@example.com" }],
   },
 ];
+
+const typedFlagExamples = {
+  string: {
+    key: "checkout-color",
+    name: "Color of the checkout",
+    value_type: "string",
+    variations: [
+      { key: "blue", value: "#0055ff" },
+      { key: "red", value: "#cc0000" },
+    ],
+    enabled: true,
+    bucket_by: "company",
+    serve: {
+      split: [
+        { variation: "blue", weight: 50 },
+        { variation: "red", weight: 50 },
+      ],
+    },
+  },
+  number: {
+    key: "search-timeout",
+    name: "Timeout of the search in seconds",
+    value_type: "number",
+    variations: [
+      { key: "short", value: 0.5 },
+      { key: "long", value: 10 },
+    ],
+    enabled: true,
+    serve: { variation: "long" },
+    off_variation: "short",
+  },
+  object: {
+    key: "banner",
+    name: "Banner",
+    value_type: "object",
+    variations: [
+      { key: "sale", value: { title: "Sale", colors: ["red", "white"] }, name: "Winter sale" },
+      { key: "none", value: {} },
+    ],
+    targeting_rules: [
+      {
+        name: "Germany",
+        conditions: [{ attribute: "country", operator: "equals" as const, value: "DE" }],
+        serve: { variation: "sale" },
+      },
+    ],
+  },
+};
 
 const flagOrders = ["key", "name", "created_at", "updated_at", "last_evaluated_at"] as const;
 /** The orders of the list of flags; with a leading `-` descending. */
@@ -177,6 +246,7 @@ export const createFlag = defineRoute({
     enabled: true,
     targeting_rules: rulesExample,
   },
+  furtherExamples: typedFlagExamples,
   idempotent: true,
   success: { status: 201, description: "The flag", body: Flag },
   errors: ["CONFLICT_001"],
@@ -196,9 +266,11 @@ export const listFlags = defineRoute({
       .optional()
       .describe("Lists only the flag with this key. The list is empty if no flag has it"),
     include: z
-      .enum(["environments"])
+      .enum(["environments", "values", "environments,values", "values,environments"])
       .optional()
-      .describe("Adds `environments` to each flag: its state in each environment"),
+      .describe(
+        "`environments` adds the state in each environment to each flag, `values` the values of its variations",
+      ),
     stale_days: z
       .int()
       .min(1)
@@ -260,7 +332,7 @@ export const updateFlag = defineRoute({
   example: { enabled: true, rollout_percentage: 25 },
   conditional: true,
   success: { status: 200, description: "The flag after the change", body: Flag },
-  errors: ["CONFLICT_003"],
+  errors: ["CONFLICT_001", "CONFLICT_003"],
 });
 
 export const updateFlags = defineRoute({
@@ -321,7 +393,7 @@ export const updateFlagState = defineRoute({
   example: { enabled: true, targeting_rules: rulesExample },
   conditional: true,
   success: { status: 200, description: "The state after the change", body: FlagState },
-  errors: ["CONFLICT_003"],
+  errors: ["CONFLICT_001", "CONFLICT_003"],
 });
 
 export const ExplainFlag = z.strictObject({
@@ -355,6 +427,7 @@ export const FlagExplanation = EvaluationResult.omit({ key: true, trace: true })
       .describe(
         "The percentage that decided. It includes the user if the bucket is below 100 times the percentage. Only with the reason `split`",
       ),
+    ...servedTrace,
   }),
 });
 export type FlagExplanation = z.infer<typeof FlagExplanation>;
@@ -373,4 +446,5 @@ export const explainFlag = defineRoute({
     state: { enabled: true, targeting_rules: rulesExample },
   },
   success: { status: 200, description: "The value and its trace", body: FlagExplanation },
+  errors: ["CONFLICT_001"],
 });

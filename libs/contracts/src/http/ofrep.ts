@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { TypedValue } from "../values.ts";
 import { defineRoute } from "./route.ts";
 import { OfrepContext } from "./user-context.ts";
 
@@ -12,9 +13,20 @@ export const OfrepRequest = z.looseObject({
 
 export const OfrepEvaluation = z.strictObject({
   key: z.string(),
-  value: z.boolean(),
+  value: z
+    .union([z.boolean(), TypedValue])
+    .optional()
+    .describe(
+      "In the type of the flag. Absent: the default of the application. If one value of a number flag is written with a fraction or an exponent, all are",
+    ),
   reason: z.enum(["STATIC", "SPLIT", "TARGETING_MATCH", "DEFAULT", "DISABLED"]),
-  variant: z.enum(["on", "off"]),
+  variant: z
+    .string()
+    .describe("Key of the variation; `on` or `off` for a boolean flag. Empty without a value"),
+  metadata: z
+    .strictObject({ version: z.int().min(1) })
+    .optional()
+    .describe("Only on the evaluation of one typed flag: the version of the flag"),
 });
 
 const OfrepEventStream = z.strictObject({
@@ -99,7 +111,7 @@ export const ofrepEvaluateFlag = defineRoute({
   params: z.strictObject({ key: z.string() }),
   summary: "Evaluate one flag with OFREP",
   description:
-    "The reason is that of the SDK endpoints in upper case. A disabled flag has the value `false` and the reason `DISABLED`.",
+    "The reason is that of the SDK endpoints in upper case. A disabled boolean flag has the value `false` and the reason `DISABLED`; a disabled typed flag has its off variation. A value is in the type of its flag, so providers decide about `TYPE_MISMATCH`.",
   body: OfrepRequest,
   example: { context: { targetingKey: "user-42", country: "DE", plan: "pro" } },
   success: { status: 200, description: "The value and its reason", body: OfrepEvaluation },

@@ -42,6 +42,8 @@ export type RouteContract<
   body?: B;
   /** A valid body, for the OpenAPI document. */
   example?: unknown;
+  /** Further valid bodies by name, for kinds of bodies that differ. */
+  furtherExamples?: Readonly<Record<string, unknown>>;
   bodyOptional?: boolean;
   /** The user's context is read from the `X-User-…` headers. */
   readsUser?: boolean;

@@ -17,6 +17,8 @@ import * as webhooks from "./webhooks.ts";
 export const routes: readonly RouteContract[] = [
   sdk.sdkGetFlags,
   sdk.sdkPostFlags,
+  sdk.sdkGetValues,
+  sdk.sdkPostValues,
   sdk.sdkGetEvaluate,
   sdk.sdkPostEvaluate,
   sdk.sdkStream,
@@ -57,6 +59,7 @@ export const routes: readonly RouteContract[] = [
   usage.getUsage,
   usage.listUsageDays,
   usage.listFlagTraffic,
+  usage.listReaders,
   tenancy.createEnvironment,
   tenancy.listEnvironments,
   tenancy.getEnvironment,

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { readerFields } from "../readers.ts";
 import { RolloutPercentage } from "../rules.ts";
 import { State } from "../state.ts";
+import { maxVariations, Serve, TypedValue, ValueType, VariationKey } from "../values.ts";
 import { InstantIn } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 import { UserContext } from "./user-context.ts";
@@ -37,21 +39,53 @@ export const RuleTrace = z.strictObject({
     ),
 });
 
+/** What a typed flag serves, in a trace. */
+export const servedTrace = {
+  serve: Serve.optional().describe(
+    "What the user gets, with the ranges of buckets of a split. Only for a typed flag that is on for the user, or whose split needs an attribute that the user lacks",
+  ),
+  bucket: z
+    .int()
+    .min(0)
+    .max(9_999)
+    .nullable()
+    .optional()
+    .describe("Bucket of the user in the split. Null for a user without the attribute"),
+};
+
 export const EvaluationResult = z.strictObject({
   key: z.string(),
-  value: z.boolean(),
-  variation: z.enum(["on", "off"]),
+  value: z
+    .union([z.boolean(), TypedValue])
+    .nullable()
+    .describe("In the type of the flag. Null: the default of the application"),
+  variation: z.string().nullable(),
   reason: z.enum(["static", "split", "targeting_match", "default", "disabled"]),
   trace: z
     .strictObject({
       enabled: z.boolean(),
       rollout_percentage: RolloutPercentage,
       rules: z.array(RuleTrace),
+      ...servedTrace,
     })
     .optional()
     .describe("With `explain=true`: the evaluation of each rule"),
 });
 export type EvaluationResult = z.infer<typeof EvaluationResult>;
+
+/** The values of all flags, in their types. */
+export const TypedValues = z.strictObject({
+  values: z
+    .record(
+      z.string(),
+      z.strictObject({
+        value: z.union([z.boolean(), TypedValue]).nullable(),
+        variation: z.string().nullable(),
+      }),
+    )
+    .describe("By key of the flag. Null: the default of the application"),
+});
+export type TypedValues = z.infer<typeof TypedValues>;
 
 /** The settings of all flags in an environment, from which an SDK evaluates them in the application. */
 export const Ruleset = z.strictObject({
@@ -61,6 +95,8 @@ export const Ruleset = z.strictObject({
     .record(
       z.string(),
       z.strictObject({
+        value_type: ValueType.optional().describe("Absent for a boolean flag"),
+        variations: z.array(z.strictObject({ key: z.string(), value: TypedValue })).optional(),
         ...State.shape,
         needs: z
           .array(z.string())
@@ -82,8 +118,16 @@ const shared = {
   readsUser: true,
 } as const;
 const flagsPath = "/api/v1/sdk/flags";
+const valuesPath = "/api/v1/sdk/values";
 const evaluatePath = "/api/v1/sdk/evaluate";
 const UserQuery = z.looseObject({ user_id: z.string().optional() });
+const StreamQuery = z.looseObject({
+  user_id: z.string().optional(),
+  values: z
+    .boolean()
+    .optional()
+    .describe("True: events `values` with the values in their types, instead of events `flags`"),
+});
 const EvaluateQuery = z.looseObject({
   key: z.string().describe("Key of the flag"),
   user_id: z.string().optional(),
@@ -94,6 +138,12 @@ const flagsAnswer = {
   status: 200,
   description: "The values of all flags. If `If-None-Match` contains their ETag, the status is 304",
   body: FlagValues,
+} as const;
+
+const valuesAnswer = {
+  status: 200,
+  description: "The values of all flags. If `If-None-Match` contains their ETag, the status is 304",
+  body: TypedValues,
 } as const;
 
 const bodyOnGet =
@@ -126,6 +176,35 @@ export const sdkPostFlags = defineRoute({
   bodyOptional: true,
   revalidated: true,
   success: flagsAnswer,
+});
+
+export const sdkGetValues = defineRoute({
+  ...shared,
+  operationId: "sdkGetValues",
+  method: "GET",
+  path: valuesPath,
+  query: UserQuery,
+  summary: "Get the values of all flags in their types",
+  description: `A boolean flag has the value true with the variation \`on\`, or false with \`off\`. Where value and variation are null, the application uses its own default. Numbers and objects have the text that was sent when the variation was saved. ${bodyOnGet}`,
+  revalidated: true,
+  success: valuesAnswer,
+  errors: ["VALIDATION_003"],
+});
+
+export const sdkPostValues = defineRoute({
+  ...shared,
+  operationId: "sdkPostValues",
+  method: "POST",
+  path: valuesPath,
+  query: UserQuery,
+  summary: "Get the values of all flags in their types, with the user's context in the body",
+  description:
+    "The same as `GET`, for a user with more attributes than headers can carry. Without a body, the user has no attributes.",
+  body: UserContext,
+  example: { user_id: "user-42", country: "DE", company: "acme" },
+  bodyOptional: true,
+  revalidated: true,
+  success: valuesAnswer,
 });
 
 const explaining =
@@ -169,13 +248,13 @@ export const sdkStream = defineRoute({
   operationId: "sdkStream",
   method: "GET",
   path: "/api/v1/sdk/stream",
-  query: UserQuery,
+  query: StreamQuery,
   summary: "Stream the values of all flags as they change",
   description:
-    "Server-sent events. The first `flags` event has all values for the user. Later ones have the changed values, and `removed` with the flags that no longer exist. `heartbeat` is sent at the start and every 15 seconds. `id` is the ETag of all values. After a reconnection with the current `id` as `Last-Event-ID`, no full event is sent.",
+    "Server-sent events. The first `flags` event has all values for the user. Later ones have the changed values, and `removed` with the flags that no longer exist. `heartbeat` is sent at the start and every 15 seconds. `id` is the ETag of all values. After a reconnection with the current `id` as `Last-Event-ID`, no full event is sent. With `values=true`, the events are named `values` and have the members of `GET /api/v1/sdk/values`.",
   success: {
     status: 200,
-    description: "Events `flags` and `heartbeat`",
+    description: "Events `flags` or `values`, and `heartbeat`",
     contentType: "text/event-stream",
   },
   errors: ["SERVER_002"],
@@ -227,11 +306,10 @@ export const sdkRulesetStream = defineRoute({
   },
 });
 
-const Evaluations = z
-  .int()
-  .min(0)
-  .optional()
-  .describe("Number of evaluations with this value; 0 by default");
+const Evaluations = z.int().min(0);
+const EvaluationsOfValue = Evaluations.optional().describe(
+  "Number of evaluations of a boolean flag with this value; 0 by default",
+);
 
 export const UsageReport = z.strictObject({
   period: z
@@ -240,8 +318,29 @@ export const UsageReport = z.strictObject({
       "The period of the evaluations: at most 24 hours, with `end` at most 5 minutes in the future",
     ),
   flags: z
-    .record(z.string(), z.strictObject({ true: Evaluations, false: Evaluations }))
+    .record(
+      z.string(),
+      z.strictObject({
+        true: EvaluationsOfValue,
+        false: EvaluationsOfValue.describe(
+          "Number of evaluations of a boolean flag with this value, or of a typed flag that returned the application's default; 0 by default",
+        ),
+        variations: z
+          .record(VariationKey, Evaluations)
+          .meta({ maxProperties: maxVariations })
+          .optional()
+          .describe(
+            "Number of evaluations of a typed flag by the key of the variation. Keys that the flag does not have are ignored",
+          ),
+      }),
+    )
     .describe("Evaluations by flag key. Keys that no flag of the environment has are ignored"),
+  sdk: z
+    .strictObject(readerFields)
+    .optional()
+    .describe(
+      "The SDK that reports. `GET /api/v1/projects/{projectId}/environments/{environmentId}/readers` lists it",
+    ),
 });
 export type UsageReport = z.infer<typeof UsageReport>;
 
@@ -256,7 +355,11 @@ export const sdkReportUsage = defineRoute({
   body: UsageReport,
   example: {
     period: { start: "2026-10-31T09:00:00Z", end: "2026-10-31T09:01:00Z" },
-    flags: { "new-checkout": { true: 1200, false: 34 }, "dark-mode": { false: 7 } },
+    flags: {
+      "new-checkout": { true: 1200, false: 34 },
+      "checkout-color": { variations: { blue: 610, red: 590 } },
+    },
+    sdk: { name: "my-sdk", version: "1.4.0", knows: ["buckets", "values"] },
   },
   idempotent: "first_counts",
   success: {

@@ -16,7 +16,7 @@ export const Organization = z.strictObject({
   plan: z.string(),
   limits: PlanLimits,
   configuration_bytes: Limited.describe(
-    "Bytes of the rules of all flags in all environments, as JSON without spaces between tokens",
+    "Bytes of the rules, splits and values of all flags in all environments, as JSON without spaces between tokens",
   ),
   created_at: InstantOut,
   updated_at: InstantOut,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { readerFields } from "../readers.ts";
 import { Id, IdParam, InstantOut, Limited, UtcDate } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
@@ -13,7 +14,7 @@ export const Usage = z.strictObject({
   sse_connections: Limited.describe("Open streams on all edges"),
   projects: Limited,
   configuration_bytes: Limited.describe(
-    "Bytes of the rules of all flags in all environments, as JSON without spaces between tokens",
+    "Bytes of the rules, splits and values of all flags in all environments, as JSON without spaces between tokens",
   ),
 });
 export type Usage = z.infer<typeof Usage>;
@@ -51,6 +52,12 @@ export const FlagUsage = z.strictObject({
       by_hour: z
         .array(z.strictObject({ hour: InstantOut, evaluations: z.int().min(1) }))
         .describe("Hours with evaluations of the flag, oldest first"),
+      variations: z
+        .array(z.strictObject({ key: z.string(), evaluations: z.int().min(1) }))
+        .optional()
+        .describe(
+          "Evaluations of a typed flag that SDKs reported by variation within these hours, most first. Absent without such reports",
+        ),
     }),
   ),
 });
@@ -110,6 +117,34 @@ export const getFlagUsage = defineRoute({
     hours: z.int().min(1).max(maxUsageHours).optional().meta({ default: defaultUsageHours }),
   }),
   success: { status: 200, description: "The evaluations of the flag", body: FlagUsage },
+});
+
+/** Period after which a reader without a report is no longer listed, in days. */
+export const readerRetentionDays = 7;
+/** Maximum number of readers of an environment: those with the latest reports. */
+export const maxReaders = 100;
+
+export const Readers = z.strictObject({
+  readers: z
+    .array(
+      z.strictObject({
+        ...readerFields,
+        last_seen_at: InstantOut.describe("End of the period of its last report"),
+      }),
+    )
+    .describe("The readers with the latest reports first"),
+});
+export type Readers = z.infer<typeof Readers>;
+
+export const listReaders = defineRoute({
+  ...shared,
+  operationId: "listReaders",
+  method: "GET",
+  path: "/api/v1/projects/:projectId/environments/:environmentId/readers",
+  params: z.strictObject({ projectId: IdParam, environmentId: IdParam }),
+  summary: "List the SDKs that evaluate the flags of an environment",
+  description: `SDKs that evaluate in applications and reported usage in the last ${readerRetentionDays} days, by name and version: at most ${maxReaders}. A flag whose \`needs\` has a word that is missing in \`knows\` is not found by that SDK, which returns the application's default. \`last_seen_at\` is up to five minutes old. SDKs that do not send \`sdk\` in their reports are not listed. An \`environment_only\` key can read its own environment only.`,
+  success: { status: 200, description: "The readers of the environment", body: Readers },
 });
 
 export const listFlagTraffic = defineRoute({

@@ -28,6 +28,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sdk/values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the values of all flags in their types
+         * @description A boolean flag has the value true with the variation `on`, or false with `off`. Where value and variation are null, the application uses its own default. Numbers and objects have the text that was sent when the variation was saved. A body is read as with `POST`. Prefer `POST`, because proxies can drop the body of a `GET`.
+         */
+        get: operations["sdkGetValues"];
+        put?: never;
+        /**
+         * Get the values of all flags in their types, with the user's context in the body
+         * @description The same as `GET`, for a user with more attributes than headers can carry. Without a body, the user has no attributes.
+         */
+        post: operations["sdkPostValues"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sdk/evaluate": {
         parameters: {
             query?: never;
@@ -61,7 +85,7 @@ export interface paths {
         };
         /**
          * Stream the values of all flags as they change
-         * @description Server-sent events. The first `flags` event has all values for the user. Later ones have the changed values, and `removed` with the flags that no longer exist. `heartbeat` is sent at the start and every 15 seconds. `id` is the ETag of all values. After a reconnection with the current `id` as `Last-Event-ID`, no full event is sent.
+         * @description Server-sent events. The first `flags` event has all values for the user. Later ones have the changed values, and `removed` with the flags that no longer exist. `heartbeat` is sent at the start and every 15 seconds. `id` is the ETag of all values. After a reconnection with the current `id` as `Last-Event-ID`, no full event is sent. With `values=true`, the events are named `values` and have the members of `GET /api/v1/sdk/values`.
          */
         get: operations["sdkStream"];
         put?: never;
@@ -163,7 +187,7 @@ export interface paths {
         put?: never;
         /**
          * Evaluate one flag with OFREP
-         * @description The reason is that of the SDK endpoints in upper case. A disabled flag has the value `false` and the reason `DISABLED`.
+         * @description The reason is that of the SDK endpoints in upper case. A disabled boolean flag has the value `false` and the reason `DISABLED`; a disabled typed flag has its off variation. A value is in the type of its flag, so providers decide about `TYPE_MISMATCH`.
          */
         post: operations["ofrepEvaluateFlag"];
         delete?: never;
@@ -680,6 +704,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{projectId}/environments/{environmentId}/readers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the SDKs that evaluate the flags of an environment
+         * @description SDKs that evaluate in applications and reported usage in the last 7 days, by name and version: at most 100. A flag whose `needs` has a word that is missing in `knows` is not found by that SDK, which returns the application's default. `last_seen_at` is up to five minutes old. SDKs that do not send `sdk` in their reports are not listed. An `environment_only` key can read its own environment only.
+         */
+        get: operations["listReaders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{projectId}/environments": {
         parameters: {
             query?: never;
@@ -1129,6 +1173,10 @@ export interface components {
         };
         CreateFlag: {
             key: components["schemas"]["FlagKey"];
+            /** @description Type of the values, which never changes. Default: `boolean`. A flag of another type needs `variations` */
+            value_type?: components["schemas"]["ValueType"];
+            /** @description The values of a typed flag, each with a key that is unique in the flag. A value has the type of the flag, at most 64 KiB as JSON and at most 20 levels; all values together at most 256 KiB. Not for a boolean flag */
+            variations?: components["schemas"]["VariationsInput"];
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
             /** @description must be text without control characters other than tab and line breaks */
@@ -1146,7 +1194,11 @@ export interface components {
             bucket_by?: components["schemas"]["AttributeName"] | null;
             /** @description Text in place of the flag's key in the hash of buckets. Flags with the same seed and attribute select the same users. Null, the default: the flag's key */
             bucket_seed?: components["schemas"]["BucketSeed"] | null;
-        };
+            /** @description What users get when a typed flag is on for them: one variation, or a split by weights that add up to 100. A split moves as few users as possible; `ranges` of all its members set the buckets explicitly. By default the first variation */
+            serve?: components["schemas"]["ServeInput"];
+            /** @description Key of the variation that all other users of a typed flag get. Null: the default of the application. By default the last variation, and null for a flag with one variation */
+            off_variation?: components["schemas"]["VariationKey"] | null;
+        } & (unknown & unknown & unknown & unknown);
         CreateOrganization: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
@@ -1250,9 +1302,9 @@ export interface components {
         };
         EvaluationResult: {
             key: string;
-            value: boolean;
-            /** @enum {string} */
-            variation: "on" | "off";
+            /** @description In the type of the flag. Null: the default of the application */
+            value: (boolean | components["schemas"]["TypedValue"]) | null;
+            variation: string | null;
             /** @enum {string} */
             reason: "static" | "split" | "targeting_match" | "default" | "disabled";
             /** @description With `explain=true`: the evaluation of each rule */
@@ -1260,6 +1312,10 @@ export interface components {
                 enabled: boolean;
                 rollout_percentage: components["schemas"]["RolloutPercentage"];
                 rules: components["schemas"]["RuleTrace"][];
+                /** @description What the user gets, with the ranges of buckets of a split. Only for a typed flag that is on for the user, or whose split needs an attribute that the user lacks */
+                serve?: components["schemas"]["Serve"];
+                /** @description Bucket of the user in the split. Null for a user without the attribute */
+                bucket?: number | null;
             };
         };
         /** @enum {string} */
@@ -1277,6 +1333,10 @@ export interface components {
             name: string;
             description: string;
             type: components["schemas"]["FlagType"];
+            /** @description Given at the creation, and never changed */
+            value_type: components["schemas"]["ValueType"];
+            /** @description The values of a typed flag. Lists leave the values out without `include=values`. A boolean flag has the fixed variations `on` and `off`, which are not listed */
+            variations?: components["schemas"]["Variations"];
             /** @description In alphabetical order, without duplicates */
             tags: string[];
             /** @description The responsible team or person */
@@ -1288,6 +1348,8 @@ export interface components {
             targeting_rules: components["schemas"]["TargetingRules"];
             bucket_by?: components["schemas"]["AttributeName"];
             bucket_seed?: components["schemas"]["BucketSeed"];
+            serve?: components["schemas"]["Serve"];
+            off_variation?: components["schemas"]["VariationKey"] | null;
             /** Format: uuid */
             environment_id: string;
             version: number;
@@ -1298,9 +1360,9 @@ export interface components {
             last_evaluated_at: string | null;
         };
         FlagExplanation: {
-            value: boolean;
-            /** @enum {string} */
-            variation: "on" | "off";
+            /** @description In the type of the flag. Null: the default of the application */
+            value: (boolean | components["schemas"]["TypedValue"]) | null;
+            variation: string | null;
             /** @enum {string} */
             reason: "static" | "split" | "targeting_match" | "default" | "disabled";
             trace: {
@@ -1314,6 +1376,10 @@ export interface components {
                     /** @description Bucket of the user in the flag, by `bucket_by` and `bucket_seed`. Null for a user without the attribute */
                     bucket: number | null;
                 };
+                /** @description What the user gets, with the ranges of buckets of a split. Only for a typed flag that is on for the user, or whose split needs an attribute that the user lacks */
+                serve?: components["schemas"]["Serve"];
+                /** @description Bucket of the user in the split. Null for a user without the attribute */
+                bucket?: number | null;
             };
         };
         /** @description must be 1 to 128 letters, digits, dots, underscores or hyphens, a letter or digit first */
@@ -1332,6 +1398,8 @@ export interface components {
             targeting_rules: components["schemas"]["TargetingRules"];
             bucket_by?: components["schemas"]["AttributeName"];
             bucket_seed?: components["schemas"]["BucketSeed"];
+            serve?: components["schemas"]["Serve"];
+            off_variation?: components["schemas"]["VariationKey"] | null;
             version: number;
             /** Format: date-time */
             updated_at: string;
@@ -1343,6 +1411,8 @@ export interface components {
             rollout_percentage: components["schemas"]["RolloutPercentage"];
             bucket_by?: components["schemas"]["AttributeName"];
             bucket_seed?: components["schemas"]["BucketSeed"];
+            serve?: components["schemas"]["Serve"];
+            off_variation?: components["schemas"]["VariationKey"] | null;
             rule_count: number;
             version: number;
             /** Format: date-time */
@@ -1385,6 +1455,11 @@ export interface components {
                     hour: string;
                     evaluations: number;
                 }[];
+                /** @description Evaluations of a typed flag that SDKs reported by variation within these hours, most first. Absent without such reports */
+                variations?: {
+                    key: string;
+                    evaluations: number;
+                }[];
             }[];
         };
         FlagValues: {
@@ -1404,6 +1479,8 @@ export interface components {
             targeting_rules: components["schemas"]["TargetingRules"];
             bucket_by?: components["schemas"]["AttributeName"];
             bucket_seed?: components["schemas"]["BucketSeed"];
+            serve?: components["schemas"]["Serve"];
+            off_variation?: components["schemas"]["VariationKey"] | null;
             /** Format: date-time */
             changed_at: string;
             /**
@@ -1496,6 +1573,10 @@ export interface components {
             name: string;
             description: string;
             type: components["schemas"]["FlagType"];
+            /** @description Given at the creation, and never changed */
+            value_type: components["schemas"]["ValueType"];
+            /** @description The values of a typed flag. Lists leave the values out without `include=values`. A boolean flag has the fixed variations `on` and `off`, which are not listed */
+            variations?: components["schemas"]["Variations"];
             /** @description In alphabetical order, without duplicates */
             tags: string[];
             /** @description The responsible team or person */
@@ -1507,6 +1588,8 @@ export interface components {
             targeting_rules: components["schemas"]["TargetingRules"];
             bucket_by?: components["schemas"]["AttributeName"];
             bucket_seed?: components["schemas"]["BucketSeed"];
+            serve?: components["schemas"]["Serve"];
+            off_variation?: components["schemas"]["VariationKey"] | null;
             /** Format: uuid */
             environment_id: string;
             version: number;
@@ -1557,11 +1640,16 @@ export interface components {
         };
         OfrepEvaluation: {
             key: string;
-            value: boolean;
+            /** @description In the type of the flag. Absent: the default of the application. If one value of a number flag is written with a fraction or an exponent, all are */
+            value?: boolean | components["schemas"]["TypedValue"];
             /** @enum {string} */
             reason: "STATIC" | "SPLIT" | "TARGETING_MATCH" | "DEFAULT" | "DISABLED";
-            /** @enum {string} */
-            variant: "on" | "off";
+            /** @description Key of the variation; `on` or `off` for a boolean flag. Empty without a value */
+            variant: string;
+            /** @description Only on the evaluation of one typed flag: the version of the flag */
+            metadata?: {
+                version: number;
+            };
         };
         OfrepFlagError: {
             key: string;
@@ -1598,7 +1686,7 @@ export interface components {
             name: string;
             plan: string;
             limits: components["schemas"]["PlanLimits"];
-            /** @description Bytes of the rules of all flags in all environments, as JSON without spaces between tokens */
+            /** @description Bytes of the rules, splits and values of all flags in all environments, as JSON without spaces between tokens */
             configuration_bytes: {
                 used: number;
                 /** @description `null`: unlimited */
@@ -1617,7 +1705,7 @@ export interface components {
             requests_per_month: number | null;
             sse_connections: number | null;
             projects: number | null;
-            /** @description Size of the rules of all flags in all environments, in bytes of JSON without spaces between tokens. `null`: unlimited */
+            /** @description Size of the rules and values of all flags in all environments, in bytes of JSON without spaces between tokens. `null`: unlimited */
             configuration_bytes: number | null;
         };
         Project: {
@@ -1629,6 +1717,22 @@ export interface components {
             environments: components["schemas"]["Environment"][];
             /** Format: date-time */
             created_at: string;
+        };
+        Readers: {
+            /** @description The readers with the latest reports first */
+            readers: {
+                /** @description must be 1 to 64 letters, digits, `@`, `/`, dots, underscores or hyphens */
+                name: string;
+                /** @description must be 1 to 64 letters, digits, dots, plus signs, underscores or hyphens */
+                version: string;
+                /** @description The features that it supports: the words that `needs` of a flag in the rule set may have */
+                knows: string[];
+                /**
+                 * Format: date-time
+                 * @description End of the period of its last report
+                 */
+                last_seen_at: string;
+            }[];
         };
         Rollback: {
             message: string;
@@ -1663,11 +1767,19 @@ export interface components {
             /** @description By key of the flag */
             flags: {
                 [key: string]: {
+                    /** @description Absent for a boolean flag */
+                    value_type?: components["schemas"]["ValueType"];
+                    variations?: {
+                        key: string;
+                        value: components["schemas"]["TypedValue"];
+                    }[];
                     enabled: boolean;
                     rollout_percentage: components["schemas"]["RolloutPercentage"];
                     targeting_rules: components["schemas"]["TargetingRules"];
                     bucket_by?: components["schemas"]["AttributeName"];
                     bucket_seed?: components["schemas"]["BucketSeed"];
+                    serve?: components["schemas"]["Serve"];
+                    off_variation?: components["schemas"]["VariationKey"] | null;
                     /** @description Features that an evaluator must support. A flag with an unknown feature, or with an unknown operator, counts as not found */
                     needs?: string[];
                     version: number;
@@ -1712,6 +1824,28 @@ export interface components {
         SdkReportUsageAnswer: {
             /** @constant */
             accepted: true;
+        };
+        Serve: {
+            variation: components["schemas"]["VariationKey"];
+        } | {
+            split: {
+                variation: components["schemas"]["VariationKey"];
+                /** @description Percentage with at most two decimals */
+                weight: number;
+                /** @description Half-open ranges of buckets, in ascending order */
+                ranges: number[][];
+            }[];
+        };
+        ServeInput: {
+            variation: components["schemas"]["VariationKey"];
+        } | {
+            split: {
+                variation: components["schemas"]["VariationKey"];
+                /** @description Percentage with at most two decimals */
+                weight: number;
+                /** @description Half-open ranges of buckets, in ascending order */
+                ranges?: number[][];
+            }[];
         };
         ServerKeyIdentity: {
             /**
@@ -1759,6 +1893,8 @@ export interface components {
             targeting_rules: components["schemas"]["TargetingRules"];
             bucket_by?: components["schemas"]["AttributeName"];
             bucket_seed?: components["schemas"]["BucketSeed"];
+            serve?: components["schemas"]["Serve"];
+            off_variation?: components["schemas"]["VariationKey"] | null;
         };
         /**
          * @example {
@@ -1859,6 +1995,7 @@ export interface components {
             conditions: components["schemas"]["Condition"][];
             value?: boolean;
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
+            serve?: components["schemas"]["Serve"];
         };
         TargetingRuleInput: {
             /** @description must be text without NUL characters or broken Unicode */
@@ -1868,9 +2005,23 @@ export interface components {
             conditions: components["schemas"]["ConditionInput"][];
             value?: boolean;
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
+            /** @description What the users of the rule get, for a typed flag. By default that of the state. Not with `value: false` */
+            serve?: components["schemas"]["ServeInput"];
         };
         TargetingRules: components["schemas"]["TargetingRule"][];
         TargetingRulesInput: components["schemas"]["TargetingRuleInput"][];
+        TypedValue: string | number | {
+            [key: string]: unknown;
+        };
+        TypedValues: {
+            /** @description By key of the flag. Null: the default of the application */
+            values: {
+                [key: string]: {
+                    value: (boolean | components["schemas"]["TypedValue"]) | null;
+                    variation: string | null;
+                };
+            };
+        };
         UpdateEnvironment: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
@@ -1886,6 +2037,10 @@ export interface components {
             /** @description Replaces the tags */
             tags?: components["schemas"]["FlagTag"][];
             owner?: components["schemas"]["FlagOwner"] | null;
+            /** @description The type of the flag, which never changes. Another type is rejected */
+            value_type?: components["schemas"]["ValueType"];
+            /** @description Replaces the variations of a typed flag. A variation that a state uses cannot be removed */
+            variations?: components["schemas"]["VariationsInput"];
             /** @description Sets or clears `archived_at`. The values of the flag stay the same */
             archived?: boolean;
             enabled?: boolean;
@@ -1897,6 +2052,10 @@ export interface components {
             bucket_by?: components["schemas"]["AttributeName"] | null;
             /** @description Text in place of the flag's key in the hash of buckets. Flags with the same seed and attribute select the same users. Null, the default: the flag's key */
             bucket_seed?: components["schemas"]["BucketSeed"] | null;
+            /** @description What users get when a typed flag is on for them: one variation, or a split by weights that add up to 100. A split moves as few users as possible; `ranges` of all its members set the buckets explicitly. By default the first variation */
+            serve?: components["schemas"]["ServeInput"];
+            /** @description Key of the variation that all other users of a typed flag get. Null: the default of the application. By default the last variation, and null for a flag with one variation */
+            off_variation?: components["schemas"]["VariationKey"] | null;
         };
         UpdateFlagState: {
             enabled?: boolean;
@@ -1908,6 +2067,10 @@ export interface components {
             bucket_by?: components["schemas"]["AttributeName"] | null;
             /** @description Text in place of the flag's key in the hash of buckets. Flags with the same seed and attribute select the same users. Null, the default: the flag's key */
             bucket_seed?: components["schemas"]["BucketSeed"] | null;
+            /** @description What users get when a typed flag is on for them: one variation, or a split by weights that add up to 100. A split moves as few users as possible; `ranges` of all its members set the buckets explicitly. By default the first variation */
+            serve?: components["schemas"]["ServeInput"];
+            /** @description Key of the variation that all other users of a typed flag get. Null: the default of the application. By default the last variation, and null for a flag with one variation */
+            off_variation?: components["schemas"]["VariationKey"] | null;
         };
         UpdateFlags: {
             flag_ids: string[];
@@ -1976,7 +2139,7 @@ export interface components {
                 /** @description `null`: unlimited */
                 limit: number | null;
             };
-            /** @description Bytes of the rules of all flags in all environments, as JSON without spaces between tokens */
+            /** @description Bytes of the rules, splits and values of all flags in all environments, as JSON without spaces between tokens */
             configuration_bytes: {
                 used: number;
                 /** @description `null`: unlimited */
@@ -2017,11 +2180,24 @@ export interface components {
             /** @description Evaluations by flag key. Keys that no flag of the environment has are ignored */
             flags: {
                 [key: string]: {
-                    /** @description Number of evaluations with this value; 0 by default */
+                    /** @description Number of evaluations of a boolean flag with this value; 0 by default */
                     true?: number;
-                    /** @description Number of evaluations with this value; 0 by default */
+                    /** @description Number of evaluations of a boolean flag with this value, or of a typed flag that returned the application's default; 0 by default */
                     false?: number;
+                    /** @description Number of evaluations of a typed flag by the key of the variation. Keys that the flag does not have are ignored */
+                    variations?: {
+                        [key: string]: number;
+                    };
                 };
+            };
+            /** @description The SDK that reports. `GET /api/v1/projects/{projectId}/environments/{environmentId}/readers` lists it */
+            sdk?: {
+                /** @description must be 1 to 64 letters, digits, `@`, `/`, dots, underscores or hyphens */
+                name: string;
+                /** @description must be 1 to 64 letters, digits, dots, plus signs, underscores or hyphens */
+                version: string;
+                /** @description The features that it supports: the words that `needs` of a flag in the rule set may have */
+                knows: string[];
             };
         };
         User: {
@@ -2053,6 +2229,22 @@ export interface components {
         } & {
             [key: string]: unknown | ((string | number | boolean) | (string | number | boolean)[] | null);
         };
+        /** @enum {string} */
+        ValueType: "boolean" | "string" | "number" | "object";
+        /** @description must be 1 to 64 letters, digits, dots, underscores or hyphens, a letter or digit first */
+        VariationKey: string;
+        Variations: {
+            key: components["schemas"]["VariationKey"];
+            value?: components["schemas"]["TypedValue"];
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
+            name?: string;
+        }[];
+        VariationsInput: {
+            key: components["schemas"]["VariationKey"];
+            value: components["schemas"]["TypedValue"];
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
+            name?: string;
+        }[];
         Webhook: {
             /** Format: uuid */
             id: string;
@@ -2097,8 +2289,16 @@ export interface components {
             state?: components["schemas"]["State"];
             changes?: {
                 [key: string]: {
-                    from: string | boolean | null | string[];
-                    to: string | boolean | null | string[];
+                    from: string | boolean | null | string[] | {
+                        key: string;
+                        name?: string;
+                        value: components["schemas"]["TypedValue"];
+                    }[];
+                    to: string | boolean | null | string[] | {
+                        key: string;
+                        name?: string;
+                        value: components["schemas"]["TypedValue"];
+                    }[];
                 };
             };
         };
@@ -2487,6 +2687,7 @@ export type Organization = components['schemas']['Organization'];
 export type Plan = components['schemas']['Plan'];
 export type PlanLimits = components['schemas']['PlanLimits'];
 export type Project = components['schemas']['Project'];
+export type Readers = components['schemas']['Readers'];
 export type Rollback = components['schemas']['Rollback'];
 export type RolloutPercentage = components['schemas']['RolloutPercentage'];
 export type RotateKey = components['schemas']['RotateKey'];
@@ -2497,6 +2698,8 @@ export type ScheduleAction = components['schemas']['ScheduleAction'];
 export type ScheduleState = components['schemas']['ScheduleState'];
 export type ScheduledChange = components['schemas']['ScheduledChange'];
 export type SdkReportUsageAnswer = components['schemas']['SdkReportUsageAnswer'];
+export type Serve = components['schemas']['Serve'];
+export type ServeInput = components['schemas']['ServeInput'];
 export type ServerKeyIdentity = components['schemas']['ServerKeyIdentity'];
 export type SetSchedule = components['schemas']['SetSchedule'];
 export type State = components['schemas']['State'];
@@ -2505,6 +2708,8 @@ export type TargetingRule = components['schemas']['TargetingRule'];
 export type TargetingRuleInput = components['schemas']['TargetingRuleInput'];
 export type TargetingRules = components['schemas']['TargetingRules'];
 export type TargetingRulesInput = components['schemas']['TargetingRulesInput'];
+export type TypedValue = components['schemas']['TypedValue'];
+export type TypedValues = components['schemas']['TypedValues'];
 export type UpdateEnvironment = components['schemas']['UpdateEnvironment'];
 export type UpdateFlag = components['schemas']['UpdateFlag'];
 export type UpdateFlagState = components['schemas']['UpdateFlagState'];
@@ -2520,6 +2725,10 @@ export type UsageReport = components['schemas']['UsageReport'];
 export type User = components['schemas']['User'];
 export type UserAttributes = components['schemas']['UserAttributes'];
 export type UserContext = components['schemas']['UserContext'];
+export type ValueType = components['schemas']['ValueType'];
+export type VariationKey = components['schemas']['VariationKey'];
+export type Variations = components['schemas']['Variations'];
+export type VariationsInput = components['schemas']['VariationsInput'];
 export type Webhook = components['schemas']['Webhook'];
 export type WebhookPayload = components['schemas']['WebhookPayload'];
 export type WebhookTestResult = components['schemas']['WebhookTestResult'];
@@ -2712,6 +2921,155 @@ export interface operations {
             503: components["responses"]["SERVER_002_with_limits"];
         };
     };
+    sdkGetValues: {
+        parameters: {
+            query?: {
+                user_id?: string;
+            };
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description All attributes of the user, as a JSON object, plain or in base64. At most 16 KiB */
+                "X-User-Context"?: components["parameters"]["X-User-Context"];
+                /** @description The user's id */
+                "X-User-ID"?: components["parameters"]["X-User-ID"];
+                /** @description The user's e-mail address */
+                "X-User-Email"?: components["parameters"]["X-User-Email"];
+                /** @description Additional attributes: `name=value,name=value` */
+                "X-User-Attributes"?: components["parameters"]["X-User-Attributes"];
+                /** @description Returns 304 if the ETag is still the same */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The values of all flags. If `If-None-Match` contains their ETag, the status is 304 */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes";
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TypedValues"];
+                };
+            };
+            /** @description The ETag is still the same */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes";
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["VALIDATION_001_with_limits"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002_with_limits"];
+            404: components["responses"]["NOT_FOUND_001_with_limits"];
+            413: components["responses"]["VALIDATION_002_with_limits"];
+            415: components["responses"]["VALIDATION_003_with_limits"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001_with_limits"];
+            503: components["responses"]["SERVER_002_with_limits"];
+        };
+    };
+    sdkPostValues: {
+        parameters: {
+            query?: {
+                user_id?: string;
+            };
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description All attributes of the user, as a JSON object, plain or in base64. At most 16 KiB */
+                "X-User-Context"?: components["parameters"]["X-User-Context"];
+                /** @description The user's id */
+                "X-User-ID"?: components["parameters"]["X-User-ID"];
+                /** @description The user's e-mail address */
+                "X-User-Email"?: components["parameters"]["X-User-Email"];
+                /** @description Additional attributes: `name=value,name=value` */
+                "X-User-Attributes"?: components["parameters"]["X-User-Attributes"];
+                /** @description Returns 304 if the ETag is still the same */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "user_id": "user-42",
+                 *       "country": "DE",
+                 *       "company": "acme"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UserContext"];
+            };
+        };
+        responses: {
+            /** @description The values of all flags. If `If-None-Match` contains their ETag, the status is 304 */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes";
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TypedValues"];
+                };
+            };
+            /** @description The ETag is still the same */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization, X-User-Context, X-User-ID, X-User-Email, X-User-Attributes";
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["VALIDATION_001_with_limits"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002_with_limits"];
+            404: components["responses"]["NOT_FOUND_001_with_limits"];
+            413: components["responses"]["VALIDATION_002_with_limits"];
+            415: components["responses"]["VALIDATION_003_with_limits"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001_with_limits"];
+            503: components["responses"]["SERVER_002_with_limits"];
+        };
+    };
     sdkGetEvaluate: {
         parameters: {
             query: {
@@ -2843,6 +3201,7 @@ export interface operations {
         parameters: {
             query?: {
                 user_id?: string;
+                values?: boolean;
             };
             header?: {
                 /** @description An id for this request, to find it in the logs */
@@ -2863,7 +3222,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Events `flags` and `heartbeat` */
+            /** @description Events `flags` or `values`, and `heartbeat` */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3017,9 +3376,20 @@ export interface operations {
                  *           "true": 1200,
                  *           "false": 34
                  *         },
-                 *         "dark-mode": {
-                 *           "false": 7
+                 *         "checkout-color": {
+                 *           "variations": {
+                 *             "blue": 610,
+                 *             "red": 590
+                 *           }
                  *         }
+                 *       },
+                 *       "sdk": {
+                 *         "name": "my-sdk",
+                 *         "version": "1.4.0",
+                 *         "knows": [
+                 *           "buckets",
+                 *           "values"
+                 *         ]
                  *       }
                  *     }
                  */
@@ -3598,7 +3968,7 @@ export interface operations {
         parameters: {
             query?: {
                 key?: string;
-                include?: "environments";
+                include?: "environments" | "values" | "environments,values" | "values,environments";
                 stale_days?: number;
                 tag?: components["schemas"]["FlagTag"][];
                 owner?: string;
@@ -3656,41 +4026,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "key": "new-checkout",
-                 *       "name": "New checkout",
-                 *       "description": "The checkout in one page",
-                 *       "enabled": true,
-                 *       "targeting_rules": [
-                 *         {
-                 *           "name": "20 % of Germany, Austria and Switzerland",
-                 *           "conditions": [
-                 *             {
-                 *               "attribute": "country",
-                 *               "operator": "in",
-                 *               "value": [
-                 *                 "DE",
-                 *                 "AT",
-                 *                 "CH"
-                 *               ]
-                 *             }
-                 *           ],
-                 *           "rollout_percentage": 20
-                 *         },
-                 *         {
-                 *           "name": "Staff",
-                 *           "conditions": [
-                 *             {
-                 *               "attribute": "email",
-                 *               "operator": "ends_with",
-                 *               "value": "@example.com"
-                 *             }
-                 *           ]
-                 *         }
-                 *       ]
-                 *     }
-                 */
                 "application/json": components["schemas"]["CreateFlag"];
             };
         };
@@ -3827,6 +4162,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -3922,6 +4258,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -4155,6 +4492,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -4240,6 +4578,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -4331,6 +4670,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];
@@ -5430,6 +5770,54 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FlagTraffic"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    listReaders: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From the list of the organization's projects. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a02-71b4-b6c9-2f9e83d70a15
+                 */
+                projectId: string;
+                /**
+                 * @description From the list of the project's environments. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a03-7e60-a3d8-7740c2b95f6e
+                 */
+                environmentId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The readers of the environment */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readers"];
                 };
             };
             400: components["responses"]["VALIDATION_001"];

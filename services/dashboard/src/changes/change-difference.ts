@@ -1,4 +1,5 @@
-import type { AuditedChange } from "../api/schema.d.ts";
+import type { AuditedChange, ValueType } from "../api/schema.d.ts";
+import { valueTypeLabel } from "../flags/flag-search.ts";
 import { settingLabels } from "../flags/flag-settings.ts";
 import { changed, type Difference } from "../state/difference.ts";
 import { memberNames, stateDifferences, stateFrom, stateTexts } from "../state/state.ts";
@@ -9,6 +10,7 @@ type Values = Record<string, unknown>;
 /** Names of the fields of entries. An entry of a newer release can have others. */
 const labels: Readonly<Record<string, string>> = {
   ...settingLabels,
+  value_type: "Value",
   email: "E-mail",
   kind: "Kind",
   url: "URL",
@@ -85,12 +87,29 @@ const fieldHasValue = (value: unknown): boolean =>
   value !== "" &&
   !(Array.isArray(value) && value.length === 0);
 
+/** Characters of a value in a text. Values can have 64 KiB. */
+const maxValueText = 200;
+
+/** Lists variations with their values: `blue = "#00f", red = "#f00"`. */
+function variationsText(variations: unknown): string {
+  if (!Array.isArray(variations)) return JSON.stringify(variations);
+  return variations
+    .map(({ key, value, name }: Values) => {
+      const text = JSON.stringify(value) ?? "";
+      const shown = text.length > maxValueText ? `${text.slice(0, maxValueText)}…` : text;
+      return `${key}${typeof name === "string" ? ` (${name})` : ""} = ${shown}`;
+    })
+    .join(", ");
+}
+
 function fieldText(field: string, value: unknown, formatTime: FormatTime): string {
   if (!fieldHasValue(value)) return "none";
   if (field === "enabled") return value === true ? "on" : "off";
   if (field === "has_secret") return value === true ? "set" : "none";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (field.endsWith("_at") && typeof value === "string") return formatTime(new Date(value));
+  if (field === "value_type") return valueTypeLabel(value as ValueType);
+  if (field === "variations") return variationsText(value);
   if (Array.isArray(value)) return value.map(String).join(", ");
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -1,7 +1,8 @@
 import type { AuditedChange } from "../api/schema.d.ts";
 import { isSameSetting, settingLabels } from "../flags/flag-settings.ts";
 import type { Difference } from "../state/difference.ts";
-import { stateDifferences, stateFrom } from "../state/state.ts";
+import { serveText } from "../state/serve.ts";
+import { labelOf, stateDifferences, stateFrom } from "../state/state.ts";
 import { joined } from "../state/words.ts";
 import { localTime } from "../ui/dates.ts";
 
@@ -126,8 +127,20 @@ function stateWords(change: AuditedChange, flag: string, where: string): Words {
   }
   if (before.rollout_percentage !== after.rollout_percentage)
     return ["set the percentage of", flag, `to ${rollout}${where}`];
-  return rulesWords(stateDifferences(before, after), flag, where);
+  const differences = stateDifferences(before, after);
+  const served = differences.filter(({ label }) => label === servedLabel);
+  if (after.serve !== undefined && served.length > 0 && differences.length === 1)
+    return ["set the values of", flag, `to ${serveText(after.serve)}${where}`];
+  if (differences.some(({ label }) => valueLabels.includes(label)))
+    return ["changed the values of", flag, where];
+  if (differences.some(({ label }) => bucketLabels.includes(label)))
+    return ["changed the buckets of", flag, where];
+  return rulesWords(differences, flag, where);
 }
+
+const servedLabel = labelOf("serve");
+const valueLabels = [servedLabel, labelOf("off_variation")];
+const bucketLabels = [labelOf("bucket_by"), labelOf("bucket_seed")];
 
 function rulesWords(differences: readonly Difference[], flag: string, where: string): Words {
   const [first] = differences;

@@ -1,4 +1,3 @@
-import type { TargetingRule } from "../api/schema.d.ts";
 import {
   type FlagSearch,
   filterFlags,
@@ -7,6 +6,7 @@ import {
   stateIn,
 } from "../flags/flag-search.ts";
 import { haveEqualRules } from "../state/difference.ts";
+import type { TargetingRule } from "../state/flag-state.ts";
 import { differingMembers, labelOf, type MemberName, memberNames } from "../state/state.ts";
 
 /** `unknown`: whether the rules differ is not known before they are read. */

@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
 import { ProgressBar } from "react-aria-components";
 import type { ListedFlag } from "../flags/flag-search.ts";
 import { CautionBadge } from "../state/caution.tsx";
@@ -7,10 +8,20 @@ import { Badge, type Tone } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Dialog, DialogActions } from "../ui/dialog.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
+import { Checkbox } from "../ui/fields.tsx";
 import { Warning } from "../ui/panels.tsx";
 import styles from "./copy-dialog.module.css";
-import { type CopyOutcome, outcomeTexts, type PlannedCopy, summaryOfCopy } from "./plan-copy.ts";
-import { type Pair, useCopy, usePlan } from "./use-copy.ts";
+import {
+  type CopiedFlag,
+  type CopiedUsers,
+  type CopyOutcome,
+  hasSplit,
+  outcomeTexts,
+  type PlannedCopy,
+  planCopy,
+  summaryOfCopy,
+} from "./plan-copy.ts";
+import { type Pair, useCopiedFlags, useCopy } from "./use-copy.ts";
 
 type CopyProps = {
   flags: readonly ListedFlag[];
@@ -23,9 +34,9 @@ type CopyProps = {
 /** Shows what copying would change, then copies with progress. It is open while it is rendered. */
 export function CopyDialog(props: CopyProps) {
   const { flags, pair } = props;
-  const { query, done } = usePlan(flags, pair);
+  const { query, done } = useCopiedFlags(flags, pair);
   const close = () => props.onClose(false);
-  if (query.data !== undefined) return <Preview {...props} plans={query.data} />;
+  if (query.data !== undefined) return <Preview {...props} read={query.data} />;
   return (
     <Dialog title={titleOf(props)} onClose={close} wide>
       {query.error ? (
@@ -47,8 +58,10 @@ function titleOf({ flags, pair, isReadOnly }: CopyProps): string {
   return `Copy ${countText(flags.length)} from ${pair.from.name} to ${pair.to.name}`;
 }
 
-function Preview(props: CopyProps & { plans: readonly PlannedCopy[] }) {
-  const { pair, plans, isReadOnly = false, onClose } = props;
+function Preview(props: CopyProps & { read: readonly CopiedFlag[] }) {
+  const { pair, read, isReadOnly = false, onClose } = props;
+  const [users, setUsers] = useState<CopiedUsers>(isReadOnly ? "same" : "least-moved");
+  const plans = useMemo(() => read.map((flag) => planCopy(flag, users)), [read, users]);
   const toCopy = plans.filter(({ changes }) => changes.length > 0);
   const { start, stop, isRunning, outcomes } = useCopy(toCopy, pair.to);
   const ended = outcomes !== undefined && !isRunning;
@@ -63,6 +76,15 @@ function Preview(props: CopyProps & { plans: readonly PlannedCopy[] }) {
           These changes take effect in <bdi>{pair.to.name}</bdi> immediately. Names, descriptions
           and schedules are not copied.
         </p>
+      )}
+      {!isReadOnly && outcomes === undefined && read.some(({ source }) => hasSplit(source)) && (
+        <Checkbox
+          isSelected={users === "same"}
+          onChange={(isSame) => setUsers(isSame ? "same" : "least-moved")}
+        >
+          Same users: whoever gets a variation of a split in {pair.from.name} gets it in{" "}
+          {pair.to.name} too. Otherwise, the fewest users get another one.
+        </Checkbox>
       )}
       {outcomes !== undefined && (
         <Result outcomes={[...outcomes.values()]} isRunning={isRunning} pair={pair} />
@@ -137,13 +159,16 @@ type PlanProps = {
   isComparison: boolean;
 };
 
-function Plan({ plan: { flag, changes }, pair, outcome, isComparison }: PlanProps) {
+function Plan({ plan: { flag, changes, warning }, pair, outcome, isComparison }: PlanProps) {
   return (
     <li className={styles.plan}>
       {!isComparison && <PlanHead flagKey={flag.key} pair={pair} outcome={outcome} />}
       {outcome?.kind === "failed" && <p className={styles.reason}>{outcome.reason}</p>}
+      {!isComparison && outcome === undefined && warning !== undefined && (
+        <Warning>{warning}</Warning>
+      )}
       {changes.length === 0 ? (
-        <p className={styles.note}>Nothing differs any more.</p>
+        <p className={styles.note}>This copy changes nothing.</p>
       ) : (
         <>
           {isComparison && (

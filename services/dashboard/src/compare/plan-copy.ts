@@ -1,10 +1,26 @@
-import type { FlagState, UpdateFlagState } from "../api/schema.d.ts";
+import type { UpdateFlagState } from "../api/schema.d.ts";
 import type { Difference } from "../state/difference.ts";
+import type { FlagState, State } from "../state/flag-state.ts";
+import { withoutRanges } from "../state/serve.ts";
 import { differingMembers, memberNames, requestFor, stateDifferences } from "../state/state.ts";
 
-/** The changes that copying one flag makes, decided from its states. */
-export type PlannedCopy = {
+/** One flag in both environments. */
+export type CopiedFlag = {
   flag: { id: string; key: string };
+  source: FlagState;
+  target: FlagState;
+  /** Says that SDKs of the target do not support the state of the source. */
+  warning?: string | undefined;
+};
+
+/**
+ * The users of splits in the target: those who moved least from what they had there, or those who have the same
+ * variation in the source.
+ */
+export type CopiedUsers = "least-moved" | "same";
+
+/** The changes that copying one flag makes, decided from its states. */
+export type PlannedCopy = Pick<CopiedFlag, "flag" | "warning"> & {
   /** The version of the target's state that the preview shows. The change is made to this version only. */
   version: number;
   changes: readonly Difference[];
@@ -13,17 +29,34 @@ export type PlannedCopy = {
 
 /** Plans to give the target the state of the source. The request contains only what differs. */
 export function planCopy(
-  flag: { id: string; key: string },
-  source: FlagState,
-  target: FlagState,
+  { flag, source, target, warning }: CopiedFlag,
+  users: CopiedUsers,
 ): PlannedCopy {
+  const copied = users === "same" ? source : withoutRangesIn(source);
   return {
     flag: { id: flag.id, key: flag.key },
+    warning,
     version: target.version,
-    changes: stateDifferences(target, source),
-    body: requestFor(source, differingMembers(target, source, memberNames)),
+    changes: stateDifferences(target, copied),
+    body: requestFor(copied, differingMembers(target, copied, memberNames)),
   };
 }
+
+/** Returns a state with the weights of its splits only. The API then allocates buckets so that the fewest users move. */
+function withoutRangesIn(state: State): State {
+  const { serve, targeting_rules: rules } = state;
+  return {
+    ...state,
+    ...(serve && { serve: withoutRanges(serve) }),
+    targeting_rules: rules.map((rule) =>
+      rule.serve === undefined ? rule : { ...rule, serve: withoutRanges(rule.serve) },
+    ),
+  };
+}
+
+/** Returns whether a state has a split, whose users can be copied too. */
+export const hasSplit = ({ serve, targeting_rules: rules }: State): boolean =>
+  [serve, ...rules.map((rule) => rule.serve)].some((each) => each !== undefined && "split" in each);
 
 export type CopyOutcome =
   | { kind: "waiting" }

@@ -6,8 +6,9 @@ import type { Environment } from "../api/schema.d.ts";
 import { invalidateList } from "../flags/flag-queries.ts";
 import type { ListedFlag } from "../flags/flag-search.ts";
 import { ifVersion, statePathOf, stateRoute } from "../flags/state-route.ts";
+import { useReadersWarning } from "../flags/use-readers-warning.ts";
 import { useKeySession } from "../session/session.tsx";
-import { type CopyOutcome, type PlannedCopy, planCopy } from "./plan-copy.ts";
+import type { CopiedFlag, CopyOutcome, PlannedCopy } from "./plan-copy.ts";
 import { patiently, runPool } from "./run-pool.ts";
 
 export type Pair = { from: Environment; to: Environment };
@@ -15,28 +16,30 @@ export type Pair = { from: Environment; to: Environment };
 const readState = (api: Api, flagId: string, envId: string, signal: AbortSignal) =>
   patiently(() => unwrap(api.GET(stateRoute, { params: { path: { flagId, envId } }, signal })));
 
-/** Reads both states of the chosen flags and plans the copies, in the order of the flags. */
-export function usePlan(flags: readonly ListedFlag[], { from, to }: Pair) {
+/** Reads both states of the chosen flags, in the order of the flags. */
+export function useCopiedFlags(flags: readonly ListedFlag[], { from, to }: Pair) {
   const { api } = useKeySession();
+  const warningOf = useReadersWarning(to);
   const [done, setDone] = useState(0);
   const query = useQuery({
-    queryKey: ["copy-plan", from.id, to.id, flags.map(({ id }) => id)],
+    queryKey: ["copied-flags", from.id, to.id, flags.map(({ id }) => id)],
     // A refetch must not replace the preview while a person reads it.
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
-    queryFn: async ({ signal }): Promise<readonly PlannedCopy[]> => {
+    queryFn: async ({ signal }): Promise<readonly CopiedFlag[]> => {
       setDone(0);
-      const plans = new Map<string, PlannedCopy>();
+      const read = new Map<string, CopiedFlag>();
       const task = async (flag: ListedFlag) => {
         const [source, target] = await Promise.all([
           readState(api, flag.id, from.id, signal),
           readState(api, flag.id, to.id, signal),
         ]);
-        plans.set(flag.id, planCopy(flag, source, target));
-        setDone(plans.size);
+        const warning = await warningOf(target, source);
+        read.set(flag.id, { flag, source, target, warning });
+        setDone(read.size);
       };
       await runPool(flags, task, signal);
-      return flags.flatMap(({ id }) => plans.get(id) ?? []);
+      return flags.flatMap(({ id }) => read.get(id) ?? []);
     },
   });
   return { query, done };

@@ -1,10 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useState } from "react";
 import { type Api, unwrap } from "../api/client.ts";
-import type { TargetingRule } from "../api/schema.d.ts";
 import type { ListedFlag, ListedState } from "../flags/flag-search.ts";
 import { stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
+import type { TargetingRule } from "../state/flag-state.ts";
 import type { RulesOf } from "./compare-flags.ts";
 import { patiently, runPool } from "./run-pool.ts";
 

@@ -20,6 +20,9 @@ const pollMs = 3_000;
 /** Keys that the page lists. The page of the keys has them all. */
 const maxKeys = 5;
 
+/** The flag of the code while the project has none. */
+const exampleFlag = { key: "new-checkout", value_type: "boolean" } as const;
+
 /** Connects an application to the chosen environment: its code, its key, and the arrival of its first request. */
 export function ConnectPage() {
   const place = useOwnPlace();
@@ -37,7 +40,7 @@ export function ConnectPage() {
     >
       <div className={styles.cards}>
         <Card title="Code and key">
-          <SnippetPicker flagKey={flags?.[0]?.key ?? "new-checkout"}>
+          <SnippetPicker flag={flags?.[0] ?? exampleFlag}>
             {(kind) =>
               mayIssue && (
                 <div>

@@ -10,6 +10,7 @@ import {
   summaryOf,
   toneOf,
   typeLabel,
+  valueTypeLabel,
 } from "../flags/flag-search.ts";
 import { StatesDialog } from "../flags/states-dialog.tsx";
 import { type Toggle, useToggle } from "../flags/use-toggle.ts";
@@ -166,6 +167,7 @@ const Row = memo(function Row(props: RowProps) {
     props;
   const own = stateIn(flag, environment.id);
   const label = `${flag.key} in ${environment.name}`;
+  const summary = own === undefined ? "" : summaryOf(own);
   return (
     <div
       role="row"
@@ -189,7 +191,9 @@ const Row = memo(function Row(props: RowProps) {
       <FlagCell flag={flag} planned={planned} />
       <OthersCell flag={flag} others={others} onShowAll={props.onShowAll} />
       <div role="cell" className={styles.own}>
-        <span className={styles.summary}>{own === undefined ? "" : summaryOf(own)}</span>
+        <span className={styles.summary} title={summary}>
+          {summary}
+        </span>
         <Switch
           label={label}
           isLabelHidden
@@ -247,6 +251,7 @@ function FlagCell({ flag, planned }: Pick<RowProps, "flag" | "planned">) {
         )}
         {flag.archived_at !== null && <Badge tone="warning">Archived</Badge>}
         {flag.type !== "release" && <Badge>{typeLabel(flag.type)}</Badge>}
+        {flag.value_type !== "boolean" && <Badge>{valueTypeLabel(flag.value_type)}</Badge>}
         <span className={styles.nameText}>{flag.name}</span>
         <Labels flag={flag} />
       </span>

@@ -12,6 +12,7 @@ import { putIntoList, readFlag } from "./flag-queries.ts";
 import { flagTypes, suggestKey } from "./flag-search.ts";
 import { requestedSettings, tagsProblem } from "./flag-settings.ts";
 import { TagsAndOwner } from "./tags-and-owner.tsx";
+import { booleanValues, creationText, ValueFields } from "./value-fields.tsx";
 
 function useCreateFlag(onClose: () => void) {
   const { api } = useKeySession();
@@ -19,9 +20,11 @@ function useCreateFlag(onClose: () => void) {
   const navigate = useNavigate();
   const sendOnce = useSendOnce();
   return useMutation({
-    mutationFn: (body: CreateFlag) =>
-      sendOnce(body, async (header) => {
-        const { key } = await unwrap(api.POST("/api/v1/flags", { params: { header }, body }));
+    mutationFn: (text: string) =>
+      sendOnce(text, async (header) => {
+        const body = {} as CreateFlag;
+        const request = { params: { header }, body, bodySerializer: () => text };
+        const { key } = await unwrap(api.POST("/api/v1/flags", request));
         return { key, flag: await readFlag(api, key) };
       }),
     onSuccess: async ({ key, flag }) => {
@@ -39,17 +42,25 @@ export function CreateFlagDialog({ onClose }: { onClose: () => void }) {
   const [description, setDescription] = useState("");
   const [type, setType] = useState<FlagType>("release");
   const [labels, setLabels] = useState({ tags: [] as string[], owner: null as string | null });
+  const [values, setValues] = useState(booleanValues);
   const { mutate, isPending, error } = useCreateFlag(onClose);
   const key = ownKey ?? suggestKey(name);
+  const settings = requestedSettings({ name, description, type, ...labels });
+  const text = creationText({ key, ...settings }, values, navigator.language);
   const isTaken = error instanceof ApiProblem && error.code === "CONFLICT_001";
   return (
     <FormDialog
       title="Create a flag"
       action="Create flag"
       onClose={onClose}
-      onSubmit={() => mutate({ key, ...requestedSettings({ name, description, type, ...labels }) })}
+      onSubmit={() => text !== undefined && mutate(text)}
       isPending={isPending}
-      isComplete={name.trim() !== "" && key !== "" && tagsProblem(labels.tags) === undefined}
+      isComplete={
+        name.trim() !== "" &&
+        key !== "" &&
+        tagsProblem(labels.tags) === undefined &&
+        text !== undefined
+      }
       error={isTaken ? null : error}
     >
       <TextField label="Name" value={name} onChange={setName} autoFocus isRequired />
@@ -63,6 +74,7 @@ export function CreateFlagDialog({ onClose }: { onClose: () => void }) {
         error={isTaken ? "Another flag has this key." : undefined}
       />
       <TextField label="Description" value={description} onChange={setDescription} rows={2} />
+      <ValueFields values={values} onChange={setValues} />
       <Select label="Type" value={type} onChange={setType} options={flagTypes} />
       <TagsAndOwner
         value={labels}

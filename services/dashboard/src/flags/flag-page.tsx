@@ -15,7 +15,7 @@ import { QueryView } from "../ui/query-view.tsx";
 import { TabLinks } from "../ui/tabs.tsx";
 import styles from "./flag-page.module.css";
 import { useFlag } from "./flag-queries.ts";
-import { type ListedFlag, typeLabel } from "./flag-search.ts";
+import { type ListedFlag, typeLabel, valueTypeLabel } from "./flag-search.ts";
 
 export type FlagInPage = { flag: ListedFlag; environment: Environment };
 
@@ -64,6 +64,7 @@ function FoundFlag({ flagKey, found }: { flagKey: string; found: ListedFlag | nu
 
 function LoadedFlag({ flag, environment }: FlagInPage) {
   const params = { flagKey: flag.key };
+  const isTyped = flag.value_type !== "boolean";
   return (
     <Page
       title={flag.name}
@@ -73,6 +74,7 @@ function LoadedFlag({ flag, environment }: FlagInPage) {
           <code>{flag.key}</code>
           <CopyButton text={flag.key} label="Copy the key" />
           <Badge>{typeLabel(flag.type)}</Badge>
+          {isTyped && <Badge>{valueTypeLabel(flag.value_type)}</Badge>}
           <Badge tone="accent">{environment.name}</Badge>
           {environment.caution && <CautionBadge />}
           {flag.archived_at !== null && <Badge tone="warning">Archived</Badge>}
@@ -92,6 +94,7 @@ function LoadedFlag({ flag, environment }: FlagInPage) {
         label={`Views of ${flag.key}`}
         tabs={[
           { label: "Targeting", link: { to: "/flags/$flagKey", params } },
+          ...(isTyped ? [variationsTab(flag.key)] : []),
           { label: "Schedule", link: { to: "/flags/$flagKey/schedule", params } },
           { label: "History", link: { to: "/flags/$flagKey/history", params } },
           { label: "Settings", link: { to: "/flags/$flagKey/settings", params } },
@@ -101,6 +104,12 @@ function LoadedFlag({ flag, environment }: FlagInPage) {
     </Page>
   );
 }
+
+const variationsTab = (flagKey: string) =>
+  ({
+    label: "Variations",
+    link: { to: "/flags/$flagKey/variations", params: { flagKey } },
+  }) as const;
 
 function MissingFlag({ flagKey }: { flagKey: string }) {
   return (

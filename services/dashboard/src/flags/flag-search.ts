@@ -1,4 +1,5 @@
-import type { Flag, FlagOrder, FlagStateSummary, FlagType } from "../api/schema.d.ts";
+import type { Flag, FlagOrder, FlagStateSummary, FlagType, ValueType } from "../api/schema.d.ts";
+import { serveText } from "../state/serve.ts";
 import type { Tone } from "../ui/badge.tsx";
 
 export const flagTypes: readonly { value: FlagType; label: string; note: string }[] = [
@@ -11,6 +12,17 @@ export const flagTypes: readonly { value: FlagType; label: string; note: string 
 
 export const typeLabel = (type: FlagType): string =>
   flagTypes.find(({ value }) => value === type)?.label ?? type;
+
+/** The types of values. */
+export const valueTypes: readonly { value: ValueType; label: string; note: string }[] = [
+  { value: "boolean", label: "On or off", note: "true or false" },
+  { value: "string", label: "Text", note: "such as a color or a name" },
+  { value: "number", label: "Number", note: "such as a limit" },
+  { value: "object", label: "JSON object", note: "several settings together" },
+];
+
+export const valueTypeLabel = (type: ValueType): string =>
+  valueTypes.find(({ value }) => value === type)?.label ?? type;
 
 /** The filters of the flag list, which are in the address. */
 export type FlagSearch = {
@@ -65,15 +77,18 @@ export type ListedFlag = Flag & { readonly environments: readonly ListedState[] 
 export const stateIn = (flag: ListedFlag, environmentId: string): ListedState | undefined =>
   flag.environments.find((state) => state.environment_id === environmentId);
 
-/** Says who gets a flag, in a few words. */
+/** Says who gets a flag, in a few words. For a typed flag, it names what is served. */
 export function summaryOf({
   enabled,
   rollout_percentage: percentage,
   rule_count: rules,
+  serve,
 }: ListedState): string {
   if (!enabled) return "Off";
-  if (rules > 0) return rules === 1 ? "1 rule" : `${rules} rules`;
-  return percentage === 100 ? "Everyone" : `${percentage} %`;
+  const served = serve === undefined ? [] : [serveText(serve)];
+  if (rules > 0) return [...served, rules === 1 ? "1 rule" : `${rules} rules`].join(", ");
+  if (percentage < 100) return [...served, `${percentage} %`].join(", ");
+  return served[0] ?? "Everyone";
 }
 
 /** Returns the color of a state. A flag that is on for 0 % of users has the color of one that is off. */

@@ -1,7 +1,10 @@
 import type { Flag, State, UpdateFlag } from "../api/schema.d.ts";
 
-/** The settings of the form. All environments of a flag share them. */
-export type FlagSettings = Pick<Flag, Exclude<keyof UpdateFlag, keyof State | "archived">>;
+/** The settings of the form. All environments of a flag share them. Variations have a form of their own. */
+export type FlagSettings = Pick<
+  Flag,
+  Exclude<keyof UpdateFlag, keyof State | "archived" | "variations" | "value_type">
+>;
 
 /** Names of the settings of the form. A setting that the API adds does not compile until it is here. */
 const formLabels: Readonly<Record<keyof FlagSettings, string>> = {
@@ -14,7 +17,7 @@ const formLabels: Readonly<Record<keyof FlagSettings, string>> = {
 const settingNames = Object.keys(formLabels) as (keyof FlagSettings)[];
 
 /** Names of all settings, as entries of the audit log contain them. */
-export const settingLabels = { ...formLabels, archived: "Archived" };
+export const settingLabels = { ...formLabels, archived: "Archived", variations: "Variations" };
 
 export const settingsOfFlag = (flag: FlagSettings): FlagSettings =>
   Object.fromEntries(settingNames.map((name) => [name, flag[name]])) as FlagSettings;

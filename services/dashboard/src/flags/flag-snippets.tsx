@@ -15,7 +15,7 @@ export function FlagSnippets() {
         </ButtonLink>
       }
     >
-      <SnippetPicker flagKey={flag.key} />
+      <SnippetPicker flag={flag} />
     </Card>
   );
 }

@@ -1,7 +1,7 @@
 import { unwrap } from "../api/client.ts";
 import type { FlagUsage } from "../api/schema.d.ts";
 import { useKeyQuery } from "../session/use-key-query.ts";
-import { count } from "../ui/numbers.ts";
+import { count, countsText } from "../ui/numbers.ts";
 import { Card } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { type Column, Table } from "../ui/table.tsx";
@@ -28,6 +28,13 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 
+/** A column of typed flags, whose evaluations SDKs report by variation. */
+const byVariation: Column<Row> = {
+  id: "variations",
+  header: "By variation",
+  cell: ({ variations = [] }) => countsText(variations),
+};
+
 /** Says where the flag is evaluated, so that a person knows whether it can be deleted. */
 export function FlagUsageCard() {
   const { flag } = useFlagInPage();
@@ -52,7 +59,7 @@ export function FlagUsageCard() {
           {({ environments }) => (
             <Table
               label="Evaluations by environment"
-              columns={columns}
+              columns={flag.value_type === "boolean" ? columns : [...columns, byVariation]}
               rows={environments.map((each) => ({ ...each, id: each.environment_id }))}
             />
           )}

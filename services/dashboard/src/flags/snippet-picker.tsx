@@ -2,7 +2,7 @@ import { type ReactNode, useState } from "react";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { Select } from "../ui/fields.tsx";
 import styles from "./settings-tab.module.css";
-import { type Snippet, snippets } from "./snippets.ts";
+import { type FlagToRead, type Snippet, snippets } from "./snippets.ts";
 
 const options = snippets.map(({ id, title, package: sdk }) => ({
   value: id,
@@ -11,13 +11,13 @@ const options = snippets.map(({ id, title, package: sdk }) => ({
 }));
 
 type SnippetPickerProps = {
-  flagKey: string;
+  flag: FlagToRead;
   /** More about the key that the chosen application needs. */
   children?: (keyKind: Snippet["keyKind"]) => ReactNode;
 };
 
 /** The code that reads a flag, for the kind of application that the person chooses. */
-export function SnippetPicker({ flagKey, children }: SnippetPickerProps) {
+export function SnippetPicker({ flag, children }: SnippetPickerProps) {
   const [id, setId] = useState(snippets[0].id);
   const chosen = snippets.find((each) => each.id === id) ?? snippets[0];
   const { package: sdk, keyKind } = chosen;
@@ -26,7 +26,7 @@ export function SnippetPicker({ flagKey, children }: SnippetPickerProps) {
       <Select label="Application" value={id} onChange={setId} options={options} />
       <p className={styles.note}>{keyHints[keyKind]}</p>
       {children?.(keyKind)}
-      <CodeBlock title={sdk ?? "Shell"} code={chosen.codeFor(flagKey, window.location.origin)} />
+      <CodeBlock title={sdk ?? "Shell"} code={chosen.codeFor(flag, window.location.origin)} />
       {sdk !== undefined && (
         <p className={styles.note}>
           In a clone of Halyard, <code>npm ci && npm run pack:clients</code> packs{" "}

@@ -4,6 +4,7 @@ import { isEditConflict } from "../api/problem.ts";
 import type { HistoryEntry } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { putIntoList, readFlag } from "../flags/flag-queries.ts";
+import { useReadersWarning } from "../flags/use-readers-warning.ts";
 import { useKeySession } from "../session/session.tsx";
 import { CautionBadge } from "../state/caution.tsx";
 import { Differences } from "../state/differences.tsx";
@@ -45,10 +46,16 @@ export function RestoreDialog({ target, onClose }: DialogProps) {
 function RestorePreview({ target, onClose }: DialogProps) {
   const place = useFlagInPage();
   const { api } = useKeySession();
+  const warningOf = useReadersWarning(place.environment);
   const [reviewed, setReviewed] = useState<HistoryEntry>();
   const query = useQuery({
     queryKey: ["restore", place.flag.id, place.environment.id, target?.id],
-    queryFn: () => readPreview(api, place, target),
+    queryFn: async (): Promise<WarnedPreview> => {
+      const preview = await readPreview(api, place, target);
+      const { current, wanted } = preview;
+      if (current === undefined || wanted === undefined) return preview;
+      return { ...preview, warning: await warningOf(stateIn(current), stateIn(wanted)) };
+    },
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
     refetchOnMount: "always",
@@ -75,8 +82,11 @@ function RestorePreview({ target, onClose }: DialogProps) {
   );
 }
 
+/** A preview, with a warning about SDKs that do not support the state. */
+type WarnedPreview = Preview & { warning?: string | undefined };
+
 type LoadedProps = DialogProps & {
-  preview: Preview;
+  preview: WarnedPreview;
   /** The state in an earlier preview, if another person has changed it since. */
   reviewed: HistoryEntry | undefined;
   isReading: boolean;
@@ -109,6 +119,7 @@ function LoadedPreview(props: LoadedProps) {
         </Warning>
       )}
       <Outcome current={current} wanted={wanted} isRollback={target === undefined} />
+      {preview.warning !== undefined && <Warning>{preview.warning}</Warning>}
       {isConflict && (
         <Warning>
           Nothing was {done}: someone else changed the flag after you opened this preview. Look at
@@ -174,7 +185,7 @@ function Outcome({ current, wanted, isRollback }: OutcomeProps) {
       <p className={styles.note}>
         {isRollback
           ? "The rollback is a new entry of the history, so another rollback undoes it. Schedules stay."
-          : "This is a new entry of the history, so a rollback undoes it. A state consists of the switch, the percentage and the rules. The name, the description, the type and schedules stay."}
+          : "This is a new entry of the history, so a rollback undoes it. A state consists of the switch, the percentages, the rules and what is served. Users of splits get their earlier variation back. The name, the description, the type and schedules stay."}
       </p>
     </>
   );

@@ -1,8 +1,8 @@
 import { type Api, unwrap } from "../api/client.ts";
 import { isEditConflict } from "../api/problem.ts";
-import type { State } from "../api/schema.d.ts";
 import type { FlagInPage } from "../flags/flag-page.tsx";
 import { ifVersion, statePathOf, stateRoute } from "../flags/state-route.ts";
+import type { State } from "../state/flag-state.ts";
 import { isSameState, requestFor } from "../state/state.ts";
 
 /**

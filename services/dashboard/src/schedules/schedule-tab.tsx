@@ -4,8 +4,10 @@ import { useState } from "react";
 import type { Schedule } from "../api/schema.d.ts";
 import { usePeople } from "../changes/people.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
+import { stateIn, summaryOf } from "../flags/flag-search.ts";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
+import { offText } from "../state/serve.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { curl } from "../ui/curl.ts";
@@ -116,6 +118,7 @@ function Pending({ schedule, onReplace }: PendingProps) {
             </li>
           ))}
         </ol>
+        <ServedNote />
         <p className={styles.note}>
           Set by {nameOf(schedule.created_by)} <Time at={schedule.created_at} />
         </p>
@@ -124,6 +127,19 @@ function Pending({ schedule, onReplace }: PendingProps) {
         <ClearScheduleDialog place={place} schedule={schedule} onClose={() => setClearing(false)} />
       )}
     </Card>
+  );
+}
+
+/** Says what a typed flag serves while it is on and while it is off. A schedule changes only the switch. */
+function ServedNote() {
+  const { flag, environment } = useFlagInPage();
+  const state = stateIn(flag, environment.id);
+  if (state?.serve === undefined) return null;
+  const on = summaryOf({ ...state, enabled: true });
+  return (
+    <p className={styles.note}>
+      On: {on}. Off: everybody gets {offText(state.off_variation)}.
+    </p>
   );
 }
 

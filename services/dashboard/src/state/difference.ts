@@ -1,4 +1,6 @@
-import type { Condition, TargetingRule } from "../api/schema.d.ts";
+import type { Condition } from "../api/schema.d.ts";
+import type { Serve, TargetingRule } from "./flag-state.ts";
+import { hasOtherUsers, serveText, withoutRanges } from "./serve.ts";
 import {
   capitalized,
   comparisonText,
@@ -24,6 +26,21 @@ export type Difference = {
 /** Returns a difference unless both texts are the same. */
 export const changed = (label: string, before: string, after: string): Difference[] =>
   before === after ? [] : [{ label, before, after }];
+
+/** Returns the difference between what two states or rules serve. */
+export function serveDifferences(
+  before: Serve | undefined,
+  after: Serve | undefined,
+  absent = "as the flag",
+): Difference[] {
+  const textOf = (serve: Serve | undefined) => (serve === undefined ? absent : serveText(serve));
+  const text = textOf(after);
+  if (before !== undefined && after !== undefined && textOf(before) === text)
+    return hasOtherUsers(before, after)
+      ? [{ label: "Served", before: text, after: `${text}, to other users` }]
+      : [];
+  return changed("Served", textOf(before), text);
+}
 
 type Placed = { rule: TargetingRule; index: number; content: string };
 type Pair = { before: Placed; after: Placed };
@@ -63,8 +80,9 @@ export const haveEqualRules = (
 
 /** Ids do not count, and a rule without a value gives true. */
 const place = (rule: TargetingRule, index: number): Placed => {
-  const { name = "", conditions, value = true, rollout_percentage: percentage } = rule;
-  const content = JSON.stringify([name, conditions.map(conditionId), value, percentage]);
+  const { name = "", conditions, value = true, rollout_percentage: percentage, serve } = rule;
+  const served = serve && withoutRanges(serve);
+  const content = JSON.stringify([name, conditions.map(conditionId), value, percentage, served]);
   return { rule, index, content };
 };
 
@@ -107,6 +125,7 @@ function partsOf({ before: { rule: before }, after: { rule: after } }: Pair): Di
     ...changed("Name", before.name ?? "none", after.name ?? "none"),
     ...conditionDifferences(before.conditions, after.conditions),
     ...changed("Result", outcomeText(before), outcomeText(after)),
+    ...serveDifferences(before.serve, after.serve),
   ];
 }
 

@@ -1,5 +1,7 @@
-import type { State, UpdateFlagState } from "../api/schema.d.ts";
-import { changed, type Difference, ruleDifferences } from "./difference.ts";
+import type { UpdateFlagState } from "../api/schema.d.ts";
+import { changed, type Difference, ruleDifferences, serveDifferences } from "./difference.ts";
+import type { State } from "./flag-state.ts";
+import { offText, serveText } from "./serve.ts";
 import { rulesTexts } from "./words.ts";
 
 type Member<Value> = {
@@ -34,6 +36,16 @@ const members: { readonly [Name in keyof State]-?: Member<State[Name]> } = {
     differences: (before = "the flag's key", after = "the flag's key") =>
       changed("Seed of percentages", before, after),
     texts: (seed) => (seed === undefined ? [] : [`Seed of percentages: ${seed}`]),
+  },
+  serve: {
+    label: "Served",
+    differences: serveDifferences,
+    texts: (serve) => (serve === undefined ? [] : [`Served: ${serveText(serve)}`]),
+  },
+  off_variation: {
+    label: "All others get",
+    differences: (before, after) => changed("All others get", offText(before), offText(after)),
+    texts: (off) => (off === undefined ? [] : [`All others get ${offText(off)}`]),
   },
 };
 
@@ -78,6 +90,13 @@ export const isSameState = (one: State, other: State): boolean =>
 export const stateFrom = (values: Record<string, unknown> | null): State | undefined =>
   values !== null && "targeting_rules" in values ? stateIn(values as State) : undefined;
 
+/** Members that boolean flags lack. */
+const typedMembers: readonly MemberName[] = ["serve", "off_variation"];
+
 /** Returns the request that sets members of a state to the values of another one. Null is the default of a member. */
 export const requestFor = (state: State, names: readonly MemberName[] = memberNames) =>
-  Object.fromEntries(names.map((name) => [name, state[name] ?? null])) as UpdateFlagState;
+  Object.fromEntries(
+    names
+      .filter((name) => state[name] !== undefined || !typedMembers.includes(name))
+      .map((name) => [name, state[name] ?? null]),
+  ) as UpdateFlagState;

@@ -1,11 +1,20 @@
-import type { Condition, State, TargetingRule } from "../api/schema.d.ts";
+import type { Condition } from "../api/schema.d.ts";
+import type { State, TargetingRule } from "./flag-state.ts";
+import { furtherText, namedRules, shareOf, summarizeTyped } from "./typed-summary.ts";
 import { whoText } from "./words.ts";
 
-/** Rules that a summary names. The others are counted. */
-const namedRules = 5;
-
-/** Says in plain English who gets a flag: "On for 20 % of users whose country is DE. Everyone else gets it off." */
+/**
+ * Says in plain English who gets a flag: "On for 20 % of users whose country is DE. Everyone else gets it off.", or for
+ * a typed flag: "blue for 50 %, red for 50 % of all users."
+ */
 export function summarize(state: State): string {
+  const text =
+    state.serve === undefined ? summarizeBoolean(state) : summarizeTyped(state, state.serve);
+  const isByUser = state.bucket_by === undefined || !text.includes("%");
+  return isByUser ? text : `${text} Percentages are by ${state.bucket_by}.`;
+}
+
+function summarizeBoolean(state: State): string {
   const { enabled, rollout_percentage: percentage, targeting_rules: rules } = state;
   if (!enabled) return "Off for everyone.";
   if (rules.length === 0) return everyoneText(percentage);
@@ -34,10 +43,6 @@ function everyoneText(percentage: number): string {
   if (percentage === 0) return "Off for everyone, because the percentage is 0.";
   return `On for ${percentage} % of all users. The others get it off.`;
 }
-
-/** Returns the percentage of a rule's users who get the flag. */
-const shareOf = (rule: TargetingRule, ofFlag: number): number =>
-  rule.value === false ? 0 : (rule.rollout_percentage ?? ofFlag);
 
 /**
  * Splits rules into runs that one sentence can list in any order. The first matching rule decides, so a run has only
@@ -74,9 +79,6 @@ const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text
 
 const joinedRules = (texts: readonly string[]): string =>
   `${texts.slice(0, -1).join(", for ")}, and for ${texts.at(-1)}`;
-
-const furtherText = (count: number): string =>
-  count === 1 ? "1 more rule follows." : `${count} more rules follow.`;
 
 function restText(share: number): string {
   if (share === 0) return "Everyone else gets it off.";

@@ -1,4 +1,6 @@
-import type { Condition, TargetingRule } from "../api/schema.d.ts";
+import type { Condition } from "../api/schema.d.ts";
+import type { Serve, TargetingRule } from "./flag-state.ts";
+import { serveText } from "./serve.ts";
 
 type Value = Condition["value"];
 
@@ -94,10 +96,14 @@ export function whoText({ name, conditions }: Who): string {
 
 type Outcome = Pick<TargetingRule, "value" | "rollout_percentage">;
 
-/** Says in a few words what a rule gives to its users. */
-export function effectText({ value, rollout_percentage: percentage }: Outcome): string {
+/** Says in a few words what a rule gives to its users. `serve` is what the flag or the rule serves. */
+export function effectText(
+  { value, rollout_percentage: percentage }: Outcome,
+  serve?: Serve,
+): string {
   if (value === false) return "off";
-  return percentage === undefined || percentage === 100 ? "on" : `on for ${percentage} %`;
+  const served = serve === undefined ? "on" : serveText(serve);
+  return percentage === undefined || percentage === 100 ? served : `${served} for ${percentage} %`;
 }
 
 /** Describes the value that a rule gives to its users. Without its own percentage, the percentage of the flag applies. */
@@ -106,8 +112,10 @@ export const outcomeText = (rule: Outcome): string =>
     ? "on, for the percentage of the flag"
     : effectText(rule);
 
-export const ruleText = (rule: TargetingRule): string =>
-  `${whoText({ conditions: rule.conditions })}: ${outcomeText(rule)}`;
+export const ruleText = (rule: TargetingRule): string => {
+  const served = rule.serve === undefined ? "" : `, serves ${serveText(rule.serve)}`;
+  return `${whoText({ conditions: rule.conditions })}: ${outcomeText(rule)}${served}`;
+};
 
 /** Describes the rules of a state, one line for each fact. */
 export function rulesTexts(rules: readonly TargetingRule[]): string[] {

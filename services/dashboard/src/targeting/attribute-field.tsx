@@ -2,7 +2,7 @@ import { useState } from "react";
 import { ComboBox, type ComboBoxProps } from "../ui/combo-box.tsx";
 import { useAttributeNames } from "./targeting-queries.ts";
 
-type AttributeFieldProps = Omit<ComboBoxProps, "suggestions" | "placeholder" | "onFocus"> & {
+type AttributeFieldProps = Omit<ComboBoxProps, "suggestions" | "onFocus"> & {
   /** An attribute with a separate field. It is not suggested. */
   except?: string;
 };
@@ -16,9 +16,9 @@ export function AttributeField({ except, ...field }: AttributeFieldProps) {
   const names = useAttributeNames(isOpened);
   return (
     <ComboBox
-      {...field}
       isLabelHidden
       placeholder="attribute"
+      {...field}
       suggestions={names.filter((name) => name !== except)}
       onFocus={() => setOpened(true)}
     />

@@ -1,18 +1,29 @@
 import { randomKey } from "../api/idempotency.ts";
-import type { Condition, State, TargetingRule } from "../api/schema.d.ts";
+import type { Condition } from "../api/schema.d.ts";
+import type { Serve, State, TargetingRule } from "../state/flag-state.ts";
+import { withoutRanges } from "../state/serve.ts";
 import { stateIn } from "../state/state.ts";
+import { hasInvalidWeight } from "./split.ts";
 
 /** A condition with an identity, which stays the same when conditions are added or removed. */
 export type DraftCondition = Readonly<Condition & { uid: string }>;
 /** The text of a percentage field that is no percentage. The draft keeps the last valid percentage beside it. */
 type InvalidText = { invalidPercentage?: string | undefined };
+/** The share of a variation. `invalidWeight` is the text of its field that is no percentage. */
+export type DraftShare = { variation: string; weight: number; invalidWeight?: string };
+/** The served variations without ranges of buckets: the API allocates these so that the fewest users move. */
+export type DraftServe = { variation: string } | { split: DraftShare[] };
+type ServeInDraft = { serve?: DraftServe };
 export type DraftRule = Readonly<
-  Omit<TargetingRule, "conditions"> &
-    InvalidText & { uid: string; conditions: readonly DraftCondition[] }
+  Omit<TargetingRule, "conditions" | "serve"> &
+    InvalidText &
+    ServeInDraft & { uid: string; conditions: readonly DraftCondition[] }
 >;
 /** A state that is edited in a form. */
 export type Draft = Readonly<
-  Omit<State, "targeting_rules"> & InvalidText & { rules: readonly DraftRule[] }
+  Omit<State, "targeting_rules" | "serve"> &
+    InvalidText &
+    ServeInDraft & { rules: readonly DraftRule[] }
 >;
 
 /** Limits of the API. */
@@ -41,8 +52,10 @@ export const draftOf = remembered((stored: State): Draft => {
   const { targeting_rules: rules, ...others } = stateIn(stored);
   return {
     ...others,
+    ...served(others.serve),
     rules: rules.map((rule, at) => ({
       ...rule,
+      ...served(rule.serve),
       uid: `rule-${at}`,
       conditions: rule.conditions.map((condition, index) => ({
         ...condition,
@@ -52,13 +65,17 @@ export const draftOf = remembered((stored: State): Draft => {
   };
 });
 
+/** Returns the member without ranges and invalid texts, or nothing for a boolean flag. */
+const served = (serve: Serve | undefined) =>
+  serve === undefined ? {} : { serve: withoutRanges(serve) };
+
 /** Returns the state that a draft describes. Members of rules that only say the default are left out. */
 export function stateOf({ rules, ...others }: Draft): State {
-  return stateIn({ ...others, targeting_rules: rules.map(ruleOf) });
+  return stateIn({ ...others, ...served(others.serve), targeting_rules: rules.map(ruleOf) });
 }
 
 export const ruleOf = remembered(
-  ({ id, name, conditions, value, rollout_percentage }: DraftRule): TargetingRule => ({
+  ({ id, name, conditions, value, rollout_percentage, serve }: DraftRule): TargetingRule => ({
     ...(id !== undefined && { id }),
     ...(name !== undefined && name.trim() !== "" && { name }),
     conditions: conditions.map(({ attribute, operator, value: compared, match_case }) => ({
@@ -69,6 +86,7 @@ export const ruleOf = remembered(
     })),
     ...(value === false && { value }),
     ...(rollout_percentage !== undefined && { rollout_percentage }),
+    ...(value !== false && served(serve)),
   }),
 );
 
@@ -96,7 +114,9 @@ export function draftOfSaved(saved: State, sent: Draft): Draft {
 
 /** Returns whether a field of a draft has a text that is no percentage. */
 export const isInvalid = (draft: Draft): boolean =>
-  [draft, ...draft.rules].some((part) => part.invalidPercentage !== undefined);
+  [draft, ...draft.rules].some(
+    ({ invalidPercentage, serve }) => invalidPercentage !== undefined || hasInvalidWeight(serve),
+  );
 
 /** Returns whether a draft equals the stored state, so that it needs no save. */
 export function isSame(draft: Draft, stored: State): boolean {

@@ -1,15 +1,26 @@
 import { createContext, use } from "react";
 import type { Operator } from "../api/schema.d.ts";
-import type { Draft } from "./draft.ts";
+import type { Option } from "../ui/fields.tsx";
+import type { Draft, DraftServe } from "./draft.ts";
 
 /** Data that the fields of all rules need. It stays the same during edits, because each change renders all rules. */
 type Editor = {
   readonly operators: ReadonlyMap<string, Operator> | undefined;
+  /** The variations to choose from. A boolean flag has none. */
+  readonly variations: readonly Option<string>[];
+  /** The stored state. */
+  readonly base: Draft;
   edit: (change: (draft: Draft) => Draft) => void;
 };
 
-/** The percentage of the flag. Only the parts of a rule that show it are rendered when it changes. */
-export const FlagPercentage = createContext(0);
+/** The settings of the flag that apply to rules without own ones. */
+type FlagDefaults = { readonly percentage: number; readonly serve: DraftServe | undefined };
+
+/** Only the parts of a rule that show these defaults are rendered when they change. */
+export const FlagDefaultsContext = createContext<FlagDefaults>({
+  percentage: 0,
+  serve: undefined,
+});
 
 export const EditorContext = createContext<Editor | undefined>(undefined);
 

@@ -1,4 +1,4 @@
-import type { State } from "../api/schema.d.ts";
+import type { State } from "../state/flag-state.ts";
 import type { Draft } from "./draft.ts";
 import type { Part } from "./merge-drafts.ts";
 

@@ -1,5 +1,5 @@
-import type { State } from "../api/schema.d.ts";
 import { counterparts } from "../state/difference.ts";
+import type { State } from "../state/flag-state.ts";
 import { type MemberName, memberNames } from "../state/state.ts";
 import { type Draft, type DraftRule, draftOf, nextUid, ruleOf } from "./draft.ts";
 
@@ -72,7 +72,7 @@ function textOf(part: Part, version: Draft, other: Draft): string {
 }
 
 const ruleText = (rule: DraftRule | undefined): string =>
-  rule === undefined ? "" : JSON.stringify([ruleOf(rule), rule.invalidPercentage]);
+  rule === undefined ? "" : JSON.stringify([ruleOf(rule), rule.invalidPercentage, rule.serve]);
 
 /**
  * Gives the rules of the saved state the identities of the same rules in the other versions. A rule that both people

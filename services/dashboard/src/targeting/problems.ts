@@ -4,6 +4,7 @@ import { capitalized } from "../state/words.ts";
 import { percentageHint } from "../ui/parse-number.ts";
 import { valueProblem } from "./conditions.ts";
 import { type Draft, type DraftRule, maxConditions, maxRules } from "./draft.ts";
+import { hasInvalidWeight } from "./split.ts";
 
 /** Messages by field. The keys are those of `fieldKey`, so they stay right when rules move. */
 export type Problems = ReadonlyMap<string, string>;
@@ -49,15 +50,19 @@ export function ruleProblemOf(error: unknown): string | undefined {
   return `Rule ${place.rule + 1}${condition}: ${place.text}`;
 }
 
+const weightHint = "Correct the percentages of the split.";
+
 /** Checks a draft as far as the browser can. The API checks it completely. */
 export function problemsIn(
-  { rules, invalidPercentage: invalid }: Draft,
+  { rules, invalidPercentage: invalid, serve: ofFlag }: Draft,
   operators: ReadonlyMap<string, Operator> | undefined,
   locale: string,
 ): Problems {
   const found = new Map<string, string>();
   if (invalid !== undefined) found.set(fieldKey("", "rollout_percentage"), percentageHint);
-  for (const { uid, conditions, name, value: effect, invalidPercentage } of rules) {
+  if (hasInvalidWeight(ofFlag)) found.set(fieldKey("", "serve"), weightHint);
+  for (const { uid, conditions, name, value: effect, invalidPercentage, serve } of rules) {
+    if (effect !== false && hasInvalidWeight(serve)) found.set(fieldKey(uid, "serve"), weightHint);
     if (effect !== false && invalidPercentage !== undefined)
       found.set(fieldKey(uid, "rollout_percentage"), percentageHint);
     if ((name ?? "").length > 200) found.set(fieldKey(uid, "name"), "At most 200 characters.");

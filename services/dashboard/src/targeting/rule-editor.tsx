@@ -4,10 +4,17 @@ import { Button } from "../ui/button.tsx";
 import { Checkbox, Select, TextField } from "../ui/fields.tsx";
 import { PercentageSlider, type TypedPercentage } from "../ui/slider.tsx";
 import { ConditionEditor } from "./condition-editor.tsx";
-import { type DraftCondition, type DraftRule, maxConditions, newCondition } from "./draft.ts";
-import { FlagPercentage } from "./editor-context.ts";
+import {
+  type DraftCondition,
+  type DraftRule,
+  type DraftServe,
+  maxConditions,
+  newCondition,
+} from "./draft.ts";
+import { FlagDefaultsContext, useEditor } from "./editor-context.ts";
 import { fieldKey, type Problems } from "./problems.ts";
 import type { RuleActions } from "./rule-actions.ts";
+import { ServeEditor } from "./serve-editor.tsx";
 import styles from "./targeting.module.css";
 
 type RuleEditorProps = {
@@ -109,7 +116,7 @@ function withoutPercentage({
 }
 
 function Effect({ rule, problems, change }: PartProps) {
-  const ofFlag = use(FlagPercentage);
+  const ofFlag = use(FlagDefaultsContext);
   const isOff = rule.value === false;
   const own = rule.rollout_percentage;
   const setPercentage = useCallback(
@@ -129,12 +136,14 @@ function Effect({ rule, problems, change }: PartProps) {
           isSelected={own !== undefined}
           onChange={(isOwn) =>
             change((before) =>
-              isOwn ? { ...before, rollout_percentage: ofFlag } : withoutPercentage(before),
+              isOwn
+                ? { ...before, rollout_percentage: ofFlag.percentage }
+                : withoutPercentage(before),
             )
           }
         >
           {own === undefined
-            ? `Own percentage (now that of the flag, ${ofFlag} %)`
+            ? `Own percentage (now that of the flag, ${ofFlag.percentage} %)`
             : "Own percentage"}
         </Checkbox>
       )}
@@ -147,7 +156,40 @@ function Effect({ rule, problems, change }: PartProps) {
           onChange={setPercentage}
         />
       )}
+      {!isOff && ofFlag.serve !== undefined && (
+        <RuleServe
+          rule={rule}
+          inherited={ofFlag.serve}
+          error={problems.get(fieldKey(rule.uid, "serve"))}
+          change={change}
+        />
+      )}
     </div>
+  );
+}
+
+type RuleServeProps = Pick<PartProps, "rule" | "change"> & {
+  inherited: DraftServe;
+  error: string | undefined;
+};
+
+/** The served variations of a rule: those of the flag, or its own. */
+function RuleServe({ rule, inherited, error, change }: RuleServeProps) {
+  const { base, variations } = useEditor();
+  const stored = base.rules.find(({ uid }) => uid === rule.uid);
+  return (
+    <ServeEditor
+      label="They get"
+      variations={variations}
+      serve={rule.serve}
+      before={stored && (stored.serve ?? base.serve)}
+      keepsBuckets={rule.serve === undefined || stored?.id !== undefined}
+      inherited={inherited}
+      error={error}
+      onChange={(serve) =>
+        change(({ serve: _, ...before }) => (serve === undefined ? before : { ...before, serve }))
+      }
+    />
   );
 }
 

@@ -4,7 +4,7 @@ import { capitalized, effectText, whoText } from "../state/words.ts";
 import { Badge } from "../ui/badge.tsx";
 import { RowMenu } from "../ui/menu.tsx";
 import type { DraftRule } from "./draft.ts";
-import { FlagPercentage } from "./editor-context.ts";
+import { FlagDefaultsContext } from "./editor-context.ts";
 import type { Problems } from "./problems.ts";
 import type { RuleActions } from "./rule-actions.ts";
 import { RuleEditor } from "./rule-editor.tsx";
@@ -96,11 +96,13 @@ function RuleText({ rule }: { rule: DraftRule }) {
 }
 
 function EffectBadge({ rule }: { rule: DraftRule }) {
-  const ofFlag = use(FlagPercentage);
-  const applied = rule.rollout_percentage ?? ofFlag;
+  const ofFlag = use(FlagDefaultsContext);
+  const applied = rule.rollout_percentage ?? ofFlag.percentage;
+  const serve = rule.serve ?? ofFlag.serve;
+  const text = effectText({ ...rule, rollout_percentage: applied }, serve);
   return (
     <Badge tone={rule.value === false || applied === 0 ? "neutral" : "on"}>
-      {capitalized(effectText({ ...rule, rollout_percentage: applied }))}
+      {serve === undefined || rule.value === false ? capitalized(text) : text}
     </Badge>
   );
 }

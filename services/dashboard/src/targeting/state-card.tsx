@@ -1,10 +1,11 @@
 import { useCallback } from "react";
-import type { State } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
+import type { State } from "../state/flag-state.ts";
 import { summarize } from "../state/summary.ts";
 import { Switch } from "../ui/fields.tsx";
 import { Card } from "../ui/panels.tsx";
 import { PercentageSlider, type TypedPercentage } from "../ui/slider.tsx";
+import { BucketFields } from "./bucket-fields.tsx";
 import type { Draft } from "./draft.ts";
 import { useEditor } from "./editor-context.ts";
 import styles from "./targeting.module.css";
@@ -46,6 +47,7 @@ export function StateCard({ draft, state }: { draft: Draft; state: State }) {
           onChange={setPercentage}
         />
         <p className={styles.note}>{percentageNote(draft)}</p>
+        <BucketFields draft={draft} />
       </div>
     </Card>
   );

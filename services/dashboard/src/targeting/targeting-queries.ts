@@ -7,6 +7,7 @@ import { useFlags } from "../flags/flag-queries.ts";
 import { statePathOf, stateRoute } from "../flags/state-route.ts";
 import { type KeySession, useKeySession } from "../session/session.tsx";
 import { useKeyQuery } from "../session/use-key-query.ts";
+import type { Option } from "../ui/fields.tsx";
 import { attributeNames } from "./conditions.ts";
 
 export const stateKey = ({ flag, environment }: FlagInPage) => [
@@ -32,6 +33,20 @@ export function useOperators() {
     return new Map(operators.map((operator) => [operator.name as string, operator]));
   };
   return useKeyQuery(["operators"], read, { staleTime: Number.POSITIVE_INFINITY });
+}
+
+/** Returns the variations of the flag of the page as choices. A boolean flag has none. */
+export function useVariationOptions(): readonly Option<string>[] {
+  const { variations } = useFlagInPage().flag;
+  return useMemo(
+    () =>
+      (variations ?? []).map(({ key, name }) => ({
+        value: key,
+        label: key,
+        ...(name !== undefined && { note: name }),
+      })),
+    [variations],
+  );
 }
 
 /** Returns names of attributes to suggest, from the rules of the project. Until `isWanted`, they are not read. */

@@ -1,23 +1,25 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { isEditConflict } from "../api/problem.ts";
-import type { FlagState } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
+import { useReadersWarning } from "../flags/use-readers-warning.ts";
 import { PendingNote } from "../schedules/pending-note.tsx";
 import { useCaution } from "../state/caution.tsx";
+import type { FlagState } from "../state/flag-state.ts";
 import { stateDifferences } from "../state/state.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { useUnsaved } from "../ui/leave-guard.ts";
 import { QueryView } from "../ui/query-view.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { stateOf } from "./draft.ts";
-import { EditorContext, FlagPercentage } from "./editor-context.ts";
+import { EditorContext, FlagDefaultsContext } from "./editor-context.ts";
 import { MergePanel } from "./merge-panel.tsx";
 import { fieldProblemOf, problemsIn } from "./problems.ts";
 import { RulesCard } from "./rules-card.tsx";
 import { SaveBar } from "./save-bar.tsx";
+import { ServeCard } from "./serve-card.tsx";
 import { StateCard } from "./state-card.tsx";
 import styles from "./targeting.module.css";
-import { useFlagState, useOperators } from "./targeting-queries.ts";
+import { useFlagState, useOperators, useVariationOptions } from "./targeting-queries.ts";
 import { TryPanel } from "./try-panel.tsx";
 import { type DraftState, useDraft } from "./use-draft.ts";
 import { useSave } from "./use-save.ts";
@@ -42,7 +44,14 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
   const takeFocus = () => main.current?.focus({ preventScroll: true });
   const saving = useSaving(editing, takeFocus);
   const operators = useOperators().data;
-  const editor = useMemo(() => ({ operators, edit }), [operators, edit]);
+  const variations = useVariationOptions();
+  const { base } = editing;
+  const editor = useMemo(
+    () => ({ operators, variations, base, edit }),
+    [operators, variations, base, edit],
+  );
+  const { rollout_percentage: percentage, serve } = draft;
+  const defaults = useMemo(() => ({ percentage, serve }), [percentage, serve]);
   const state = useMemo(() => stateOf(draft), [draft]);
   const decide: DraftState["decide"] = (part, choice) => {
     editing.decide(part, choice);
@@ -55,16 +64,17 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
           {isDirty && <MergePanel editing={editing} onDecide={decide} />}
           <PendingNote />
           <StateCard draft={draft} state={state} />
-          <FlagPercentage value={draft.rollout_percentage}>
+          <ServeCard draft={draft} />
+          <FlagDefaultsContext value={defaults}>
             <RulesCard rules={draft.rules} problems={saving.problems} />
-          </FlagPercentage>
+          </FlagDefaultsContext>
           {saving.error !== undefined && <ErrorPanel error={saving.error} />}
           {isDirty && (
             <SaveBar
               problemCount={saving.problems.size}
               isPending={saving.isPending}
               openConflicts={conflicts.length}
-              onSave={saving.save}
+              onSave={() => void saving.save()}
               onDiscard={saving.discard}
             />
           )}
@@ -80,6 +90,8 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
 function useSaving(editing: DraftState, takeFocus: () => void) {
   const { draft, base, version, isOutdated, restart, merge } = editing;
   const { environment } = useFlagInPage();
+  const warningOf = useReadersWarning(environment);
+  const [isAsking, setAsking] = useState(false);
   const caution = useCaution(environment);
   const [isChecked, setChecked] = useState(false);
   const { language: locale } = navigator;
@@ -117,17 +129,21 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
       ...(isChecked ? readProblems() : []),
       ...(isShown ? [[fromApi.key, fromApi.text] as const] : []),
     ]),
-    isPending,
+    isPending: isPending || isAsking,
     error: error === null || fromApi !== undefined || isMerged(error) ? undefined : error,
     discard,
     question: caution.dialog,
-    save(): void {
+    async save(): Promise<void> {
       setChecked(true);
       if (readProblems().size > 0) return;
+      setAsking(true);
+      const warning = await warningOf(stateOf(base), stateOf(draft));
+      setAsking(false);
       const question = () => ({
         title: `Save in ${environment.name}?`,
         action: "Save",
         changes: stateDifferences(stateOf(base), stateOf(draft)),
+        warning,
       });
       caution.ask(question, () => mutate({ draft, version }));
     },

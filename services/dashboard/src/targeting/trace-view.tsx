@@ -1,33 +1,52 @@
 import { Check, Minus, X } from "lucide-react";
 import { memo } from "react";
-import type { ConditionTrace, FlagExplanation, RuleTrace, TargetingRule } from "../api/schema.d.ts";
+import type { ConditionTrace, FlagExplanation, RuleTrace } from "../api/schema.d.ts";
+import type { TargetingRule } from "../state/flag-state.ts";
 import { conditionText } from "../state/words.ts";
 import { Badge } from "../ui/badge.tsx";
+import { prettyJson } from "../variations/json-text.ts";
 import styles from "./targeting.module.css";
-import { obstacleText, reasonText } from "./try-user.ts";
+import { obstacleText, reasonText, servedReason } from "./try-user.ts";
 
-type TraceProps = { result: FlagExplanation; rules: readonly TargetingRule[] };
+type TraceProps = {
+  result: FlagExplanation;
+  /** The JSON text of the value. */
+  value: string;
+  rules: readonly TargetingRule[];
+  /** The attribute that selects the bucket. */
+  unit: string;
+};
 
 /** The value of a flag for a user and how it came about. `rules` are those that were tried. */
-export const TraceView = memo(function TraceView({ result, rules }: TraceProps) {
-  const nameOf = (index: number) => {
+export const TraceView = memo(function TraceView({ result, value, rules, unit }: TraceProps) {
+  const ruleName = (index: number) => {
     const name = rules[index]?.name;
     return name === undefined ? `Rule ${index + 1}` : `Rule ${index + 1} (${name})`;
   };
+  const served = servedReason(result);
   return (
     <>
       <p className={styles.verdict}>
-        <Badge tone={result.value ? "on" : "neutral"}>{result.value ? "On" : "Off"}</Badge>
+        <ValueBadge result={result} />
         <span className={styles.note}>
-          variation <code>{result.variation}</code>, reason <code>{result.reason}</code>
+          {result.variation !== null && (
+            <>
+              variation <code>{result.variation}</code>,{" "}
+            </>
+          )}
+          reason <code>{result.reason}</code>
         </span>
       </p>
-      <p>{reasonText(result, nameOf)}</p>
+      {typeof result.value !== "boolean" && result.value !== null && (
+        <pre className={styles.value}>{prettyJson(value)}</pre>
+      )}
+      <p>{reasonText(result, { ruleName, unit })}</p>
+      {served !== undefined && <p>{served}</p>}
       <ol className={styles.trace}>
         {result.trace.rules.map((trace) => (
           <li key={trace.index} data-reached={trace.reached}>
             <p>
-              <strong>{nameOf(trace.index)}</strong>{" "}
+              <strong>{ruleName(trace.index)}</strong>{" "}
               <span className={styles.note}>{outcomeText(trace)}</span>
             </p>
             {trace.reached && <ConditionTraces trace={trace} rule={rules[trace.index]} />}
@@ -37,6 +56,16 @@ export const TraceView = memo(function TraceView({ result, rules }: TraceProps) 
     </>
   );
 });
+
+function ValueBadge({ result: { value, variation, trace } }: { result: FlagExplanation }) {
+  if (typeof value === "boolean")
+    return <Badge tone={value ? "on" : "neutral"}>{value ? "On" : "Off"}</Badge>;
+  return (
+    <Badge tone={trace.serve === undefined ? "neutral" : "on"}>
+      {variation ?? "The application's default"}
+    </Badge>
+  );
+}
 
 function outcomeText({ reached, matched, inside_percentage: isInside }: RuleTrace): string {
   if (!reached) return "was not tried";

@@ -2,7 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { Plus, X } from "lucide-react";
 import { type FormEvent, memo, useState } from "react";
 import { unwrap } from "../api/client.ts";
-import type { ContextUser } from "../api/schema.d.ts";
+import type { ContextUser, FlagExplanation } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { statePathOf, stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
@@ -11,6 +11,7 @@ import { Button, IconButton } from "../ui/button.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Select, TextField } from "../ui/fields.tsx";
 import { Card } from "../ui/panels.tsx";
+import { membersOf } from "../variations/json-text.ts";
 import { AttributeField } from "./attribute-field.tsx";
 import { type Draft, isSameDraft, stateOf } from "./draft.ts";
 import { ruleProblemOf } from "./problems.ts";
@@ -29,11 +30,11 @@ function useTry({ draft, isDraft }: TryPanelProps) {
       const state = stateOf(draft);
       const body = { user, ...(isDraft && { state: requestFor(state) }) };
       const rules = state.targeting_rules;
-      return {
-        draft,
-        rules,
-        result: await unwrap(api.POST(`${stateRoute}/explain`, { params, body })),
-      };
+      const request = { params, body, parseAs: "text" as const };
+      const text = await unwrap(api.POST(`${stateRoute}/explain`, request));
+      const result = JSON.parse(text) as FlagExplanation;
+      const value = membersOf(text).get("value") ?? "null";
+      return { draft, trace: { result, value, rules, unit: state.bucket_by ?? "id" } };
     },
   });
 }
@@ -60,7 +61,7 @@ export function TryPanel({ draft, isDraft }: TryPanelProps) {
               {isOutdated && (
                 <p className={styles.hint}>The settings have changed since. Try again.</p>
               )}
-              <TraceView result={tried.result} rules={tried.rules} />
+              <TraceView {...tried.trace} />
             </section>
           )}
         </div>

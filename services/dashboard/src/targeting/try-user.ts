@@ -31,11 +31,19 @@ export function userFromJson(
   }
 }
 
+type ReasonContext = {
+  ruleName: (index: number) => string;
+  /** The attribute that selects the bucket. */
+  unit: string;
+};
+
 /** Says why the flag has its value for the user. */
 export function reasonText(
   { reason, value, trace }: FlagExplanation,
-  ruleName: (index: number) => string,
+  { ruleName, unit }: ReasonContext,
 ): string {
+  // A typed flag that is on says what it serves, and has no value that is true.
+  const isOn = value === true || trace.serve !== undefined;
   const rule = trace.rules.find(({ matched, reached }) => matched && reached);
   const by = rule === undefined ? "" : `${ruleName(rule.index)} is the first that matches. `;
   switch (reason) {
@@ -46,22 +54,40 @@ export function reasonText(
     case "default":
       return "No rule matches, so the flag is off.";
     case "targeting_match":
-      return value ? `${by}It gives all its users the flag.` : `${by}It takes its users out.`;
+      return isOn ? `${by}It gives all its users the flag.` : `${by}It takes its users out.`;
     case "split":
-      return `${by}${splitText(trace.split)}`;
+      return `${by}${splitText(trace.split, unit)}`;
   }
 }
 
-function splitText(split: FlagExplanation["trace"]["split"]): string {
+function splitText(split: FlagExplanation["trace"]["split"], unit: string): string {
   if (split === undefined) return "A percentage decides.";
   const { bucket, percentage } = split;
+  const missing = unit === "id" ? "an id" : `the attribute ${unit}`;
+  if (bucket === null && percentage === 100)
+    return `A split decides by the user's ${unit}, so the flag is off for a user without ${missing}.`;
   if (bucket === null)
-    return `The percentage is ${percentage}, and a user without an id is outside every percentage below 100.`;
-  const included = percentage * 100;
+    return `The percentage is ${percentage}, and a user without ${missing} is outside every percentage below 100.`;
+  if (percentage === 100) return "A split decides.";
+  const included = Math.round(percentage * 100);
   const place = bucket < included ? "inside" : "outside";
   if (included === 0) return `The percentage is 0, so no user gets the flag. Bucket: ${bucket}.`;
   return `The user's bucket is ${bucket} of 0 to 9999. ${percentage} % includes the buckets up to ${included - 1}, so the user is ${place}.`;
 }
+
+/** Says which variation of a split has the bucket of the user. Returns undefined unless a split decides. */
+export function servedReason({ variation, trace }: FlagExplanation): string | undefined {
+  const { serve, bucket } = trace;
+  if (serve === undefined || !("split" in serve) || typeof bucket !== "number") return undefined;
+  const { ranges = [] } = serve.split.find((share) => share.variation === variation) ?? {};
+  const range = ranges.find(([from = 0, to = 0]) => from <= bucket && bucket < to);
+  const among = range === undefined ? "" : `, which has the buckets ${rangeText(range)}`;
+  const others = ranges.length - 1;
+  const more = others > 0 ? ` and ${others} more ${others === 1 ? "range" : "ranges"}` : "";
+  return `The user's bucket in the split is ${bucket} of 0 to 9999. That is one of ${variation}${among}${more}.`;
+}
+
+const rangeText = ([from = 0, to = 0]: readonly number[]): string => `${from} to ${to - 1}`;
 
 const obstacles: Readonly<Record<string, string>> = {
   attribute_missing: "the user has no such attribute",

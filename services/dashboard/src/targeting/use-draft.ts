@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import type { FlagState, State } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
+import type { FlagState, State } from "../state/flag-state.ts";
 import {
   type Draft,
   draftAfterSave,

@@ -1,11 +1,11 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { unwrap } from "../api/client.ts";
 import { isEditConflict } from "../api/problem.ts";
-import type { FlagState } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { putIntoList, readFlag } from "../flags/flag-queries.ts";
 import { ifVersion, statePathOf, stateRoute } from "../flags/state-route.ts";
 import { useKeySession } from "../session/session.tsx";
+import type { FlagState } from "../state/flag-state.ts";
 import { requestFor } from "../state/state.ts";
 import { notify } from "../ui/toasts.tsx";
 import { type Draft, stateOf } from "./draft.ts";

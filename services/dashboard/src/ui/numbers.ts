@@ -10,6 +10,9 @@ const rounded = new Intl.NumberFormat(pageLocale, { maximumFractionDigits: 1 });
 
 /** Returns a number with separators, such as "1,234,567". */
 export const count = (value: number): string => whole.format(value);
+/** Returns counts by key, such as "blue 610, red 590". */
+export const countsText = (counts: readonly { key: string; evaluations: number }[]): string =>
+  counts.map(({ key, evaluations }) => `${key} ${count(evaluations)}`).join(", ");
 /** Returns a number in three digits, such as "1.23M". */
 export const shortCount = (value: number): string => compact.format(value);
 /** Returns a size, such as "12.5 MiB". */

@@ -7,17 +7,25 @@ const latinDigits = (text: string): string =>
     return String(code - (arabicZeros.findLast((zero) => zero <= code) ?? 0));
   });
 
-/**
- * Reads a typed number with at most one decimal sign: that of the locale, or a point. Returns undefined for everything
- * else and for ambiguous numbers, such as `1.500` where a point also separates thousands.
- */
-export function parseNumber(text: string, locale: string): number | undefined {
+/** Returns the decimal sign of a locale, and the sign that separates thousands. */
+function signsOf(locale: string): { decimal: string; group: string | undefined } {
   const parts = new Intl.NumberFormat(locale).formatToParts(1_234_567.5);
   const sign = (type: "decimal" | "group") => parts.find((part) => part.type === type)?.value;
-  const typed = latinDigits(text.trim());
-  const isAmbiguous = sign("group") === "." && /\.\d{3}$/.test(typed);
-  const plain = typed.replace(sign("decimal") ?? ".", ".");
-  return !isAmbiguous && /^-?\d+(\.\d+)?$/.test(plain) ? Number(plain) : undefined;
+  return { decimal: sign("decimal") ?? ".", group: sign("group") };
+}
+
+/** Returns whether the point of a typed number can also separate thousands, such as that of `1.500` in German. */
+export const isAmbiguousNumber = (text: string, locale: string): boolean =>
+  /\.\d{3}$/.test(latinDigits(text.trim())) && signsOf(locale).group === ".";
+
+/**
+ * Reads a typed number with at most one decimal sign: that of the locale, or a point. Returns undefined for everything
+ * else and for ambiguous numbers.
+ */
+export function parseNumber(text: string, locale: string): number | undefined {
+  if (isAmbiguousNumber(text, locale)) return undefined;
+  const plain = latinDigits(text.trim()).replace(signsOf(locale).decimal, ".");
+  return /^-?\d+(\.\d+)?$/.test(plain) ? Number(plain) : undefined;
 }
 
 /** Reads a typed percentage. Returns undefined unless it is a number from 0 to 100 with at most two decimals. */

@@ -24,6 +24,7 @@ type PercentageSliderProps = {
   /** The text to show instead of the value, as an error. */
   invalidText: string | undefined;
   error?: string | undefined;
+  isReadOnly?: boolean;
   onChange: (typed: TypedPercentage) => void;
 };
 
@@ -32,7 +33,7 @@ type PercentageSliderProps = {
  * that they do not expect, so that `2.5` becomes 25. This field keeps the text and shows an error.
  */
 export const PercentageSlider = memo(function PercentageSlider(props: PercentageSliderProps) {
-  const { label, value, invalidText, onChange } = props;
+  const { label, value, invalidText, isReadOnly = false, onChange } = props;
   const error = invalidText === undefined ? props.error : percentageHint;
   // A text such as `12.0` stays as it was typed, because further digits can follow.
   const [typed, setTyped] = useState("");
@@ -51,6 +52,7 @@ export const PercentageSlider = memo(function PercentageSlider(props: Percentage
       className={fields.field ?? ""}
       value={invalidText ?? text}
       onChange={type}
+      isReadOnly={isReadOnly}
       isInvalid={error !== undefined}
       validationBehavior="aria"
     >
@@ -62,6 +64,7 @@ export const PercentageSlider = memo(function PercentageSlider(props: Percentage
           // With whole steps, the thumb would show 3 for 2.5.
           step={Number.isInteger(value) ? 1 : 0.01}
           value={value}
+          isDisabled={isReadOnly}
           onChange={(next) =>
             onChange({ rollout_percentage: next as number, invalidPercentage: undefined })
           }

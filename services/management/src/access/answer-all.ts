@@ -1,4 +1,4 @@
-import { type Answer, answer } from "@halyard/http";
+import { type Answer, answer, stringify } from "@halyard/http";
 
 /** A page of a list, and whether there are further items. */
 export type Page<Item> = { items: readonly Item[]; more: boolean };
@@ -34,7 +34,7 @@ async function* writePages<Item>(
   resourceOf: (item: Item) => object,
 ): AsyncGenerator<string> {
   const jsonOf = ({ items }: Page<Item>) =>
-    items.map((item) => JSON.stringify(resourceOf(item))).join(",");
+    items.map((item) => stringify(resourceOf(item))).join(",");
   yield `{${JSON.stringify(name)}:[${jsonOf(first)}`;
   for (let page = first; page.more; ) {
     const last = page.items.at(-1);

@@ -14,7 +14,8 @@ type ConfigurationSize = {
  * Writes states with other rules, if the plan allows their size. Triggers of the database keep the sum. Its row is
  * locked before the write and until the transaction ends, so that concurrent writes cannot exceed the limit together.
  * The first write of an organization creates the row, and locks it then.
- * The caller has locked everything else that it changes. A problem must roll back the transaction.
+ * The caller has locked everything else that it changes. A problem must roll back the transaction. `write` sends all of
+ * its statements at once: those after a wait would follow the statement that reads the sum.
  */
 export async function writeWithinLimit(
   tx: Transaction,
@@ -29,6 +30,20 @@ export async function writeWithinLimit(
   return after && checkLimit(before, after);
 }
 
+/**
+ * Rejects an addition that exceeds the limit and is written later in parts. The size is read without a lock, so
+ * concurrent writes can exceed the limit by their own sizes.
+ */
+export async function checkAddition(
+  tx: Transaction,
+  organizationId: string,
+  bytes: number,
+): Promise<Problem | undefined> {
+  if (bytes === 0) return undefined;
+  const size = await readSize(tx, organizationId);
+  return size && checkLimit(size.bytes, { ...size, bytes: size.bytes + bytes });
+}
+
 /** Rejects a write that grows beyond the limit. Smaller rules are accepted, even if they are still above it. */
 function checkLimit(before: number, after: ConfigurationSize): Problem | undefined {
   const { bytes, plan, limit } = after;
@@ -36,7 +51,7 @@ function checkLimit(before: number, after: ConfigurationSize): Problem | undefin
   const remaining = Math.max(0, limit - before);
   return createProblem(
     "RATE_001",
-    `The organization's plan ${JSON.stringify(plan)} allows ${limit} bytes of rules. The organization has ${before}, and the change adds ${bytes - before}. ${raisedByPlan}`,
+    `The organization's plan ${JSON.stringify(plan)} allows ${limit} bytes of rules and values. The organization has ${before}, and the change adds ${bytes - before}. ${raisedByPlan}`,
     {
       "ratelimit-policy": `"configuration_bytes";q=${limit}`,
       ratelimit: `"configuration_bytes";r=${remaining}`,

@@ -6,12 +6,13 @@ import {
   type FlagSettings,
   maxTags,
   type State,
+  type StoredVariations,
   type UpdateFlags,
 } from "@halyard/contracts";
-import { createProblem, type Problem } from "@halyard/http";
+import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
-import { entryToPublish, eventToPublish } from "../outbox/outbox-message.ts";
+import { entryToPublish, eventToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
 import {
   type Content,
   changedContent,
@@ -29,6 +30,12 @@ import {
   settingsOf,
 } from "./flag.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
+import {
+  checkVariations,
+  shortVariations,
+  valuesOfVariations,
+  type WithStoredVariations,
+} from "./variations.ts";
 
 /**
  * Decides the creation of a flag. The flag exists in every environment of the project immediately. The requested state
@@ -43,10 +50,13 @@ export function decideCreate(
     /** The environment that the requested state applies to. */
     environment: FlagEnvironment;
   },
-  request: WithCheckedRules<CreateFlag>,
+  request: WithStoredVariations<WithCheckedRules<CreateFlag>>,
   context: ChangeContext,
-): Decision & { state: StoredState } {
+): (Decision & { state: StoredState }) | Problem {
   const at = context.now;
+  const { value_type: valueType = "boolean" } = request;
+  const unusable = checkVariations(valueType, request.variations);
+  if (unusable !== undefined) return unusable;
   const flag: Flag = {
     id: context.newId(),
     organizationId: scope.organizationId,
@@ -55,6 +65,10 @@ export function decideCreate(
     name: request.name,
     description: request.description ?? "",
     type: request.type ?? "release",
+    valueType,
+    variations: request.variations ?? null,
+    variationsVersion: null,
+    variationsChangedAt: null,
     tags: [],
     owner: null,
     ...requestedSettings(request),
@@ -66,14 +80,19 @@ export function decideCreate(
   };
   const states = scope.environments.map((environment) => initialState(flag, environment.id));
   const initial = initialState(flag, scope.environment.id);
-  const state: StoredState = { ...initial, content: changedContent(initial.content, request) };
+  // A split of a new flag keeps nobody's buckets.
+  const { serve: _, ...unserved } = initial.content;
+  const before = request.serve === undefined ? initial.content : unserved;
+  const content = changedContent(flag, before, request, context);
+  if (isProblem(content)) return content;
+  const state: StoredState = { ...initial, content };
   const all = states.map((other) => (other.environmentId === state.environmentId ? state : other));
   const event = flagEvent(
     "flag.created",
     { flag, environment: scope.environment, state, before: null, at },
     context,
   );
-  const after = { ...settingsOf(flag), ...state.content };
+  const after = { ...settingsOf(flag), ...typeAudit(flag), ...state.content };
   return {
     flag,
     state,
@@ -91,29 +110,42 @@ export function decideCreate(
   };
 }
 
+/** A change of a flag: new settings, the whole state after the change, and new variations. */
+type Requested = FlagSettings & {
+  content: Content;
+  variations?: StoredVariations | undefined;
+  /** The states in all environments, if the variations change. Their snapshot entries contain the variations. */
+  states?: readonly StoredState[] | undefined;
+};
+
 /**
- * Decides a change to the settings of a flag, to its state in one environment, or to both. `content` is the whole state
- * after the change. Returns "unchanged" if no requested value differs from the current one; then there is no audit
- * entry, no event and no new version.
+ * Decides a change to the settings of a flag, to its state in one environment, or to both. Returns "unchanged" if no
+ * requested value differs from the current one; then there is no audit entry, no event and no new version.
  *
  * A change publishes one to three events, in this order: `flag.updated` for settings, `flag.toggled` for `enabled`, and
  * `flag_state.updated` for all other members of the state.
  */
 export function decideChange(
   current: { flag: Flag; state: StoredState; environment: FlagEnvironment },
-  { content, ...request }: FlagSettings & { content: Content },
+  { content, variations: given, states = [], ...request }: Requested,
   context: ChangeContext,
 ): (Decision & { state: StoredState }) | "unchanged" {
+  const variations = given ?? current.flag.variations;
   const settings = changedSettings(current.flag, request);
   const members = differingMembers(current.state.content, content);
-  const names = eventNames(settings, members);
+  const changesVariations = !isDeepStrictEqual(variations, current.flag.variations);
+  const changesSettings = Object.keys(settings).length > 0 || changesVariations;
+  const names = eventNames(changesSettings, members);
   if (names.length === 0) return "unchanged";
 
   const at = momentAfter(current.flag.lastEventAt, context.now);
   const lastEventAt = new Date(at.getTime() + names.length - 1);
   const version = current.flag.version + 1;
   const changed = { ...current.flag, version, lastEventAt, updatedAt: at };
-  const flag = withSettings(changed, settings);
+  const flag: Flag = {
+    ...withSettings(changed, settings),
+    ...(changesVariations && { variations, variationsVersion: version, variationsChangedAt: at }),
+  };
   const stateChanged = members.length > 0;
   const state: StoredState = stateChanged
     ? { ...current.state, content, version, updatedAt: at }
@@ -126,8 +158,9 @@ export function decideChange(
         flag,
         environment: current.environment,
         state,
-        before: current.state,
-        ...(name === "flag.updated" ? { changes: changesOf(current.flag, settings) } : {}),
+        // Two states of the largest size and both lists of variations would exceed the maximum size of a message.
+        before: name === "flag.updated" && changesVariations ? null : current.state,
+        ...(name === "flag.updated" ? { changes: changesOf(current.flag, flag, settings) } : {}),
         at: new Date(at.getTime() + index),
       },
       context,
@@ -143,17 +176,25 @@ export function decideChange(
         context,
         current,
         { flag, state },
-        {
-          changesSettings: names.includes("flag.updated"),
-          changesState: stateChanged,
-        },
+        { changesSettings, changesState: stateChanged, changesVariations },
       ),
     ],
     messages: [
       ...events.map(eventToPublish),
-      ...(stateChanged ? [entryToPublish(flagEntry(flag, state))] : []),
+      ...entriesOf(flag, state, { stateChanged, states: changesVariations ? states : [] }),
     ],
   };
+}
+
+/** Returns the snapshot entries of a change: that of the state, or those of all environments. */
+function entriesOf(
+  flag: Flag,
+  state: StoredState,
+  { stateChanged, states }: { stateChanged: boolean; states: readonly StoredState[] },
+): OutboxMessage[] {
+  const others = states.filter(({ environmentId }) => environmentId !== state.environmentId);
+  const published = stateChanged || states.length > 0 ? [state, ...others] : [];
+  return published.map((each) => entryToPublish(flagEntry(flag, each)));
 }
 
 /**
@@ -191,10 +232,12 @@ function changeAudit(
   context: ChangeContext,
   before: FlagAndState,
   after: FlagAndState,
-  { changesSettings, changesState }: { changesSettings: boolean; changesState: boolean },
+  changes: { changesSettings: boolean; changesState: boolean; changesVariations: boolean },
 ): AuditEntry {
+  const { changesSettings, changesState, changesVariations } = changes;
   const valuesOf = ({ flag, state }: FlagAndState) => ({
     ...(changesSettings && settingsOf(flag)),
+    ...(changesVariations && { variations: valuesOfVariations(flag) }),
     ...(changesState && state.content),
   });
   return flagAudit(context, after.flag, {
@@ -229,22 +272,33 @@ function withSettings(flag: Flag, { archived, ...settings }: Partial<Settings>):
   return { ...changed, archivedAt: archived ? flag.updatedAt : null };
 }
 
-function eventNames(settings: Partial<Settings>, members: readonly (keyof State)[]): EventName[] {
+function eventNames(changesSettings: boolean, members: readonly (keyof State)[]): EventName[] {
   const names: EventName[] = [];
-  if (Object.keys(settings).length > 0) names.push("flag.updated");
+  if (changesSettings) names.push("flag.updated");
   if (members.includes("enabled")) names.push("flag.toggled");
   if (members.some((member) => member !== "enabled")) names.push("flag_state.updated");
   return names;
 }
 
-function changesOf(flag: Flag, settings: Partial<Settings>): NonNullable<FlagEvent["changes"]> {
-  const before = settingsOf(flag);
-  return Object.fromEntries(
-    Object.entries(settings).map(([name, to]) => [
-      name,
-      { from: before[name as keyof Settings], to },
-    ]),
-  ) as NonNullable<FlagEvent["changes"]>;
+function changesOf(
+  before: Flag,
+  after: Flag,
+  settings: Partial<Settings>,
+): NonNullable<FlagEvent["changes"]> {
+  const from = settingsOf(before);
+  const changes: [string, object][] = Object.entries(settings).map(([name, to]) => [
+    name,
+    { from: from[name as keyof Settings], to },
+  ]);
+  if (after.variations !== before.variations)
+    changes.push(["variations", { from: shortVariations(before), to: shortVariations(after) }]);
+  return Object.fromEntries(changes) as NonNullable<FlagEvent["changes"]>;
+}
+
+/** Returns the members of an audit entry that a typed flag has beside its settings. */
+function typeAudit(flag: Flag): { value_type?: string; variations?: unknown } {
+  if (flag.variations === null) return {};
+  return { value_type: flag.valueType, variations: valuesOfVariations(flag) };
 }
 
 /**
@@ -277,7 +331,7 @@ export function decideDelete(
       flagAudit(context, flag, {
         environmentId: state.environmentId,
         action: "deleted",
-        before: { ...settingsOf(flag), ...state.content },
+        before: { ...settingsOf(flag), ...typeAudit(flag), ...state.content },
         after: null,
       }),
     ],

@@ -1,4 +1,6 @@
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
+import type { EntryFlag, Flag } from "./flag.ts";
+import { variationColumns } from "./flag-store.ts";
 
 /** A new environment in which some flags of the project have no stored state yet. */
 export type EnvironmentFill = {
@@ -10,15 +12,8 @@ export type EnvironmentFill = {
   afterKey: string;
 };
 
-/** The fields of a flag that its state in a new environment depends on. */
-export type ProjectFlag = {
-  id: string;
-  organizationId: string;
-  projectId: string;
-  key: string;
-  version: number;
-  createdAt: Date;
-};
+/** The fields of a flag that its state and its snapshot entry in a new environment depend on. */
+export type ProjectFlag = EntryFlag & Pick<Flag, "version" | "createdAt">;
 
 /** Fills of new environments, in PostgreSQL. */
 type FillRow = Omit<EnvironmentFill, "environment"> & {
@@ -108,7 +103,7 @@ export async function lockFlagsWithoutState(
   await tx`select from flags where id = any(${flagIds}::uuid[]) order by id for update`;
   const flags = await tx<Omit<ProjectFlag, "organizationId">[]>`
     select flag.id, flag.project_id as "projectId", flag.key, flag.version,
-      flag.created_at as "createdAt"
+      flag.created_at as "createdAt", ${variationColumns}
     from flags as flag
     where flag.id = any(${flagIds}::uuid[])
       and not exists (

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ExplainFlag, FlagExplanation } from "@halyard/contracts";
+import type { ExplainFlag, FlagExplanation, Serve } from "@halyard/contracts";
 import {
   type Attributes,
   bucketOf,
@@ -11,7 +11,7 @@ import {
   readAttributes,
 } from "@halyard/evaluation";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
-import { changedContent, type FlagInEnvironment } from "./flag.ts";
+import { changedContent, type FlagInEnvironment, valueOfVariation } from "./flag.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
 
 /** Evaluates a flag for a user, with changed settings if given, and returns how each rule contributed. */
@@ -20,19 +20,32 @@ export async function explainFlag(
   request: {
     user: ExplainFlag["user"];
     changed: WithCheckedRules<NonNullable<ExplainFlag["state"]>>;
+    newId: () => string;
     /** Called with the time of the event loop that the evaluation has taken. */
     onUsed: (ms: number) => void;
   },
 ): Promise<FlagExplanation | Problem> {
-  const { changed, onUsed } = request;
+  const { changed, newId, onUsed } = request;
   const attributes = readUser(request.user ?? {});
   if (isProblem(attributes)) return attributes;
-  const evaluated = { key: flag.key, ...changedContent(state.content, changed) };
+  const content = changedContent(flag, state.content, changed, { newId, parent: "/state" });
+  if (isProblem(content)) return content;
+  const variations = flag.variations ?? undefined;
+  const evaluated = { key: flag.key, ...content, ...(variations && { variations }) };
   const context = createContext(attributes);
-  const { rules, ...outcome } = await explainInTurns(evaluated, context, onUsed);
+  const { rules, served, ...outcome } = await explainInTurns(evaluated, context, onUsed);
   const { enabled, rollout_percentage } = evaluated;
-  const split = outcome.reason === "split" ? { split: splitOf(evaluated, rules, attributes) } : {};
-  return { ...outcome, trace: { enabled, rollout_percentage, rules, ...split } };
+  const split = outcome.reason === "split" ? splitOf(evaluated, rules, attributes) : {};
+  const trace = { enabled, rollout_percentage, rules, ...split };
+  if (served === undefined) return { ...outcome, trace };
+  const { index, bucket } = served;
+  const variation = variations?.[index];
+  return {
+    reason: outcome.reason,
+    value: variation === undefined ? null : valueOfVariation(variation),
+    variation: variation?.key ?? null,
+    trace: { ...trace, serve: served.serve as Serve | undefined, bucket },
+  };
 }
 
 const attributesAreInvalid = createProblem(
@@ -75,17 +88,17 @@ async function explainInTurns(
   }
 }
 
-/** Returns the percentage that decided, and the user's bucket. */
+/** Returns the percentage that decided, and the user's bucket. Nothing if a split of all users decided. */
 function splitOf(
   state: ResolvedState,
   rules: Explanation["rules"],
   attributes: Attributes,
-): NonNullable<FlagExplanation["trace"]["split"]> {
+): Pick<FlagExplanation["trace"], "split"> {
   const index = rules.findIndex(({ matched }) => matched);
+  const percentage = state.targeting_rules[index]?.rollout_percentage ?? state.rollout_percentage;
+  if (percentage === 100) return {};
   const unit = attributes.get(state.bucket_by ?? "id");
   const isUnit = (typeof unit === "string" && unit !== "") || typeof unit === "number";
-  return {
-    percentage: state.targeting_rules[index]?.rollout_percentage ?? state.rollout_percentage,
-    bucket: isUnit ? bucketOf(state.bucket_seed ?? state.key, String(unit)) : null,
-  };
+  const bucket = isUnit ? bucketOf(state.bucket_seed ?? state.key, String(unit)) : null;
+  return { split: { percentage, bucket } };
 }

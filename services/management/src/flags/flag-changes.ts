@@ -13,6 +13,7 @@ import {
   changedContent,
   type Decision,
   type Flag,
+  type FlagEnvironment,
   type FlagInEnvironment,
   type FlagScope,
   pathOf,
@@ -29,10 +30,19 @@ import {
   lockFlags,
   measureStates,
   readStates,
+  sumLargestValues,
   updateFlag,
   updateSettings,
+  updateVariations,
 } from "./flag-store.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
+import {
+  checkEntrySize,
+  checkProjectValues,
+  checkUsedVariations,
+  checkVariations,
+  type WithStoredVariations,
+} from "./variations.ts";
 
 /**
  * A write to flags, for a request or for a scheduled change. Each use case in this file decides and writes the decision
@@ -52,18 +62,20 @@ export type FlagAndState = { flag: Flag; state: StoredState };
 export async function createFlag(
   write: FlagWrite,
   scope: { organizationId: string; projectId: string; environmentId: string },
-  request: WithCheckedRules<CreateFlag>,
+  request: WithStoredVariations<WithCheckedRules<CreateFlag>>,
 ): Promise<FlagAndState | Problem> {
   const environments = await holdEnvironments(write.tx, scope.projectId);
   const environment = environments.find(({ id }) => id === scope.environmentId);
   if (environment === undefined) return noSuchFlag;
   const context = await write.context();
   const decision = decideCreate({ ...scope, environments, environment }, request, context);
+  if (isProblem(decision)) return decision;
   if (!(await insertFlag(write.tx, decision.flag))) return keyTaken(write, decision.flag);
   const insertStates = () => insertStatesOfFlag(write.tx, decision);
-  if (decision.state.content.targeting_rules.length === 0) await insertStates();
+  const { flag, state } = decision;
+  if (flag.variations === null && state.content.targeting_rules.length === 0) await insertStates();
   else {
-    const problem = await writeWithinLimit(write.tx, scope.organizationId, insertStates);
+    const problem = await writeConfiguration(write, flag, insertStates);
     if (problem !== undefined) return problem;
   }
   recordAudit(write, decision.audit);
@@ -71,23 +83,78 @@ export async function createFlag(
   return decision;
 }
 
+/**
+ * Writes configuration that the plan of the organization limits. The values of the project are summed under the lock of
+ * the organization's sum, so that concurrent writes cannot exceed their limit together.
+ */
+async function writeConfiguration(
+  { tx }: FlagWrite,
+  flag: Flag,
+  change: () => Promise<unknown>,
+): Promise<Problem | undefined> {
+  const problem = await writeWithinLimit(tx, flag.organizationId, change);
+  if (problem !== undefined || flag.variations === null) return problem;
+  return checkProjectValues(await sumLargestValues(tx, flag.projectId));
+}
+
+type UpdateRequest = WithStoredVariations<WithCheckedRules<UpdateFlag>>;
+
 /** Changes a flag or its state. `changed` is false if the flag already has the requested values. */
 export async function changeFlag(
   write: FlagWrite,
   request: ChangeRequest,
-  requested: WithCheckedRules<UpdateFlag>,
+  requested: UpdateRequest,
 ): Promise<(FlagAndState & { lastEvaluatedAt: Date | null; changed: boolean }) | Problem> {
+  const environments = await holdForVariations(write, request, requested);
   const decided = await decideUnderLock(write, request, (current, context) =>
-    decideChange(
-      current,
-      { ...requested, content: changedContent(current.state.content, requested) },
-      context,
-    ),
+    decideRequest(write, current, { ...requested, environments }, context),
   );
   if (isProblem(decided)) return decided;
   const { current, decision } = decided;
   if (decision === "unchanged") return { ...current, changed: false };
   return { ...decision, lastEvaluatedAt: current.lastEvaluatedAt, changed: true };
+}
+
+/**
+ * Returns the environments of the project for a change of variations. They are locked before the flag, as for its
+ * deletion: a new environment locks its project and then the flags.
+ */
+function holdForVariations(
+  { tx }: FlagWrite,
+  { scope }: ChangeRequest,
+  { variations }: Pick<UpdateRequest, "variations">,
+): Promise<FlagEnvironment[]> {
+  return variations === undefined ? Promise.resolve([]) : holdEnvironments(tx, scope.projectId);
+}
+
+async function decideRequest(
+  write: FlagWrite,
+  current: FlagInEnvironment,
+  { environments, ...requested }: UpdateRequest & { environments: readonly FlagEnvironment[] },
+  context: ChangeContext,
+): Promise<ReturnType<typeof decideChange> | Problem> {
+  const { value_type: requestedType } = requested;
+  const { valueType } = current.flag;
+  const isSame = isDeepStrictEqual(requested.variations, current.flag.variations);
+  const variations = isSame ? undefined : requested.variations;
+  if (requestedType !== undefined && requestedType !== valueType) return typeNeverChanges;
+  const unusable = variations && checkVariations(valueType, variations);
+  if (unusable !== undefined) return unusable;
+  const flag = variations === undefined ? current.flag : { ...current.flag, variations };
+  const content = changedContent(flag, current.state.content, requested, context);
+  if (isProblem(content)) return content;
+  if (variations === undefined) return decideChange(current, { ...requested, content }, context);
+  const ids = new Set(environments.map(({ id }) => id));
+  const stored = await readStates(write.tx, flag.id);
+  // The rows of a deleted environment stay until they are swept.
+  const states = stored.filter(({ environmentId }) => ids.has(environmentId));
+  const after = states.map((state) =>
+    state.environmentId === current.state.environmentId ? { ...state, content } : state,
+  );
+  const contents = after.map((state) => state.content);
+  const problem =
+    checkUsedVariations(variations, after, environments) ?? checkEntrySize(flag, contents);
+  return problem ?? decideChange(current, { ...requested, content, states }, context);
 }
 
 /** Decides under the lock of the flag, and writes the decision. No other change to the flag can intervene. */
@@ -104,12 +171,16 @@ export async function decideUnderLock<Decided extends Decision | "unchanged">(
   const decision = await decide(current, context);
   if (decision === "unchanged") return { current, decision };
   if (isProblem(decision)) return decision;
-  const [state] = decision.states;
-  if (state === undefined || hasSameRules(current.state, state))
+  const { flag, states } = decision;
+  const changesVariations = flag.variations !== current.flag.variations;
+  if (!changesVariations && states.every((state) => hasSameSize(current.state, state)))
     write.doNotAwait(updateFlag(write.tx, decision));
   else {
-    const problem = await writeWithinLimit(write.tx, decision.flag.organizationId, () =>
-      updateFlag(write.tx, decision),
+    const problem = await writeConfiguration(write, flag, () =>
+      Promise.all([
+        updateFlag(write.tx, decision),
+        ...(changesVariations ? [updateVariations(write.tx, flag)] : []),
+      ]),
     );
     if (problem !== undefined) return problem;
   }
@@ -167,7 +238,7 @@ async function lockAll(
 
 const tooLargeTogether = createProblem(
   "VALIDATION_001",
-  "/flag_ids: the rules of these flags exceed 16 MiB together. Send fewer ids.",
+  "/flag_ids: the rules and values of these flags exceed 16 MiB together. Send fewer ids.",
 );
 
 function noSuchFlagIn(flagIds: readonly string[], missing: string): Problem {
@@ -175,8 +246,10 @@ function noSuchFlagIn(flagIds: readonly string[], missing: string): Problem {
   return createProblem("NOT_FOUND_001", `/flag_ids/${index}: there is no such flag.`);
 }
 
-const hasSameRules = (before: StoredState, after: StoredState): boolean =>
-  isDeepStrictEqual(before.content.targeting_rules, after.content.targeting_rules);
+/** Returns whether the parts of two states that the plan limits are the same. */
+const hasSameSize = ({ content: before }: StoredState, { content: after }: StoredState): boolean =>
+  isDeepStrictEqual(before.targeting_rules, after.targeting_rules) &&
+  isDeepStrictEqual(before.serve, after.serve);
 
 export async function removeFlag(
   write: FlagWrite,
@@ -219,6 +292,11 @@ async function keyTaken(write: Write, flag: Flag): Promise<Problem> {
     id === undefined ? undefined : { location: pathOf({ id }) },
   );
 }
+
+const typeNeverChanges = createProblem(
+  "VALIDATION_001",
+  "/value_type never changes. Create another flag with the other type.",
+);
 
 export const noSuchFlag = createProblem(
   "NOT_FOUND_001",

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { checkKeyEnvironment, type DirectoryKey } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import { operators, parseInstant } from "@halyard/evaluation";
@@ -13,6 +14,7 @@ import {
   namesTag,
   type Problem,
   readCursor,
+  stringify,
 } from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
 import type { z } from "zod";
@@ -26,6 +28,7 @@ import {
   type Flag,
   flagResource,
   flagStateResource,
+  type ListedFlag,
   listedFlagResource,
   pathOf,
   pathOfState,
@@ -41,6 +44,7 @@ import {
   parseOrder,
 } from "./flag-store.ts";
 import { checkRules } from "./targeting-rules.ts";
+import { readVariations, type WithStoredVariations } from "./variations.ts";
 
 /** Registers the routes of flags. All of them require a server key of the project. */
 export function registerFlagRoutes(
@@ -49,7 +53,7 @@ export function registerFlagRoutes(
 ): void {
   registerFlagList(routes, { sql, now });
   routes.write(contract.createFlag, {
-    check: ({ body }) => checkRules(body),
+    check: ({ body }) => readRequest(body),
     run: (change, _, request) => createFlag(change, change.principal.key, request),
     answer: ({ flag, state }) =>
       answer.created(pathOf(flag), flagResource({ flag, state, lastEvaluatedAt: null }), {
@@ -68,7 +72,7 @@ export function registerFlagRoutes(
   });
 
   routes.write(contract.updateFlag, {
-    check: ({ body }) => checkRules(body),
+    check: ({ body }) => readRequest(body),
     run: (change, { params, request }, settings) => {
       const { key } = change.principal;
       const permit = ({ flag }: { flag: Flag }) =>
@@ -86,7 +90,7 @@ export function registerFlagRoutes(
       if (key.environmentOnly) return Promise.resolve(notForAllEnvironments);
       return changeFlags(change, key, body);
     },
-    answer: ({ flags }) => answer.ok({ flags: flags.map(flagResource) }),
+    answer: ({ flags }) => answer.ok({ flags: flags.map((flag) => listedFlagResource(flag)) }),
   });
 
   routes.write(contract.deleteFlag, {
@@ -101,6 +105,12 @@ export function registerFlagRoutes(
   });
 }
 
+/** Checks the rules and reads the variations of a body. */
+function readRequest<Body extends contract.CreateFlag | contract.UpdateFlag>(body: Body) {
+  const checked = checkRules(body);
+  return isProblem(checked) ? checked : readVariations(checked, body);
+}
+
 function registerFlagList(routes: Routes, { sql, now }: { sql: Sql; now: () => Date }): void {
   routes.read(contract.listFlags, async ({ query }, { key }) => {
     const { cursor, limit, key: flagKey, owner } = query;
@@ -110,6 +120,8 @@ function registerFlagList(routes: Routes, { sql, now }: { sql: Sql; now: () => D
       (flagKey === undefined || isFlagKey(flagKey)) &&
       (owner === undefined || contract.FlagOwner.safeParse(owner).success);
     const selection = selectionOf(query, key, now());
+    const withValues = includes(query, "values");
+    const resourceOf = (flag: ListedFlag) => listedFlagResource(flag, withValues);
     const readPage = async (page: PageRequest): Promise<FlagPage> =>
       isPossible ? listFlags(sql, selection, page) : { flags: [], last: undefined };
     if (limit === undefined) {
@@ -121,12 +133,12 @@ function registerFlagList(routes: Routes, { sql, now }: { sql: Sql; now: () => D
           after = last;
           return { items: flags, more: last !== undefined };
         },
-        listedFlagResource,
+        resourceOf,
       );
     }
     const { flags, last } = await readPage({ after: first, limit, maxBytes: maxPageBytes });
     return answer.ok({
-      flags: flags.map(listedFlagResource),
+      flags: flags.map(resourceOf),
       next_cursor: last === undefined ? null : flagCursorOf(last, query),
     });
   });
@@ -160,7 +172,7 @@ export function registerFlagStateRoutes(routes: Routes, { sql }: { sql: Sql }): 
 /** Registers the explanation of a flag. It writes nothing, and the user is in no log, metric or message. */
 export function registerFlagExplanation(
   routes: Routes,
-  { sql, costs }: { sql: Sql; costs: Costs },
+  { sql, costs, newId }: { sql: Sql; costs: Costs; newId: () => string },
 ): void {
   routes.read(
     contract.explainFlag,
@@ -174,7 +186,7 @@ export function registerFlagExplanation(
       const problem = checkKeyEnvironment(key, found.environment.id);
       if (problem !== undefined) return problem;
       const onUsed = (ms: number) => costs.chargeTime(principal, ms);
-      const explained = await explainFlag(found, { user: body.user, changed, onUsed });
+      const explained = await explainFlag(found, { user: body.user, changed, newId, onUsed });
       return isProblem(explained) ? explained : answer.ok(explained);
     },
     // Stored rules can be as costly as those in a body.
@@ -192,6 +204,9 @@ export function registerOperatorCatalogue(routes: Routes): void {
 }
 
 type ListQuery = z.infer<typeof contract.listFlags.query>;
+
+const includes = ({ include }: ListQuery, part: "environments" | "values"): boolean =>
+  include?.split(",").includes(part) === true;
 
 /** Returns a hash of everything in a query that decides which flags a list contains, and in which order. */
 function listOf({ limit: _, cursor: __, ...rest }: ListQuery): string {
@@ -226,7 +241,7 @@ function selectionOf(
   { projectId, environmentId, environmentOnly }: DirectoryKey,
   now: Date,
 ): FlagSelection {
-  const { key: flagKey, include, stale_days: staleDays, tag: tags, owner, type, archived } = query;
+  const { key: flagKey, stale_days: staleDays, tag: tags, owner, type, archived } = query;
   return {
     projectId,
     environmentId,
@@ -237,7 +252,7 @@ function selectionOf(
     type,
     archived,
     unusedSince: staleDays === undefined ? undefined : new Date(now.getTime() - staleDays * dayMs),
-    summarized: include && (environmentOnly ? "own" : "all"),
+    summarized: includes(query, "environments") ? (environmentOnly ? "own" : "all") : undefined,
   };
 }
 
@@ -246,7 +261,7 @@ function selectionOf(
  * depends on the environment of the key and on evaluations, which do not change the version.
  */
 function readTagOf(resource: contract.Flag): string {
-  const hash = createHash("sha256").update(JSON.stringify(resource)).digest("base64url");
+  const hash = createHash("sha256").update(stringify(resource)).digest("base64url");
   return `"${resource.version}-${hash}"`;
 }
 
@@ -277,10 +292,12 @@ const notForAllEnvironments = createProblem(
 function checkMayChangeSettings(
   key: DirectoryKey,
   flag: Flag,
-  request: Parameters<typeof changedSettings>[1],
+  request: WithStoredVariations<contract.UpdateFlag>,
 ): Problem | undefined {
   if (!key.environmentOnly) return undefined;
-  const [name] = Object.keys(changedSettings(flag, request));
+  const { variations = flag.variations } = request;
+  const [name = isDeepStrictEqual(variations, flag.variations) ? undefined : "variations"] =
+    Object.keys(changedSettings(flag, request));
   if (name === undefined) return undefined;
   return createProblem(
     "AUTH_002",

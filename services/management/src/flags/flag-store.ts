@@ -12,6 +12,7 @@ import {
   type StoredState,
   type StoredSummary,
 } from "./flag.ts";
+import { largestValueBytes, valueBytes } from "./variations.ts";
 
 type Row = Omit<Flag, "updatedAt"> &
   Omit<StoredState, "version" | "updatedAt"> & {
@@ -30,9 +31,15 @@ const lastEvaluatedAt = fragment`
       then environment_seen.evaluated_at end
   )`;
 
+/** The columns of a flag's values, which its snapshot entries contain. */
+export const variationColumns = fragment`
+  flag.value_type as "valueType", flag.variations, flag.variations_version as "variationsVersion",
+  flag.variations_changed_at as "variationsChangedAt"`;
+
 const columns = fragment`
   flag.id, project.organization_id as "organizationId", flag.project_id as "projectId", flag.key,
-  flag.name, flag.description, flag.type, flag.tags, flag.owner, flag.archived_at as "archivedAt",
+  flag.name, flag.description, flag.type, ${variationColumns},
+  flag.tags, flag.owner, flag.archived_at as "archivedAt",
   flag.version, flag.last_event_at as "lastEventAt",
   flag.created_at as "createdAt", flag.updated_at as "updatedAt",
   state.flag_id as "flagId", state.environment_id as "environmentId", state.content,
@@ -45,6 +52,15 @@ const lastSeen = fragment`
     on environment_seen.environment_id = state.environment_id
   left join flags_last_seen as flag_seen
     on flag_seen.flag_id = state.flag_id and flag_seen.environment_id = state.environment_id`;
+
+/** The content of `initialContentOf`. */
+const initialContentOfFlag = fragment`
+  case when flag.variations is null then ${json(initialContent)}
+  else ${json(initialContent)} || jsonb_build_object(
+    'serve', jsonb_build_object('variation', flag.variations -> 0 -> 'key'),
+    'off_variation',
+      case when jsonb_array_length(flag.variations) > 1 then flag.variations -> -1 -> 'key' end)
+  end`;
 
 /**
  * Flags with their states. In an environment that is still being filled, a flag without a stored state has the initial
@@ -60,7 +76,7 @@ const flagsWithStates = fragment`
     on fill.environment_id = environment.id and fill.after_key < flag.key
   join lateral (
     select flag.id as flag_id, environment.id as environment_id,
-      coalesce(stored.content, ${json(initialContent)}) as content,
+      coalesce(stored.content, ${initialContentOfFlag}) as content,
       coalesce(stored.version, flag.version) as version,
       coalesce(stored.updated_at, environment.created_at) as updated_at
   ) as state on stored.flag_id is not null or fill.environment_id is not null`;
@@ -113,13 +129,13 @@ export async function lockFlags(
   return rows.map(({ lacksStates, ...row }) => ({ ...fromRow(row), lacksStates }));
 }
 
-/** Returns the number of bytes of the states of flags in an environment, as JSON in the database. */
+/** Returns the number of bytes of the states and values of flags in an environment, as JSON in the database. */
 export async function measureStates(
   tx: Transaction,
   { environmentId, flagIds }: { environmentId: string; flagIds: readonly string[] },
 ): Promise<number> {
   const [row] = await tx<[{ bytes: number }]>`
-    select coalesce(sum(octet_length(content::text)), 0)::integer as bytes
+    select coalesce(sum(octet_length(content::text) + value_bytes), 0)::integer as bytes
     from flag_states
     where flag_id = any(${flagIds}::uuid[]) and environment_id = ${environmentId}`;
   return row.bytes;
@@ -202,7 +218,9 @@ function hasSettings(selection: FlagSelection) {
       or (flag.archived_at is not null) = ${given(archived)}::boolean)`;
 }
 
-/** Reads the flags after a position: at most `limit`, and fewer if their states together exceed `maxBytes`. */
+/**
+ * Reads the flags after a position: at most `limit`, and fewer if their states and values together exceed `maxBytes`.
+ */
 export async function listFlags(
   sql: Sql,
   selection: FlagSelection,
@@ -218,14 +236,14 @@ export async function listFlags(
     from (
       select found.*, count(*) over ()::integer as available,
         coalesce(
-          sum(octet_length(found.content::text)) over (
+          sum(octet_length(found.content::text) + found."valueBytes") over (
             order by found."sortedBy" ${direction}, found.key
             rows between unbounded preceding and 1 preceding
           ),
           0
         ) as "bytesBefore"
       from (
-        select ${columns}, ${orders[order.name]} as "sortedBy"
+        select ${columns}, flag.value_bytes as "valueBytes", ${orders[order.name]} as "sortedBy"
         from ${tables}
         where flag.project_id = ${selection.projectId}
           and state.environment_id = ${selection.environmentId}
@@ -250,6 +268,7 @@ function positionOf(row: ListedRow | undefined): Position | undefined {
 type ListedRow = Row & {
   sortedBy: string | Date;
   available: number;
+  valueBytes: number;
   bytesBefore: number;
   summaries?: (Omit<StoredSummary, "updatedAt"> & { updatedAt: string })[];
 };
@@ -314,11 +333,12 @@ export async function findFlagId(
 /** Inserts a flag without its states. Returns false if its key is taken in the project. */
 export async function insertFlag(tx: Transaction, flag: Flag): Promise<boolean> {
   const inserted = await tx`
-    insert into flags (id, project_id, key, name, description, type, tags, owner, version,
-      last_event_at, created_at, updated_at)
+    insert into flags (id, project_id, key, name, description, type, value_type, variations,
+      value_bytes, largest_value_bytes, tags, owner, version, last_event_at, created_at, updated_at)
     values (${flag.id}, ${flag.projectId}, ${flag.key}, ${flag.name}, ${flag.description},
-      ${flag.type}, ${flag.tags}, ${flag.owner}, ${flag.version}, ${flag.lastEventAt},
-      ${flag.createdAt}, ${flag.updatedAt})
+      ${flag.type}, ${flag.valueType}, ${flag.variations && json(flag.variations)},
+      ${valueBytes(flag)}, ${largestValueBytes(flag)}, ${flag.tags}, ${flag.owner}, ${flag.version},
+      ${flag.lastEventAt}, ${flag.createdAt}, ${flag.updatedAt})
     on conflict on constraint flag_key_taken do nothing`;
   return inserted.count > 0;
 }
@@ -359,6 +379,42 @@ export function updateFlag(tx: Transaction, decision: Decision): Promise<unknown
     from changed_state`;
 }
 
+/** Writes the variations of a locked flag, whose values count in each environment. */
+export async function updateVariations(tx: Transaction, flag: Flag): Promise<void> {
+  const bytes = valueBytes(flag);
+  await Promise.all([
+    tx`
+      update flags
+      set variations = ${flag.variations && json(flag.variations)},
+          variations_version = ${flag.variationsVersion},
+          variations_changed_at = ${flag.variationsChangedAt},
+          value_bytes = ${bytes}, largest_value_bytes = ${largestValueBytes(flag)}
+      where id = ${flag.id}`,
+    tx`update flag_states set value_bytes = ${bytes} where flag_id = ${flag.id}`,
+  ]);
+}
+
+/** Returns the bytes of the largest values of a project's flags together, which an answer with all values contains. */
+export async function sumLargestValues(tx: Transaction, projectId: string): Promise<number> {
+  const [row] = await tx<[{ bytes: number }]>`
+    select coalesce(sum(largest_value_bytes), 0)::integer as bytes
+    from flags where project_id = ${projectId} and value_type <> 'boolean'`;
+  return row.bytes;
+}
+
+/** Returns the bytes that the initial states of a project's flags add in a new environment. */
+export async function sumInitialBytes(tx: Transaction, projectId: string): Promise<number> {
+  const [row] = await tx<[{ bytes: number }]>`
+    select coalesce(
+      sum(value_bytes + octet_length(variations -> 0 ->> 'key') + ${oneVariationBytes}), 0
+    )::integer as bytes
+    from flags where project_id = ${projectId} and value_type <> 'boolean'`;
+  return row.bytes;
+}
+
+/** Length of `serve` with one variation as JSON, without the variation's key. */
+const oneVariationBytes = JSON.stringify({ variation: "" }).length;
+
 /** Writes the settings of locked flags. */
 export async function updateSettings(tx: Transaction, flags: readonly Flag[]): Promise<void> {
   await tx`
@@ -366,7 +422,7 @@ export async function updateSettings(tx: Transaction, flags: readonly Flag[]): P
     set tags = changed.tags, owner = changed.owner, archived_at = changed."archivedAt",
         version = changed.version, last_event_at = changed."lastEventAt",
         updated_at = changed."updatedAt"
-    from jsonb_to_recordset(${json(flags)}) as changed (
+    from jsonb_to_recordset(${json(flags.map(({ variations: _, ...settings }) => settings))}) as changed (
       id uuid, tags text[], owner text, "archivedAt" timestamptz, version bigint,
       "lastEventAt" timestamptz, "updatedAt" timestamptz)
     where flag.id = changed.id`;
@@ -382,10 +438,11 @@ export async function deleteFlag(tx: Transaction, decision: Decision): Promise<v
 
 export async function insertStates(tx: Transaction, states: readonly StoredState[]): Promise<void> {
   await tx`
-    insert into flag_states (flag_id, environment_id, content, version, updated_at)
-    select "flagId", "environmentId", content, version, "updatedAt"
+    insert into flag_states (flag_id, environment_id, content, version, updated_at, value_bytes)
+    select flag.id, "environmentId", state.content, state.version, state."updatedAt", flag.value_bytes
     from jsonb_to_recordset(${json(states)}) as state (
-      "flagId" uuid, "environmentId" uuid, content jsonb, version bigint, "updatedAt" timestamptz)`;
+      "flagId" uuid, "environmentId" uuid, content jsonb, version bigint, "updatedAt" timestamptz)
+    join flags as flag on flag.id = state."flagId"`;
 }
 
 export async function insertHistory(
@@ -404,7 +461,8 @@ export async function insertHistory(
 function fromListedRow({
   sortedBy: _,
   available: __,
-  bytesBefore: ___,
+  valueBytes: ___,
+  bytesBefore: ____,
   summaries,
   ...row
 }: ListedRow): ListedFlag {

@@ -8,14 +8,25 @@ import {
   type ListedFlag as ListedFlagResource,
   type State,
   type StateSummary,
+  type StoredVariations,
   stateMembers,
   stateOf,
   type UpdateFlagState,
+  type ValueType,
 } from "@halyard/contracts";
+import { needsOf } from "@halyard/evaluation";
+import { isProblem, type Problem, RawJson } from "@halyard/http";
 import type { Cause, ChangeContext } from "../access/change-context.ts";
 import type { AuditEntry } from "../audit/audit-log.ts";
 import type { OutboxMessage } from "../outbox/outbox-message.ts";
-import { type CheckedRules, noRules, type WithCheckedRules } from "./targeting-rules.ts";
+import { checkFitsFlag, resolveServe } from "./serve.ts";
+import {
+  type CheckedRules,
+  checkContentSize,
+  noRules,
+  type WithCheckedRules,
+} from "./targeting-rules.ts";
+import { checkEntrySize } from "./variations.ts";
 
 /** A flag of a project, with the settings that are the same in every environment. */
 export type Flag = {
@@ -26,6 +37,12 @@ export type Flag = {
   name: string;
   description: string;
   type: FlagType;
+  valueType: ValueType;
+  /** The variations of a typed flag; null for a boolean one. */
+  variations: StoredVariations | null;
+  /** Version and time of the last change of the variations, which the entries of all environments have at least. */
+  variationsVersion: number | null;
+  variationsChangedAt: Date | null;
   /** In alphabetical order, without duplicates. */
   tags: readonly string[];
   /** The team or person that is responsible for the flag. */
@@ -103,40 +120,66 @@ export type ListedFlag = FlagInEnvironment & { summaries?: readonly StoredSummar
 /** Address of a flag in one environment of a project. */
 export type FlagScope = { projectId: string; flagId: string; environmentId: string };
 
-/** The content of a state that was never changed. */
+/** The content of a boolean flag's state that was never changed. */
 export const initialContent: Content = {
   enabled: false,
   rollout_percentage: 100,
   targeting_rules: noRules,
 };
 
+/**
+ * Returns the content of a state that was never changed. A typed flag serves its first variation. Off is the last one
+ * at this moment, so that a variation that is added later changes nobody's value.
+ */
+export function initialContentOf({ variations }: Pick<Flag, "variations">): Content {
+  const first = variations?.at(0);
+  if (variations === null || first === undefined) return initialContent;
+  const off = variations.length > 1 ? (variations.at(-1)?.key ?? null) : null;
+  return { ...initialContent, serve: { variation: first.key }, off_variation: off };
+}
+
 /** Names of the id in contexts. `bucket_by` with one of them is the default. */
 const idNames: ReadonlySet<unknown> = new Set(["id", "user_id", "targetingKey"]);
 
+/** The members of a state that a request changes, whose rules `checkRules` has accepted. */
+export type RequestedContent = WithCheckedRules<UpdateFlagState>;
+
 /**
- * Returns the content with the requested values, as JSON stores them: `-0` becomes `0`. A member that is null is absent
- * from the stored content.
+ * Returns the content with the requested values, as JSON stores them: `-0` becomes `0`. Null removes the attribute and the
+ * seed of buckets. Returns a problem for what does not fit the flag. `parent` is the JSON pointer to the request.
  */
 export function changedContent(
+  flag: Pick<Flag, "valueType" | "variations">,
   content: Content,
-  request: WithCheckedRules<UpdateFlagState>,
-): Content {
-  const requested = JSON.parse(JSON.stringify(request)) as typeof request;
+  request: RequestedContent,
+  { newId, parent = "" }: { newId: () => string; parent?: string },
+): Content | Problem {
+  const members = stateMembers.filter((name) => request[name] !== undefined);
+  const given = Object.fromEntries(members.map((name) => [name, request[name]]));
+  const requested = JSON.parse(JSON.stringify(given)) as RequestedContent;
   if (idNames.has(requested.bucket_by)) requested.bucket_by = null;
-  const members = Object.entries({ ...content, ...requested });
-  return stateOf(Object.fromEntries(members.filter(([, value]) => value !== null)) as Content);
+  const problem = checkFitsFlag(flag, requested, parent);
+  if (problem !== undefined) return problem;
+  const isTyped = flag.variations !== null;
+  const resolved = resolveServe(content, requested, { isTyped, newId, parent });
+  if (isProblem(resolved)) return resolved;
+  const changed = { ...content, ...requested, ...resolved };
+  for (const name of ["bucket_by", "bucket_seed"] as const)
+    if (changed[name] === null) delete changed[name];
+  const stored = stateOf(changed as Content);
+  return checkContentSize(stored, parent) ?? checkEntrySize(flag, [stored]) ?? stored;
 }
 
 /** Returns the state of a flag in an environment before its first change there. */
 export function initialState(
-  flag: Pick<Flag, "id" | "version" | "createdAt">,
+  flag: Pick<Flag, "id" | "version" | "createdAt" | "variations">,
   environmentId: string,
   at = flag.createdAt,
 ): StoredState {
   return {
     flagId: flag.id,
     environmentId,
-    content: initialContent,
+    content: initialContentOf(flag),
     version: flag.version,
     updatedAt: at,
   };
@@ -165,11 +208,13 @@ export type HistoryEntry = {
 
 /** Returns the snapshot entry of a flag in one environment, which edges evaluate. */
 export function flagEntry(
-  flag: { id: string; organizationId: string; projectId: string; key: string },
+  flag: EntryFlag,
   state: { environmentId: string; content: State; version: number; updatedAt: Date },
 ): EntryOf<"flag"> {
-  const { organizationId } = flag;
+  const { organizationId, valueType, variations } = flag;
   const { environmentId } = state;
+  const stamp = stampOf(flag, state);
+  const needs = needsOf({ ...state.content, value_type: valueType });
   return {
     address: { kind: "flag", organizationId, environmentId, flagId: flag.id },
     value: {
@@ -179,11 +224,27 @@ export function flagEntry(
       environment_id: environmentId,
       flag_id: flag.id,
       key: flag.key,
+      ...(variations === null ? {} : { value_type: valueType, variations }),
+      ...(needs.length === 0 ? {} : { needs }),
       ...state.content,
-      version: state.version,
-      committed_at: state.updatedAt.toISOString(),
+      version: stamp.version,
+      committed_at: stamp.at.toISOString(),
     },
   };
+}
+
+/** The fields of a flag that its snapshot entries contain. */
+export type EntryFlag = Pick<Flag, "id" | "organizationId" | "projectId" | "key"> &
+  Pick<Flag, "valueType" | "variations" | "variationsVersion" | "variationsChangedAt">;
+
+/** A change of the variations publishes the entry of every environment again, with the version of the flag. */
+function stampOf(
+  { variationsVersion, variationsChangedAt }: EntryFlag,
+  { version, updatedAt }: { version: number; updatedAt: Date },
+): { version: number; at: Date } {
+  if (variationsVersion === null || variationsVersion <= version || variationsChangedAt === null)
+    return { version, at: updatedAt };
+  return { version: variationsVersion, at: variationsChangedAt };
 }
 
 /** Returns the history entry of a change to a state. */
@@ -218,6 +279,8 @@ export function flagResource({
     name: flag.name,
     description: flag.description,
     type: flag.type,
+    value_type: flag.valueType,
+    ...(flag.variations === null ? {} : { variations: variationsResource(flag.variations) }),
     tags: [...flag.tags],
     owner: flag.owner,
     archived_at: flag.archivedAt?.toISOString() ?? null,
@@ -230,7 +293,29 @@ export function flagResource({
   };
 }
 
-export function listedFlagResource(found: ListedFlag): ListedFlagResource {
+/** Returns the variations with the texts of their values. */
+const variationsResource = (variations: StoredVariations): FlagResource["variations"] =>
+  variations.map(({ key, json, name }) => ({
+    key,
+    value: valueOfVariation({ json }),
+    ...(name === undefined ? {} : { name }),
+  }));
+
+/** Returns the value of a variation, whose text a response contains unchanged. */
+export const valueOfVariation = ({ json }: { json: string }): string =>
+  new RawJson(json) as unknown as string;
+
+/** Returns a flag of a list, whose variations have no values unless they are asked for. */
+export function listedFlagResource(
+  found: Omit<ListedFlag, "environment">,
+  withValues = false,
+): ListedFlagResource {
+  const whole = withSummaries(found);
+  if (whole.variations === undefined || withValues) return whole;
+  return { ...whole, variations: whole.variations.map(({ value: _, ...variation }) => variation) };
+}
+
+function withSummaries(found: Omit<ListedFlag, "environment">): ListedFlagResource {
   const { summaries } = found;
   if (summaries === undefined) return flagResource(found);
   const environments = summaries.map((state) => ({

@@ -1,6 +1,13 @@
-import { maxRulesBytes, type TargetingRule } from "@halyard/contracts";
+import {
+  maxRulesBytes,
+  type Serve,
+  type ServeInput,
+  type TargetingRule,
+  type TargetingRuleInput,
+} from "@halyard/contracts";
 import { expectedPercentage, findRulesProblem, hundredths } from "@halyard/evaluation";
 import { createProblem, type Problem } from "@halyard/http";
+import { checkServe } from "./serve.ts";
 
 declare const isChecked: unique symbol;
 
@@ -10,8 +17,11 @@ declare const isChecked: unique symbol;
  */
 export type CheckedRules = TargetingRule[] & { readonly [isChecked]: true };
 
+/** Rules of a request that `checkRules` has accepted. Their splits may lack ranges. */
+type CheckedInput = TargetingRuleInput[] & { readonly [isChecked]: true };
+
 export type WithCheckedRules<Request> = Omit<Request, "targeting_rules"> & {
-  targeting_rules?: CheckedRules | undefined;
+  targeting_rules?: CheckedInput | undefined;
 };
 
 /**
@@ -22,15 +32,35 @@ export type WithCheckedRules<Request> = Omit<Request, "targeting_rules"> & {
  */
 export function checkRules<
   Request extends {
-    targeting_rules?: TargetingRule[] | undefined;
+    targeting_rules?: TargetingRuleInput[] | undefined;
     rollout_percentage?: number | undefined;
+    serve?: ServeInput | undefined;
   },
 >(request: Request, parent = ""): WithCheckedRules<Request> | Problem {
-  const { targeting_rules: rules, rollout_percentage: percentage } = request;
+  const { targeting_rules: rules, rollout_percentage: percentage, serve } = request;
   const problem =
     checkPercentage(percentage, parent) ??
-    (rules && (checkSize(rules, parent) ?? checkValues(rules, parent)));
-  return problem ?? (request as WithCheckedRules<Request>);
+    checkServe(serve, `${parent}/serve`) ??
+    (rules && checkRequestedRules(rules, parent));
+  return problem ?? (request as unknown as WithCheckedRules<Request>);
+}
+
+const checkRequestedRules = (rules: TargetingRuleInput[], parent: string): Problem | undefined =>
+  checkSize({ targeting_rules: rules }, parent) ??
+  checkValues(rules, parent) ??
+  checkServes(rules, `${parent}/targeting_rules`);
+
+function checkServes(rules: readonly TargetingRuleInput[], pointer: string): Problem | undefined {
+  for (const [index, { value, serve }] of rules.entries()) {
+    if (value === false && serve !== undefined)
+      return createProblem(
+        "VALIDATION_001",
+        `${pointer}/${index}/serve must be absent, because the rule has the value false`,
+      );
+    const problem = checkServe(serve, `${pointer}/${index}/serve`);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
 }
 
 function checkPercentage(percentage: number | undefined, parent: string): Problem | undefined {
@@ -44,9 +74,26 @@ function checkPercentage(percentage: number | undefined, parent: string): Proble
 /** The rules of a flag that was never changed. */
 export const noRules = [] as TargetingRule[] as CheckedRules;
 
-/** Checks the size of the rules as serialized JSON, which can be longer than the request: `1e20` has 21 digits. */
-function checkSize(rules: readonly TargetingRule[], parent: string): Problem | undefined {
-  const bytes = Buffer.byteLength(JSON.stringify(rules));
+/** Checks the size of a state with the ranges of its splits, which a request may leave out. */
+export function checkContentSize(
+  { targeting_rules, serve }: { targeting_rules: TargetingRule[]; serve?: Serve | undefined },
+  parent: string,
+): Problem | undefined {
+  return serve === undefined && targeting_rules.every((rule) => rule.serve === undefined)
+    ? undefined
+    : checkSize({ targeting_rules, serve }, parent);
+}
+
+/**
+ * Checks the size of the rules, and of what is served, as serialized JSON. It can be longer than the request: `1e20` has
+ * 21 digits.
+ */
+function checkSize(
+  given: { targeting_rules: TargetingRuleInput[]; serve?: Serve | undefined },
+  parent: string,
+): Problem | undefined {
+  const serve = given.serve === undefined ? "" : JSON.stringify(given.serve);
+  const bytes = Buffer.byteLength(JSON.stringify(given.targeting_rules) + serve);
   if (bytes <= maxRulesBytes) return undefined;
   return createProblem(
     "VALIDATION_001",
@@ -54,7 +101,7 @@ function checkSize(rules: readonly TargetingRule[], parent: string): Problem | u
   );
 }
 
-function checkValues(rules: readonly TargetingRule[], parent: string): Problem | undefined {
+function checkValues(rules: readonly TargetingRuleInput[], parent: string): Problem | undefined {
   const problem = findRulesProblem(rules);
   if (problem === undefined) return undefined;
   return createProblem(

@@ -2,6 +2,7 @@ import { createProblem, type Problem } from "@halyard/http";
 import type { ChangeContext } from "../access/change-context.ts";
 import { decideChange } from "../flags/decide-flag.ts";
 import type { Decision, Flag, FlagEnvironment, HistoryEntry, StoredState } from "../flags/flag.ts";
+import { checkRestorable } from "../flags/variations.ts";
 
 /** The result of a rollback, with the history entry that it restores. */
 type RollbackDecision = Decision & { state: StoredState; restored: HistoryEntry };
@@ -17,6 +18,8 @@ export function decideRollback(
 ): RollbackDecision | Problem {
   const [, restored] = newestFirst;
   if (restored === undefined) return nothingBefore;
+  const lost = checkRestorable(current.flag, restored.content);
+  if (lost !== undefined) return lost;
   const decision = decideChange(current, { content: restored.content }, context);
   // Consecutive entries differ, unless the tables were changed by hand.
   if (decision === "unchanged") return nothingBefore;

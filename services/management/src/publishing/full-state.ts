@@ -1,6 +1,7 @@
 import { type SnapshotEntry, stateOf } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { flagEntry } from "../flags/flag.ts";
+import { variationColumns } from "../flags/flag-store.ts";
 import { keyEntry } from "../keys/key.ts";
 import { workingKeysAfter } from "../keys/key-store.ts";
 import { scopeTombstonesAfter } from "../tenancy/deletion-store.ts";
@@ -89,13 +90,14 @@ const environmentsAfter = (sql: Sql, id: string) => sql<EnvironmentRow[]>`
 /** Reads as many flags as fit the bounds, and at least one. */
 const flagsAfter = (sql: Sql, last: FlagRow | undefined) => sql<FlagRow[]>`
   select flag.id, project.organization_id as "organizationId", flag.project_id as "projectId",
-         flag.key, state.environment_id as "environmentId", state.content, state.version,
+         flag.key, ${variationColumns}, state.environment_id as "environmentId", state.content,
+         state.version,
          state.updated_at as "updatedAt"
   from (
     select next.*,
-           sum(octet_length(next.content::text))
+           sum(octet_length(next.content::text) + next.value_bytes)
              over (order by next.flag_id, next.environment_id)
-             - octet_length(next.content::text) as bytes_before
+             - octet_length(next.content::text) - next.value_bytes as bytes_before
     from (
       select any_state.*
       from flag_states as any_state

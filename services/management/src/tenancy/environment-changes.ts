@@ -5,7 +5,9 @@ import type { Transaction } from "@halyard/postgres";
 import { noSuchProject, reachesProject } from "../access/principal.ts";
 import type { Change } from "../access/routes.ts";
 import { recordAudit } from "../audit/audit-store.ts";
+import { checkAddition } from "../flags/configuration-limit.ts";
 import { startFill } from "../flags/environment-fills.ts";
+import { sumInitialBytes } from "../flags/flag-store.ts";
 import { entryToPublish } from "../outbox/outbox-message.ts";
 import { markDeleted } from "./deletion-store.ts";
 import {
@@ -45,11 +47,14 @@ export async function createEnvironment(
   ]);
   const decision = decideCreateEnvironment({ project, environmentCount }, request, context);
   if (isProblem(decision)) return decision;
+  const { organizationId } = project;
+  const addition = await sumInitialBytes(tx, project.id);
+  const tooLarge = await checkAddition(tx, organizationId, addition);
+  if (tooLarge !== undefined) return tooLarge;
   const { environment } = decision;
   if (!(await insertEnvironments(tx, [environment]))) return nameTaken(request.name);
   recordAudit(change, decision.audit);
   change.publish(decision.messages);
-  const { organizationId } = project;
   const fill = { environment, organizationId, createdBy: context.actor.id };
   await startFill(change, fill);
   return environment;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { eventually } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
@@ -5,6 +6,7 @@ import { explainFlag } from "../../src/flags/explain-flag.ts";
 import type { FlagInEnvironment } from "../../src/flags/flag.ts";
 import type { CheckedRules } from "../../src/flags/targeting-rules.ts";
 import { openManagement, seedProject } from "../management-fixture.ts";
+import { booleanFlag } from "./boolean-flag.ts";
 
 /** Tests the explanation of a flag for a user, including settings that are not stored. */
 const logged: string[] = [];
@@ -101,11 +103,15 @@ describe("the time of an explanation", () => {
     };
     const used: number[] = [];
     const beganMs = performance.now();
-    await explainFlag({ flag: { key: "slow" }, state: { content } } as FlagInEnvironment, {
-      user: { attributes: { text: "x".repeat(10_000) } },
-      changed: {},
-      onUsed: (ms) => used.push(ms),
-    });
+    await explainFlag(
+      { flag: { key: "slow", ...booleanFlag }, state: { content } } as FlagInEnvironment,
+      {
+        user: { attributes: { text: "x".repeat(10_000) } },
+        changed: {},
+        newId: randomUUID,
+        onUsed: (ms) => used.push(ms),
+      },
+    );
     const sum = used.reduce((total, ms) => total + ms, 0);
     expect(sum).toBeGreaterThan(0);
     expect(sum).toBeLessThanOrEqual(performance.now() - beganMs);

@@ -1,8 +1,9 @@
-import type { UpdateFlag } from "@halyard/contracts";
+import type { FlagSettings, UpdateFlagState } from "@halyard/contracts";
 import { isProblem } from "@halyard/http";
 import { describe, expect, it } from "@jest/globals";
 import { decideChange, decideDelete } from "../../src/flags/decide-flag.ts";
 import {
+  type Content,
   changedContent,
   type Flag,
   initialContent,
@@ -10,6 +11,7 @@ import {
 } from "../../src/flags/flag.ts";
 import { checkRules, type WithCheckedRules } from "../../src/flags/targeting-rules.ts";
 import type { OutboxMessage } from "../../src/outbox/outbox-message.ts";
+import { booleanFlag } from "./boolean-flag.ts";
 
 const createdAt = new Date("2026-11-20T10:00:00.000Z");
 const environment = { id: "production", name: "production" };
@@ -21,6 +23,7 @@ const created: Flag = {
   name: "Checkout",
   description: "",
   type: "release",
+  ...booleanFlag,
   tags: [],
   owner: null,
   archivedAt: null,
@@ -47,12 +50,22 @@ const contextAt = (now: Date) =>
     newId: () => `id-${++ids}`,
   }) as const;
 
+function contentOf(
+  content: Content,
+  request: WithCheckedRules<FlagSettings & UpdateFlagState>,
+): Content {
+  const { newId } = contextAt(createdAt);
+  const changed = changedContent(created, content, request, { newId });
+  if (isProblem(changed)) throw new Error(changed.message);
+  return changed;
+}
+
 const timestampsOf = (messages: readonly OutboxMessage[]) =>
   messages.flatMap((message) => (message.stream === "events" ? [message.event.timestamp] : []));
 
 describe("the timestamps of a flag's events", () => {
   /** Each change affects the settings, the enabled state and the rollout, and so causes three events. */
-  const changes: WithCheckedRules<UpdateFlag>[] = [1, 2, 3].map((step) => ({
+  const changes: WithCheckedRules<FlagSettings & UpdateFlagState>[] = [1, 2, 3].map((step) => ({
     name: `Checkout ${step}`,
     enabled: step % 2 === 1,
     rollout_percentage: step,
@@ -67,7 +80,7 @@ describe("the timestamps of a flag's events", () => {
     let flag = created;
     let state = off;
     for (const [step, change] of changes.entries()) {
-      const requested = { ...change, content: changedContent(state.content, change) };
+      const requested = { ...change, content: contentOf(state.content, change) };
       const decision = decideChange(
         { flag, state, environment },
         requested,
@@ -89,8 +102,8 @@ describe("the timestamps of a flag's events", () => {
 
 describe("a change of rules", () => {
   const targeting_rules = [{ conditions: [] }];
-  const decide = (request: WithCheckedRules<UpdateFlag>) => {
-    const content = changedContent(off.content, request);
+  const decide = (request: WithCheckedRules<FlagSettings & UpdateFlagState>) => {
+    const content = contentOf(off.content, request);
     return decideChange(
       { flag: created, state: off, environment },
       { content },

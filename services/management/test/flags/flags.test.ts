@@ -24,6 +24,7 @@ describe("creating a flag", () => {
       name: "New checkout",
       description: "",
       type: "release",
+      value_type: "boolean",
       tags: [],
       owner: null,
       archived_at: null,

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@jest/globals";
 import type { Content, Flag, HistoryEntry, StoredState } from "../../src/flags/flag.ts";
 import { type CheckedRules, noRules } from "../../src/flags/targeting-rules.ts";
 import { decideRollback } from "../../src/history/decide-rollback.ts";
+import { booleanFlag } from "../flags/boolean-flag.ts";
 
 /** Tests the pure decision about rollbacks. */
 const now = new Date("2026-11-20T12:00:00Z");
@@ -14,6 +15,7 @@ const flag: Flag = {
   name: "Checkout",
   description: "",
   type: "release",
+  ...booleanFlag,
   tags: [],
   owner: null,
   archivedAt: null,

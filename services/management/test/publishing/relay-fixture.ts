@@ -9,6 +9,7 @@ import type { Broker } from "../../src/publishing/broker.ts";
 import { synchronizeEvents } from "../../src/publishing/events.ts";
 import { createStreamPublisher } from "../../src/publishing/stream-publisher.ts";
 import type { UnreadEvents } from "../../src/publishing/unread-events.ts";
+import { booleanFlag } from "../flags/boolean-flag.ts";
 import type { Rebuilds } from "../rebuild-fixture.ts";
 
 /** A row of the outbox as a change writes it. */
@@ -16,7 +17,7 @@ export type NewRow = { stream: StreamName; subject: string; payload: string };
 
 export const flagRow = (organizationId: string, { flagId = randomUUID(), version = 1 } = {}) => {
   const { address, value } = flagEntry(
-    { id: flagId, organizationId, projectId: environmentId, key: "a-flag" },
+    { id: flagId, organizationId, projectId: environmentId, key: "a-flag", ...booleanFlag },
     {
       content: { enabled: false, rollout_percentage: 0, targeting_rules: [] },
       ...{ environmentId, version, updatedAt: new Date(0) },

@@ -9,6 +9,7 @@ import {
   type Organization,
 } from "../../src/tenancy/organization.ts";
 import { decideCreateProject } from "../../src/tenancy/project.ts";
+import { booleanFlag } from "../flags/boolean-flag.ts";
 
 const now = new Date("2027-01-31T09:00:00.000Z");
 const plans = defaultPlans as Record<"free" | "pro" | "growth", PlanLimits>;
@@ -118,7 +119,10 @@ describe("an environment", () => {
   it("gives each flag a state with the flag's current version and the environment's creation time", () => {
     const createdAt = new Date("2027-01-31T08:59:00.000Z");
     const environment = { id: "preview", projectId: "project", createdAt };
-    const flag = { organizationId: "organization", projectId: "project", createdAt: new Date(0) };
+    const flag = {
+      ...{ organizationId: "organization", projectId: "project", createdAt: new Date(0) },
+      ...booleanFlag,
+    };
     const flags = [
       { ...flag, id: "flag", key: "checkout", version: 4 },
       { ...flag, id: "other", key: "search", version: 9 },

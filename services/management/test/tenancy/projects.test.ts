@@ -211,13 +211,27 @@ describe("the plan's limit of the size of rules", () => {
     expect(rejected.body.error).toMatchObject({
       code: "RATE_001",
       message:
-        'The organization\'s plan "small" allows 1000 bytes of rules. The organization has 900, and the change adds 101. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.',
+        'The organization\'s plan "small" allows 1000 bytes of rules and values. The organization has 900, and the change adds 101. The operator raises it with a larger plan: PATCH /api/v1/organizations/:organizationId.',
     });
     expect(rejected.headers.get("retry-after")).toBeNull();
     expect(rejected.headers.get("ratelimit-policy")).toBe('"configuration_bytes";q=1000');
     expect(rejected.headers.get("ratelimit")).toBe('"configuration_bytes";r=100');
     expect((await create(100)).status).toBe(201);
     expect(await size()).toEqual({ used: 1_000, limit: 1_000 });
+  });
+
+  it("rejects an environment whose flags would exceed it by their values", async () => {
+    const { project, write, size } = await givenFlags("small");
+    const variations = [{ key: "a", value: "x".repeat(398) }];
+    const body = { key: "typed", name: "Typed", value_type: "string", variations };
+    expect((await write("POST", "/api/v1/flags", body)).status).toBe(201);
+    expect(await size()).toEqual({ used: 834, limit: 1_000 });
+    const environments = `/api/v1/projects/${project.id}/environments`;
+    const added = await management.call(environments, {
+      ...{ method: "POST", key, body: { name: "third" } },
+    });
+    expect([added.status, added.body.error.code]).toEqual([429, "RATE_001"]);
+    expect(added.body.error.message).toContain("has 834, and the change adds 417.");
   });
 
   it("covers all environments of the organization", async () => {
@@ -282,6 +296,34 @@ describe("the plan's limit of the size of rules", () => {
     const [measured] = await management.sql<{ bytes: number }[]>`
       select configuration_bytes_of(${JSON.stringify({ targeting_rules: rules })}::text::jsonb) as bytes`;
     expect(measured?.bytes).toBe(404);
+  });
+
+  it("measures what a typed flag serves and its values, in each environment, as usage-metering does", async () => {
+    const { write, second, size } = await givenFlags("small");
+    const split = [
+      { variation: "small", weight: 33.3, ranges: [[0, 3330]] },
+      { variation: "large", weight: 66.7, ranges: [[3330, 10_000]] },
+    ];
+    const { body: flag } = await write("POST", "/api/v1/flags", {
+      ...{ key: "sizes", name: "Sizes", value_type: "object", serve: { split } },
+      variations: [
+        { key: "small", name: "Small", value: { größe: 1e-7 } },
+        { key: "large", value: { größe: "groß" } },
+      ],
+      targeting_rules: [{ id: "a", conditions: [], serve: { variation: "large" } }],
+    });
+    // Usage-metering measures the entries of this flag (`reports.test.ts`).
+    expect((await size()).used).toBe(218 + 56);
+    const grown = [...flag.variations, { key: "empty", value: {} }];
+    expect((await write("PATCH", `/api/v1/flags/${flag.id}`, { variations: grown })).status).toBe(
+      200,
+    );
+    expect((await size()).used).toBe(220 + 58);
+    const state = `/api/v1/flags/${flag.id}/environments/${second.id}`;
+    await write("PATCH", state, { serve: { variation: "empty" } });
+    expect((await size()).used).toBe(220 + 58);
+    await write("DELETE", `/api/v1/flags/${flag.id}`);
+    expect((await size()).used).toBe(0);
   });
 
   it("measures JSON without spaces, in bytes of UTF-8", async () => {

@@ -1,19 +1,29 @@
 import { isEntryOf } from "@halyard/contracts";
 import {
-  type CompiledFlag,
   codeOfOutcome,
   type EvaluationContext,
   emptyContext,
   evaluateInSteps,
+  type Outcome,
+  outcomesByCode,
 } from "@halyard/evaluation";
 import type { EnvironmentFlags, Snapshot, TakenEntry } from "../snapshot/snapshot.ts";
 import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
 import { FlagKeys } from "./flag-keys.ts";
 import { type FlagValues, valuesWriterOf } from "./flag-values.ts";
-import { changeFlags, findFlag, orderFlags, type PreparedFlag, type Segments } from "./segments.ts";
+import type { PreparedFlag } from "./prepared-flag.ts";
+import { changeFlags, findFlag, orderFlags, type Segments } from "./segments.ts";
+import type { ValueForm } from "./value-form.ts";
+import type { VariationText } from "./variation-texts.ts";
 
 /** Weight above which a view is costly. At worst, 5,000 conditions, each searching a text of 4 KiB, take 100 ms. */
 const costlyWeight = 5_000;
+
+/** A typed flag, and its position among all flags of a view. */
+export type TypedFlag = { readonly position: number; readonly flag: PreparedFlag };
+
+/** The evaluation of all flags: the outcome code of each, and the variation of each typed one. */
+type EvaluatedFlags = { outcomeCodes: Uint8Array; variations: readonly VariationText[] };
 
 /**
  * The prepared responses of one state of an environment. A view is immutable. A change creates another view, which
@@ -28,6 +38,7 @@ export class EnvironmentView {
   readonly isCostly: boolean;
   #valuesWithoutContext: FlagValues | undefined;
   #tagWithoutContext: string | undefined;
+  #typed: readonly TypedFlag[] | undefined;
 
   constructor(segments: Segments, previousKeys: FlagKeys | undefined) {
     this.segments = segments;
@@ -38,6 +49,12 @@ export class EnvironmentView {
   /** Returns the flag with a key. */
   find(key: string): PreparedFlag | undefined {
     return findFlag(this.segments, key);
+  }
+
+  /** The typed flags in the order of their keys. */
+  get typed(): readonly TypedFlag[] {
+    this.#typed ??= typedFlagsOf(this.segments);
+    return this.#typed;
   }
 
   /** The values for the empty context. */
@@ -66,23 +83,38 @@ export class EnvironmentView {
     return all;
   }
 
+  /** Returns the variation of each typed flag for a context with these outcomes. */
+  variationsFor(context: EvaluationContext, outcomeCodes: Uint8Array): readonly VariationText[] {
+    const { typed } = this;
+    if (typed.length === 0) return noVariations;
+    return typed.map(({ position, flag }) =>
+      flag.variationFor(context, outcomesByCode[outcomeCodes[position] as number] as Outcome),
+    );
+  }
+
   /**
-   * Evaluates like `outcomesFor`, one condition at a time, so that the caller can serve other requests in between. The
-   * caller owns the returned bytes.
+   * Evaluates like `outcomesFor` and `variationsFor`, one condition at a time, so that the caller can serve other
+   * requests in between. The caller owns the returned bytes.
    */
-  *outcomesInSteps(context: EvaluationContext): Generator<undefined, Uint8Array> {
+  *evaluateInSteps(context: EvaluationContext): Generator<undefined, EvaluatedFlags> {
     const outcomeCodes = new Uint8Array(this.keys.size);
+    const variations: VariationText[] = [];
     let index = 0;
     for (const { flags } of this.segments)
-      for (const { compiled, outcomeWithoutContext } of flags) {
+      for (const flag of flags) {
+        const { compiled, outcomeWithoutContext } = flag;
         // A generator costs far more than a constant flag, and most flags of a large environment are constant.
-        outcomeCodes[index] =
-          compiled.constant === undefined
-            ? codeOfOutcome(yield* evaluateInSteps(compiled, context))
-            : outcomeWithoutContext;
+        if (compiled.constant !== undefined) {
+          outcomeCodes[index] = outcomeWithoutContext;
+          if (flag.isTyped) variations.push(flag.variationFor(context, compiled.constant));
+        } else {
+          const { outcome, variation } = yield* evaluateInSteps(compiled, context);
+          outcomeCodes[index] = codeOfOutcome(outcome);
+          if (variation !== undefined) variations.push(flag.variationAt(variation));
+        }
         index += 1;
       }
-    return outcomeCodes;
+    return { outcomeCodes, variations };
   }
 
   /** Returns the values of evaluated outcomes. */
@@ -103,6 +135,19 @@ export class EnvironmentView {
     });
     return all;
   }
+}
+
+const noVariations: readonly VariationText[] = [];
+
+function typedFlagsOf(segments: Segments): readonly TypedFlag[] {
+  const typed: TypedFlag[] = [];
+  let begin = 0;
+  for (const { flags, typedIndexes } of segments) {
+    for (const index of typedIndexes)
+      typed.push({ position: begin + index, flag: flags[index] as PreparedFlag });
+    begin += flags.length;
+  }
+  return typed;
 }
 
 /** Prepares the view of an environment. Flags that `previous` has prepared are reused. */
@@ -176,14 +221,14 @@ function flagsByEnvironment(taken: readonly TakenEntry[]): ReadonlyMap<string, T
 /** A flag that differs between two views. Undefined on the side that does not have it. */
 export type ChangedFlag = {
   key: string;
-  before: CompiledFlag | undefined;
-  after: CompiledFlag | undefined;
+  before: PreparedFlag | undefined;
+  after: PreparedFlag | undefined;
 };
 
 /** The difference between the values of two views for one context. */
 export type Delta = {
-  /** The values that are new or different, by flag key. */
-  changed: readonly (readonly [key: string, value: boolean])[];
+  /** The values that are new or different, as JSON in strings of bytes, by flag key. */
+  changed: readonly (readonly [key: string, text: string])[];
   /** The keys of flags that were deleted. */
   removed: readonly string[];
 };
@@ -198,12 +243,12 @@ export function changedFlags(before: EnvironmentView, after: EnvironmentView): C
     unsharedFlags(after, before),
   );
   const changed: ChangedFlag[] = [];
-  const earlier = new Map(removed.map(({ compiled }) => [compiled.key, compiled]));
-  for (const { compiled } of added) {
-    const { key } = compiled;
+  const earlier = new Map(removed.map((flag) => [flag.entry.key, flag]));
+  for (const flag of added) {
+    const { key } = flag.entry;
     const known = earlier.get(key);
     earlier.delete(key);
-    if (known !== compiled) changed.push({ key, before: known, after: compiled });
+    if (known !== flag) changed.push({ key, before: known, after: flag });
   }
   for (const [key, flag] of earlier) changed.push({ key, before: flag, after: undefined });
   return changed;
@@ -234,21 +279,30 @@ function withoutSharedEnds<T>(some: readonly T[], others: readonly T[]): [T[], T
 export function* deltaFor(
   context: EvaluationContext,
   flags: readonly ChangedFlag[],
-  inSteps: boolean,
+  { form, inSteps }: { form: ValueForm; inSteps: boolean },
 ): Generator<undefined, Delta | undefined> {
-  const changed: [string, boolean][] = [];
+  const changed: [string, string][] = [];
   const removed: string[] = [];
   for (const { key, before, after } of flags) {
     if (after === undefined) {
       removed.push(key);
       continue;
     }
-    const { value } = inSteps ? yield* evaluateInSteps(after, context) : after.evaluate(context);
+    const text = inSteps ? yield* textInSteps(form, after, context) : form.textFor(after, context);
     const earlier =
-      before && (inSteps ? yield* evaluateInSteps(before, context) : before.evaluate(context));
-    if (earlier?.value !== value) changed.push([key, value]);
+      before &&
+      (inSteps ? yield* textInSteps(form, before, context) : form.textFor(before, context));
+    if (earlier !== text) changed.push([key, text]);
   }
   return changed.length === 0 && removed.length === 0 ? undefined : { changed, removed };
+}
+
+function* textInSteps(
+  form: ValueForm,
+  flag: PreparedFlag,
+  context: EvaluationContext,
+): Generator<undefined, string> {
+  return form.textOf(flag, yield* evaluateInSteps(flag.compiled, context));
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { DirectoryKey } from "@halyard/api-keys";
-import type { FlagEntry, State } from "@halyard/contracts";
+import type { FlagEntry, State, StoredVariations } from "@halyard/contracts";
 import { needsOf } from "@halyard/evaluation";
 import type { ConfigurationTag } from "./configuration-tags.ts";
 import type { EnvironmentView, EnvironmentViews } from "./environment-view.ts";
@@ -234,6 +234,7 @@ export function etagOf({ text }: ConfigurationTag): string {
 function flagMember(flag: FlagEntry): string {
   const { key, enabled, rollout_percentage, targeting_rules, bucket_by, bucket_seed, version } =
     flag;
+  const { value_type, variations, serve, off_variation } = flag;
   const needs = needsOf(flag);
   const rules = {
     enabled,
@@ -241,10 +242,22 @@ function flagMember(flag: FlagEntry): string {
     targeting_rules,
     bucket_by,
     bucket_seed,
+    serve,
+    off_variation,
     needs: needs.length === 0 ? undefined : needs,
     version,
   } satisfies { [Member in keyof Required<State> | "version" | "needs"]: unknown };
-  return `${JSON.stringify(key)}:${JSON.stringify(rules)}`;
+  const members = JSON.stringify(rules);
+  const typed = variations === undefined ? "" : typedMembers(value_type, variations);
+  return `${JSON.stringify(key)}:{${typed}${members.slice(1)}`;
+}
+
+/** Returns the members that only typed flags have. The values keep their texts. */
+function typedMembers(valueType: unknown, variations: StoredVariations): string {
+  const values = variations.map(
+    (variation) => `{"key":${JSON.stringify(variation.key)},"value":${variation.json}}`,
+  );
+  return `"value_type":${JSON.stringify(valueType)},"variations":[${values.join(",")}],`;
 }
 
 /** Returns the text before and after the members of `flags` in a response. */

@@ -1,16 +1,8 @@
 import type { FlagEntry, Tombstone } from "@halyard/contracts";
-import {
-  type CompiledFlag,
-  categoryOf,
-  codeOfOutcome,
-  compile,
-  compileAll,
-  type EvaluateAll,
-  emptyContext,
-  hasPattern,
-} from "@halyard/evaluation";
-import { existingFlag, isDeleted, type TakenEntry } from "../snapshot/snapshot.ts";
+import { compileAll, type EvaluateAll } from "@halyard/evaluation";
+import { existingFlag, type TakenEntry } from "../snapshot/snapshot.ts";
 import { SegmentKeys } from "./flag-keys.ts";
+import { PreparedFlag } from "./prepared-flag.ts";
 
 /**
  * The flags of an environment in the order of their keys, in segments of bounded length and size. A change of one flag
@@ -26,7 +18,7 @@ export type Segments = readonly Segment[];
 export const maxSegmentSize = 1_024;
 
 /**
- * Maximum size of the rules in a segment of several flags. Flags with ordinary rules fill a segment by their number. Some
+ * Maximum size of the rules and variations in a segment of several flags. Flags with ordinary rules fill a segment by their number. Some
  * flags with the longest rules, of 480 KiB each, are serialized and compressed again after a change of one of them.
  */
 export const maxSegmentBytes = 512 * 1024;
@@ -53,10 +45,11 @@ export class Segment {
   /** The keys of `flags`. */
   readonly keys: SegmentKeys;
   readonly weight: number;
-  /** Size of the rules of `withReplaced`. */
+  /** Size of the rules and variations of `withReplaced`. */
   readonly bytes: number;
   #evaluateAll: EvaluateAll | undefined;
   #outcomesWithoutContext: Uint8Array | undefined;
+  #typedIndexes: readonly number[] | undefined;
 
   /** Derives the parts that are not in `known`. */
   constructor(
@@ -73,6 +66,12 @@ export class Segment {
   get evaluateAll(): EvaluateAll {
     this.#evaluateAll ??= compileAll(this.flags.map(({ compiled }) => compiled));
     return this.#evaluateAll;
+  }
+
+  /** The indexes of the typed flags in `flags`. */
+  get typedIndexes(): readonly number[] {
+    this.#typedIndexes ??= [...this.flags.keys()].filter((index) => this.flags[index]?.isTyped);
+    return this.#typedIndexes;
   }
 
   /** The outcome code of each flag for the empty context. */
@@ -122,7 +121,7 @@ class SegmentDraft {
   /** Adds a flag, or replaces the flag with the same key and id. */
   put(entry: FlagEntry): void {
     const position = this.#positionOf(entry);
-    const flag = prepareFlag(entry);
+    const flag = new PreparedFlag(entry);
     const replaced = this.#flagAt(position, entry);
     this.#bytes += flag.bytes - (replaced?.bytes ?? 0);
     if (replaced !== undefined) {
@@ -168,8 +167,10 @@ export function orderFlags(
   for (const { withReplaced } of previous)
     for (const one of withReplaced) known.set(one.entry, one);
   const flags: PreparedFlag[] = [];
-  for (const entry of entries)
-    if (!isDeleted(entry)) flags.push(known.get(entry) ?? prepareFlag(entry));
+  for (const entry of entries) {
+    const flag = existingFlag(entry);
+    if (flag !== undefined) flags.push(known.get(flag) ?? new PreparedFlag(flag));
+  }
   return segmentsOf(flags.sort((one, other) => compareEntries(one.entry, other.entry)));
 }
 
@@ -274,67 +275,4 @@ function compareEntries(one: FlagEntry, other: FlagEntry): number {
 
 function newestOfEachKey(flags: readonly PreparedFlag[]): readonly PreparedFlag[] {
   return flags.filter(({ entry }, index) => flags[index + 1]?.entry.key !== entry.key);
-}
-
-/** A flag that is ready to be evaluated. It is prepared once for each version of its entry. */
-export type PreparedFlag = {
-  readonly entry: FlagEntry;
-  readonly compiled: CompiledFlag;
-  /** Cost of evaluating it, in conditions; 0 if its outcome is constant. */
-  readonly weight: number;
-  /** Approximate size of its rules in bytes. */
-  readonly bytes: number;
-  /** Number of its outcome for the empty context. */
-  readonly outcomeWithoutContext: number;
-};
-
-/** Worst-case cost of a condition with a regular expression, in other conditions. */
-const expressionWeight = 500;
-
-function prepareFlag(entry: FlagEntry): PreparedFlag {
-  const compiled = compile(entry);
-  return {
-    entry,
-    compiled,
-    weight: compiled.constant === undefined ? weightOf(entry) : 0,
-    bytes: bytesOf(entry),
-    outcomeWithoutContext: codeOfOutcome(compiled.evaluate(emptyContext)),
-  };
-}
-
-/** Number of items in a list whose first lookup costs as much as a condition at worst. */
-const itemsPerWeight = 32;
-
-/** A text with commas can be a list, whose items take two characters at least. */
-const charactersPerWeight = 2 * itemsPerWeight;
-
-function weightOf({ targeting_rules }: FlagEntry): number {
-  let weight = 0;
-  for (const { conditions } of targeting_rules)
-    for (const { operator, value } of conditions) {
-      weight += hasPattern(operator) ? expressionWeight : 1;
-      if (categoryOf(operator) !== "list") continue;
-      if (Array.isArray(value)) weight += Math.floor(value.length / itemsPerWeight);
-      else if (typeof value === "string") weight += Math.floor(value.length / charactersPerWeight);
-    }
-  return weight;
-}
-
-/** Sizes without texts: of a rule, of a condition, and of an item of a value. */
-const ruleBytes = 64;
-const conditionBytes = 64;
-const itemBytes = 4;
-
-/** Adds up the lengths of the texts. Serializing the rules would take several times as long. */
-function bytesOf({ targeting_rules }: FlagEntry): number {
-  let bytes = 0;
-  for (const { id = "", name = "", conditions } of targeting_rules) {
-    bytes += ruleBytes + id.length + name.length;
-    for (const { attribute, value } of conditions) {
-      bytes += conditionBytes + attribute.length;
-      for (const item of Array.isArray(value) ? value : [value])
-        bytes += itemBytes + (typeof item === "string" ? item.length : 0);
-    }
-  }
-  return bytes;
 }

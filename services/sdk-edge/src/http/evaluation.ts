@@ -13,6 +13,9 @@ import {
 import { createProblem } from "@halyard/http";
 import type { CostlyEvaluations } from "../admission/costly-evaluations.ts";
 import type { EnvironmentView } from "../answers/environment-view.ts";
+import type { FlagValues } from "../answers/flag-values.ts";
+import type { ValueForm } from "../answers/value-form.ts";
+import type { VariationText } from "../answers/variation-texts.ts";
 import { unknownKey } from "./authentication.ts";
 import type { SdkExchange } from "./hot-path.ts";
 
@@ -21,9 +24,19 @@ import type { SdkExchange } from "./hot-path.ts";
  * because the edge serves other organizations on the same thread. The result is the same.
  */
 export type Evaluation = {
+  /** Evaluates all flags in a form of values. */
+  values(subject: Subject, form: ValueForm, use: (values: FlagValues) => void): void;
   /** Evaluates all flags. `use` reads the numbers of the outcomes immediately and does not keep them. */
-  all(subject: Subject, use: (outcomeCodes: Uint8Array) => void): void;
-  one(subject: Subject, flag: CompiledFlag, use: (outcome: Outcome) => void): void;
+  all(
+    subject: Subject,
+    use: (outcomeCodes: Uint8Array, variations: readonly VariationText[]) => void,
+  ): void;
+  /** Evaluates one flag. `use` receives the index of the variation of a typed flag. */
+  one(
+    subject: Subject,
+    flag: CompiledFlag,
+    use: (outcome: Outcome, variation: number | undefined) => void,
+  ): void;
   /** Evaluates one flag from its settings and explains the outcome. */
   explained(subject: Subject, flag: ResolvedState, use: (explanation: Explanation) => void): void;
 };
@@ -61,15 +74,33 @@ export function createEvaluation({
   }
 
   return {
+    values(subject, form, use) {
+      const { context, view } = subject;
+      if (isQuick(subject)) use(form.valuesFor(view, context));
+      else
+        begin(subject, view.evaluateInSteps(context), ({ outcomeCodes, variations }) =>
+          use(form.valuesOf(view, outcomeCodes, variations)),
+        );
+    },
     all(subject, use) {
       const { context, view } = subject;
-      if (isQuick(subject)) use(view.outcomesFor(context));
-      else begin(subject, view.outcomesInSteps(context), use);
+      if (isQuick(subject)) {
+        const outcomeCodes = view.outcomesFor(context);
+        use(outcomeCodes, view.variationsFor(context, outcomeCodes));
+      } else
+        begin(subject, view.evaluateInSteps(context), ({ outcomeCodes, variations }) =>
+          use(outcomeCodes, variations),
+        );
     },
     one(subject, flag, use) {
       const { context } = subject;
-      if (isQuick(subject)) use(flag.evaluate(context));
-      else begin(subject, evaluateInSteps(flag, context), use);
+      if (isQuick(subject)) {
+        const outcome = flag.evaluate(context);
+        use(outcome, flag.variationOf?.(context, outcome));
+      } else
+        begin(subject, evaluateInSteps(flag, context), ({ outcome, variation }) =>
+          use(outcome, variation),
+        );
     },
     explained(subject, flag, use) {
       const { context } = subject;

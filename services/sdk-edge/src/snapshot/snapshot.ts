@@ -13,6 +13,7 @@ import {
   type Tombstone,
   tombstoneLifetimeMs,
 } from "@halyard/contracts";
+import { findUnknown } from "@halyard/evaluation";
 
 /**
  * The data of an edge. It changes in place, and only within one turn of the event loop, so a reader that does not await
@@ -68,9 +69,13 @@ export function isDeleted<E extends object>(entry: E): entry is E & Tombstone {
   return "deleted" in entry;
 }
 
-/** Returns the entry of a flag that exists; undefined for a deleted flag. */
+/**
+ * Returns the entry of a flag that exists; undefined for a deleted flag. A flag that needs a feature of a later release
+ * counts as deleted, because this edge would evaluate only a part of it.
+ */
 export function existingFlag(entry: TakenEntry["before"]): FlagEntry | undefined {
-  return entry === undefined || isDeleted(entry) || entry.kind !== "flag" ? undefined : entry;
+  if (entry === undefined || isDeleted(entry) || entry.kind !== "flag") return undefined;
+  return findUnknown({ needs: entry.needs, targeting_rules: [] }) === undefined ? entry : undefined;
 }
 
 /** Returns the entry at an address; undefined for the kinds that a snapshot does not keep. */

@@ -13,6 +13,7 @@ import {
 import { createFairScheduler, type Steps } from "../answers/fair-scheduler.ts";
 import { asciiJson } from "../answers/flag-keys.ts";
 import type { FlagValues } from "../answers/flag-values.ts";
+import type { ValueForm } from "../answers/value-form.ts";
 import { OpenStream, type StreamOptions } from "./stream-registry.ts";
 
 /**
@@ -39,6 +40,7 @@ export type Listener = {
   hasLargeContext: boolean;
   /** The context was evaluated with this view. */
   view: EnvironmentView;
+  form: ValueForm;
   values: FlagValues;
   /** The tag of the values that the client received on an earlier stream. */
   lastEventId: string | undefined;
@@ -48,15 +50,17 @@ class ValueStream extends OpenStream {
   /** `emptyContext` itself if the client sent none. */
   readonly context: EvaluationContext;
   readonly hasLargeContext: boolean;
+  readonly form: ValueForm;
   /** The view whose values the client has. */
   sentView: EnvironmentView;
   /** True if the client was behind. The next event then contains all values. */
   hasMissed = false;
 
-  constructor(response: ServerResponse, { key, context, hasLargeContext, view }: Listener) {
+  constructor(response: ServerResponse, { key, context, hasLargeContext, form, view }: Listener) {
     super("flags", response, key);
     this.context = context;
     this.hasLargeContext = hasLargeContext;
+    this.form = form;
     this.sentView = view;
   }
 }
@@ -135,13 +139,15 @@ export function createValueStreams(options: StreamOptions): ValueStreams {
 /** Begins a stream with the values, unless the client has them, and a heartbeat. */
 function sendFirstEvents(
   response: ServerResponse,
-  { values, lastEventId }: Listener,
+  { form, values, lastEventId }: Listener,
   { openStreams: { counts }, now, random }: StreamOptions,
 ): void {
   const known = lastEventId === values.etag;
   const heartbeat = Buffer.from(heartbeatEvent(now()));
   const retry = Buffer.from(retryLine(random));
-  response.write(Buffer.concat(known ? [retry, heartbeat] : [retry, fullEvent(values), heartbeat]));
+  response.write(
+    Buffer.concat(known ? [retry, heartbeat] : [retry, fullEvent(form, values), heartbeat]),
+  );
   counts.heartbeat += 1;
   if (!known) counts.flags += 1;
 }
@@ -150,14 +156,14 @@ function sendFirstEvents(
 type ViewDifference = {
   flags: readonly ChangedFlag[];
   byText: Map<string, Buffer>;
-  /** The event for streams without a context. null: no value differs for them; undefined: not created yet. */
-  withoutContext: Buffer | null | undefined;
+  /** The event of each form for streams without a context. null: no value differs for them. */
+  withoutContext: Map<ValueForm, Buffer | null>;
 };
 
 const differenceOf = (from: EnvironmentView, to: EnvironmentView): ViewDifference => ({
   flags: changedFlags(from, to),
   byText: new Map(),
-  withoutContext: undefined,
+  withoutContext: new Map(),
 });
 
 /**
@@ -166,21 +172,27 @@ const differenceOf = (from: EnvironmentView, to: EnvironmentView): ViewDifferenc
  * value differs. If the evaluation may take long, it is done one condition at a time.
  */
 function* eventFor(
-  { context, hasLargeContext, hasMissed, sentView }: ValueStream,
+  { context, hasLargeContext, form, hasMissed, sentView }: ValueStream,
   view: EnvironmentView,
   difference: ViewDifference,
 ): Generator<undefined, Buffer | null> {
   const takesLong =
     context !== emptyContext && (hasLargeContext || sentView.isCostly || view.isCostly);
-  const delta = yield* deltaFor(context, difference.flags, takesLong);
+  const delta = yield* deltaFor(context, difference.flags, { form, inSteps: takesLong });
   if (delta === undefined) return null;
-  const outcomes = takesLong ? yield* view.outcomesInSteps(context) : undefined;
+  const evaluated = takesLong ? yield* view.evaluateInSteps(context) : undefined;
   if (hasMissed) {
-    const values = outcomes === undefined ? view.valuesFor(context) : view.valuesOf(outcomes);
-    return catchUpEvent(values, delta.removed);
+    const values =
+      evaluated === undefined
+        ? form.valuesFor(view, context)
+        : form.valuesOf(view, evaluated.outcomeCodes, evaluated.variations);
+    return catchUpEvent(form, values, delta.removed);
   }
-  const tag = outcomes === undefined ? view.tagFor(context) : view.tagOf(outcomes);
-  return sharedEvent(difference, deltaEvent(tag, delta));
+  const tag =
+    evaluated === undefined
+      ? form.tagFor(view, context)
+      : form.tagOf(view, evaluated.outcomeCodes, evaluated.variations);
+  return sharedEvent(difference, deltaEvent(form, tag, delta));
 }
 
 /** Returns the event for a stream without a context, in one step. All such streams share it. */
@@ -195,13 +207,20 @@ function eventWithoutContext(
     return step.value;
   };
   if (stream.hasMissed) return event();
-  if (difference.withoutContext === undefined) difference.withoutContext = event();
-  return difference.withoutContext;
+  const known = difference.withoutContext.get(stream.form);
+  if (known !== undefined) return known;
+  const shared = event();
+  difference.withoutContext.set(stream.form, shared);
+  return shared;
 }
+
+/** Maximum length of a text that is kept for other streams. Long values differ between users, and are many. */
+const maxSharedLength = 2_048;
 
 /** Returns the bytes of a text. Streams with the same text share them. */
 function sharedEvent({ byText }: ViewDifference, text: string): Buffer {
-  const event = byText.get(text) ?? Buffer.from(text);
+  if (text.length > maxSharedLength) return Buffer.from(text, "latin1");
+  const event = byText.get(text) ?? Buffer.from(text, "latin1");
   byText.set(text, event);
   return event;
 }
@@ -209,25 +228,26 @@ function sharedEvent({ byText }: ViewDifference, text: string): Buffer {
 const fullEvents = new WeakMap<FlagValues, Buffer>();
 
 /** Returns the event with all values. */
-function fullEvent(values: FlagValues): Buffer {
+function fullEvent(form: ValueForm, values: FlagValues): Buffer {
   let event = fullEvents.get(values);
   if (event === undefined) {
-    event = flagsEvent(values.etag, values.body);
+    event = Buffer.from(eventText(form, values.etag, values.body), "latin1");
     fullEvents.set(values, event);
   }
   return event;
 }
 
 /** Returns the delta event: the changed values and the current ETag. */
-function deltaEvent(etag: string, { changed, removed }: Delta): string {
-  const values = changed.map(([key, value]) => `${asciiJson(key)}:${value}`).join(",");
-  return flagsText(etag, withRemoved(`{"flags":{${values}}}`, removed));
+function deltaEvent(form: ValueForm, etag: string, { changed, removed }: Delta): string {
+  const values = changed.map(([key, text]) => `${asciiJson(key)}:${text}`).join(",");
+  return eventText(form, etag, withRemoved(`{"${form.name}":{${values}}}`, removed));
 }
 
 /** Returns the event for a client that missed events: all values, and the flags that were removed meanwhile. */
-function catchUpEvent(values: FlagValues, removed: readonly string[]): Buffer {
-  if (removed.length === 0) return fullEvent(values);
-  return flagsEvent(values.etag, withRemoved(values.body, removed));
+function catchUpEvent(form: ValueForm, values: FlagValues, removed: readonly string[]): Buffer {
+  if (removed.length === 0) return fullEvent(form, values);
+  const text = eventText(form, values.etag, withRemoved(values.body, removed));
+  return Buffer.from(text, "latin1");
 }
 
 function withRemoved(body: string, removed: readonly string[]): string {
@@ -235,11 +255,7 @@ function withRemoved(body: string, removed: readonly string[]): string {
   return `${body.slice(0, -1)},"removed":${asciiJson(removed)}}`;
 }
 
-function flagsEvent(etag: string, data: string): Buffer {
-  return Buffer.from(flagsText(etag, data));
-}
-
 /** Formats an event. JSON contains no line breaks, so the data is always one line. */
-function flagsText(etag: string, data: string): string {
-  return `event: flags\nid: ${etag}\ndata: ${data}\n\n`;
+function eventText({ name }: ValueForm, etag: string, data: string): string {
+  return `event: ${name}\nid: ${etag}\ndata: ${data}\n\n`;
 }

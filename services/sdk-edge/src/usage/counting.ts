@@ -215,7 +215,7 @@ function emptyHour(ids: EnvironmentIds, hourBeganMs: number): EnvironmentHour {
   return {
     ...{ hourBeganMs, organizationId, projectId, environmentId },
     requests: {
-      ...{ flags: 0, evaluate: 0, stream: 0, ruleset: 0, ruleset_stream: 0 },
+      ...{ flags: 0, values: 0, evaluate: 0, stream: 0, ruleset: 0, ruleset_stream: 0 },
       ...{ ofrep_flags: 0, ofrep_flag: 0, ofrep_stream: 0 },
     },
     bulkAnswers: 0,

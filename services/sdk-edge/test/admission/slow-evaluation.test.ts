@@ -64,6 +64,12 @@ describe.each([
     value: (answered: { flags: { slow: boolean } }) => answered.flags.slow,
   },
   {
+    endpoint: "all flags in their types",
+    path: "/api/v1/sdk/values",
+    body: (user: object) => user,
+    value: (answered: { values: { slow: { value: boolean } } }) => answered.values.slow.value,
+  },
+  {
     endpoint: "one flag",
     path: "/api/v1/sdk/evaluate?key=slow",
     body: (user: object) => ({ user: { attributes: user } }),

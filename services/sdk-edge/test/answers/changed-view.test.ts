@@ -155,7 +155,7 @@ describe("given any sequence of changes", () => {
       view.segments.flatMap(({ flags }) => flags.map(({ entry }) => entry.key)),
     );
     return [...new Set(keys)]
-      .map((key) => [key, before.find(key)?.compiled, after.find(key)?.compiled])
+      .map((key) => [key, before.find(key), after.find(key)])
       .filter(([, earlier, later]) => earlier !== later);
   }
 });

@@ -7,6 +7,7 @@ import {
   deltaFor,
   deriveView,
 } from "../../src/answers/environment-view.ts";
+import { asBooleans } from "../../src/answers/value-form.ts";
 import { buildSnapshot } from "../../src/snapshot/snapshot.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";
 
@@ -161,8 +162,8 @@ describe("given two views", () => {
   it("returns the changed values and the removed keys", () => {
     expect(deltaOf(emptyContext, changedFlags(before, after))).toEqual({
       changed: [
-        ["comes", false],
-        ["flips", false],
+        ["comes", "false"],
+        ["flips", "false"],
       ],
       removed: ["goes"],
     });
@@ -175,14 +176,14 @@ describe("given two views", () => {
     const changes = changedFlags(half, whole);
     expect(deltaOf(userWithValue(half, true), changes)).toBeUndefined();
     expect(deltaOf(userWithValue(half, false), changes)).toMatchObject({
-      changed: [["half", true]],
+      changed: [["half", "true"]],
     });
   });
 });
 
 /** Evaluates without steps in between. */
 const deltaOf = (context: EvaluationContext, flags: readonly ChangedFlag[]) =>
-  deltaFor(context, flags, false).next().value;
+  deltaFor(context, flags, { form: asBooleans, inSteps: false }).next().value;
 
 type View = ReturnType<typeof viewOf>;
 

@@ -51,11 +51,17 @@ function start(flags: readonly SnapshotEntry[]): void {
 }
 
 /** Returns a flag that counts how often its rules are serialized. */
-function watchedFlag(number: number, version: number, listBytes = 0): SnapshotEntry {
+function watchedFlag(
+  number: number,
+  version: number,
+  listBytes = 0,
+  fields: Partial<FlagEntry> = {},
+): SnapshotEntry {
   const entry = flagEntry({
     flag_id: id("flag", number),
     key: `flag-${String(number).padStart(5, "0")}`,
     version,
+    ...fields,
   });
   const rule: FlagEntry["targeting_rules"][number] = {
     conditions: [{ attribute: "id", operator: "in", value: "x".repeat(listBytes) }],
@@ -158,5 +164,16 @@ describe("given flags with large rules", () => {
       expect(serialized).toBeLessThanOrEqual(4);
       expect(versionsIn(body.parts)).toHaveLength(count);
     }
+  });
+
+  it("counts the values of typed flags among these bytes", async () => {
+    const variations = [{ key: "it", json: JSON.stringify("x".repeat(listBytes)) }];
+    const typed = { value_type: "string", variations } as const;
+    start(Array.from({ length: count }, (_, number) => watchedFlag(number, 1, 0, typed)));
+    await rulesets.of(key);
+    serialized = 0;
+    change(watchedFlag(50, 2, 0, typed));
+    await rulesets.of(key);
+    expect(serialized).toBeLessThanOrEqual(4);
   });
 });

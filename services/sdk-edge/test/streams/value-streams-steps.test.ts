@@ -8,6 +8,7 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createConfigurationTags } from "../../src/answers/configuration-tags.ts";
 import { createEnvironmentViews } from "../../src/answers/environment-view.ts";
 import { sendSliceMs } from "../../src/answers/fair-scheduler.ts";
+import { asBooleans } from "../../src/answers/value-form.ts";
 import { buildSnapshot, changedBetween } from "../../src/snapshot/snapshot.ts";
 import { createStreamRegistry, type StreamRegistry } from "../../src/streams/stream-registry.ts";
 import { createValueStreams } from "../../src/streams/value-streams.ts";
@@ -53,7 +54,7 @@ beforeEach(() => {
   const view = views.of(id("env"));
   const values = view.valuesFor(context);
   streams.open(reader.response, {
-    ...{ key, context, view, values },
+    ...{ key, context, view, form: asBooleans, values },
     hasLargeContext: false,
     lastEventId: undefined,
   });

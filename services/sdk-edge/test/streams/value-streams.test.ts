@@ -6,6 +6,7 @@ import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import { createConfigurationTags } from "../../src/answers/configuration-tags.ts";
 import { createEnvironmentViews } from "../../src/answers/environment-view.ts";
+import { asBooleans } from "../../src/answers/value-form.ts";
 import { buildSnapshot, changedBetween } from "../../src/snapshot/snapshot.ts";
 import { createStreamRegistry } from "../../src/streams/stream-registry.ts";
 import { createValueStreams } from "../../src/streams/value-streams.ts";
@@ -101,7 +102,7 @@ function given() {
     evaluate(context: ReturnType<typeof createContext>) {
       const view = current();
       const values = view.valuesFor(context);
-      return { view, values, hasLargeContext: false, lastEventId: undefined };
+      return { view, form: asBooleans, values, hasLargeContext: false, lastEventId: undefined };
     },
   };
 }

@@ -52,6 +52,7 @@ const kinds: { kind: string; status: number; send: () => Promise<Called> }[] = [
     status: 400,
     send: () => poll({ "x-user-context": "{" }),
   },
+  { kind: "all values", status: 200, send: () => ask("/api/v1/sdk/values") },
   { kind: "one flag", status: 200, send: () => ask("/api/v1/sdk/evaluate?key=alpha") },
   { kind: "a missing flag", status: 404, send: () => ask("/api/v1/sdk/evaluate?key=no") },
   {
@@ -117,6 +118,7 @@ describe("given an organization with a limit", () => {
     expect(others).toEqual([]);
     expect(counted?.requests).toEqual({
       flags: 5,
+      values: 1,
       evaluate: 2,
       stream: 0,
       ruleset: 0,
@@ -125,7 +127,7 @@ describe("given an organization with a limit", () => {
       ofrep_flag: 2,
       ofrep_stream: 0,
     });
-    expect(counted?.bulkAnswers).toBe(5);
+    expect(counted?.bulkAnswers).toBe(6);
     const evaluations = [...(counted?.flags ?? [])].map(([flagId, one]) => [
       flagId,
       one.evaluations,

@@ -1,4 +1,4 @@
-import type { UsageReport } from "@halyard/contracts";
+import type { EvaluationsReported, UsageReport } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { decideReport } from "../../src/usage/decide-report.ts";
 import { reportIdOf } from "../../src/usage/publish-report.ts";
@@ -6,23 +6,31 @@ import { id } from "../builders.ts";
 
 const nowMs = Date.parse("2027-01-31T09:58:00.000Z");
 const period = { start: "2027-01-31T09:56:00Z", end: "2027-01-31T09:57:00Z" };
-const flagIds: Readonly<Record<string, string>> = { alpha: id("flag", 1), beta: id("flag", 2) };
+const colors = ["blue", "red", "constructor"].map((key) => ({ key, json: `"${key}"` }));
+const flags = new Map([
+  ["alpha", { flag_id: id("flag", 1) }],
+  ["beta", { flag_id: id("flag", 2) }],
+  ["color", { flag_id: id("flag", 3), variations: colors }],
+]);
 
-function decide(report: Partial<UsageReport>, flagIdOf = (key: string) => flagIds[key]) {
+function decide(
+  report: Partial<UsageReport>,
+  find: Parameters<typeof decideReport>[1]["find"] = (key) => flags.get(key),
+) {
   return decideReport(
     { period, flags: {}, ...report },
-    { reportId: id("epoch"), environmentId: id("env"), flagIdOf, nowMs },
+    { reportId: id("epoch"), environmentId: id("env"), find, nowMs },
   );
 }
 
 describe("a report", () => {
   it("has the ids of known flags with evaluations, and the end of its period", () => {
-    const flags = {
+    const reported = {
       alpha: { true: 12, false: 3 },
       beta: { false: 1 },
       unknown: { true: 1 },
     };
-    expect(decide({ flags })).toEqual({
+    expect(decide({ flags: reported })).toEqual({
       report_id: id("epoch"),
       environment_id: id("env"),
       evaluated_at: "2027-01-31T09:57:00.000Z",
@@ -33,9 +41,32 @@ describe("a report", () => {
     });
   });
 
-  it.each([{}, { true: 0 }, { true: 0, false: 0 }])("leaves out a flag with %j", (counts) => {
-    expect(decide({ flags: { alpha: counts } })).toMatchObject({ flags: [] });
+  it("has the counts of a typed flag by variation, and those of the application's default", () => {
+    const variations = { blue: 7, constructor: 2 };
+    expect(decide({ flags: { color: { false: 4, variations } } })).toMatchObject({
+      flags: [{ flag_id: id("flag", 3), true: 0, false: 4, variations }],
+    });
   });
+
+  it("leaves out variations that the flag does not have, and those without evaluations", () => {
+    const variations = { blue: 7, red: 0, toString: 1, green: 5 };
+    const reported = { color: { variations }, alpha: { variations: { on: 1 } } };
+    const { flags: counted } = decide({ flags: reported }) as EvaluationsReported;
+    expect(counted.map((flag) => flag.variations)).toEqual([{ blue: 7 }]);
+  });
+
+  it("names the SDK, with the features that it knows once and in alphabetical order", () => {
+    const sdk = { name: "sdk", version: "1.0.0", knows: ["values", "buckets", "values"] };
+    expect(decide({ sdk })).toMatchObject({ reader: { ...sdk, knows: ["buckets", "values"] } });
+    expect(decide({})).not.toHaveProperty("reader");
+  });
+
+  it.each([{}, { true: 0 }, { true: 0, false: 0 }, { variations: { blue: 0 } }])(
+    "leaves out a flag with %j",
+    (counts) => {
+      expect(decide({ flags: { color: counts } })).toMatchObject({ flags: [] });
+    },
+  );
 
   it.each([
     ["ends when it begins", period.start, period.start],
@@ -67,11 +98,11 @@ describe("a report", () => {
     const keys = letters.flatMap((first) =>
       ["", ...letters, ".", "_", "-"].map((second) => first + second),
     );
-    const flags = Object.fromEntries(keys.map((key) => [key, { true: 1 }]));
-    const bodyBytes = JSON.stringify({ period, flags }).length;
+    const reported = Object.fromEntries(keys.map((key) => [key, { true: 1 }]));
+    const bodyBytes = JSON.stringify({ period, flags: reported }).length;
     expect(bodyBytes).toBeGreaterThan(63 * 1024);
     expect(bodyBytes).toBeLessThanOrEqual(64 * 1024);
-    const decided = decide({ flags }, () => id("flag"));
+    const decided = decide({ flags: reported }, () => ({ flag_id: id("flag") }));
     expect(decided).toMatchObject({ flags: { length: keys.length } });
     expect(JSON.stringify(decided).length).toBeLessThan((1024 * 1024) / 3);
   });

@@ -26,7 +26,7 @@ function environment(number: number, fields: Partial<EnvironmentHour> = {}): Env
 }
 
 const noRequests = {
-  ...{ flags: 0, evaluate: 0, stream: 0, ruleset: 0, ruleset_stream: 0 },
+  ...{ flags: 0, values: 0, evaluate: 0, stream: 0, ruleset: 0, ruleset_stream: 0 },
   ...{ ofrep_flags: 0, ofrep_flag: 0, ofrep_stream: 0 },
 };
 

@@ -1,5 +1,6 @@
 import type { EvaluationsReported } from "@halyard/contracts";
 import type { Sql, Transaction } from "@halyard/postgres";
+import { readersOf, recordReaders } from "./count-readers.ts";
 import { sumUpReports } from "./decide-sums.ts";
 import { upsertRows } from "./sum-tables.ts";
 
@@ -20,12 +21,14 @@ export async function countReports(
   return sql.begin(async (tx) => {
     const { ids, now } = await markUncounted(tx, [...byId.keys()]);
     const counted = ids.flatMap((id) => byId.get(id) ?? []);
+    const readers = readersOf(counted, now.getTime());
     // The statements are pipelined: one round trip.
-    await Promise.all(
-      [...sumUpReports(counted, now.getTime())].map(([table, rows]) =>
+    await Promise.all([
+      ...[...sumUpReports(counted, now.getTime())].map(([table, rows]) =>
         rows.length > 0 ? upsertRows(tx, table, rows) : [],
       ),
-    );
+      readers.length > 0 && recordReaders(tx, readers),
+    ]);
     return counted.length;
   });
 }

@@ -62,15 +62,25 @@ export function sumUpReports(reports: readonly EvaluationsReported[], nowMs: num
     const environment_id = report.environment_id.toLowerCase();
     const endedMs = millisecondsOf(report.evaluated_at);
     const countedMs = countedHourMs(endedMs, nowMs);
-    const evaluated_at = instant(seenAtMs(endedMs, nowMs));
+    const evaluated_at = reportSeenAt(report, nowMs);
     for (const { flag_id: id, ...counts } of report.flags) {
       const flag_id = id.toLowerCase();
-      const evaluations = addUp(counts.true, counts.false);
-      if (evaluations === 0) continue;
-      addFlag(add, { flag_id, environment_id, countedMs, evaluations, evaluated_at });
+      const byVariation = Object.entries(counts.variations ?? {}).filter(([, count]) => count > 0);
+      const evaluations = [counts.true, counts.false, ...byVariation.map(([, count]) => count)];
+      const sum = evaluations.reduce(addUp);
+      if (sum === 0) continue;
+      addFlag(add, { flag_id, environment_id, countedMs, evaluations: sum, evaluated_at });
+      const scope = { flag_id, environment_id, hour: instant(countedMs) };
+      for (const [variation, count] of byVariation)
+        add(sumTables.variations, { ...scope, variation, evaluations: count });
     }
   }
   return rows();
+}
+
+/** Returns the end of the reported period or, if it cannot be right, the current time. */
+export function reportSeenAt(report: EvaluationsReported, nowMs: number): string {
+  return instant(seenAtMs(millisecondsOf(report.evaluated_at), nowMs));
 }
 
 type FlagEvaluations = {

@@ -30,6 +30,10 @@ export const sumTables = {
     key: { flag_id: "uuid", environment_id: "uuid", hour: "timestamptz" },
     value: { evaluations: "bigint" },
   }),
+  variations: describe("variation_hours", {
+    key: { flag_id: "uuid", environment_id: "uuid", hour: "timestamptz", variation: "text" },
+    value: { evaluations: "bigint" },
+  }),
   environmentsSeen: describe("environments_last_seen", {
     key: { environment_id: "uuid" },
     value: { evaluated_at: "timestamptz" },

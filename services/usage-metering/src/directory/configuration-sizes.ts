@@ -3,7 +3,7 @@ import type { EntryOf, FlagEntry } from "@halyard/contracts";
 type Address = EntryOf<"flag">["address"];
 type Environment = { bytes: number; flags: Map<string, number> };
 
-/** The sizes of the rules of flags. Flags without rules need no memory. */
+/** The sizes of flags: their rules and values. Boolean flags without rules need no memory. */
 export function createConfigurationSizes() {
   /** By the ids of organization and environment. */
   const organizations = new Map<string, Map<string, Environment>>();
@@ -36,19 +36,27 @@ export function createConfigurationSizes() {
 }
 
 /**
- * Measures like management (`0023_configuration_bytes.sql`): the rules as JSON, without the brackets of the list.
- * PostgreSQL writes numbers without exponents.
+ * Measures like management (`0028_typed_flags.sql`): the rules as JSON without the brackets of the list, and of a typed
+ * flag what it serves and the texts of its values.
  */
-function bytesOf({ targeting_rules: rules }: FlagEntry): number {
-  if (rules.length === 0) return 0;
-  const text = JSON.stringify(rules);
+function bytesOf({ targeting_rules: rules, serve, variations = [] }: FlagEntry): number {
+  return (
+    (rules.length === 0 ? 0 : jsonBytes(rules) - 2) +
+    (serve === undefined ? 0 : jsonBytes(serve)) +
+    variations.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0)
+  );
+}
+
+/** Returns the size of a value as JSON. Like in PostgreSQL, numbers have no exponents. */
+function jsonBytes(content: object): number {
+  const text = JSON.stringify(content);
   let added = 0;
   if (/\de[+-]\d/.test(text))
-    JSON.stringify(rules, (_, value) => {
+    JSON.stringify(content, (_, value) => {
       if (typeof value === "number") added += withoutExponent(value).length - String(value).length;
       return value;
     });
-  return Buffer.byteLength(text) - 2 + added;
+  return Buffer.byteLength(text) + added;
 }
 
 const withoutExponent = (value: number): string =>

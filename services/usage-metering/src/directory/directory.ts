@@ -15,7 +15,7 @@ export type Directory = {
   organization(organizationId: string): OrganizationEntry | undefined;
   /** Returns the limits of an organization's plan, or undefined before they have arrived. */
   limitsOf(organizationId: string): PlanLimits | undefined;
-  /** Returns the size of the rules of an organization's flags, in all environments. */
+  /** Returns the size of the rules and values of an organization's flags, in all environments. */
   configurationBytesOf(organizationId: string): number;
   /** Returns the environments of a project, in the order of their creation. */
   environmentIdsOf(projectId: string): readonly string[];

@@ -2,7 +2,7 @@ import { createdAtMsOf, type FlagUsage, hourMs } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { addUp } from "../counting/sum-tables.ts";
 import type { KnownEnvironment } from "../directory/directory.ts";
-import { readHours, readLastSeen, type StoredHour } from "./report-store.ts";
+import { readHours, readLastSeen, readVariations, type StoredHour } from "./report-store.ts";
 
 export async function reportFlagUsage(
   sql: Sql,
@@ -10,8 +10,9 @@ export async function reportFlagUsage(
 ): Promise<FlagUsage> {
   const { flagId, hours } = request;
   const environmentIds = request.environments.map(({ environmentId }) => environmentId);
-  const [kept, seen] = await Promise.all([
+  const [kept, byVariation, seen] = await Promise.all([
     readHours(sql, { flagId, environmentIds, hours }),
+    readVariations(sql, { flagId, environmentIds, hours }),
     readLastSeen(sql, { flagId, environmentIds }),
   ]);
   return {
@@ -20,6 +21,9 @@ export async function reportFlagUsage(
     environments: request.environments.map(({ environmentId, name }) => {
       const isHere = (row: { environmentId: string }) => row.environmentId === environmentId;
       const last = seen.find(isHere) ?? { flag: null, bulk: null };
+      const variations = byVariation
+        .filter(isHere)
+        .map(({ key, evaluations }) => ({ key, evaluations }));
       const byHour = evaluationsByHour(flagId, kept.filter(isHere), last);
       return {
         environment_id: environmentId,
@@ -27,6 +31,7 @@ export async function reportFlagUsage(
         last_evaluated_at: lastEvaluatedAt(flagId, last)?.toISOString() ?? null,
         evaluations: byHour.reduce((sum, { evaluations }) => addUp(sum, evaluations), 0),
         by_hour: byHour,
+        ...(variations.length > 0 && { variations }),
       };
     }),
   };

@@ -1,3 +1,4 @@
+import { maxReaders, type Reader, type Readers, readerRetentionDays } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { maxSum } from "../counting/sum-tables.ts";
 
@@ -97,6 +98,29 @@ export async function readHours(
       and hour between span.first and span.last`;
 }
 
+type StoredVariation = { environmentId: string; key: string; evaluations: number };
+
+/**
+ * Returns the evaluations of a flag by environment and variation, for a number of hours up to the current one, most
+ * first.
+ */
+export async function readVariations(
+  sql: Sql,
+  options: { flagId: string; environmentIds: readonly string[]; hours: number },
+): Promise<StoredVariation[]> {
+  const { flagId, environmentIds, hours } = options;
+  return sql<StoredVariation[]>`
+    with present as (select date_trunc('hour', present_time(), 'UTC') as hour)
+    select environment_id as "environmentId", variation as key,
+      least(sum(evaluations), ${maxSum})::bigint as evaluations
+    from variation_hours, present
+    where flag_id = ${flagId} and environment_id = any(${environmentIds as string[]}::uuid[])
+      and variation_hours.hour
+        between present.hour - ${hours - 1} * interval '1 hour' and present.hour
+    group by environment_id, variation
+    order by evaluations desc, variation collate "C"`;
+}
+
 type LastSeen = { environmentId: string; flag: Date | null; bulk: Date | null };
 
 /** Returns the times of a flag's last evaluation in each environment: alone, and by a bulk response. */
@@ -150,6 +174,21 @@ export async function readFlagSums(
       where environment_id = any(${environmentIds as string[]}::uuid[]) and day = ${since}::text::date
     ) as parts
     group by flag_id`;
+}
+
+/** Returns the readers of an environment with a recent report, the latest report first. */
+export async function readReaders(sql: Sql, environmentId: string): Promise<Readers["readers"]> {
+  const rows = await sql<(Reader & { lastSeenAt: Date })[]>`
+    select name, version, knows, last_seen_at as "lastSeenAt"
+    from readers
+    where environment_id = ${environmentId}
+      and last_seen_at > present_time() - ${readerRetentionDays} * interval '1 day'
+    order by last_seen_at desc, name, version
+    limit ${maxReaders}`;
+  return rows.map(({ lastSeenAt, ...reader }) => ({
+    ...reader,
+    last_seen_at: lastSeenAt.toISOString(),
+  }));
 }
 
 export type BulkHour = { environmentId: string; hour: Date; answers: number };

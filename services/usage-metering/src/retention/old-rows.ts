@@ -1,3 +1,4 @@
+import { readerRetentionDays } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
 import { maxSum, statementOf } from "../counting/sum-tables.ts";
 
@@ -12,6 +13,11 @@ const days = { column: "day", before: "(present_time() at time zone 'UTC')::date
 export const oldRows = {
   bulkAnswers: { deleteOldest: deletion("bulk_answer_hours", hours), retentionDays: 31 },
   flagHours: { deleteOldest: deletion("flag_hours", hours), retentionDays: 31 },
+  variationHours: { deleteOldest: deletion("variation_hours", hours), retentionDays: 31 },
+  readers: {
+    deleteOldest: deletion("readers", { ...hours, column: "last_seen_at" }),
+    retentionDays: readerRetentionDays,
+  },
   edges: {
     deleteOldest: deletion("edges", { ...hours, column: "last_counted_at" }),
     retentionDays: 40,

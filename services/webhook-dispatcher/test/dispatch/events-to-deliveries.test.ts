@@ -1,4 +1,9 @@
-import { type FlagEvent, flagEventsStream, type SigningService } from "@halyard/contracts";
+import {
+  type EventName,
+  type FlagEvent,
+  flagEventsStream,
+  type SigningService,
+} from "@halyard/contracts";
 import { eventually, testMessageSigner } from "@halyard/testing";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { Webhook } from "standardwebhooks";
@@ -41,6 +46,37 @@ describe("an event", () => {
     }
     for (const webhook of others) expect(await deliveriesTo(webhook)).toEqual([]);
     expect(dispatch.receiver.requests).toHaveLength(2);
+  });
+
+  it.each<Partial<FlagEvent>>([
+    {
+      event: "flag.updated",
+      changes: {
+        variations: {
+          from: [{ key: "blue", value: "#00f" }],
+          to: [
+            { key: "blue", value: { hex: ["#00f", 0.1] } },
+            { key: "red", value: { sha256: "0".repeat(64), bytes: 2_000 } },
+          ],
+        },
+      },
+      state_before: null,
+    },
+    {
+      event: "flag_state.updated",
+      state: {
+        ...{ enabled: true, rollout_percentage: 12.25, targeting_rules: [] },
+        serve: { split: [{ variation: "blue", weight: 100, ranges: [[0, 10_000]] }] },
+        off_variation: null,
+      },
+    },
+  ])("of a typed flag is sent whole: $event", async (fields) => {
+    const webhook = await dispatch.newWebhook({ events: [fields.event as EventName] });
+    const event = makeEvent(fields, webhook);
+    await dispatch.log.publish(event);
+    await dispatch.deliveryWith(webhook, "delivered");
+    const sent = JSON.parse(dispatch.received(webhook)[0]?.raw.toString() ?? "");
+    expect([sent.changes, sent.state]).toEqual([fields.changes, fields.state]);
   });
 
   it("is signed with the webhook's secret", async () => {

@@ -1,4 +1,4 @@
-import { EventName, WebhookPayload } from "@halyard/contracts";
+import { EventName, type FlagEvent, WebhookPayload } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { payloadOf } from "../../src/sending/payload.ts";
 import { makeEvent } from "../dispatch/dispatch-fixture.ts";
@@ -30,5 +30,25 @@ describe("the payload", () => {
     expect(extras("flag.updated")).toEqual(["changes"]);
     for (const event of ["flag.created", "flag.deleted", "flag.toggled"] as const)
       expect(extras(event)).toEqual([]);
+  });
+
+  it("of a typed flag has both lists of variations, with a large value as its size and hash", () => {
+    const large = { key: "red", value: { sha256: "0".repeat(64), bytes: 2_000 } };
+    const variations = {
+      from: [{ key: "blue", name: "Blue", value: "#00f" }],
+      to: [{ key: "blue", value: { hex: "#00f" } }, large],
+    };
+    const payload = payloadOf(makeEvent({ event: "flag.updated", changes: { variations } }));
+    expect(WebhookPayload.parse(payload)).toEqual(payload);
+    expect(payload.changes).toEqual({ variations });
+  });
+
+  it("of a typed flag has what it serves in the state", () => {
+    const { state: base } = makeEvent();
+    const serve = { split: [{ variation: "blue", weight: 100, ranges: [[0, 10_000]] }] };
+    const state = { ...base, serve, off_variation: null } as FlagEvent["state"];
+    const payload = payloadOf(makeEvent({ event: "flag_state.updated", state }));
+    expect(WebhookPayload.parse(payload)).toEqual(payload);
+    expect(payload.state).toMatchObject({ serve, off_variation: null });
   });
 });

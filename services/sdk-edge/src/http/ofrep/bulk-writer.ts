@@ -1,20 +1,22 @@
 import { hash } from "node:crypto";
 import { shortHash } from "../../answers/digests.ts";
-import { type FlagKeys, joinTemplates, type TemplateShape } from "../../answers/flag-keys.ts";
+import { createFlagBodies, type TypedTexts } from "../../answers/flag-bodies.ts";
+import type { FlagKeys } from "../../answers/flag-keys.ts";
+import type { VariationText } from "../../answers/variation-texts.ts";
 import { outcomeTexts } from "./evaluation-json.ts";
 
-/**
- * Converts outcomes, one byte per flag, into the body of a bulk evaluation and its tag.
- *
- * The text of every outcome is padded to the length of the longest, so that its position in the body is fixed. The
- * bytes of the last body are kept, and only the outcomes that differ are overwritten (`npm run bench -- targeting`,
- * OFREP).
- */
+/** Converts outcomes, one byte per flag, into the body of a bulk evaluation and its tag. */
 type BulkWriter = {
-  /** Returns the tag of the outcomes and the offer. Equal outcomes and offers have the same tag on every edge. */
-  tag(outcomeCodes: Uint8Array, offer: string): string;
-  /** Returns the body. The offer is the JSON after the flags: a member with a comma before it, or "". */
-  body(outcomeCodes: Uint8Array, offer: string): string;
+  /**
+   * Returns the tag of the outcomes, the variations of typed flags, and the offer. Equal ones have the same tag on
+   * every edge.
+   */
+  tag(outcomeCodes: Uint8Array, offer: string, variations?: readonly VariationText[]): string;
+  /**
+   * Returns the body as a string of bytes. The offer is the JSON after the flags: a member with a comma before it, or
+   * "".
+   */
+  body(outcomeCodes: Uint8Array, offer: string, typed?: TypedTexts): string;
 };
 
 const writers = new WeakMap<FlagKeys, BulkWriter>();
@@ -32,40 +34,38 @@ export function bulkWriterOf(keys: FlagKeys): BulkWriter {
 /** Maximum size of an offer, with room to spare. Everything in an offer but the path of its URL has a fixed length. */
 const maxOfferBytes = 512;
 
-const longestOutcome = Math.max(...outcomeTexts.map((text) => text.length));
-const paddedOutcomes = outcomeTexts.map((text) => Buffer.from(text.padEnd(longestOutcome)));
-
-const shape: TemplateShape = {
+const layout = {
+  begin: '{"flags":[',
   beforeKey: '{"key":',
   afterKey: "",
-  position: (outcomeTexts[0] as string).padEnd(longestOutcome),
-  afterPosition: "}",
+  texts: outcomeTexts,
+  afterText: "}",
+  maxEndBytes: maxOfferBytes,
 };
 
+const noTyped: TypedTexts = { flags: [], texts: [] };
+
 function createBodies(keys: FlagKeys): BulkWriter["body"] {
-  const ends = { begin: '{"flags":[', end: "]", spareBytes: maxOfferBytes };
-  const { bytes, positions, length } = joinTemplates(keys, shape, ends);
-  const written = new Uint8Array(keys.size);
-  return (outcomeCodes, offer) => {
-    for (let index = 0; index < outcomeCodes.length; index += 1) {
-      const code = outcomeCodes[index] as number;
-      if (code === written[index]) continue;
-      bytes.set(paddedOutcomes[code] as Buffer, positions[index]);
-      written[index] = code;
-    }
-    return bytes.toString("latin1", 0, length + bytes.write(`${offer}}`, length, "latin1"));
-  };
+  const write = createFlagBodies(keys, layout);
+  return (outcomeCodes, offer, typed = noTyped) => write(outcomeCodes, typed, `]${offer}}`);
 }
 
-/** Hashes the keys, the outcomes and the offer, which are copied into one buffer. */
+const noVariations: readonly VariationText[] = [];
+
+/** Hashes the keys, the outcomes, the offer and the variations, which are copied into one buffer. */
 function createTags(keys: FlagKeys): BulkWriter["tag"] {
   const outcomesAt = keys.digest.length;
   const offerAt = outcomesAt + keys.size;
   const bytes = Buffer.alloc(offerAt + maxOfferBytes);
   bytes.set(keys.digest);
-  return (outcomeCodes, offer) => {
+  return (outcomeCodes, offer, variations = noVariations) => {
     bytes.set(outcomeCodes, outcomesAt);
     const length = offerAt + bytes.write(`${offer}}`, offerAt, "latin1");
-    return `"${shortHash(hash("sha256", bytes.subarray(0, length), "base64url"))}"`;
+    const same = bytes.subarray(0, length);
+    const all =
+      variations.length === 0
+        ? same
+        : Buffer.concat([same, ...variations.map(({ digest }) => digest)]);
+    return `"${shortHash(hash("sha256", all, "base64url"))}"`;
   };
 }

@@ -1,13 +1,16 @@
 import { ofrepEvaluateFlags } from "@halyard/contracts";
 import type { EvaluationContext } from "@halyard/evaluation";
 import { mayBeNewer, parseConfigurationTag } from "../../answers/configuration-tags.ts";
+import type { EnvironmentView, TypedFlag } from "../../answers/environment-view.ts";
+import type { TypedTexts } from "../../answers/flag-bodies.ts";
+import type { VariationText } from "../../answers/variation-texts.ts";
 import { readOfrepContext } from "../../context/ofrep-context.ts";
 import { awaitState } from "../await-state.ts";
 import type { EdgeParts } from "../edge-parts.ts";
 import type { EdgeRoute } from "../edge-route.ts";
 import type { SdkExchange } from "../hot-path.ts";
 import { bulkWriterOf } from "./bulk-writer.ts";
-import { answerProblem } from "./evaluation-json.ts";
+import { answerProblem, typedMembers } from "./evaluation-json.ts";
 import type { StreamTokens } from "./stream-tokens.ts";
 
 type BulkParts = EdgeParts & {
@@ -60,10 +63,24 @@ function answer(parts: BulkParts, exchange: SdkExchange, context: EvaluationCont
   const { views, evaluation, usage, tokens, now } = parts;
   const { key, nowMs } = exchange;
   const view = views.of(key.environmentId);
-  evaluation.all({ exchange, context, view }, (outcomeCodes) => {
+  evaluation.all({ exchange, context, view }, (outcomeCodes, variations) => {
     const writer = bulkWriterOf(view.keys);
     const offer = tokens?.offer(key.id, now()) ?? "";
     usage?.answeredAll(key, nowMs);
-    exchange.answerTagged(writer.tag(outcomeCodes, offer), () => writer.body(outcomeCodes, offer));
+    exchange.answerTagged(writer.tag(outcomeCodes, offer, variations), () =>
+      writer.body(outcomeCodes, offer, typedTextsOf(view, outcomeCodes, variations)),
+    );
   });
+}
+
+function typedTextsOf(
+  { typed }: EnvironmentView,
+  outcomeCodes: Uint8Array,
+  variations: readonly VariationText[],
+): TypedTexts | undefined {
+  if (typed.length === 0) return undefined;
+  const texts = variations.map((variation, index) =>
+    typedMembers(variation, outcomeCodes[(typed[index] as TypedFlag).position] as number),
+  );
+  return { flags: typed, texts };
 }

@@ -3,7 +3,7 @@ import { readOfrepContext } from "../../context/ofrep-context.ts";
 import type { EdgeParts } from "../edge-parts.ts";
 import type { EdgeRoute } from "../edge-route.ts";
 import type { SdkExchange } from "../hot-path.ts";
-import { answerProblem, evaluationJson } from "./evaluation-json.ts";
+import { answerProblem, evaluationJson, typedEvaluationJson } from "./evaluation-json.ts";
 
 /** The contract, with a wildcard for the flag's key, which can contain slashes. */
 const contract = { ...ofrepEvaluateFlag, path: ofrepEvaluateFlag.path.replace(/:\w+$/, "*") };
@@ -36,8 +36,10 @@ function respond({ views, evaluation, usage }: EdgeParts, exchange: SdkExchange)
     return;
   }
   const { entry, compiled } = found;
-  evaluation.one({ exchange, context, view }, compiled, (outcome) => {
+  evaluation.one({ exchange, context, view }, compiled, (outcome, variation) => {
     usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs);
-    exchange.answerJson(200, evaluationJson(entry.key, outcome));
+    if (variation === undefined) exchange.answerJson(200, evaluationJson(entry.key, outcome));
+    else
+      exchange.answerByteString(typedEvaluationJson(entry, found.variationAt(variation), outcome));
   });
 }

@@ -4,8 +4,15 @@ import {
   sdkGetEvaluate,
   sdkPostEvaluate,
 } from "@halyard/contracts";
-import type { EvaluationContext, Explanation } from "@halyard/evaluation";
-import { compileInputChecks, createProblem, isProblem, type Problem } from "@halyard/http";
+import type { EvaluationContext, Explanation, Outcome } from "@halyard/evaluation";
+import {
+  compileInputChecks,
+  createProblem,
+  isProblem,
+  type Problem,
+  RawJson,
+  stringify,
+} from "@halyard/http";
 import { readUserContext } from "../../context/user-context.ts";
 import type { EdgeParts } from "../edge-parts.ts";
 import type { EdgeRoute } from "../edge-route.ts";
@@ -35,16 +42,21 @@ function respond({ views, evaluation, usage }: EdgeParts, exchange: SdkExchange)
     return;
   }
   const { entry, compiled } = found;
-  const answer = (result: EvaluationResult) => {
+  const answer = (text: string) => {
     usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs);
-    exchange.answerJson(200, JSON.stringify(result));
+    exchange.answerJson(200, text);
   };
   const subject = { exchange, context, view };
   if (input.isExplained)
-    evaluation.explained(subject, entry, (explanation) =>
-      answer(explanationResult(entry, explanation)),
+    evaluation.explained(subject, entry, (explanation) => answer(explained(entry, explanation)));
+  else
+    evaluation.one(subject, compiled, (outcome, variation) =>
+      answer(
+        variation === undefined
+          ? JSON.stringify({ key, ...outcome } satisfies EvaluationResult)
+          : stringify({ key, ...typedResult(entry, outcome, variation) }),
+      ),
     );
-  else evaluation.one(subject, compiled, (outcome) => answer({ key, ...outcome }));
 }
 
 type Input = { key: string; context: EvaluationContext; isExplained: boolean };
@@ -61,11 +73,25 @@ function readInput(exchange: SdkExchange): Input | Problem {
   return isProblem(context) ? context : { key: query.value.key, context, isExplained };
 }
 
-function explanationResult(
-  { key, enabled, rollout_percentage }: FlagEntry,
-  { rules, ...outcome }: Explanation,
-): EvaluationResult {
-  return { key, ...outcome, trace: { enabled, rollout_percentage, rules } };
+/** Returns the members of the result of a typed flag. The value keeps its text. */
+function typedResult({ variations }: FlagEntry, { reason }: Outcome, index: number) {
+  const variation = variations?.[index];
+  return {
+    value: variation === undefined ? null : new RawJson(variation.json),
+    variation: variation?.key ?? null,
+    reason,
+  };
+}
+
+function explained(entry: FlagEntry, { rules, served, ...outcome }: Explanation): string {
+  const { key, enabled, rollout_percentage } = entry;
+  const result = served === undefined ? outcome : typedResult(entry, outcome, served.index);
+  const { serve, bucket } = served ?? {};
+  return stringify({
+    key,
+    ...result,
+    trace: { enabled, rollout_percentage, rules, serve, bucket },
+  });
 }
 
 const noSuchFlag = createProblem("NOT_FOUND_001", "There is no flag with this key");

@@ -1,23 +1,32 @@
-import { sdkGetFlags, sdkPostFlags } from "@halyard/contracts";
-import { emptyContext } from "@halyard/evaluation";
+import { sdkGetFlags, sdkGetValues, sdkPostFlags, sdkPostValues } from "@halyard/contracts";
 import { isProblem } from "@halyard/http";
-import type { FlagValues } from "../../answers/flag-values.ts";
+import { asBooleans, inTheirTypes, type ValueForm } from "../../answers/value-form.ts";
 import { readUserContext } from "../../context/user-context.ts";
 import type { EdgeParts } from "../edge-parts.ts";
 import type { EdgeRoute } from "../edge-route.ts";
 import type { SdkExchange } from "../hot-path.ts";
 
-/** The routes for the values of all flags for one user. */
+/** The routes for the values of all flags for one user: as booleans, and in their types. */
 export function flagsRoutes(parts: EdgeParts): EdgeRoute[] {
-  return [sdkGetFlags, sdkPostFlags].map((contract) => ({
+  const routeOf = (contract: EdgeRoute["contract"], form: ValueForm): EdgeRoute => ({
     contract,
-    name: "flags",
+    name: form.name,
     authenticate: parts.byBearer,
-    respond: (exchange) => respond(parts, exchange),
-  }));
+    respond: (exchange) => respond(parts, exchange, form),
+  });
+  return [
+    routeOf(sdkGetFlags, asBooleans),
+    routeOf(sdkPostFlags, asBooleans),
+    routeOf(sdkGetValues, inTheirTypes),
+    routeOf(sdkPostValues, inTheirTypes),
+  ];
 }
 
-function respond({ views, evaluation, usage }: EdgeParts, exchange: SdkExchange): void {
+function respond(
+  { views, evaluation, usage }: EdgeParts,
+  exchange: SdkExchange,
+  form: ValueForm,
+): void {
   const context = readUserContext(exchange);
   if (isProblem(context)) {
     exchange.reject(context);
@@ -25,13 +34,8 @@ function respond({ views, evaluation, usage }: EdgeParts, exchange: SdkExchange)
   }
   const { key, nowMs } = exchange;
   const view = views.of(key.environmentId);
-  const answer = ({ etag, body }: FlagValues) => {
+  evaluation.values({ exchange, context, view }, form, ({ etag, body }) => {
     usage?.answeredAll(key, nowMs);
     exchange.answerTagged(etag, body);
-  };
-  if (context === emptyContext) answer(view.valuesWithoutContext);
-  else
-    evaluation.all({ exchange, context, view }, (outcomeCodes) =>
-      answer(view.valuesOf(outcomeCodes)),
-    );
+  });
 }

@@ -54,7 +54,7 @@ function readReport({ views }: EdgeParts, exchange: SdkExchange): EvaluationsRep
   return decideReport(body.value, {
     reportId: isGiven ? reportIdOf(key.id, idempotencyKey) : randomUUID(),
     environmentId: key.environmentId,
-    flagIdOf: (flagKey) => view.find(flagKey)?.entry.flag_id,
+    find: (flagKey) => view.find(flagKey)?.entry,
     nowMs,
   });
 }

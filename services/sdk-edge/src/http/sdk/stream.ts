@@ -1,7 +1,6 @@
 import { sdkStream } from "@halyard/contracts";
-import { emptyContext } from "@halyard/evaluation";
-import { isProblem } from "@halyard/http";
-import type { FlagValues } from "../../answers/flag-values.ts";
+import { compileInputChecks, isProblem, type Problem } from "@halyard/http";
+import { asBooleans, inTheirTypes } from "../../answers/value-form.ts";
 import { readUserContext } from "../../context/user-context.ts";
 import type { Listener } from "../../streams/value-streams.ts";
 import type { EdgeParts } from "../edge-parts.ts";
@@ -24,25 +23,34 @@ export function streamRoute(parts: EdgeParts): EdgeRoute {
 function respond(parts: EdgeParts, exchange: SdkExchange): void {
   const { views, usage, evaluation } = parts;
   const { key, nowMs } = exchange;
-  const context = readUserContext(exchange);
-  if (isProblem(context)) {
+  const input = readInput(exchange);
+  if (isProblem(input)) {
     usage?.count(key, "stream", nowMs);
-    exchange.reject(context);
+    exchange.reject(input);
     return;
   }
+  const { form, context } = input;
   takeSlot(exchange, parts, (open) => {
     const view = views.of(key.environmentId);
-    const begin = (values: FlagValues) =>
-      open(() => beginValues(parts, exchange, { context, view, values }));
-    if (context === emptyContext) begin(view.valuesWithoutContext);
-    else
-      evaluation.all({ exchange, context, view }, (outcomeCodes) =>
-        begin(view.valuesOf(outcomeCodes)),
-      );
+    evaluation.values({ exchange, context, view }, form, (values) =>
+      open(() => beginValues(parts, exchange, { context, view, form, values })),
+    );
   });
 }
 
-type Evaluated = Pick<Listener, "context" | "view" | "values">;
+type Input = Pick<Listener, "form" | "context">;
+
+const checks = compileInputChecks(sdkStream);
+
+function readInput(exchange: SdkExchange): Input | Problem {
+  const query = checks.query(exchange.query, exchange.target);
+  if (isProblem(query)) return query;
+  const context = readUserContext(exchange);
+  if (isProblem(context)) return context;
+  return { form: query.value.values === true ? inTheirTypes : asBooleans, context };
+}
+
+type Evaluated = Pick<Listener, "context" | "view" | "form" | "values">;
 
 function beginValues(
   { streams, usage }: EdgeParts,

@@ -33,6 +33,11 @@ const entries = [
   ...organizationWith({ requests_per_month: 0 }),
   ...[server, otherServer, client].map(({ entry }) => entry),
   flagEntry({ flag_id: id("flag", 1), key: "alpha", enabled: true }),
+  flagEntry({
+    ...{ flag_id: id("flag", 3), key: "color", value_type: "string" },
+    ...{ variations: [{ key: "blue", json: '"#00f"' }], serve: { variation: "blue" } },
+    off_variation: null,
+  }),
   flagEntry({ flag_id: id("flag", 2), key: "elsewhere", environment_id: id("env", 2) }),
 ];
 
@@ -108,6 +113,18 @@ describe("given a report with a server key", () => {
     ]);
   });
 
+  it("stores the evaluations of a typed flag by variation, and the SDK", async () => {
+    const sdk = { name: "@halyard/server-sdk", version: "0.2.0-rc.1+7", knows: ["values"] };
+    const typed = { color: { false: 1, variations: { blue: 5, removed: 2 } } };
+    expect((await send({ period, flags: typed, sdk })).status).toBe(202);
+    expect(await stored()).toMatchObject([
+      {
+        flags: [{ flag_id: id("flag", 3), true: 0, false: 1, variations: { blue: 5 } }],
+        reader: sdk,
+      },
+    ]);
+  });
+
   it("ignores keys that no flag of the environment has", async () => {
     const names = [
       "__proto__",
@@ -149,6 +166,12 @@ describe("given a report with a server key", () => {
 });
 
 const flags = (count: unknown) => ({ period, flags: { alpha: { true: count } } });
+const variations = (counts: unknown) => ({ period, flags: { color: { variations: counts } } });
+const letters = Array.from({ length: 51 }, (_, at) => `a${at}`);
+const reportOf = (fields: object) => ({
+  ...report,
+  sdk: { name: "sdk", version: "1.0.0", knows: ["values"], ...fields },
+});
 const invalid: [string, unknown][] = [
   ["no period", { flags: {} }],
   ["no flags", { period }],
@@ -169,6 +192,19 @@ const invalid: [string, unknown][] = [
   ["a count above 2^53", flags(2 ** 53)],
   ["a count of null", flags(null)],
   ["a count in a text", flags("1")],
+  ["variations in a list", variations([1])],
+  ["a variation without a count", variations({ blue: null })],
+  ["a negative count of a variation", variations({ blue: -1 })],
+  ["a variation named __proto__", variations(JSON.parse('{"__proto__":1}'))],
+  ["a variation with an empty key", variations({ "": 1 })],
+  ["a variation with a long key", variations({ ["a".repeat(65)]: 1 })],
+  ["more than 50 variations", variations(Object.fromEntries(letters.map((key) => [key, 1])))],
+  ["an SDK without a version", { ...report, sdk: { name: "sdk", knows: [] } }],
+  ["an SDK with an unknown member", reportOf({ user: "ada" })],
+  ["an SDK with white space in its name", reportOf({ name: "my sdk" })],
+  ["an SDK with a long version", reportOf({ version: "1".repeat(65) })],
+  ["features that are not words", reportOf({ knows: ["Values!"] })],
+  ["more than 32 features", reportOf({ knows: letters.slice(0, 33).map((one) => `x-${one}`) })],
 ];
 
 describe("given an invalid report", () => {
@@ -176,6 +212,13 @@ describe("given an invalid report", () => {
     const { status, body: answered } = await send(body);
     expect([status, answered.error?.code]).toEqual([400, "VALIDATION_001"]);
     expect(await stored()).toEqual([]);
+  });
+
+  it("names what is wrong with the key of a variation", async () => {
+    const { body } = await send(variations({ "a key": 1 }));
+    expect(body.error.message).toBe(
+      "/flags/color/variations has a name that must be 1 to 64 letters, digits, dots, underscores or hyphens, a letter or digit first",
+    );
   });
 
   it.each(["", "a".repeat(256), "\u00e9"])("rejects the Idempotency-Key %j", async (key) => {

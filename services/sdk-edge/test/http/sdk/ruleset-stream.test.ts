@@ -1,6 +1,6 @@
 import { call, type EventStream, eventually } from "@halyard/testing";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { apiKey, deletedFlag, flagEntry, id, revokedKey } from "../../builders.ts";
+import { apiKey, deletedFlag, flagEntry, id, revokedKey, typedFlag } from "../../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../../edge-server.ts";
 import { ask, listen } from "./asking.ts";
 
@@ -85,6 +85,26 @@ describe("given a stream without an earlier one", () => {
       flags: { "flag-3": rulesOf(1) },
       removed: ["flag-1"],
     });
+  });
+
+  it("sends a typed flag whose variations changed, with its state and the texts of its values", async () => {
+    const typed = { flag_id: id("flag", 2), key: "flag-2" };
+    const stream = await open();
+    const values = ['{"b":1,"1":2}', '{"b":1.0,"1":2}'];
+    for (const [index, json] of values.entries()) {
+      await edge.feed(typedFlag("object", { it: json }, { ...typed, version: index + 2 }));
+      const { id: tag, data } = await nextRuleset(stream, index + 1);
+      expect(tag).toBe(await etag());
+      expect(data).toMatchObject({
+        flags: {
+          "flag-2": {
+            ...{ value_type: "object", variations: [{ key: "it", value: JSON.parse(json) }] },
+            ...{ serve: { variation: "it" }, off_variation: "it", needs: ["values"] },
+            version: index + 2,
+          },
+        },
+      });
+    }
   });
 
   it("sends a change that arrives while the first event is prepared", async () => {

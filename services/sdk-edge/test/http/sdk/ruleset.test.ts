@@ -12,6 +12,8 @@ import {
   id,
   organizationWith,
   revokedKey,
+  splitOf,
+  typedFlag,
 } from "../../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../../edge-server.ts";
 import { ask, bytesOf } from "./asking.ts";
@@ -64,6 +66,23 @@ describe("given a server key", () => {
     const { flags } = Ruleset.parse((await get()).body);
     expect(flags["flag-1"]).toMatchObject({ ...more, needs: ["buckets"] });
     expect(flags["flag-0"]).not.toHaveProperty("needs");
+  });
+
+  it("returns a typed flag with its state, the texts of its values, and what it needs", async () => {
+    const { serve, ...state } = {
+      ...{ bucket_by: "company", off_variation: null, version: 2 },
+      serve: splitOf({ small: 50, large: 50 }),
+    };
+    const values = { small: '{"b":1.0,"1":1e-21}', large: '{"__proto__":"größe"}' };
+    await edge.feed(
+      typedFlag("object", values, { flag_id: id("flag", 1), key: "flag-1", serve, ...state }),
+    );
+    const { bytes } = await bytesOf(edge, server.text, "identity");
+    expect(bytes.toString()).toContain(
+      `"flag-1":{"value_type":"object","variations":[{"key":"small","value":${values.small}},{"key":"large","value":${values.large}}],`,
+    );
+    const { flags } = Ruleset.parse(JSON.parse(bytes.toString()));
+    expect(flags["flag-1"]).toMatchObject({ ...state, serve, needs: ["buckets", "values"] });
   });
 
   it.each(["", "?format=1", "?format=3", "?format=2&format=2"])(
@@ -141,6 +160,18 @@ describe("given a client that has the rules", () => {
       ...others,
       "flag-1": { ...others["flag-1"], enabled: true, version: 2 },
     });
+  });
+});
+
+describe("given a typed flag that is published again with other variations", () => {
+  it("sends the new values to a client that has the earlier ones", async () => {
+    const typed = { flag_id: id("flag", 1), key: "flag-1" };
+    await edge.feed(typedFlag("string", { it: '"old"' }, { ...typed, version: 2 }));
+    const etag = (await get()).headers.get("etag") ?? "";
+    await edge.feed(typedFlag("string", { it: '"new"' }, { ...typed, version: 3 }));
+    const { status, body } = await get({ "if-none-match": etag });
+    expect(status).toBe(200);
+    expect(body.flags["flag-1"].variations).toEqual([{ key: "it", value: "new" }]);
   });
 });
 

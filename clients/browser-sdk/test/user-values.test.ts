@@ -8,7 +8,7 @@ const edge = await startFakeEdge();
 afterAll(() => edge.close());
 beforeEach(() => {
   edge.answer("stream", undefined);
-  edge.answer("flags", undefined);
+  edge.answer("values", undefined);
   edge.setFlags({ checkout: true, search: false });
   edge.requests.length = 0;
 });
@@ -112,7 +112,7 @@ describe("given a context", () => {
     await eventually(() => client.status.connection === "waiting");
     clock.advance(66_000);
     await eventually(() => !client.isEnabled("checkout", true));
-    expect(edge.requests.map(({ route }) => route)).toEqual(["flags", "flags"]);
+    expect(edge.requests.map(({ route }) => route)).toEqual(["values", "values"]);
     expect(edge.requests[1]?.context).toEqual({ id: "u1", bio });
   });
 
@@ -160,7 +160,7 @@ describe("given another user", () => {
     const { client, clock } = start({ context: { id: "ada" } });
     await client.ready();
     edge.answer("stream", { status: 429 });
-    edge.answer("flags", { status: 304 });
+    edge.answer("values", { status: 304 });
     const switched = client.setContext({ id: "bob" });
     await eventually(() => edge.requests.length === 3);
     await eventually(() => client.status.connection === "waiting");
@@ -177,7 +177,7 @@ describe("given another user", () => {
     const [, stream, poll] = edge.requests;
     expect(stream).toMatchObject({ route: "stream", context: { id: "bob" } });
     expect(stream?.headers).not.toHaveProperty("last-event-id");
-    expect(poll).toMatchObject({ route: "flags", context: { id: "bob" } });
+    expect(poll).toMatchObject({ route: "values", context: { id: "bob" } });
     expect(poll?.headers).not.toHaveProperty("if-none-match");
   });
 
@@ -192,7 +192,7 @@ describe("given another user", () => {
     const { client, clock } = start({ context: { id: "ada" } });
     await client.ready();
     edge.answer("stream", "hang");
-    edge.answer("flags", "hang");
+    edge.answer("values", "hang");
     const switched = client.setContext({ id: "bob" });
     expect(client.isEnabled("admin")).toBe(true);
     clock.advance(5_000);
@@ -225,7 +225,7 @@ describe("given a storage", () => {
     await first.client.ready();
     first.client.close();
     edge.answer("stream", { status: 503 });
-    edge.answer("flags", { status: 503 });
+    edge.answer("values", { status: 503 });
     const second = start({ storage, context: { id: "ada@example.com" } });
     expect(second.client.allFlags()).toEqual({ checkout: true, search: false });
     expect(second.client.status).toMatchObject({ source: "cache", current: false });

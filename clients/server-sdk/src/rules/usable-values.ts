@@ -1,0 +1,58 @@
+import type { FlagRules } from "./parse-rules.ts";
+
+/**
+ * Maximum depth of objects. The service allows 20 levels. Deeper values would exhaust the stack when they are compared.
+ */
+const maxLevels = 64;
+
+/**
+ * Returns whether the values of a flag have its type, and everything that selects them has the form that the evaluation
+ * expects. Keys of variations that do not exist are allowed: they yield the caller's default.
+ */
+export function haveUsableValues({ value_type, variations, serve, ...rules }: FlagRules): boolean {
+  const serves: unknown[] = [serve];
+  for (const rule of rules.targeting_rules) serves.push(rule?.serve);
+  if (!serves.every((each) => each === undefined || isServe(each))) return false;
+  const isValue = valueChecks[value_type ?? "boolean"];
+  if (isValue === undefined) return variations === undefined;
+  return (
+    variations !== undefined &&
+    variations.length > 0 &&
+    variations.every((variation) => typeof variation?.key === "string" && isValue(variation.value))
+  );
+}
+
+/** Boolean flags have no variations. */
+const valueChecks: Readonly<
+  Record<NonNullable<FlagRules["value_type"]>, ((value: unknown) => boolean) | undefined>
+> = {
+  boolean: undefined,
+  string: (value) => typeof value === "string",
+  number: Number.isFinite,
+  object: (value) => isRecord(value) && hasLevels(value, maxLevels),
+};
+
+function isServe(serve: unknown): boolean {
+  if (!isRecord(serve)) return false;
+  return "split" in serve
+    ? Array.isArray(serve.split) && serve.split.every(isShare)
+    : typeof serve.variation === "string";
+}
+
+function isShare(share: unknown): boolean {
+  return isRecord(share) && Array.isArray(share.ranges) && share.ranges.every(isRange);
+}
+
+function isRange(range: unknown): boolean {
+  return Array.isArray(range) && range.length === 2 && range.every(Number.isInteger);
+}
+
+/** Returns whether a JSON value has at most this number of levels. */
+function hasLevels(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((member) => hasLevels(member, levels - 1));
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,89 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type Api, unwrap } from "../api/client.ts";
+import { isEditConflict } from "../api/problem.ts";
+import type { UpdateFlag } from "../api/schema.d.ts";
+import { useKeySession } from "../session/session.tsx";
+import { useKeyQuery } from "../session/use-key-query.ts";
+import { notify } from "../ui/toasts.tsx";
+import { membersOf } from "../variations/json-text.ts";
+import {
+  type StoredVariation,
+  type VariationDraft,
+  variationsIn,
+} from "../variations/variation-drafts.ts";
+import { useFlagInPage } from "./flag-page.tsx";
+import { refreshFlag } from "./flag-queries.ts";
+import { ifVersion } from "./state-route.ts";
+
+/** The variations of a flag, at a version of the flag. */
+export type Variations = { readonly version: number; readonly stored: readonly StoredVariation[] };
+
+async function readVariations(api: Api, id: string, signal?: AbortSignal): Promise<Variations> {
+  const params = { path: { id } };
+  const text = await unwrap(
+    api.GET("/api/v1/flags/{id}", { params, parseAs: "text", ...(signal && { signal }) }),
+  );
+  return variationsOf(text);
+}
+
+const variationsOf = (flagText: string): Variations => ({
+  version: Number(membersOf(flagText).get("version")),
+  stored: variationsIn(flagText),
+});
+
+/** Reads the variations of the flag of the page, with the texts of their values. */
+export function useVariations() {
+  const { flag } = useFlagInPage();
+  return useKeyQuery(["flag", flag.key, "variations"], ({ api }, signal) =>
+    readVariations(api, flag.id, signal),
+  );
+}
+
+/** `text`: the JSON text of `drafts`. `base`: the variations that the person saw. */
+type Save = { text: string; base: Variations; drafts: readonly VariationDraft[] };
+
+export const isSameVariations = (
+  one: readonly StoredVariation[],
+  other: readonly StoredVariation[],
+): boolean => JSON.stringify(one) === JSON.stringify(other);
+
+/**
+ * Saves the variations of the flag of the page. The version of a flag also counts changes of its states. A change that
+ * was rejected only because of such a change is repeated upon the new version.
+ */
+export function useSaveVariations(
+  onSaved: (saved: Variations, sent: readonly VariationDraft[]) => void,
+) {
+  const { api } = useKeySession();
+  const client = useQueryClient();
+  const { flag } = useFlagInPage();
+  const patch = (text: string, version: number) =>
+    unwrap(
+      api.PATCH("/api/v1/flags/{id}", {
+        params: { path: { id: flag.id }, header: ifVersion(version) },
+        body: {} as UpdateFlag,
+        bodySerializer: () => `{"variations":${text}}`,
+        parseAs: "text",
+      }),
+    );
+  return useMutation({
+    mutationFn: async ({ text, base }: Save) => {
+      try {
+        return variationsOf(await patch(text, base.version));
+      } catch (error) {
+        if (!isEditConflict(error)) throw error;
+        const current = await readVariations(api, flag.id);
+        if (!isSameVariations(current.stored, base.stored)) throw error;
+        return variationsOf(await patch(text, current.version));
+      }
+    },
+    onSuccess: async (saved, { drafts }) => {
+      await refreshFlag(client, api, flag.key);
+      onSaved(saved, drafts);
+      notify({ text: `The variations of ${flag.key} are saved.` });
+    },
+    onError: async (error) => {
+      if (isEditConflict(error)) await refreshFlag(client, api, flag.key);
+    },
+  });
+}

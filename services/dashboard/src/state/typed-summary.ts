@@ -1,0 +1,45 @@
+import type { Serve, State, TargetingRule } from "./flag-state.ts";
+import { offText, servedText } from "./serve.ts";
+import { whoText } from "./words.ts";
+
+/** Rules that a summary names. The others are counted. */
+export const namedRules = 5;
+
+/** Returns the percentage of a rule's users who get the flag. */
+export const shareOf = (rule: TargetingRule, ofFlag: number): number =>
+  rule.value === false ? 0 : (rule.rollout_percentage ?? ofFlag);
+
+export const furtherText = (count: number): string =>
+  count === 1 ? "1 more rule follows." : `${count} more rules follow.`;
+
+/** Says who gets which variation: "blue for 50 %, red for 50 % of users whose country is DE; everybody else gets grey." */
+export function summarizeTyped(state: State, serve: Serve): string {
+  const { enabled, rollout_percentage: percentage, targeting_rules: rules } = state;
+  const off = offText(state.off_variation);
+  if (!enabled) return `Off: everybody gets ${off}.`;
+  if (rules.length === 0)
+    return `${clauseFor({ serve, share: percentage, who: "all users", off })}.`;
+  const end = rules.findIndex(({ conditions }) => conditions.length === 0);
+  const deciding = end === -1 ? rules : rules.slice(0, end + 1);
+  const clauses = deciding.slice(0, namedRules).map((rule, index) =>
+    clauseFor({
+      serve: rule.serve ?? serve,
+      share: shareOf(rule, percentage),
+      who: index > 0 && rule.conditions.length === 0 ? "everybody else" : whoText(rule),
+      off,
+    }),
+  );
+  if (end === -1) clauses.push(`everybody else gets ${off}`);
+  const text = `${clauses.join("; ")}.`;
+  return deciding.length > namedRules
+    ? `${text} ${furtherText(deciding.length - namedRules)}`
+    : text;
+}
+
+type Clause = { serve: Serve; share: number; who: string; off: string };
+
+function clauseFor({ serve, share, who, off }: Clause): string {
+  if (share === 0) return `${off} for ${who}`;
+  const text = servedText(serve, who, share);
+  return share === 100 ? text : `${text} (${off} for the others)`;
+}

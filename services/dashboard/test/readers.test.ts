@@ -1,0 +1,60 @@
+import { describe, expect, it } from "@jest/globals";
+import type { State } from "../src/state/flag-state.ts";
+import { needsOf, readersWarning } from "../src/state/readers.ts";
+
+const state = (changed: Partial<State> = {}): State => ({
+  enabled: true,
+  rollout_percentage: 50,
+  targeting_rules: [],
+  ...changed,
+});
+const exact = { attribute: "a", operator: "equals" as const, value: "b", match_case: true };
+
+describe("what a state needs of SDKs", () => {
+  it.each<[string[], State]>([
+    [[], state()],
+    [["buckets"], state({ bucket_by: "company" })],
+    [["buckets"], state({ bucket_seed: "spring" })],
+    [["buckets"], state({ targeting_rules: [{ conditions: [], rollout_percentage: 0.5 }] })],
+    [
+      ["buckets", "match-case", "values"],
+      state({
+        rollout_percentage: 12.25,
+        serve: { variation: "blue" },
+        targeting_rules: [{ conditions: [exact] }],
+      }),
+    ],
+  ])("is %j", (needs, given) => {
+    expect(needsOf(given)).toEqual(needs);
+  });
+});
+
+describe("the warning about SDKs", () => {
+  const old = { name: "@halyard/server-sdk", version: "0.1.0", knows: [] };
+  const current = { name: "@halyard/server-sdk", version: "0.2.0", knows: ["buckets", "values"] };
+  const byCompany = state({ bucket_by: "company" });
+
+  it("names the SDKs that do not support the change", () => {
+    expect(readersWarning(state(), byCompany, [old, current])).toContain(
+      "Applications with @halyard/server-sdk 0.1.0 read flags",
+    );
+  });
+
+  it.each<[string, State, State, (typeof current)[] | undefined]>([
+    ["all SDKs support it", state(), byCompany, [current]],
+    ["the flag needed it before", byCompany, { ...byCompany, rollout_percentage: 60 }, [old]],
+    ["a flag that needed it is turned on", { ...byCompany, enabled: false }, byCompany, [old]],
+    ["the change needs nothing, and the SDKs could not be read", state(), state(), undefined],
+  ])("is absent if %s", (_, before, after, readers) => {
+    expect(readersWarning(before, after, readers)).toBeUndefined();
+  });
+
+  it("appears for a flag that is off, because such an SDK does not find it either", () => {
+    const off = state({ enabled: false });
+    expect(readersWarning(off, { ...byCompany, enabled: false }, [old])).toBeDefined();
+  });
+
+  it("says that the SDKs could not be read", () => {
+    expect(readersWarning(state(), byCompany, undefined)).toContain("could not read which SDKs");
+  });
+});

@@ -1,0 +1,123 @@
+import { createHash } from "node:crypto";
+import { checkFlagEvent } from "@halyard/contracts";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { flagsOf } from "../flag-fixture.ts";
+import { openManagement, seedProject } from "../management-fixture.ts";
+
+/** Tests the events and audit entries of typed flags. */
+
+const management = await openManagement();
+afterAll(() => management.close());
+const project = await seedProject(management);
+const { createFlag, patch, eventsOf } = flagsOf(management, project);
+
+const blue = { key: "blue", name: "Blue", value: "#00f" };
+const red = { key: "red", value: "#f00" };
+const createColor = (fields: object = {}) =>
+  createFlag({ value_type: "string", variations: [blue, red], ...fields });
+
+/** Changes a flag, and returns the last event, which must match its published schema. */
+async function eventAfter(flag: { id: string }, body: object) {
+  expect(await patch(`/api/v1/flags/${flag.id}`, body)).toMatchObject({ status: 200 });
+  const event = (await eventsOf(flag.id)).at(-1);
+  expect(checkFlagEvent(event)).toMatchObject({ ok: true });
+  return event;
+}
+
+async function auditOf(flag: { id: string }) {
+  const path = `/api/v1/projects/${project.projectId}/changes?flag_id=${flag.id}`;
+  const { body } = await management.call(path, { key: project.serverKey });
+  return body.changes;
+}
+
+describe("a change of variations", () => {
+  it("is one flag.updated with both lists", async () => {
+    const flag = await createColor();
+    const green = { key: "green", value: "#0f0" };
+    expect(await eventAfter(flag, { variations: [blue, red, green] })).toMatchObject({
+      event: "flag.updated",
+      changes: { variations: { from: [blue, red], to: [blue, red, green] } },
+    });
+  });
+
+  it("has the size and hash of a value above 1 KiB in the event, and the whole value in the audit log", async () => {
+    const flag = await createColor();
+    // With its quotes, the first value has 1,024 bytes of JSON.
+    const [fits, large] = ["x".repeat(1_022), "ä".repeat(512)];
+    const variations = [
+      { ...blue, value: fits },
+      { ...red, value: large },
+    ];
+    const json = JSON.stringify(large);
+    const sha256 = createHash("sha256").update(json).digest("hex");
+    const { changes } = await eventAfter(flag, { variations });
+    expect(changes.variations.to).toEqual([
+      { ...blue, value: fits },
+      { key: "red", value: { sha256, bytes: 1_026 } },
+    ]);
+    const [entry] = await auditOf(flag);
+    expect(entry).toMatchObject({ action: "settings", environment_id: null });
+    expect([entry.before.variations, entry.after.variations]).toEqual([[blue, red], variations]);
+  });
+
+  it("has an event below the maximum size of a message, with the largest state", async () => {
+    const name = "😀".repeat(200);
+    const condition = { attribute: "a", operator: "equals", value: "x".repeat(9_900) };
+    const flag = await createColor({
+      description: "😀".repeat(2_000),
+      targeting_rules: [{ conditions: Array.from({ length: 49 }, () => condition) }],
+    });
+    const many = (letter: string) =>
+      Array.from({ length: 50 }, (_, index) => ({
+        ...{ key: index === 0 ? "blue" : `${letter}${index}`.padEnd(64, "_") },
+        ...{ name, value: letter.repeat(1_022) },
+      })).with(1, { ...red, name });
+    await eventAfter(flag, { variations: many("a") });
+    const event = await eventAfter(flag, { variations: many("b"), description: "" });
+    const bytes = Buffer.byteLength(JSON.stringify(event));
+    expect(bytes).toBeGreaterThan(600 * 1024);
+    expect(bytes).toBeLessThan(1024 * 1024);
+  });
+});
+
+describe("a change of what a flag serves", () => {
+  it("is one flag_state.updated with the state, and an audit entry with both states", async () => {
+    const flag = await createColor();
+    const split = [
+      { variation: "blue", weight: 50.5 },
+      { variation: "red", weight: 49.5 },
+    ];
+    const before = { serve: { variation: "blue" }, off_variation: "red" };
+    const after = {
+      serve: {
+        split: [
+          { variation: "blue", weight: 50.5, ranges: [[0, 5050]] },
+          { variation: "red", weight: 49.5, ranges: [[5050, 10_000]] },
+        ],
+      },
+      off_variation: null,
+    };
+    const event = await eventAfter(flag, { serve: { split }, off_variation: null });
+    expect(event).toMatchObject({ event: "flag_state.updated", state: after });
+    const [entry] = await auditOf(flag);
+    expect(entry).toMatchObject({ action: "state", environment_id: project.environmentId });
+    expect([entry.before, entry.after]).toMatchObject([before, after]);
+    expect(JSON.stringify(entry.after.serve)).toBe(JSON.stringify(after.serve));
+  });
+});
+
+describe("the creation and the deletion of a typed flag", () => {
+  it("have its type and its values in the audit log", async () => {
+    const object = { key: "object", value: JSON.parse('{"__proto__":{"a":1},"b":[0.1,1e-21]}') };
+    const flag = await createFlag({ value_type: "object", variations: [object] });
+    await management.call(`/api/v1/flags/${flag.id}`, {
+      method: "DELETE",
+      key: project.serverKey,
+    });
+    const [deleted, created] = await auditOf(flag);
+    const values = { value_type: "object", variations: [object] };
+    const served = { serve: { variation: "object" }, off_variation: null };
+    expect(created).toMatchObject({ action: "created", after: { ...values, ...served } });
+    expect(deleted).toMatchObject({ action: "deleted", before: { ...values, ...served } });
+  });
+});
