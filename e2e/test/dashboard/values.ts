@@ -404,22 +404,6 @@ export function describeValues(given: () => DashboardSystem): void {
     await production.getByText("blue 610, red 590").waitFor();
   });
 
-  it("has no figure for the first split of a rule without an id", async () => {
-    const { id } = await flag("counted");
-    const split = ["blue", "red"].map((key) => ({ variation: key, weight: 50 }));
-    await api(`flags/${id}/environments/${tenant.environmentId}`, "PATCH", {
-      serve: { split },
-      targeting_rules: [{ conditions: [] }],
-    });
-    await page.goto(`${given().gateway.url}/flags/counted`);
-    await button(/^Rule 1:/).click();
-    const again = page.getByText("The users of each variation are selected again when you save.");
-    await choose(/They get/, "A split");
-    await again.waitFor();
-    await button("Discard").click();
-    await again.waitFor({ state: "detached" });
-  });
-
   it("lists the type and the served variations, and fits a narrow screen", async () => {
     await page.goto(`${given().gateway.url}/flags`);
     const row = page.getByRole("row").filter({ hasText: "checkout-color" });

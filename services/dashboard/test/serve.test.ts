@@ -75,14 +75,11 @@ describe("the difference of two served values", () => {
     expect(movedPercentage(before, after)).toBe(moved);
   });
 
-  it("has no figure for a split whose buckets are not kept", () => {
+  it("says how many users move, and nothing if none do", () => {
     const other = split({ blue: 60, red: 40 });
-    expect(movedText(half, other, true)).toMatch(/^10 % of these users/);
-    expect(movedText(half, half, true)).toBeUndefined();
-    expect(movedText(half, other, false)).toMatch(
-      /^The users of each variation are selected again/,
-    );
-    expect(movedText(half, { variation: "red" }, false)).toMatch(/^50 % of these users/);
+    expect(movedText(half, other)).toMatch(/^10 % of these users/);
+    expect(movedText(half, half)).toBeUndefined();
+    expect(movedText(half, { variation: "red" })).toMatch(/^50 % of these users/);
   });
 
   it("is named for the flag, for a rule and for all others", () => {

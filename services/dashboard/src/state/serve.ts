@@ -54,13 +54,8 @@ export function movedPercentage(before: Serve, after: Serve): number {
   return Math.round(sum * 50) / 100;
 }
 
-/**
- * Says how many users get another variation, or undefined for none. Without `keepsBuckets`, the API selects the users of
- * a split again, so that no figure is known.
- */
-export function movedText(before: Serve, after: Serve, keepsBuckets: boolean): string | undefined {
-  if (!keepsBuckets && "split" in after)
-    return "The users of each variation are selected again when you save.";
+/** Says how many users get another variation, or undefined for none. */
+export function movedText(before: Serve, after: Serve): string | undefined {
   const moved = movedPercentage(before, after);
   return moved > 0 ? `${moved} % of these users get another variation when you save.` : undefined;
 }

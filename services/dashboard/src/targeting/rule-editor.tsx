@@ -183,7 +183,6 @@ function RuleServe({ rule, inherited, error, change }: RuleServeProps) {
       variations={variations}
       serve={rule.serve}
       before={stored && (stored.serve ?? base.serve)}
-      keepsBuckets={rule.serve === undefined || stored?.id !== undefined}
       inherited={inherited}
       error={error}
       onChange={(serve) =>

@@ -23,8 +23,6 @@ type ServeEditorProps = {
   serve: DraftServe | undefined;
   /** The stored choice. Undefined for a new rule. */
   before: DraftServe | undefined;
-  /** False if the API selects the users of a split again, because it does not recognize the rule. */
-  keepsBuckets?: boolean;
   /** The choice of the flag, in the editor of a rule. */
   inherited?: DraftServe;
   error?: string | undefined;
@@ -33,16 +31,7 @@ type ServeEditorProps = {
 
 /** Chooses the served variations: one, or a split by percentages that add up to 100. */
 export function ServeEditor(props: ServeEditorProps) {
-  const {
-    label,
-    variations,
-    serve,
-    before,
-    keepsBuckets = true,
-    inherited,
-    error,
-    onChange,
-  } = props;
+  const { label, variations, serve, before, inherited, error, onChange } = props;
   const choose = (chosen: string) => {
     if (chosen === ofFlag) return onChange(undefined);
     if (chosen !== split) return onChange({ variation: chosen });
@@ -73,7 +62,7 @@ export function ServeEditor(props: ServeEditorProps) {
           onChange={(shares) => onChange({ split: shares })}
         />
       )}
-      <Moved before={before} after={serve ?? inherited} keepsBuckets={keepsBuckets} />
+      <Moved before={before} after={serve ?? inherited} />
     </div>
   );
 }
@@ -88,18 +77,14 @@ function choiceOf(serve: DraftServe | undefined): string {
 type MovedProps = {
   before: DraftServe | undefined;
   after: DraftServe | undefined;
-  keepsBuckets: boolean;
 };
 
 /** Time without a change after which screen readers announce the effect of the edits. */
 const settledMs = 400;
 
 /** Says before saving how many users get another variation, once per movement of a slider and not at each step. */
-function Moved({ before, after, keepsBuckets }: MovedProps) {
-  const text =
-    before === undefined || after === undefined
-      ? undefined
-      : movedText(before, after, keepsBuckets);
+function Moved({ before, after }: MovedProps) {
+  const text = before === undefined || after === undefined ? undefined : movedText(before, after);
   const [settled, setSettled] = useState(text);
   useEffect(() => {
     const timer = setTimeout(() => setSettled(text), settledMs);
