@@ -10,7 +10,7 @@ export type FlagValue = ValueTypes[keyof ValueTypes];
 /** The types of flags by key, from `defineFlags`. */
 export type DeclaredFlags = Readonly<Record<string, keyof ValueTypes>>;
 
-/** What an application declares: the types of its flags, or only the keys, as a union of texts. */
+/** The declaration of an application: the types of its flags, or only a union of their keys. */
 export type Declaration = string | DeclaredFlags;
 
 /**

@@ -21,7 +21,7 @@ export function parseMessage(text: string): ValuesMessage | undefined {
 }
 
 /**
- * Parses JSON into deeply frozen objects, in which `__proto__` is a member like any other.
+ * Parses JSON into deeply frozen objects. `__proto__` is an ordinary member of them.
  *
  * @throws SyntaxError for other texts
  */

@@ -28,7 +28,7 @@ export type Share = {
   ranges: readonly Range[];
 };
 
-/** What the users of a typed flag get: one variation, or a split by bucket. */
+/** The served value of a typed flag: one variation, or a split by bucket. */
 export type Serve = { variation: string } | { split: readonly Share[] };
 
 export type TargetingRule = {
@@ -219,7 +219,7 @@ function checkRollout(
   };
 }
 
-/** Checks a bucket of splits directly, and by a split in which the variation `bucket` has only this bucket. */
+/** Checks a bucket of splits directly, and by a split whose variation `bucket` has only this bucket. */
 function checkSplitBucket({ name, seed, unit, bucket }: SplitBucketCase): Checked {
   const direct: Checked["checks"][number] = {
     request: { op: "split_bucket", seed, unit },

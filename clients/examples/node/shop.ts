@@ -4,7 +4,7 @@ import { createClient, defineFlags } from "@halyard/server-sdk";
 import { port, readDemo } from "../src/config.ts";
 import { provideFlags } from "../src/demo-flags.ts";
 
-/** A shop that decides in its own process which checkout a user gets, and in which color. */
+/** A shop that chooses the checkout of a user and its color in its own process. */
 const demo = readDemo();
 await provideFlags(demo);
 

@@ -11,7 +11,7 @@ export type EvaluatorOptions = {
   log: Log;
 };
 
-/** A reason for which the fallback applies. */
+/** A reason why the fallback applies. */
 export type Failure = Lowercase<EvaluationError>;
 
 /** Returns the reason why there is no flag with this key and type, and logs it once. */

@@ -94,7 +94,7 @@ export const FlagEntry = z.object({
   /** Absent for a boolean flag. */
   value_type: ValueType.optional(),
   variations: StoredVariations.optional(),
-  /** What an evaluator must know. A reader that lacks a word treats the flag as not found. */
+  /** The features that the flag needs. A reader that lacks one treats the flag as not found. */
   needs: z.array(z.string()).optional(),
   ...State.shape,
   ...Stamp,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Name } from "./name.ts";
 
-/** What a flag can say beyond on and off: the values of a typed flag, and who gets which. */
+/** The values of typed flags, and their distribution among users. */
 export const ValueType = z.enum(["boolean", "string", "number", "object"]);
 export type ValueType = z.infer<typeof ValueType>;
 
@@ -15,7 +15,7 @@ export const VariationKey = z
 /** A value in the type of its flag. Domain code checks the rest: that JSON Schema cannot express. */
 export const TypedValue = z.union([z.string(), z.number(), z.record(z.string(), z.unknown())]);
 
-/** What a value of each type must be, in messages about requests. */
+/** The expected values by type, for messages about requests. */
 export const expectedValue: Readonly<Record<Exclude<ValueType, "boolean">, string>> = {
   string: "a text, the type of the flag",
   number: "a number, the type of the flag",
@@ -56,7 +56,7 @@ const Variation = z.strictObject({
 
 export const VariationsInput = z.array(Variation).min(1).max(maxVariations);
 
-/** The variations in responses. Lists leave the values out unless they are asked for. */
+/** The variations in responses. Lists leave the values out unless a request includes them. */
 export const Variations = z.array(Variation.partial({ value: true }));
 
 /**
@@ -75,7 +75,7 @@ const Ranges = z
   .max(500)
   .describe("Half-open ranges of buckets, in ascending order");
 
-/** What users get, in responses and messages. */
+/** The served variation or split, in responses and messages. */
 export const Serve = z.union([
   z.strictObject({ variation: VariationKey }),
   z.strictObject({
@@ -87,7 +87,7 @@ export const Serve = z.union([
 ]);
 export type Serve = z.infer<typeof Serve>;
 
-/** What users get, in requests. Without ranges, the service allocates them so that the fewest users move. */
+/** The served variation or split, in requests. Without ranges, the service allocates them so that the fewest users move. */
 export const ServeInput = z.union([
   z.strictObject({ variation: VariationKey }),
   z.strictObject({

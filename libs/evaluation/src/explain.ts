@@ -40,7 +40,7 @@ export type Explanation = Outcome & {
 type Served = {
   /** Index of the variation, or `callersDefault`. */
   index: number;
-  /** What is served to users who are in. Also for a user without a unit, whom the split excludes. */
+  /** The served variation or split. Undefined for users who are out, except those that the split excludes for lack of a unit. */
   serve: Serve | undefined;
   /** Bucket of the user in a split. Null for a user without a unit. Undefined without a split. */
   bucket: number | null | undefined;

@@ -14,7 +14,7 @@ export type State = {
   bucket_by?: string | undefined;
   /** Text in place of the flag's key in the hash of buckets. Flags with the same seed select the same users. */
   bucket_seed?: string | undefined;
-  /** What the users of a typed flag get. Absent for boolean flags. */
+  /** The served variation or split of a typed flag. Absent for boolean flags. */
   serve?: Serve | undefined;
   /** Key of the variation for all other users of a typed flag. Null: the caller's own default. */
   off_variation?: string | null | undefined;
@@ -54,7 +54,7 @@ export type TargetingRule = {
   value?: boolean | undefined;
   /** From 0 to 100, with at most two decimals. Default: the percentage of the flag. */
   rollout_percentage?: number | undefined;
-  /** What the users of the rule get. Default: that of the state. */
+  /** The served variation or split for the users of the rule. Default: that of the state. */
   serve?: Serve | undefined;
 };
 

@@ -22,7 +22,7 @@ export class RawJson {
 /** The texts of the value that is being serialized. Undefined outside of `stringify`. */
 let texts: string[] | undefined;
 
-/** Cannot be part of a value, because nobody knows it. */
+/** A secret, so that no value can contain it. */
 const mark = randomBytes(16).toString("hex");
 const marked = new RegExp(`"${mark}(\\d+)"`, "g");
 

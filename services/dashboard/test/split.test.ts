@@ -46,7 +46,7 @@ describe("the edits of a split", () => {
     expect(weightsIn(withEqualWeights(split(100, 0, 0)))).toEqual([33.34, 33.33, 33.33]);
   });
 
-  it("move nobody when one variation becomes a split", () => {
+  it("move no user when one variation becomes a split", () => {
     expect(splitOf({ variation: "red" }, ["blue", "red"])).toEqual([
       { variation: "red", weight: 100 },
       { variation: "blue", weight: 0 },

@@ -66,7 +66,7 @@ export function typedFlag(
   });
 }
 
-/** Returns a split in which each variation has one range. */
+/** Returns a split with one range for each variation. */
 export function splitOf(weights: Readonly<Record<string, number>>): FlagEntry["serve"] {
   let end = 0;
   const split = Object.entries(weights).map(([variation, weight]) => {

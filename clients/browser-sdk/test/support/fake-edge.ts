@@ -21,7 +21,7 @@ export type FakeEdge = {
   close(): Promise<void>;
 };
 
-/** A boolean stands for the value and the variation of a boolean flag. */
+/** A boolean is short for the value and the variation of a boolean flag. */
 type Flags = Readonly<Record<string, boolean | Evaluated>>;
 type Route = "values" | "stream";
 type FakeRequest = {

@@ -37,7 +37,7 @@ const serverSdk = await runSuite({
   },
 });
 
-/** Evaluates a flag with the method for its type. Null stands for the caller's own default. */
+/** Evaluates a flag with the method for its type. Null is the caller's own default. */
 function evaluateTyped(client, { key, value_type: type = "boolean" }, context) {
   const methods = {
     string: () => client.getStringDetails(key, context, ""),

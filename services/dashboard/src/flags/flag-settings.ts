@@ -1,6 +1,6 @@
 import type { Flag, State, UpdateFlag } from "../api/schema.d.ts";
 
-/** The settings of the form. All environments of a flag share them. Variations have a form of their own. */
+/** The settings of the form. All environments of a flag share them. Variations have another form. */
 export type FlagSettings = Pick<
   Flag,
   Exclude<keyof UpdateFlag, keyof State | "archived" | "variations" | "value_type">

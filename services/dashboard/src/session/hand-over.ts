@@ -7,7 +7,7 @@ const request = "keys?";
 /** Each signed-in tab holds a lock. Its name has this prefix and the id of the key in use, which is not a secret. */
 const lockPrefix = "halyard.session/";
 
-/** Maximum time in which a signed-in tab answers. It needs a few milliseconds. */
+/** Maximum wait for the answer of a signed-in tab, which needs a few milliseconds. */
 const maxWaitMs = 2_000;
 
 /**

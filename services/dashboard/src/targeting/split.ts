@@ -49,7 +49,7 @@ function divided(total: number, proportions: readonly number[]): number[] {
   });
 }
 
-/** Makes a split of what is served, so that nobody moves: the other variation begins at 0. */
+/** Makes a split of what is served, without moving a user: the other variation begins at 0. */
 export function splitOf(serve: DraftServe, variations: readonly string[]): DraftShare[] {
   if ("split" in serve) return [...serve.split];
   const other = variations.find((key) => key !== serve.variation);

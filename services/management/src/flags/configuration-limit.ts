@@ -15,7 +15,7 @@ type ConfigurationSize = {
  * locked before the write and until the transaction ends, so that concurrent writes cannot exceed the limit together.
  * The first write of an organization creates the row, and locks it then.
  * The caller has locked everything else that it changes. A problem must roll back the transaction. `write` sends all of
- * its statements at once: those after a wait would follow the statement that reads the sum.
+ * its statements without a wait between them. Otherwise the sum would be read before the last ones.
  */
 export async function writeWithinLimit(
   tx: Transaction,

@@ -80,7 +80,7 @@ export function decideCreate(
   };
   const states = scope.environments.map((environment) => initialState(flag, environment.id));
   const initial = initialState(flag, scope.environment.id);
-  // A split of a new flag keeps nobody's buckets.
+  // A new flag has no earlier buckets to keep.
   const { serve: _, ...unserved } = initial.content;
   const before = request.serve === undefined ? initial.content : unserved;
   const content = changedContent(flag, before, request, context);

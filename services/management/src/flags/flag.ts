@@ -129,7 +129,7 @@ export const initialContent: Content = {
 
 /**
  * Returns the content of a state that was never changed. A typed flag serves its first variation. Off is the last one
- * at this moment, so that a variation that is added later changes nobody's value.
+ * at this moment, so that a variation that is added later changes no value.
  */
 export function initialContentOf({ variations }: Pick<Flag, "variations">): Content {
   const first = variations?.at(0);
@@ -305,7 +305,7 @@ const variationsResource = (variations: StoredVariations): FlagResource["variati
 export const valueOfVariation = ({ json }: { json: string }): string =>
   new RawJson(json) as unknown as string;
 
-/** Returns a flag of a list, whose variations have no values unless they are asked for. */
+/** Returns a flag of a list, whose variations have values only with `withValues`. */
 export function listedFlagResource(
   found: Omit<ListedFlag, "environment">,
   withValues = false,

@@ -11,7 +11,7 @@ import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { Content, Flag, RequestedContent } from "./flag.ts";
 import type { CheckedRules } from "./targeting-rules.ts";
 
-/** What the users of a typed flag get: checks that need the flag, and the buckets of splits. */
+/** The served variations of typed flags: checks that need the flag, and the buckets of splits. */
 
 /** Maximum number of ranges of a split. */
 const maxRanges = 500;
@@ -72,7 +72,7 @@ export function checkFitsFlag(
   if (variations === null) {
     const path = request.off_variation === null ? "/off_variation" : first?.pointer;
     if (path === undefined) return undefined;
-    // The member itself is wrong, whatever it serves.
+    // The member itself is wrong, not its content.
     const [member = path] = path.match(/^.*?\/serve|^.*/) ?? [];
     return invalid(`${parent}${member} must be absent for a flag of the type ${valueType}`);
   }

@@ -1,6 +1,6 @@
 import type { Flag } from "../../src/flags/flag.ts";
 
-/** The values of a boolean flag, which has no variations of its own. */
+/** The values of a boolean flag, which stores no variations. */
 export const booleanFlag = {
   valueType: "boolean",
   variations: null,

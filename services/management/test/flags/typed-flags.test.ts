@@ -331,7 +331,7 @@ describe("the text of a value", () => {
 });
 
 describe("lists of flags", () => {
-  it("have the values only if they are asked for", async () => {
+  it("have the values only with `include=values`", async () => {
     const flag = await flags.createFlag(color);
     const list = async (query: string) =>
       (await management.call(`/api/v1/flags?key=${flag.key}${query}`, { key })).body.flags;

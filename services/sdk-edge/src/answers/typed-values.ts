@@ -33,7 +33,7 @@ function evaluateAndWrite(view: EnvironmentView, context: EvaluationContext): Fl
   return typedValuesOf(view, outcomeCodes, view.variationsFor(context, outcomeCodes));
 }
 
-/** Returns the values of evaluated outcomes and variations. */
+/** Returns the values of evaluated outcomes and variations. The body is written when it is first read: a 304 has none. */
 export function typedValuesOf(
   view: EnvironmentView,
   outcomeCodes: Uint8Array,
@@ -41,8 +41,14 @@ export function typedValuesOf(
 ): FlagValues {
   const booleans = booleansOf(view, outcomeCodes);
   const texts = variations.map(({ member }) => member);
-  const body = bodiesOf(view.keys)(booleans, { flags: view.typed, texts }, "}}");
-  return { body, etag: tagOf(view.keys, booleans, variations) };
+  let body: string | undefined;
+  return {
+    etag: tagOf(view, booleans, variations),
+    get body() {
+      body ??= bodiesOf(view.keys)(booleans, { flags: view.typed, texts }, "}}");
+      return body;
+    },
+  };
 }
 
 export function typedTagOf(
@@ -50,7 +56,7 @@ export function typedTagOf(
   outcomeCodes: Uint8Array,
   variations: readonly VariationText[],
 ): string {
-  return tagOf(view.keys, booleansOf(view, outcomeCodes), variations);
+  return tagOf(view, booleansOf(view, outcomeCodes), variations);
 }
 
 /** Returns 1 for each boolean flag with the value true, and 0 for all others. */
@@ -62,12 +68,15 @@ function booleansOf({ typed }: EnvironmentView, outcomeCodes: Uint8Array): Uint8
   return booleans;
 }
 
+/** Marks a typed flag in tags. Boolean flags have 0 or 1. */
+const typedMark = 2;
+
 /**
  * Returns the tag of the values: a hash of the keys, the values of boolean flags, and the texts of the variations of
  * typed ones. Equal values have the same tag on every edge, regardless of the rules and of the other variations.
  */
 function tagOf(
-  { digest, size }: FlagKeys,
+  { keys: { digest, size }, typed }: EnvironmentView,
   booleans: Uint8Array,
   variations: readonly VariationText[],
 ): string {
@@ -75,6 +84,7 @@ function tagOf(
   const bytes = Buffer.allocUnsafe(variationsAt + variations.length * digestBytes);
   bytes.set(digest);
   bytes.set(booleans, digest.length);
+  for (const { position } of typed) bytes[digest.length + position] = typedMark;
   variations.forEach((variation, index) => {
     bytes.set(variation.digest, variationsAt + index * digestBytes);
   });

@@ -34,8 +34,8 @@ function respond(
   }
   const { key, nowMs } = exchange;
   const view = views.of(key.environmentId);
-  evaluation.values({ exchange, context, view }, form, ({ etag, body }) => {
+  evaluation.values({ exchange, context, view }, form, (values) => {
     usage?.answeredAll(key, nowMs);
-    exchange.answerTagged(etag, body);
+    exchange.answerTagged(values.etag, () => values.body);
   });
 }

@@ -222,6 +222,26 @@ describe("given the tag of an earlier response", () => {
   });
 });
 
+describe("the tag of the values", () => {
+  it("differs if two flags have swapped their types", async () => {
+    const tags = [];
+    for (const [typed, boolean] of [
+      ["a", "b"],
+      ["b", "a"],
+    ] as const) {
+      const other = await startEdgeServer([
+        client.entry,
+        typedFlag("string", colors, { flag_id: id("flag", 1), key: typed }),
+        flagEntry({ flag_id: id("flag", 2), key: boolean }),
+      ]);
+      const { headers } = await call(`${other.url}/api/v1/sdk/values`, { key: client.text });
+      tags.push(headers.get("etag"));
+      await other.stop();
+    }
+    expect(new Set(tags).size).toBe(2);
+  });
+});
+
 describe("given values with their own texts", () => {
   const feed = (type: FlagEntry["value_type"], json: string) =>
     edge.feed(typedFlag(type, { it: json }, { flag_id: id("flag", 2), key: "color", version: 2 }));
