@@ -43,7 +43,8 @@ describe("the warning about SDKs", () => {
   it.each<[string, State, State, (typeof current)[] | undefined]>([
     ["all SDKs support it", state(), byCompany, [current]],
     ["the flag needed it before", byCompany, { ...byCompany, rollout_percentage: 60 }, [old]],
-    ["a flag that needed it is turned on", { ...byCompany, enabled: false }, byCompany, [old]],
+    ["a flag that needs it is turned off", byCompany, { ...byCompany, enabled: false }, [old]],
+    ["a flag that needs nothing is turned on", state({ enabled: false }), state(), [old]],
     ["the change needs nothing, and the SDKs could not be read", state(), state(), undefined],
   ])("is absent if %s", (_, before, after, readers) => {
     expect(readersWarning(before, after, readers)).toBeUndefined();
@@ -52,6 +53,10 @@ describe("the warning about SDKs", () => {
   it("appears for a flag that is off, because such an SDK does not find it either", () => {
     const off = state({ enabled: false });
     expect(readersWarning(off, { ...byCompany, enabled: false }, [old])).toBeDefined();
+  });
+
+  it("appears when a flag is turned on that needed it before", () => {
+    expect(readersWarning({ ...byCompany, enabled: false }, byCompany, [old])).toBeDefined();
   });
 
   it("says that the SDKs could not be read", () => {

@@ -13,6 +13,7 @@ import {
   valueTypeLabel,
 } from "../flags/flag-search.ts";
 import { StatesDialog } from "../flags/states-dialog.tsx";
+import { useTurnOnWarning } from "../flags/use-readers-warning.ts";
 import { type Toggle, useToggle } from "../flags/use-toggle.ts";
 import { usePendingSchedules } from "../schedules/schedule-queries.ts";
 import { nextChanges } from "../schedules/timeline.ts";
@@ -112,21 +113,33 @@ export function FlagList({ flags, environment, total }: FlagListProps) {
   );
 }
 
-/** Returns a function that switches a flag, after a confirmation in an environment with the mark. */
+/**
+ * Returns a function that switches a flag. It asks first in an environment with the mark, and before it turns on a flag
+ * that SDKs of applications do not support.
+ */
 function useAskedToggle(environment: Environment) {
   const toggle = useToggle();
+  const warningOf = useTurnOnWarning(environment);
   const { ask, dialog } = useCaution(environment);
+  const checked = useRef(new Set<string>());
   const askedToggle = useCallback(
-    (wanted: Toggle) => {
-      const question = () => questionOf(wanted);
-      ask(question, () => toggle(wanted));
+    async (wanted: Toggle) => {
+      // A second press during the check would ask, or change the flag, twice.
+      if (checked.current.has(wanted.flag.id)) return;
+      checked.current.add(wanted.flag.id);
+      const warning = wanted.enabled ? await warningOf(wanted.flag) : undefined;
+      checked.current.delete(wanted.flag.id);
+      ask(
+        () => questionOf(wanted, warning),
+        () => toggle(wanted),
+      );
     },
-    [ask, toggle],
+    [ask, toggle, warningOf],
   );
   return { toggle: askedToggle, dialog };
 }
 
-function questionOf({ flag, environment, enabled }: Toggle) {
+function questionOf({ flag, environment, enabled }: Toggle, warning: string | undefined) {
   const action = `Turn ${enabled ? "on" : "off"}`;
   const state = stateIn(flag, environment.id);
   const after = state === undefined ? "" : summaryOf({ ...state, enabled });
@@ -134,6 +147,7 @@ function questionOf({ flag, environment, enabled }: Toggle) {
     title: `Turn ${flag.key} ${enabled ? "on" : "off"} in ${environment.name}?`,
     action,
     changes: [{ label: flag.key, before: state && summaryOf(state), after }],
+    warning,
   };
 }
 
@@ -158,7 +172,7 @@ type RowProps = {
   /** Undefined if flags cannot be selected. */
   isSelected: boolean | undefined;
   onSelect: Selection["choose"];
-  onToggle: (toggle: Toggle) => void;
+  onToggle: (toggle: Toggle) => Promise<void>;
   onShowAll: (flag: ListedFlag) => void;
 };
 
@@ -199,7 +213,7 @@ const Row = memo(function Row(props: RowProps) {
           isLabelHidden
           isSelected={own?.enabled ?? false}
           isDisabled={!mayChange || own === undefined}
-          onChange={(enabled) => onToggle({ flag, environment, enabled })}
+          onChange={(enabled) => void onToggle({ flag, environment, enabled })}
         />
       </div>
     </div>

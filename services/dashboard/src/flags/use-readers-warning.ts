@@ -1,28 +1,54 @@
 import { useQueryClient } from "@tanstack/react-query";
+import { useCallback } from "react";
 import { unwrap } from "../api/client.ts";
 import type { Environment } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
 import type { State } from "../state/flag-state.ts";
-import { addedNeeds, readersWarning } from "../state/readers.ts";
+import { neededFor, readersWarning, unreadWarning } from "../state/readers.ts";
+import { type ListedFlag, stateIn } from "./flag-search.ts";
+import { statePathOf, stateRoute } from "./state-route.ts";
 
 const route = "/api/v1/projects/{projectId}/environments/{environmentId}/readers";
 
 /**
  * Returns a function that warns about a change in an environment if SDKs of its applications do not support the change.
- * It waits for the list of these SDKs, but reads the list only for a change that needs another feature.
+ * It waits for the list of these SDKs, but reads the list only for a change that needs a feature.
  */
 export function useReadersWarning({ id: environmentId }: Pick<Environment, "id">) {
   const { api, me } = useKeySession();
   const client = useQueryClient();
-  const path = { projectId: me.project.id, environmentId };
-  const readReaders = () =>
-    client.fetchQuery({
-      queryKey: ["readers", environmentId],
-      queryFn: ({ signal }) => unwrap(api.GET(route, { params: { path }, signal })),
-    });
-  return async (before: State, after: State): Promise<string | undefined> => {
-    if (addedNeeds(before, after).length === 0) return undefined;
-    const read = await readReaders().catch(() => undefined);
-    return readersWarning(before, after, read?.readers);
-  };
+  const projectId = me.project.id;
+  return useCallback(
+    async (before: State, after: State): Promise<string | undefined> => {
+      if (neededFor(before, after).length === 0) return undefined;
+      const params = { path: { projectId, environmentId } };
+      const read = await client
+        .fetchQuery({
+          queryKey: ["readers", environmentId],
+          queryFn: ({ signal }) => unwrap(api.GET(route, { params, signal })),
+        })
+        .catch(() => undefined);
+      return readersWarning(before, after, read?.readers);
+    },
+    [api, client, projectId, environmentId],
+  );
+}
+
+/** Returns a function that warns in the same way before a flag is turned on. It reads the rules of a flag that has some. */
+export function useTurnOnWarning(environment: Environment) {
+  const { api } = useKeySession();
+  const warningOf = useReadersWarning(environment);
+  return useCallback(
+    async (flag: ListedFlag): Promise<string | undefined> => {
+      const listed = stateIn(flag, environment.id);
+      const params = { path: statePathOf({ flag, environment }) };
+      const state: State | undefined =
+        listed?.rule_count === 0
+          ? { ...listed, targeting_rules: [] }
+          : await unwrap(api.GET(stateRoute, { params })).catch(() => undefined);
+      if (state === undefined) return unreadWarning;
+      return warningOf({ ...state, enabled: false }, { ...state, enabled: true });
+    },
+    [api, environment, warningOf],
+  );
 }

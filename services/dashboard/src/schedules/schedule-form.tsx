@@ -1,9 +1,10 @@
 import { ArrowRight } from "lucide-react";
-import type { FormEvent } from "react";
+import { type FormEvent, useState } from "react";
 import { isEditConflict } from "../api/problem.ts";
 import type { Schedule } from "../api/schema.d.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { stateIn } from "../flags/flag-search.ts";
+import { useTurnOnWarning } from "../flags/use-readers-warning.ts";
 import { useCaution } from "../state/caution.tsx";
 import { Button } from "../ui/button.tsx";
 import { DateTimeField } from "../ui/date-time-field.tsx";
@@ -31,7 +32,9 @@ type ScheduleFormProps = {
 export function ScheduleForm({ form, pending, onFocus, onCancel }: ScheduleFormProps) {
   const { enable, disable, reader, isEmpty, isDirty, hasProblem, isPending, error, save } = form;
   const isChanged = isEditConflict(error) || error instanceof ScheduleChanged;
-  const { environment } = useFlagInPage();
+  const { flag, environment } = useFlagInPage();
+  const warningOf = useTurnOnWarning(environment);
+  const [isChecking, setChecking] = useState(false);
   const { ask, dialog } = useCaution(environment);
   useUnsaved(isDirty);
   const action = pending === undefined ? "Schedule" : "Replace schedule";
@@ -41,9 +44,18 @@ export function ScheduleForm({ form, pending, onFocus, onCancel }: ScheduleFormP
     const changes = [{ label: "Schedule", before: before ?? "none", after }];
     return { title: `Change the schedule in ${environment.name}?`, action, changes };
   };
+  const check = async () => {
+    setChecking(true);
+    const warning = form.times.enableAt === null ? undefined : await warningOf(flag);
+    setChecking(false);
+    ask(
+      () => ({ ...question(), warning }),
+      () => save(pending?.id ?? null),
+    );
+  };
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (!isEmpty && !hasProblem) ask(question, () => save(pending?.id ?? null));
+    if (!isEmpty && !hasProblem && !isChecking) void check();
   };
   return (
     <form onSubmit={submit} onFocus={onFocus} className={styles.form}>
@@ -70,7 +82,7 @@ export function ScheduleForm({ form, pending, onFocus, onCancel }: ScheduleFormP
         <Button
           type="submit"
           variant="primary"
-          isPending={isPending}
+          isPending={isPending || isChecking}
           isDisabled={isEmpty || hasProblem}
         >
           {action}

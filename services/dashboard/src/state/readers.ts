@@ -21,16 +21,22 @@ export function needsOf(state: State): string[] {
 }
 
 /**
- * Returns what a change adds to the needs of a flag. Whether the flag is on makes no difference: an SDK that lacks a
- * feature does not find the flag, and returns the application's default.
+ * Returns the features that an SDK must support for a change to reach its users: what the change adds to the needs of
+ * the flag, or all needs if it turns the flag on. An SDK that lacks one does not find the flag, on or off, and returns
+ * the application's default.
  */
-export function addedNeeds(before: State, after: State): string[] {
-  const former = needsOf(before);
+export function neededFor(before: State, after: State): string[] {
+  const isTurnedOn = after.enabled && !before.enabled;
+  const former = isTurnedOn ? [] : needsOf(before);
   return needsOf(after).filter((need) => !former.includes(need));
 }
 
+/** The warning if the SDKs of the applications, or what a flag needs of them, could not be read. */
+export const unreadWarning =
+  "Halyard could not read which SDKs lack what this change needs. Applications with such an SDK will use their own default for the flag.";
+
 /**
- * Warns about the SDKs that will no longer find a flag after a change, because they do not support what it then needs.
+ * Warns about the SDKs that do not find a flag after a change, because they do not support what it then needs.
  * `readers` is undefined if the SDKs could not be read. Returns undefined if the change affects no SDK.
  */
 export function readersWarning(
@@ -38,15 +44,14 @@ export function readersWarning(
   after: State,
   readers: readonly Reader[] | undefined,
 ): string | undefined {
-  const added = addedNeeds(before, after);
-  if (added.length === 0) return undefined;
-  if (readers === undefined)
-    return "Older SDKs do not support this change, and applications with them will use their own default for the flag. Halyard could not read which SDKs the applications of this environment have.";
-  const lacking = readers.filter(({ knows }) => added.some((need) => !knows.includes(need)));
+  const needed = neededFor(before, after);
+  if (needed.length === 0) return undefined;
+  if (readers === undefined) return unreadWarning;
+  const lacking = readers.filter(({ knows }) => needed.some((need) => !knows.includes(need)));
   if (lacking.length === 0) return undefined;
   const names = joined(
     lacking.map(({ name, version }) => `${name} ${version}`),
     "and",
   );
-  return `Applications with ${names} read flags of this environment in the last days. They do not support this change, and will use their own default for the flag.`;
+  return `Applications with ${names} read flags of this environment in the last days. They do not support what this change needs, and will use their own default for the flag.`;
 }
