@@ -25,9 +25,16 @@ describe("what a typed flag serves, in words", () => {
     ["Off: everybody gets grey.", state({ enabled: false })],
     ["blue for all users.", state({ serve: { variation: "blue" } })],
     ["blue for 50 %, red for 50 % of all users.", state()],
+    ["blue for 50 %, red for 50 % of all users, by company.", state({ bucket_by: "company" })],
     [
-      "blue for 50 %, red for 50 % of all users. Percentages are by company.",
-      state({ bucket_by: "company" }),
+      "blue for 25 %, red for 25 % of users whose country is DE, by company (grey for the others); red for everybody else.",
+      state({
+        bucket_by: "company",
+        targeting_rules: [
+          { ...ofGermany, rollout_percentage: 50 },
+          { conditions: [], serve: { variation: "red" } },
+        ],
+      }),
     ],
     [
       "blue for 6.13 %, red for 6.13 % of all users (the application's default for the others).",

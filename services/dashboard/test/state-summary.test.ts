@@ -68,6 +68,27 @@ describe("the summary of a flag's state", () => {
     );
   });
 
+  it.each<[string, TargetingRule[]]>([
+    ["On for 20 % of all users, by company. The others get it off.", []],
+    ["On for 20 % of users whose country is DE, by company. Everyone else gets it off.", [germans]],
+    [
+      "On for Staff (email ends with @example.com). Of everyone else, by company, 5 % get it on and the others off.",
+      [
+        { ...staff, rollout_percentage: 100 },
+        { ...everyone, rollout_percentage: 5 },
+      ],
+    ],
+  ])("names the attribute that percentages count: %s", (text, targeting_rules) => {
+    const given = { enabled: true, rollout_percentage: 20, targeting_rules };
+    expect(summarize({ ...given, bucket_by: "company" })).toBe(text);
+  });
+
+  it("quotes an attribute whose borders would be unclear, and names none without percentages", () => {
+    const given = { enabled: true, targeting_rules: [], bucket_by: "device id" };
+    expect(summarize({ ...given, rollout_percentage: 20 })).toContain("users, by “device id”.");
+    expect(summarize({ ...given, rollout_percentage: 100 })).toBe("On for everyone.");
+  });
+
   it("counts the rules and the list items that it does not name", () => {
     expect(on(Array.from({ length: 7 }, () => germans))).toContain("2 more rules follow.");
     const value = ["AT", "BE", "CH", "DE", "FR", "IT", "NL"];

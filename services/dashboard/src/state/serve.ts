@@ -24,16 +24,19 @@ export function serveText(serve: Serve): string {
 
 /**
  * Describes the variations of a group of users: "blue for users in Germany", "blue for 60 %, red for 40 % of users in Germany".
- * `percentage` is the share of them for whom the flag is on.
+ * `percentage` is the share of them for whom the flag is on. `by` is what follows percentages: ", by company".
  */
-export function servedText(serve: Serve, who: string, percentage = 100): string {
+export function servedText(
+  serve: Serve,
+  { who, percentage, by }: { who: string; percentage: number; by: string },
+): string {
   const shares = weightsOf(serve)
     .filter(([, weight]) => weight > 0)
     .map(([variation, weight]) => ({ variation, part: Math.round(weight * percentage) / 100 }));
   const [first, ...others] = shares;
   if (first !== undefined && others.length === 0 && first.part === 100)
     return `${first.variation} for ${who}`;
-  return `${shares.map(({ variation, part }) => `${variation} for ${part} %`).join(", ")} of ${who}`;
+  return `${shares.map(({ variation, part }) => `${variation} for ${part} %`).join(", ")} of ${who}${by}`;
 }
 
 /** Returns the percentage of users that each variation gets. */

@@ -1,47 +1,45 @@
 import type { Condition } from "../api/schema.d.ts";
 import type { State, TargetingRule } from "./flag-state.ts";
 import { furtherText, namedRules, shareOf, summarizeTyped } from "./typed-summary.ts";
-import { whoText } from "./words.ts";
+import { countedBy, whoText } from "./words.ts";
 
 /**
  * Says in plain English who gets a flag: "On for 20 % of users whose country is DE. Everyone else gets it off.", or for
  * a typed flag: "blue for 50 %, red for 50 % of all users."
  */
 export function summarize(state: State): string {
-  const text =
-    state.serve === undefined ? summarizeBoolean(state) : summarizeTyped(state, state.serve);
-  const isByUser = state.bucket_by === undefined || !text.includes("%");
-  return isByUser ? text : `${text} Percentages are by ${state.bucket_by}.`;
+  return state.serve === undefined ? summarizeBoolean(state) : summarizeTyped(state, state.serve);
 }
 
 function summarizeBoolean(state: State): string {
   const { enabled, rollout_percentage: percentage, targeting_rules: rules } = state;
   if (!enabled) return "Off for everyone.";
-  if (rules.length === 0) return everyoneText(percentage);
+  const by = countedBy(state.bucket_by);
+  if (rules.length === 0) return everyoneText(percentage, by);
   const end = rules.findIndex(({ conditions }) => conditions.length === 0);
   const catchAll = rules[end];
   const limited = end === -1 ? rules : rules.slice(0, end);
   if (limited.length === 0 && catchAll !== undefined) {
     return catchAll.value === false
       ? "Off for everyone: rule 1 takes all users out."
-      : everyoneText(shareOf(catchAll, percentage));
+      : everyoneText(shareOf(catchAll, percentage), by);
   }
   const ofRest = catchAll === undefined ? 0 : shareOf(catchAll, percentage);
   const sentences = runsOf(limited.slice(0, namedRules), percentage).map((run, index) => {
     const isLast = run.at(-1) === limited.at(-1);
-    const shares = { percentage, isRestOff: isLast && ofRest === 0 };
+    const shares = { percentage, by, isRestOff: isLast && ofRest === 0 };
     return index === 0
       ? `${runText(run, shares)}.`
       : `Of the others: ${lowerFirst(runText(run, shares))}.`;
   });
   if (limited.length > namedRules) sentences.push(furtherText(limited.length - namedRules));
-  return [...sentences, restText(ofRest)].join(" ");
+  return [...sentences, restText(ofRest, by)].join(" ");
 }
 
-function everyoneText(percentage: number): string {
+function everyoneText(percentage: number, by: string): string {
   if (percentage === 100) return "On for everyone.";
   if (percentage === 0) return "Off for everyone, because the percentage is 0.";
-  return `On for ${percentage} % of all users. The others get it off.`;
+  return `On for ${percentage} % of all users${by}. The others get it off.`;
 }
 
 /**
@@ -62,13 +60,13 @@ function runsOf(rules: readonly TargetingRule[], percentage: number): TargetingR
 }
 
 /** `isRestOff`: users outside of the last percentage are among "everyone else gets it off". */
-type Shares = { percentage: number; isRestOff: boolean };
+type Shares = { percentage: number; by: string; isRestOff: boolean };
 
-function runText(run: readonly TargetingRule[], { percentage, isRestOff }: Shares): string {
+function runText(run: readonly TargetingRule[], { percentage, by, isRestOff }: Shares): string {
   const texts = run.map((rule) => {
     const share = shareOf(rule, percentage);
     if (share === 0 || share === 100) return whoText(rule);
-    const text = `${share} % of ${whoText(rule)}`;
+    const text = `${share} % of ${whoText(rule)}${by}`;
     return isRestOff ? text : `${text} (off for the other ${100 - share} %)`;
   });
   const isOff = run.every((rule) => shareOf(rule, percentage) === 0);
@@ -80,10 +78,10 @@ const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text
 const joinedRules = (texts: readonly string[]): string =>
   `${texts.slice(0, -1).join(", for ")}, and for ${texts.at(-1)}`;
 
-function restText(share: number): string {
+function restText(share: number, by: string): string {
   if (share === 0) return "Everyone else gets it off.";
   if (share === 100) return "Everyone else gets it on.";
-  return `Of everyone else, ${share} % get it on and the others off.`;
+  return `Of everyone else${by}, ${share} % get it on and the others off.`;
 }
 
 /** Warns about a rule that decides less than it seems to. */

@@ -1,6 +1,6 @@
 import type { Serve, State, TargetingRule } from "./flag-state.ts";
 import { offText, servedText } from "./serve.ts";
-import { whoText } from "./words.ts";
+import { countedBy, whoText } from "./words.ts";
 
 /** Rules that a summary names. The others are counted. */
 export const namedRules = 5;
@@ -16,9 +16,10 @@ export const furtherText = (count: number): string =>
 export function summarizeTyped(state: State, serve: Serve): string {
   const { enabled, rollout_percentage: percentage, targeting_rules: rules } = state;
   const off = offText(state.off_variation);
+  const by = countedBy(state.bucket_by);
   if (!enabled) return `Off: everybody gets ${off}.`;
   if (rules.length === 0)
-    return `${clauseFor({ serve, share: percentage, who: "all users", off })}.`;
+    return `${clauseFor({ serve, share: percentage, who: "all users", off, by })}.`;
   const end = rules.findIndex(({ conditions }) => conditions.length === 0);
   const deciding = end === -1 ? rules : rules.slice(0, end + 1);
   const clauses = deciding.slice(0, namedRules).map((rule, index) =>
@@ -27,6 +28,7 @@ export function summarizeTyped(state: State, serve: Serve): string {
       share: shareOf(rule, percentage),
       who: index > 0 && rule.conditions.length === 0 ? "everybody else" : whoText(rule),
       off,
+      by,
     }),
   );
   if (end === -1) clauses.push(`everybody else gets ${off}`);
@@ -36,10 +38,10 @@ export function summarizeTyped(state: State, serve: Serve): string {
     : text;
 }
 
-type Clause = { serve: Serve; share: number; who: string; off: string };
+type Clause = { serve: Serve; share: number; who: string; off: string; by: string };
 
-function clauseFor({ serve, share, who, off }: Clause): string {
+function clauseFor({ serve, share, who, off, by }: Clause): string {
   if (share === 0) return `${off} for ${who}`;
-  const text = servedText(serve, who, share);
+  const text = servedText(serve, { who, percentage: share, by });
   return share === 100 ? text : `${text} (${off} for the others)`;
 }

@@ -94,6 +94,10 @@ export function whoText({ name, conditions }: Who): string {
   return isNamed ? `${name} (${text})` : `users whose ${text}`;
 }
 
+/** Names the attribute by which a percentage counts users: ", by company". Returns nothing for the user's id. */
+export const countedBy = (attribute: string | undefined): string =>
+  attribute === undefined ? "" : `, by ${quoted(attribute)}`;
+
 type Outcome = Pick<TargetingRule, "value" | "rollout_percentage">;
 
 /** Says in a few words what a rule gives to its users. `serve` is what the flag or the rule serves. */
