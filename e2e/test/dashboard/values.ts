@@ -245,17 +245,32 @@ export function describeValues(given: () => DashboardSystem): void {
     expect((await flag()).variations[0]).toEqual({ key: "blue", value: "#0000cc" });
   });
 
-  it("keeps the variations of two people apart until one of them decides", async () => {
+  it("keeps two people's edits of different variations, and asks about the same one", async () => {
+    const change = async (number: number, value: string) => {
+      const { id, variations } = await flag();
+      const changed = variations.with(number, { ...variations[number], value });
+      await api(`flags/${id}`, "PATCH", { variations: changed });
+    };
     await variation(1).getByLabel("Value").fill("#0000aa");
-    const { id, variations } = await flag();
-    await api(`flags/${id}`, "PATCH", {
-      variations: [variations[0], { ...variations[1], value: "#cc0000" }],
-    });
-    await page.getByText("Someone else changed the variations first.").waitFor();
-    await page.getByText('red = "#cc0000"').waitFor();
-    await button("Keep mine and save").click();
+    await change(1, "#cc0000");
+    const others = page.getByRole("list", { name: "Changes by others" });
+    await others.getByText("#cc0000").waitFor();
+    expect(await variation(1).getByLabel("Value").inputValue()).toBe("#0000aa");
+    expect(await variation(2).getByLabel("Value").inputValue()).toBe("#cc0000");
+    await change(0, "#000011");
+    const conflict = page.getByRole("region", { name: "Conflict: blue" });
+    await conflict.getByText("#000011").waitFor();
+    expect(await button("Save variations").isDisabled()).toBe(true);
+    await expectNoSeriousViolations(page);
+    await button("Keep mine", conflict).click();
+    await change(1, "#dd0000");
+    await others.getByText("#dd0000").waitFor();
+    await button("Save variations").click();
     await page.getByText("The variations of checkout-color are saved.").last().waitFor();
-    await eventually(async () => (await flag()).variations[0].value === "#0000aa");
+    await eventually(async () => {
+      const values = (await flag()).variations.map(({ value }: { value: string }) => value);
+      return values.join() === "#0000aa,#dd0000";
+    });
   });
 
   it("keeps the text of a JSON object, and names the line of a mistake", async () => {
@@ -379,6 +394,50 @@ export function describeValues(given: () => DashboardSystem): void {
     await warning.waitFor();
     await button("Roll back", dialog).click();
     await page.getByText("greeting is back to its state").waitFor();
+  });
+
+  it("asks before the list or a schedule turns on a flag that an application's SDK does not support", async () => {
+    await api("flags", "POST", { key: "by-company", name: "By company", bucket_by: "company" });
+    const dialog = page.getByRole("dialog");
+    const warning = dialog.getByText(/Applications with .*@example\/sdk 0\.1\.0.* read flags/);
+    await page.goto(`${given().gateway.url}/flags?env=production`);
+    const onInList = page.getByRole("switch", { name: "by-company in production" });
+    await onInList.press("Space");
+    await warning.waitFor();
+    await button("Cancel", dialog).click();
+    expect((await flag("by-company")).enabled).toBe(false);
+    await page.goto(`${given().gateway.url}/flags/by-company/schedule?env=production`);
+    await page.getByRole("spinbutton", { name: "month, Turn on at" }).focus();
+    await page.keyboard.type("010120990900A");
+    await button("Schedule").click();
+    await warning.waitFor();
+    await button("Schedule", dialog).click();
+    await page.getByText("by-company is scheduled in production.").waitFor();
+    await page.goto(`${given().gateway.url}/flags?env=production`);
+    await onInList.press("Space");
+    await button("Turn on", dialog).click();
+    await page.getByText("by-company is on in production.").waitFor();
+    await onInList.press("Space");
+    await page.getByText("by-company is off in production.").waitFor();
+  });
+
+  it("asks before a copy turns on such a flag, also if the SDKs could not be read", async () => {
+    const { id } = await flag("by-company");
+    await api(`flags/${id}/environments/${staging.id}`, "PATCH", {
+      ...{ enabled: true, bucket_by: "company" },
+    });
+    const dialog = page.getByRole("dialog");
+    await page.route("**/readers", (route) => route.fulfill({ status: 400, body: "{}" }));
+    await page.goto(`${given().gateway.url}/compare?from=${staging.name}&to=production`);
+    await page.getByRole("checkbox", { name: "Choose by-company" }).press("Space");
+    await button("Copy to production").click();
+    await dialog.getByText(/could not read which SDKs/).waitFor();
+    await expectNoSeriousViolations(page);
+    await page.unroute("**/readers");
+    await button("Copy 1 flag to production", dialog).click();
+    await dialog.getByText("1 copied.").waitFor();
+    await button("Close", dialog).last().click();
+    expect((await flag("by-company")).enabled).toBe(true);
   });
 
   it("shows the evaluations of each variation", async () => {

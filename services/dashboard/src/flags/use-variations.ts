@@ -6,17 +6,11 @@ import { useKeySession } from "../session/session.tsx";
 import { useKeyQuery } from "../session/use-key-query.ts";
 import { notify } from "../ui/toasts.tsx";
 import { membersOf } from "../variations/json-text.ts";
-import {
-  type StoredVariation,
-  type VariationDraft,
-  variationsIn,
-} from "../variations/variation-drafts.ts";
+import { isSameVariations, type Variations } from "../variations/merge-variations.ts";
+import { type VariationDraft, variationsIn } from "../variations/variation-drafts.ts";
 import { useFlagInPage } from "./flag-page.tsx";
 import { refreshFlag } from "./flag-queries.ts";
 import { ifVersion } from "./state-route.ts";
-
-/** The variations of a flag, at a version of the flag. */
-export type Variations = { readonly version: number; readonly stored: readonly StoredVariation[] };
 
 async function readVariations(api: Api, id: string, signal?: AbortSignal): Promise<Variations> {
   const params = { path: { id } };
@@ -41,11 +35,6 @@ export function useVariations() {
 
 /** `text`: the JSON text of `drafts`. `base`: the variations that the person saw. */
 type Save = { text: string; base: Variations; drafts: readonly VariationDraft[] };
-
-export const isSameVariations = (
-  one: readonly StoredVariation[],
-  other: readonly StoredVariation[],
-): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /**
  * Saves the variations of the flag of the page. The version of a flag also counts changes of its states. A change that

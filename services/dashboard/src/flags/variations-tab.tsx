@@ -11,6 +11,15 @@ import { Card, Warning } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { Table } from "../ui/table.tsx";
 import { prettyJson } from "../variations/json-text.ts";
+import { MergePanel } from "../variations/merge-panel.tsx";
+import {
+  decided,
+  type EditedVariations,
+  mergedWith,
+  openConflicts,
+  startOf,
+  type Variations,
+} from "../variations/merge-variations.ts";
 import {
   draftsOf,
   problemKey,
@@ -24,12 +33,7 @@ import {
 import styles from "../variations/variations.module.css";
 import { VariationsEditor } from "../variations/variations-editor.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
-import {
-  isSameVariations,
-  useSaveVariations,
-  useVariations,
-  type Variations,
-} from "./use-variations.ts";
+import { useSaveVariations, useVariations } from "./use-variations.ts";
 
 /** The variations of a typed flag, which all environments share. */
 export function VariationsTab() {
@@ -81,41 +85,47 @@ function VariationsTable({ variations }: { variations: readonly StoredVariation[
   );
 }
 
-/** Edited variations, and the stored ones that they were made from. */
-type Started = { readonly drafts: readonly VariationDraft[]; readonly base: Variations };
-
 type VariationsFormProps = { type: TypedValueType; current: Variations };
 
-/** Edits a draft of the variations. Without unsaved changes, the fields follow the stored variations. */
+/**
+ * Edits a draft of the variations. Without unsaved changes, the fields follow the stored variations. With unsaved
+ * changes, the stored variations are merged into the draft.
+ */
 function VariationsForm({ type, current }: VariationsFormProps) {
   const { language: locale } = navigator;
-  const [started, setStarted] = useState<Started>();
+  const [started, setStarted] = useState<EditedVariations>();
   const [isChecked, setChecked] = useState(false);
-  const reset = () => {
-    setStarted(undefined);
-    setChecked(false);
-  };
   const { mutate, isPending, error, variables } = useSaveVariations((saved, sent) => {
     setChecked(false);
     // Edits made during the request remain unsaved changes.
     setStarted((before) =>
       before === undefined || before.drafts === sent
         ? undefined
-        : { drafts: before.drafts, base: saved },
+        : { ...startOf(type, saved), drafts: before.drafts },
     );
   });
-  const { drafts, base } = started ?? { drafts: draftsOf(type, current.stored), base: current };
+  // Not during a save, because the newer version can be the one that it makes.
+  const merged = started && !isPending ? mergedWith(type, started, current) : started;
+  const edited = merged ?? startOf(type, current);
+  const { drafts, base } = edited;
   const problems = variationProblems(type, drafts, locale);
   const text = problems.size > 0 ? undefined : variationsText(type, drafts, locale);
   const isDirty =
     started !== undefined && text !== variationsText(type, draftsOf(type, base.stored), locale);
   useUnsaved(isDirty);
-  const isOutdated = isDirty && !isPending && !isSameVariations(base.stored, current.stored);
+  const hasConflicts = isDirty && openConflicts(type, edited).length > 0;
+  const isMerged = isEditConflict(error) && edited.firstBase !== undefined;
   const fromApi = variables?.text === text ? problemsOf(error, drafts) : undefined;
   const submit = (event: FormEvent) => {
     event.preventDefault();
+    if (hasConflicts) return;
     setChecked(true);
-    if (text !== undefined) mutate({ text, base: isOutdated ? current : base, drafts });
+    setStarted(edited);
+    if (text !== undefined) mutate({ text, base, drafts });
+  };
+  const reset = () => {
+    setStarted(undefined);
+    setChecked(false);
   };
   return (
     <form onSubmit={submit} className={styles.form}>
@@ -123,49 +133,64 @@ function VariationsForm({ type, current }: VariationsFormProps) {
         All environments share the variations. A new value reaches applications immediately,
         wherever the variation is served. What is served is set on the tab Targeting.
       </p>
+      {isDirty && (
+        <MergePanel
+          type={type}
+          edited={edited}
+          onDecide={(conflict, choice) => setStarted(decided(edited, conflict, choice))}
+        />
+      )}
       <VariationsEditor
         type={type}
         drafts={drafts}
         problems={fromApi ?? problems}
         isChecked={isChecked}
-        onChange={(changed) => setStarted({ drafts: changed, base })}
+        onChange={(changed) =>
+          setStarted({ ...(isDirty ? edited : startOf(type, current)), drafts: changed })
+        }
       />
-      {isOutdated && <Outdated stored={current.stored} />}
-      {error !== null && fromApi === undefined && !(isEditConflict(error) && isOutdated) && (
-        <SaveError error={error} />
-      )}
-      <div className={styles.buttons}>
-        {isDirty && (
-          <span role="status" className={styles.unsaved}>
-            {isChecked && problems.size > 0
-              ? "Not saved: correct the marked fields"
-              : "Unsaved changes"}
-          </span>
-        )}
-        <Button onPress={reset} isDisabled={!isDirty || isPending}>
-          {isOutdated ? "Take theirs" : "Discard"}
-        </Button>
-        <Button type="submit" variant="primary" isPending={isPending} isDisabled={!isDirty}>
-          {isOutdated ? "Keep mine and save" : "Save variations"}
-        </Button>
-      </div>
+      {error !== null && fromApi === undefined && !isMerged && <SaveError error={error} />}
+      <SaveBar
+        {...{ isDirty, isPending, hasConflicts }}
+        hasProblems={isChecked && problems.size > 0}
+        onDiscard={reset}
+      />
     </form>
   );
 }
 
-function Outdated({ stored }: { stored: readonly StoredVariation[] }) {
+type SaveBarProps = {
+  isDirty: boolean;
+  isPending: boolean;
+  /** The person has not chosen yet in a conflict. Until then, nothing can be saved. */
+  hasConflicts: boolean;
+  hasProblems: boolean;
+  onDiscard: () => void;
+};
+
+function SaveBar({ isDirty, isPending, hasConflicts, hasProblems, onDiscard }: SaveBarProps) {
+  const text = hasProblems ? "Not saved: correct the marked fields" : "Unsaved changes";
   return (
-    <Warning>
-      Someone else changed the variations first. They are now:{" "}
-      {stored.map(({ key, json }) => `${key} = ${shortened(json)}`).join("; ")}.
-    </Warning>
+    <div className={styles.buttons}>
+      {isDirty && (
+        <span role="status" className={styles.unsaved}>
+          {hasConflicts ? "Unsaved changes: choose in each conflict above" : text}
+        </span>
+      )}
+      <Button onPress={onDiscard} isDisabled={!isDirty || isPending}>
+        Discard
+      </Button>
+      <Button
+        type="submit"
+        variant="primary"
+        isPending={isPending}
+        isDisabled={!isDirty || hasConflicts}
+      >
+        Save variations
+      </Button>
+    </div>
   );
 }
-
-const maxShown = 200;
-
-const shortened = (json: string): string =>
-  json.length > maxShown ? `${json.slice(0, maxShown)}…` : json;
 
 /** Returns the message of the API at the field that it names. */
 function problemsOf(

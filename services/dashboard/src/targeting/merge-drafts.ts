@@ -1,5 +1,6 @@
 import { counterparts } from "../state/difference.ts";
 import type { State } from "../state/flag-state.ts";
+import { interleaved } from "../state/interleaved.ts";
 import { type MemberName, memberNames } from "../state/state.ts";
 import { type Draft, type DraftRule, draftOf, nextUid, ruleOf } from "./draft.ts";
 
@@ -112,14 +113,6 @@ const uidsOf = ({ rules }: Draft): readonly string[] => rules.map(({ uid }) => u
 
 export const ruleIn = ({ rules }: Draft, uid: string): DraftRule | undefined =>
   rules.find((rule) => rule.uid === uid);
-
-/** Adds the missing members of `others` to a list, each after the member that it follows in `others`. */
-function interleaved(list: readonly string[], others: readonly string[]): readonly string[] {
-  return others.reduce((all, uid, at) => {
-    if (all.includes(uid)) return all;
-    return all.toSpliced(all.indexOf(others[at - 1] ?? "") + 1, 0, uid);
-  }, list);
-}
 
 const inOrder = (draft: Draft, uids: readonly string[]): Draft => ({
   ...draft,

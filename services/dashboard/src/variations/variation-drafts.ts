@@ -52,11 +52,18 @@ export function newVariation(type: TypedValueType): VariationDraft {
   return { uid: `new-${lastUid}`, key: "", name: "", text: type === "object" ? "{}" : "" };
 }
 
-/** Makes drafts of stored variations. Their identities are the positions, so a repeated read changes none. */
-export const draftsOf = (type: TypedValueType, stored: readonly StoredVariation[]) =>
+/**
+ * Makes drafts of stored variations. Their identities are the positions, so a repeated read changes none. `version`
+ * distinguishes them from those of another version.
+ */
+export const draftsOf = (
+  type: TypedValueType,
+  stored: readonly StoredVariation[],
+  version = "stored",
+) =>
   stored.map(({ key, name, json }, at): VariationDraft => {
     const text = fieldText(type, json);
-    return { uid: `stored-${at}`, key, name, text, stored: { text, json } };
+    return { uid: `${version}-${at}`, key, name, text, stored: { text, json } };
   });
 
 /** Returns what the field of a value shows. */
