@@ -17,7 +17,7 @@ export function Shortcuts({ pages }: { pages: readonly SearchedPage[] }) {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       const wanted = openedBy(event);
-      if (wanted === undefined || isBusy(event.target)) return;
+      if (wanted === undefined || isBusy(event.composedPath()[0])) return;
       event.preventDefault();
       setOpened(wanted);
     };
@@ -49,7 +49,7 @@ export function openedBy({ key, ctrlKey, metaKey, altKey }: PressedKey): Opened 
 }
 
 /** Returns whether a person types in a field, or a dialog is open. Notices have another role. */
-function isBusy(target: EventTarget | null): boolean {
+function isBusy(target: EventTarget | undefined): boolean {
   const field =
     "input:not([type='checkbox'], [type='range']), textarea, [contenteditable], [role='spinbutton']";
   const isTyping = target instanceof Element && target.closest(field) !== null;

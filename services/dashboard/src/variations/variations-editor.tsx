@@ -3,6 +3,7 @@ import { type FocusEvent, useId, useState } from "react";
 import { Button, IconButton } from "../ui/button.tsx";
 import { TextField } from "../ui/fields.tsx";
 import { useNextFocus } from "../ui/use-next-focus.ts";
+import { JsonField } from "./json-field.tsx";
 import {
   allKey,
   maxVariations,
@@ -94,6 +95,12 @@ type VariationRowProps = {
 function VariationRow({ type, draft, number, problems, onChange, onRemove }: VariationRowProps) {
   const { uid, key, name, text } = draft;
   const label = `Variation ${number}`;
+  const value = {
+    label: "Value",
+    value: text,
+    onChange: (typed: string) => onChange({ text: typed }),
+    error: problems.get(problemKey(uid, "value")),
+  };
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is no grid container in all browsers.
     <div role="group" aria-label={label} className={styles.row} data-type={type}>
@@ -111,21 +118,17 @@ function VariationRow({ type, draft, number, problems, onChange, onRemove }: Var
         error={problems.get(problemKey(uid, "name"))}
       />
       <div className={styles.value}>
-        <TextField
-          label="Value"
-          value={text}
-          onChange={(typed) => onChange({ text: typed })}
-          isCode={type !== "string"}
-          {...(type !== "number" && { rows: type === "object" ? rowsFor(text) : 1 })}
-          error={problems.get(problemKey(uid, "value"))}
-        />
+        {type === "object" ? (
+          <JsonField {...value} />
+        ) : (
+          <TextField
+            {...value}
+            isCode={type === "number"}
+            {...(type === "string" && { rows: 1 })}
+          />
+        )}
       </div>
       <IconButton icon={X} label={`Remove ${label}`} size="small" onPress={onRemove} />
     </div>
   );
 }
-
-const maxRows = 16;
-
-/** Returns the height of a field that shows its whole text, up to a maximum. */
-const rowsFor = (text: string): number => Math.min(text.split("\n").length + 1, maxRows);
