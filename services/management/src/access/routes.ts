@@ -34,7 +34,10 @@ export type Change<Caller extends Principal = Principal> = Write &
 
 /** The steps of a write, in this order. `check` runs before the transaction; a problem of `run` rolls it back. */
 type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> = {
-  /** Rejects requests without the database, or returns the checked part of the input. */
+  /**
+   * Rejects requests without the database, or returns the checked body. It can be more exact than the parsed one, which
+   * loses the text of numbers, so it identifies a request with an `Idempotency-Key`.
+   */
   check?: (input: Input) => Checked | Problem;
   /** The use case, in the transaction. */
   run: (change: Change<Caller>, input: Input, checked: Checked) => Promise<Done | Problem>;
@@ -107,7 +110,9 @@ export function createRoutes(options: RoutesOptions) {
         };
         if (!idempotent) return run();
         const caller = principal.kind === "operator" ? "operator" : principal.key.id;
-        return answerOnce(write.tx, { caller, operationId, ...input }, run);
+        const { params, request, body } = input;
+        const asked = { caller, operationId, params, request, body: checked ?? body };
+        return answerOnce(write.tx, asked, run);
       };
       return writer(work, (bytes) => costs.chargeMessages(input, principal, bytes));
     }

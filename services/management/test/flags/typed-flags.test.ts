@@ -131,6 +131,20 @@ describe("creating a typed flag", () => {
     expect(first.text).toContain('"value":1.0}');
     expect(await send("POST", "/api/v1/flags", text, headers)).toEqual(first);
   });
+
+  it.each([
+    ["number", "1", "1.0"],
+    ["object", '{"a":1,"b":2}', '{"b":2,"a":1}'],
+    ["string", '"b"', '"\\u0062"'],
+  ])("is another request than one with another text of a %s", async (type, value, other) => {
+    const text = createText(type, `{ "key": "a", "value": ${value} }`);
+    const headers = { "idempotency-key": randomUUID() };
+    expect(await send("POST", "/api/v1/flags", text, headers)).toMatchObject({ status: 201 });
+    const changed = text.replace(value, other);
+    const again = await send("POST", "/api/v1/flags", changed, headers);
+    expect(again.status).toBe(409);
+    expect(again.text).toContain("This Idempotency-Key was used for another request");
+  });
 });
 
 describe("a boolean flag", () => {
