@@ -1,5 +1,6 @@
-import { type AuditedChange, stateOf } from "@halyard/contracts";
+import { type AuditedChange, type StoredVariations, stateOf } from "@halyard/contracts";
 import type { Actor, Attribution, Cause, ChangeContext } from "../access/change-context.ts";
+import { variationsResource } from "../flags/variations.ts";
 
 /** An entry of the audit log. Changes of users belong to an organization, all others to a project. */
 export type AuditEntry = AuditedScope &
@@ -63,13 +64,22 @@ export function auditEntryResource(change: StoredAuditEntry): AuditedChange {
     environment_id: change.environmentId,
     actor: change.actor,
     api_key_id: change.apiKeyId,
-    before: withOrderedRules(change.before),
-    after: withOrderedRules(change.after),
+    before: valuesResource(change.before),
+    after: valuesResource(change.after),
     changed_at: change.changedAt.toISOString(),
   };
 }
 
-/** Orders the members of rules. The values themselves stay in the order of `jsonb`. */
-function withOrderedRules(values: Record<string, unknown> | null): Record<string, unknown> | null {
-  return values && { ...values, ...stateOf(values) };
+/**
+ * Orders the members of rules, and replaces stored variations by those of the API, whose values keep their text. The
+ * other values stay in the order of `jsonb`.
+ */
+function valuesResource(values: Record<string, unknown> | null): Record<string, unknown> | null {
+  if (values === null) return null;
+  const variations = values.variations as StoredVariations | undefined;
+  return {
+    ...values,
+    ...(variations && { variations: variationsResource(variations) }),
+    ...stateOf(values),
+  };
 }

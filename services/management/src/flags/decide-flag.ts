@@ -30,12 +30,7 @@ import {
   settingsOf,
 } from "./flag.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
-import {
-  checkVariations,
-  shortVariations,
-  valuesOfVariations,
-  type WithStoredVariations,
-} from "./variations.ts";
+import { checkVariations, shortVariations, type WithStoredVariations } from "./variations.ts";
 
 /**
  * Decides the creation of a flag. The flag exists in every environment of the project immediately. The requested state
@@ -237,7 +232,7 @@ function changeAudit(
   const { changesSettings, changesState, changesVariations } = changes;
   const valuesOf = ({ flag, state }: FlagAndState) => ({
     ...(changesSettings && settingsOf(flag)),
-    ...(changesVariations && { variations: valuesOfVariations(flag) }),
+    ...(changesVariations && { variations: flag.variations }),
     ...(changesState && state.content),
   });
   return flagAudit(context, after.flag, {
@@ -298,7 +293,7 @@ function changesOf(
 /** Returns the members of an audit entry that a typed flag has beside its settings. */
 function typeAudit(flag: Flag): { value_type?: string; variations?: unknown } {
   if (flag.variations === null) return {};
-  return { value_type: flag.valueType, variations: valuesOfVariations(flag) };
+  return { value_type: flag.valueType, variations: flag.variations };
 }
 
 /**

@@ -11,8 +11,9 @@ import {
   readAttributes,
 } from "@halyard/evaluation";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
-import { changedContent, type FlagInEnvironment, valueOfVariation } from "./flag.ts";
+import { changedContent, type FlagInEnvironment } from "./flag.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
+import { valueOfVariation } from "./variations.ts";
 
 /** Evaluates a flag for a user, with changed settings if given, and returns how each rule contributed. */
 export async function explainFlag(

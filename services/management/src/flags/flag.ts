@@ -15,7 +15,7 @@ import {
   type ValueType,
 } from "@halyard/contracts";
 import { needsOf } from "@halyard/evaluation";
-import { isProblem, type Problem, RawJson } from "@halyard/http";
+import { isProblem, type Problem } from "@halyard/http";
 import type { Cause, ChangeContext } from "../access/change-context.ts";
 import type { AuditEntry } from "../audit/audit-log.ts";
 import type { OutboxMessage } from "../outbox/outbox-message.ts";
@@ -26,7 +26,7 @@ import {
   noRules,
   type WithCheckedRules,
 } from "./targeting-rules.ts";
-import { checkEntrySize } from "./variations.ts";
+import { checkEntrySize, variationsResource } from "./variations.ts";
 
 /** A flag of a project, with the settings that are the same in every environment. */
 export type Flag = {
@@ -292,18 +292,6 @@ export function flagResource({
     last_evaluated_at: lastEvaluatedAt?.toISOString() ?? null,
   };
 }
-
-/** Returns the variations with the texts of their values. */
-const variationsResource = (variations: StoredVariations): FlagResource["variations"] =>
-  variations.map(({ key, json, name }) => ({
-    key,
-    value: valueOfVariation({ json }),
-    ...(name === undefined ? {} : { name }),
-  }));
-
-/** Returns the value of a variation, whose text a response contains unchanged. */
-export const valueOfVariation = ({ json }: { json: string }): string =>
-  new RawJson(json) as unknown as string;
 
 /** Returns a flag of a list, whose variations have values only with `withValues`. */
 export function listedFlagResource(

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import {
   type CreateFlag,
   expectedValue,
+  type Flag as FlagResource,
   maxVariations,
   type StoredVariations,
   type ValueType,
@@ -11,6 +12,7 @@ import {
   elementTexts,
   memberText,
   type Problem,
+  RawJson,
   textOfBody,
   tokensOf,
 } from "@halyard/http";
@@ -190,22 +192,25 @@ export function checkRestorable(
   );
 }
 
-/** A variation with its value, in the audit log and in events. */
-type VariationWithValue = { key: string; name?: string | undefined; value: string };
+/** Returns the variations with the texts of their values, for responses. */
+export const variationsResource = (variations: StoredVariations): FlagResource["variations"] =>
+  variations.map(({ key, json, name }) => ({
+    key,
+    value: valueOfVariation({ json }),
+    ...(name === undefined ? {} : { name }),
+  }));
 
-/** Returns the variations with their values, for the audit log. */
-export const valuesOfVariations = ({ variations }: Pick<Flag, "variations">) =>
-  variations?.map(
-    ({ json, ...rest }): VariationWithValue => ({ ...rest, value: JSON.parse(json) }),
-  ) ?? null;
+/** Returns the value of a variation, whose text a response contains unchanged. */
+export const valueOfVariation = ({ json }: { json: string }): string =>
+  new RawJson(json) as unknown as string;
 
 /** Maximum size of a value in events, in bytes of JSON. */
 const maxEventValueBytes = 1024;
 
-/** Returns the variations as events contain them: a large value is its size and hash. */
+/** Returns the variations as events contain them: a large value is its size and hash. None for a boolean flag. */
 export const shortVariations = ({ variations }: Pick<Flag, "variations">) =>
-  variations?.map(({ json, ...rest }) => {
+  (variations ?? []).map(({ json, ...rest }) => {
     const bytes = Buffer.byteLength(json);
     if (bytes <= maxEventValueBytes) return { ...rest, value: JSON.parse(json) };
     return { ...rest, value: { sha256: createHash("sha256").update(json).digest("hex"), bytes } };
-  }) ?? null;
+  });

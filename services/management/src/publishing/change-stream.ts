@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { EventStream } from "@halyard/http";
+import { EventStream, stringify } from "@halyard/http";
 import { auditEntryResource } from "../audit/audit-log.ts";
 import type { Feed, SequencedEntry } from "./feed-store.ts";
 
@@ -47,7 +47,7 @@ export function eventOf(entry: SequencedEntry, { environmentId }: Feed): string 
 }
 
 const event = (name: string, { id }: SequencedEntry, data: object): string =>
-  `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+  `event: ${name}\nid: ${id}\ndata: ${stringify(data)}\n\n`;
 
 /** Why a stream cannot send all changes that were missed. */
 type ResetReason = "unknown_id" | "too_many_changes" | "database_restored";

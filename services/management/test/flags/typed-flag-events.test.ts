@@ -80,6 +80,53 @@ describe("a change of variations", () => {
   });
 });
 
+describe("the audit entry of a number with another text", () => {
+  const two = (text: string) => `"variations":[{"key":"rate","value":${text}}]`;
+  const changes = `/api/v1/projects/${project.projectId}/changes`;
+  const authorization = `Bearer ${project.serverKey}`;
+
+  /** Changes the text of a number from `1` to `1.0`, in a flag that has no other value. */
+  async function changeText(): Promise<string> {
+    const variations = [{ key: "rate", value: 1 }];
+    const flag = await createFlag({ value_type: "number", variations });
+    const changed = await fetch(`${management.url}/api/v1/flags/${flag.id}`, {
+      method: "PATCH",
+      headers: { authorization, "content-type": "application/json" },
+      body: `{${two("1.0")}}`,
+    });
+    expect(changed.status).toBe(200);
+    return flag.id;
+  }
+
+  it("has both texts", async () => {
+    const flagId = await changeText();
+    const response = await fetch(`${management.url}${changes}?flag_id=${flagId}&limit=1`, {
+      headers: { authorization },
+    });
+    const text = await response.text();
+    expect(text).toContain(`"before":{`);
+    expect(text.match(/"variations":\[[^\]]*\]/g)).toEqual([two("1"), two("1.0")]);
+  });
+
+  it("has both texts in the stream of changes", async () => {
+    const aborting = new AbortController();
+    const stream = await fetch(`${management.url}${changes}/stream`, {
+      headers: { authorization },
+      signal: aborting.signal,
+    });
+    await changeText();
+    let text = "";
+    for await (const chunk of stream.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk;
+      if (/"action":"settings".*\n\n/.test(text)) break;
+    }
+    aborting.abort();
+    expect(text).toMatch(/"before":\{.*"after":\{/);
+    expect(text).toContain(two("1"));
+    expect(text).toContain(two("1.0"));
+  });
+});
+
 describe("a change of what a flag serves", () => {
   it("is one flag_state.updated with the state, and an audit entry with both states", async () => {
     const flag = await createColor();
