@@ -2,7 +2,7 @@ import { z } from "zod";
 import { compileCheck } from "./json-schema.ts";
 import { State } from "./state.ts";
 import { flagEventsStream } from "./streams.ts";
-import { TypedValue } from "./values.ts";
+import { TypedValue, ValueType } from "./values.ts";
 
 /**
  * Domain events: changes of a flag, with everything that a consumer needs, so that consumers send no further requests.
@@ -11,19 +11,11 @@ import { TypedValue } from "./values.ts";
 export const EventName = z.enum(flagEventsStream.subjects);
 export type EventName = z.infer<typeof EventName>;
 
-/** A variation of a typed flag. A large value is its size and hash. */
-const ChangedVariation = z.object({
-  key: z.string(),
-  name: z.string().optional(),
-  value: TypedValue,
-});
-const Setting = z.union([
-  z.string(),
-  z.boolean(),
-  z.null(),
-  z.array(z.string()),
-  z.array(ChangedVariation),
-]);
+/** Variations of a typed flag. A large value is its size and hash. */
+const EventVariations = z.array(
+  z.object({ key: z.string(), name: z.string().optional(), value: TypedValue }),
+);
+const Setting = z.union([z.string(), z.boolean(), z.null(), z.array(z.string()), EventVariations]);
 const ChangedSetting = z.object({ from: Setting, to: Setting });
 
 export const FlagEvent = z.object({
@@ -49,6 +41,9 @@ export const FlagEvent = z.object({
   state_before: State.nullable(),
   /** Changed settings (`flag.updated` only). */
   changes: z.record(z.string(), ChangedSetting).optional(),
+  /** Type and variations of a new typed flag (`flag.created` only). */
+  value_type: ValueType.optional(),
+  variations: EventVariations.optional(),
   triggered_by: z.object({ id: z.string(), email: z.string() }),
   cause: z.enum(["manual", "scheduled", "rollback"]),
 });

@@ -148,6 +148,9 @@ export const WebhookPayload = z.object({
   state: State.optional(),
   /** `flag.updated` only. */
   changes: FlagEvent.shape.changes,
+  /** `flag.created` of a typed flag only. */
+  value_type: FlagEvent.shape.value_type,
+  variations: FlagEvent.shape.variations,
 });
 export type WebhookPayload = z.infer<typeof WebhookPayload>;
 

@@ -2301,6 +2301,12 @@ export interface components {
                     }[];
                 };
             };
+            value_type?: components["schemas"]["ValueType"];
+            variations?: {
+                key: string;
+                name?: string;
+                value: components["schemas"]["TypedValue"];
+            }[];
         };
         WebhookTestResult: {
             success: boolean;

@@ -101,7 +101,10 @@ export function decideCreate(
         after,
       }),
     ],
-    messages: [eventToPublish(event), ...all.map((each) => entryToPublish(flagEntry(flag, each)))],
+    messages: [
+      eventToPublish({ ...event, ...typeInEvent(flag) }),
+      ...all.map((each) => entryToPublish(flagEntry(flag, each))),
+    ],
   };
 }
 
@@ -288,6 +291,15 @@ function changesOf(
   if (after.variations !== before.variations)
     changes.push(["variations", { from: shortVariations(before), to: shortVariations(after) }]);
   return Object.fromEntries(changes) as NonNullable<FlagEvent["changes"]>;
+}
+
+/**
+ * Returns the members of `flag.created` that a typed flag has. They follow the state, because the relay searches an event
+ * for its state, and the text of an object could contain the searched one.
+ */
+function typeInEvent(flag: Flag): Pick<FlagEvent, "value_type" | "variations"> {
+  if (flag.variations === null) return {};
+  return { value_type: flag.valueType, variations: shortVariations(flag) };
 }
 
 /** Returns the members of an audit entry that a typed flag has beside its settings. */

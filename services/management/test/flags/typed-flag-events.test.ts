@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { checkFlagEvent } from "@halyard/contracts";
 import { afterAll, describe, expect, it } from "@jest/globals";
+import { headOfEvent } from "../../src/publishing/stream-publisher.ts";
 import { flagsOf } from "../flag-fixture.ts";
 import { openManagement, seedProject } from "../management-fixture.ts";
 
@@ -154,6 +155,33 @@ describe("a change of what a flag serves", () => {
 });
 
 describe("the creation and the deletion of a typed flag", () => {
+  it("has its type and its values in flag.created, with the size and hash of a value above 1 KiB", async () => {
+    const large = "x".repeat(1_023);
+    const sha256 = createHash("sha256").update(JSON.stringify(large)).digest("hex");
+    const flag = await createColor({ variations: [blue, { ...red, value: large }] });
+    const [created] = await eventsOf(flag.id);
+    expect(checkFlagEvent(created)).toMatchObject({ ok: true });
+    expect(created).toMatchObject({
+      ...{ event: "flag.created", value_type: "string" },
+      variations: [blue, { key: "red", value: { sha256, bytes: 1_025 } }],
+    });
+  });
+
+  it("publishes a flag whose values look like the state of an event", async () => {
+    const value = { a: 1, state: { enabled: true } };
+    const flag = await createFlag({ value_type: "object", variations: [{ key: "only", value }] });
+    const [created] = await eventsOf(flag.id);
+    expect(headOfEvent(JSON.stringify(created))).toMatchObject({ flag: { id: flag.id } });
+  });
+
+  it("leaves flag.created of a boolean flag without them", async () => {
+    const [created] = await eventsOf((await createFlag()).id);
+    expect(Object.keys(created)).toEqual([
+      ...["id", "event", "timestamp", "version", "organization_id", "project_id", "flag"],
+      ...["environment", "state", "state_before", "triggered_by", "cause"],
+    ]);
+  });
+
   it("have its type and its values in the audit log", async () => {
     const object = { key: "object", value: JSON.parse('{"__proto__":{"a":1},"b":[0.1,1e-21]}') };
     const flag = await createFlag({ value_type: "object", variations: [object] });

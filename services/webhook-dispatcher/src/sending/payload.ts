@@ -26,7 +26,8 @@ type OwnMembers = Omit<
 
 /** Returns the additional members of a payload, by event. */
 const ownMembers: { readonly [event in EventName]: (event: ShownEvent) => OwnMembers } = {
-  "flag.created": () => ({}),
+  "flag.created": ({ value_type, variations }) =>
+    value_type === undefined ? {} : { value_type, variations },
   "flag.updated": ({ changes }) => (changes === undefined ? {} : { changes }),
   "flag.deleted": () => ({}),
   "flag.toggled": () => ({}),

@@ -43,6 +43,16 @@ describe("the payload", () => {
     expect(payload.changes).toEqual({ variations });
   });
 
+  it("of a new typed flag has its type and variations", () => {
+    const typed = {
+      value_type: "object" as const,
+      variations: [{ key: "blue", value: { hex: "#00f" } }],
+    };
+    const payload = payloadOf(makeEvent({ event: "flag.created", ...typed }));
+    expect(WebhookPayload.parse(payload)).toEqual(payload);
+    expect(payload).toMatchObject(typed);
+  });
+
   it("of a typed flag has what it serves in the state", () => {
     const { state: base } = makeEvent();
     const serve = { split: [{ variation: "blue", weight: 100, ranges: [[0, 10_000]] }] };
