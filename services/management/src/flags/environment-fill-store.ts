@@ -1,6 +1,6 @@
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import type { EntryFlag, Flag } from "./flag.ts";
-import { variationColumns } from "./flag-store.ts";
+import { lockRows, variationColumns } from "./flag-store.ts";
 
 /** A new environment in which some flags of the project have no stored state yet. */
 export type EnvironmentFill = {
@@ -92,15 +92,15 @@ export async function nextFlags(
 }
 
 /**
- * Locks flags, and returns those that have no state in the environment. A separate statement takes the locks first, in
- * the order of ids. The second statement then sees the deletions and states that the first one waited for.
+ * Locks flags, and returns those that have no state in the environment. A separate statement takes the locks first. The
+ * second statement then sees the deletions and states that the first one waited for.
  */
 export async function lockFlagsWithoutState(
   tx: Transaction,
   fill: EnvironmentFill,
   flagIds: readonly string[],
 ): Promise<ProjectFlag[]> {
-  await tx`select from flags where id = any(${flagIds}::uuid[]) order by id for update`;
+  await lockRows(tx, { projectId: fill.environment.projectId, flagIds });
   const flags = await tx<Omit<ProjectFlag, "organizationId">[]>`
     select flag.id, flag.project_id as "projectId", flag.key, flag.version,
       flag.created_at as "createdAt", ${variationColumns}

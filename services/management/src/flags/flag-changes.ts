@@ -28,6 +28,7 @@ import {
   type LockedFlag,
   lockFlag,
   lockFlags,
+  lockRows,
   measureStates,
   readStates,
   sumLargestValues,
@@ -227,6 +228,7 @@ async function lockAll(
   write: FlagWrite,
   scope: { projectId: string; environmentId: string; flagIds: readonly string[] },
 ): Promise<Map<string, LockedFlag>> {
+  await lockRows(write.tx, scope);
   const lock = async () =>
     new Map((await lockFlags(write.tx, scope)).map((locked) => [locked.flag.id, locked]));
   const locked = await lock();

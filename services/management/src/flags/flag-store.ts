@@ -129,6 +129,21 @@ export async function lockFlags(
   return rows.map(({ lacksStates, ...row }) => ({ ...fromRow(row), lacksStates }));
 }
 
+/**
+ * Locks flags of a project in the order of their ids, with or without states. Transactions that insert missing states
+ * call it first: an insert locks the sum of the organization's bytes, after which no flag may be locked.
+ */
+export async function lockRows(
+  tx: Transaction,
+  { projectId, flagIds }: { projectId: string; flagIds: readonly string[] },
+): Promise<void> {
+  await tx`
+    select from flags
+    where id = any(${flagIds}::uuid[]) and project_id = ${projectId}
+    order by id
+    for update`;
+}
+
 /** Returns the number of bytes of the states and values of flags in an environment, as JSON in the database. */
 export async function measureStates(
   tx: Transaction,

@@ -13,6 +13,8 @@ const flagCount = batches * flagsAtOnce - 50;
 const management = await openManagement({ fillsEnvironments: false });
 afterAll(() => management.close());
 
+const given = tenancyOf(management);
+
 const clock = { now: () => new Date(), newId: uuidv7 };
 const fillBatch = () =>
   management.writer(async (write) => ({ batch: await continueFills({ ...write, ...clock }) }));
@@ -248,6 +250,57 @@ describe("given a new environment of a project with many flags", () => {
     const other = await tenancyOf(management).scope();
     for (const path of [state, `${state}/history`, flag])
       expect((await management.call(path, { key: other.serverKey })).status).toBe(404);
+  });
+});
+
+describe("given a new environment that lacks the states of two typed flags", () => {
+  afterEach(fillEverything);
+  const variations = [{ key: "blue", value: "#00f" }];
+
+  async function lackingEnvironment() {
+    const { project, first, organizationId, userId, serverKey } = await given.scope(["production"]);
+    const scope = { projectId: project.id, environmentId: first.id, userId };
+    await seedFlags(management, scope, flagsAtOnce);
+    const ids: string[] = [];
+    for (const key of ["z-first", "z-second"]) {
+      const body = { key, name: "f", value_type: "string", variations };
+      const created = await management.call("/api/v1/flags", {
+        ...{ method: "POST", key: serverKey, body },
+      });
+      ids.push(created.body.id);
+    }
+    const environment = await given.environment(project.id);
+    const { key } = await given.key(environment, { user_id: userId });
+    return { organizationId, ids, key, serverKey };
+  }
+
+  const waiting = (count: number) =>
+    eventually(async () => {
+      const found = await management.sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      return found.count === count;
+    });
+
+  it("accepts a change of both and a change of the second one's values at the same time", async () => {
+    const { organizationId, ids, key, serverKey } = await lackingEnvironment();
+    const changes = await management.sql.begin(async (tx) => {
+      // Both changes lock flags, and then the sum of the organization's bytes.
+      await tx`
+        select from configuration_sizes where organization_id = ${organizationId} for update`;
+      const both = management.call("/api/v1/flags/bulk", {
+        ...{ method: "POST", key, body: { flag_ids: ids, set: { owner: "Ada" } } },
+      });
+      await waiting(1);
+      const second = management.call(`/api/v1/flags/${ids[1]}`, {
+        ...{ method: "PATCH", key: serverKey },
+        body: { variations: [{ key: "blue", value: "navy" }] },
+      });
+      await waiting(2);
+      return { both, second };
+    });
+    expect(await changes.both).toMatchObject({ status: 200 });
+    expect(await changes.second).toMatchObject({ status: 200, body: { version: 3 } });
   });
 });
 
