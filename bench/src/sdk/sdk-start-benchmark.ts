@@ -1,10 +1,12 @@
 import type { Bench, Benchmark } from "../benchmark.ts";
 import { startChild } from "../processes/child-process.ts";
 import { residentBytes, settledBytes } from "../processes/process-usage.ts";
-import { below, number } from "../reporting.ts";
+import { below, number, ratioBelow } from "../reporting.ts";
 import { alternate } from "../statistics.ts";
-import { startSnapshotEdge } from "../system/snapshot-edge.ts";
-import { contentOf, type TargetedFlag, targetedFlags } from "../targeting/targeted-flags.ts";
+import { startEdge } from "../system/services.ts";
+import { type SnapshotScope, snapshotContent } from "../system/snapshot-content.ts";
+import { startSnapshot } from "../system/snapshot-edge.ts";
+import { contentOf, targetedFlags, withColors } from "../targeting/targeted-flags.ts";
 import { installServerSdk } from "./installed-sdk.ts";
 
 export const sdkStartBenchmark: Benchmark = {
@@ -13,7 +15,7 @@ export const sdkStartBenchmark: Benchmark = {
   pinned: true,
   summary: "start and memory of a Node.js process whose server SDK has 10,000 flags",
   method:
-    "New processes load the packed `@halyard/server-sdk`, create a client of an edge with 10,000 flags, and wait for `ready()`. A third of the flags each are constant, rules with two conditions and 50 % rollouts. The baseline of the start is a process that requests the same rule set by `fetch` and parses it; loading the package is a figure of its own. The baseline of the memory is an idle process. The processes run one after another on one core, and the edge runs on the other. Resident memory is read once it is stable, without a forced garbage collection unless stated. No flag has been evaluated except one, because a flag is compiled at its first evaluation.",
+    "New processes load the packed `@halyard/server-sdk`, create a client of an edge with 10,000 flags, and wait for `ready()`. A third of the flags each are constant, rules with two conditions and 50 % rollouts. The baseline of the start is a process that requests the same rule set by `fetch` and parses it; loading the package is a figure of its own. The baseline of the memory is an idle process. The processes run one after another on one core, and the edge runs on the other. Resident memory is read once it is stable, without a forced garbage collection unless stated. No flag has been evaluated except one, because a flag is compiled at its first evaluation. The last rows compare with an environment in which each 50 % rollout is a typed flag with a split of three texts. The heap of the flags is that of the process minus that of a process with one flag.",
   run,
 };
 
@@ -23,16 +25,24 @@ const quickFlags = 30;
 async function run(bench: Bench): Promise<void> {
   const sdk = installServerSdk(bench);
   const targeted = targetedFlags(bench.quick ? quickFlags : flags);
-  const where = { keyKind: "server", core: "load" } as const;
-  const { edge, key } = await startSnapshotEdge(bench, { ...contentOf(targeted), ...where });
-  const { key: lastFlag } = targeted.at(-1) as TargetedFlag;
-  const environment = { SDK: sdk, BASE_URL: edge.url, SERVER_KEY: key, LAST_FLAG: lastFlag };
-  const side = (start: "client" | "fetch" | "nothing") => () =>
-    startOnce(bench, { ...environment, START: start });
-  const { client, fetch, nothing } = await alternate(bench, 7, {
-    client: side("client"),
-    fetch: side("fetch"),
-    nothing: side("nothing"),
+  const contents = [targeted, withColors(targeted), targeted.slice(0, 1)].map((each) => ({
+    ...contentOf(each),
+    keyKind: "server" as const,
+  }));
+  const content = snapshotContent(...contents);
+  const edge = await startEdge(bench, { nats: await startSnapshot(bench, content), core: "load" });
+  const [booleans, colors, first] = content.scopes as [SnapshotScope, SnapshotScope, SnapshotScope];
+  const environment = { SDK: sdk, BASE_URL: edge.url, FLAG: targeted[0]?.key ?? "" };
+  const side =
+    (start: "client" | "fetch" | "nothing", { key }: SnapshotScope) =>
+    () =>
+      startOnce(bench, { ...environment, SERVER_KEY: key, START: start });
+  const { client, fetch, nothing, typed, one } = await alternate(bench, 7, {
+    client: side("client", booleans),
+    fetch: side("fetch", booleans),
+    nothing: side("nothing", booleans),
+    typed: side("client", colors),
+    one: side("client", first),
   });
   const above = client.megabytes - nothing.megabytes;
   const started = "createClient to ready vs. fetch and JSON.parse";
@@ -44,6 +54,12 @@ async function run(bench: Bench): Promise<void> {
   besideIdle("memory", "megabytes");
   besideIdle("memory after a garbage collection", "collected");
   besideIdle("heap after a garbage collection", "heap");
+  const most = ratioBelow(1.25);
+  const third = "a third of the flags with splits vs. all boolean";
+  bench.compare(`${third}: createClient to ready`, "ms", [typed, client], "startMs", most);
+  bench.figure(`${third}: heap of the flags`, "MB", typed.heap - one.heap, {
+    ...{ baseline: client.heap - one.heap, goal: most },
+  });
   bench.note`The process with the fetch keeps the parsed rule set: ${number(fetch.megabytes - nothing.megabytes)} MB above an idle process, ${number(fetch.heap - nothing.heap)} MB of heap.`;
 }
 

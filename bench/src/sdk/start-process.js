@@ -6,7 +6,7 @@
  * - `fetch`: requests the same rule set by `fetch`, parses it, and keeps it;
  * - `nothing`.
  */
-const { START, SDK, BASE_URL, SERVER_KEY, LAST_FLAG } = process.env;
+const { START, SDK, BASE_URL, SERVER_KEY, FLAG } = process.env;
 
 const starts = {
   async client() {
@@ -17,17 +17,17 @@ const starts = {
     if (!(await client.ready())) throw new Error("the client has no flags");
     const readyMs = performance.now();
     // An evaluation of all flags would compile them.
-    const hasFlags = client.evaluate(LAST_FLAG).reason !== "flag_not_found";
+    const hasFlags = client.evaluate(FLAG).reason !== "flag_not_found";
     return { kept: client, hasFlags, loadMs: loadedMs - beganMs, startMs: readyMs - loadedMs };
   },
   async fetch() {
     const beganMs = performance.now();
-    const response = await fetch(`${BASE_URL}/api/v1/sdk/ruleset`, {
+    const response = await fetch(`${BASE_URL}/api/v1/sdk/ruleset?format=2`, {
       headers: { authorization: `Bearer ${SERVER_KEY}` },
     });
     const kept = await response.json();
     const startMs = performance.now() - beganMs;
-    return { kept, hasFlags: LAST_FLAG in kept.flags, loadMs: 0, startMs };
+    return { kept, hasFlags: FLAG in kept.flags, loadMs: 0, startMs };
   },
   nothing: async () => ({ hasFlags: true, loadMs: 0, startMs: 0 }),
 };

@@ -38,7 +38,7 @@ export function createAllMethods(
   }
 
   function evaluatedOf(flag: Flag, evaluate: Evaluate): Evaluated | undefined {
-    if (!flag.isTyped) {
+    if (flag.typedAs === undefined) {
       const value = booleanOf(flag, evaluate);
       return value === undefined ? undefined : { value, variation: value ? "on" : "off" };
     }
@@ -51,7 +51,9 @@ export function createAllMethods(
 
   return {
     allFlags: (context) =>
-      forAll(context, (flag, evaluate) => (flag.isTyped ? undefined : booleanOf(flag, evaluate))),
+      forAll(context, (flag, evaluate) =>
+        flag.typedAs !== undefined ? undefined : booleanOf(flag, evaluate),
+      ),
     allValues: (context) => forAll(context, evaluatedOf),
   };
 }

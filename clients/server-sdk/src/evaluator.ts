@@ -33,7 +33,7 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
     ...createAllMethods(ruleSet, guards),
     isEnabled(key, context, fallback) {
       const flag = ruleSet.flags.get(key);
-      if (flag === undefined || flag.isTyped) {
+      if (flag === undefined || flag.typedAs !== undefined) {
         reasonOfMissing(key, "boolean", options);
         return fallback === true;
       }
@@ -41,7 +41,7 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
     },
     evaluate(key, context, fallback) {
       const flag = ruleSet.flags.get(key);
-      if (flag === undefined || flag.isTyped)
+      if (flag === undefined || flag.typedAs !== undefined)
         return withoutOutcome(reasonOfMissing(key, "boolean", options), fallback);
       return outcomeOf(flag, context) ?? withoutOutcome("invalid_context", fallback);
     },

@@ -27,7 +27,8 @@ export function reasonOfMissing(
     return "not_ready";
   }
   const flag = ruleSet.flags.get(key as string);
-  if (flag !== undefined) return typeMismatch(flag.rules.key, `${flag.type}, not ${wanted}`, log);
+  if (flag !== undefined)
+    return typeMismatch(key as string, `${flag.typedAs ?? "boolean"}, not ${wanted}`, log);
   const unsupported = ruleSet.unsupported.get(key as string);
   if (unsupported !== undefined) {
     const unknown = JSON.stringify(unsupported.unknown.slice(0, 128));

@@ -99,11 +99,6 @@ function settingsOf(value: unknown): Pick<FlagRules, "enabled" | "value_type"> |
     enabled: true,
     value_type: typeof value as ValueType,
     ...{ serve: { variation: testVariation }, off_variation: null },
-    ...{ variations: [{ key: testVariation, value: copyOf(value) }] },
+    ...{ variations: [{ key: testVariation, value }] },
   };
-}
-
-/** Returns a copy of an object, because values are frozen. */
-function copyOf(value: unknown): unknown {
-  return typeof value === "object" ? JSON.parse(JSON.stringify(value)) : value;
 }

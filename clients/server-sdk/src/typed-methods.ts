@@ -16,9 +16,9 @@ export function createTypedMethods(options: EvaluatorOptions, guards: Guards): T
   const { find, detailsOf } = createReader(options, guards);
 
   /** Returns whether a variation is an integer or the caller's default, and logs if it is not. */
-  function isInteger({ rules, variations }: Flag, index: number): boolean {
+  function isInteger({ compiled, variations }: Flag, index: number): boolean {
     if (index === callersDefault || Number.isSafeInteger(variations.valueAt(index))) return true;
-    typeMismatch(rules.key, "number, not integer", options.log);
+    typeMismatch(compiled.key, "number, not integer", options.log);
     return false;
   }
 
@@ -72,7 +72,7 @@ function createReader(options: EvaluatorOptions, { withContext }: Guards): Reade
     // A decision has a reason too, which takes a second evaluation.
     find(key, context, type, accepts) {
       const flag = ruleSet.flags.get(key);
-      if (flag?.type !== type) {
+      if (flag?.typedAs !== type) {
         reasonOfMissing(key, type, options);
         return undefined;
       }
@@ -87,7 +87,7 @@ function createReader(options: EvaluatorOptions, { withContext }: Guards): Reade
       { type, fallback, accepts }: Wanted<T>,
     ): Details<T> {
       const flag = ruleSet.flags.get(key);
-      if (flag?.type !== type) return failed(fallback, reasonOfMissing(key, type, options));
+      if (flag?.typedAs !== type) return failed(fallback, reasonOfMissing(key, type, options));
       const decision = decide(flag, context);
       if (decision === undefined) return failed(fallback, "invalid_context");
       const { index, reason } = decision;

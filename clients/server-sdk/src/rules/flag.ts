@@ -9,22 +9,28 @@ import { Variations } from "./variations.ts";
  * them in one process, and starts faster.
  */
 export class Flag {
-  readonly rules: FlagRules;
-  /** A field, because `isEnabled` reads it. Comparing the type would take a tenth of its time. */
-  readonly isTyped: boolean;
+  /** The type of a typed flag. Undefined for a boolean one, which `isEnabled` checks faster than a text. */
+  readonly typedAs: Exclude<ValueType, "boolean"> | undefined;
   /** Evaluations since the last usage report: see `Counts`. */
   on = 0;
   off = 0;
+  /**
+   * The rules of a boolean flag, or the JSON text of those of a typed flag. Its variations and ranges are many small
+   * objects, which need twice the memory of the text (bench `sdk-start`).
+   */
+  readonly #rules: FlagRules | string;
   #compiled: CompiledFlag | undefined = undefined;
   #variations: Variations | undefined = undefined;
 
   constructor(rules: FlagRules) {
-    this.rules = rules;
-    this.isTyped = this.type !== "boolean";
+    const { value_type: type = "boolean" } = rules;
+    this.typedAs = type === "boolean" ? undefined : type;
+    this.#rules = type === "boolean" ? rules : JSON.stringify(rules);
   }
 
-  get type(): ValueType {
-    return this.rules.value_type ?? "boolean";
+  /** The rules. Those of a typed flag are parsed at each access, so that they are not kept twice. */
+  get rules(): FlagRules {
+    return typeof this.#rules === "string" ? JSON.parse(this.#rules) : this.#rules;
   }
 
   get compiled(): CompiledFlag {
