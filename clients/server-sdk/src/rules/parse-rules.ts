@@ -95,7 +95,8 @@ function readRules(value: unknown): Parsed<Rules> {
   // Maps, because a key such as `__proto__` must not reach the prototype of an object.
   const byKey = new Map<string, FlagRules>();
   const unsupported = new Map<string, UnsupportedFlag>();
-  for (const [key, received] of Object.entries(flags)) {
+  for (const key of Object.keys(flags)) {
+    const received = flags[key];
     if (!isRecord(received)) return problem("the settings of a flag are incomplete");
     const unknown = findUnknownIn(received);
     if (unknown !== undefined) {

@@ -9,11 +9,11 @@ const maxLevels = 64;
  * Returns whether the values of a flag have its type, and everything that selects them has the form that the evaluation
  * expects. Keys of variations that do not exist are allowed: they yield the caller's default.
  */
-export function haveUsableValues({ value_type, variations, serve, ...rules }: FlagRules): boolean {
-  const serves: unknown[] = [serve];
-  for (const rule of rules.targeting_rules) serves.push(rule?.serve);
-  if (!serves.every((each) => each === undefined || isServe(each))) return false;
-  const isValue = valueChecks[value_type ?? "boolean"];
+export function haveUsableValues(flag: FlagRules): boolean {
+  const { value_type: type = "boolean", variations, serve, targeting_rules: rules } = flag;
+  if (!isServeIfPresent(serve)) return false;
+  if (!rules.every((rule) => isServeIfPresent(rule?.serve))) return false;
+  const isValue = valueChecks[type];
   if (isValue === undefined) return variations === undefined;
   return (
     variations !== undefined &&
@@ -32,7 +32,8 @@ const valueChecks: Readonly<
   object: (value) => isRecord(value) && hasLevels(value, maxLevels),
 };
 
-function isServe(serve: unknown): boolean {
+function isServeIfPresent(serve: unknown): boolean {
+  if (serve === undefined) return true;
   if (!isRecord(serve)) return false;
   return "split" in serve
     ? Array.isArray(serve.split) && serve.split.every(isShare)
