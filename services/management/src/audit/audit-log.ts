@@ -1,6 +1,6 @@
 import { type AuditedChange, type StoredVariations, stateOf } from "@halyard/contracts";
+import { RawJson } from "@halyard/http";
 import type { Actor, Attribution, Cause, ChangeContext } from "../access/change-context.ts";
-import { variationsResource } from "../flags/variations.ts";
 
 /** An entry of the audit log. Changes of users belong to an organization, all others to a project. */
 export type AuditEntry = AuditedScope &
@@ -79,7 +79,9 @@ function valuesResource(values: Record<string, unknown> | null): Record<string, 
   const variations = values.variations as StoredVariations | undefined;
   return {
     ...values,
-    ...(variations && { variations: variationsResource(variations) }),
+    ...(variations && {
+      variations: variations.map(({ json, ...rest }) => ({ ...rest, value: new RawJson(json) })),
+    }),
     ...stateOf(values),
   };
 }
