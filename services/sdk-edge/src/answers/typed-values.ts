@@ -40,15 +40,25 @@ export function typedValuesOf(
   variations: readonly VariationText[],
 ): FlagValues {
   const booleans = booleansOf(view, outcomeCodes);
-  const texts = variations.map(({ member }) => member);
-  let body: string | undefined;
-  return {
-    etag: tagOf(view, booleans, variations),
-    get body() {
-      body ??= bodiesOf(view.keys)(booleans, { flags: view.typed, texts }, "}}");
-      return body;
-    },
-  };
+  return new LazyValues(tagOf(view, booleans, variations), () =>
+    bodiesOf(view.keys)(booleans, { flags: view.typed, texts: variations.map(({ member }) => member) }, "}}"),
+  );
+}
+
+class LazyValues implements FlagValues {
+  readonly etag: string;
+  readonly #write: () => string;
+  #body: string | undefined;
+
+  constructor(etag: string, write: () => string) {
+    this.etag = etag;
+    this.#write = write;
+  }
+
+  get body(): string {
+    this.#body ??= this.#write();
+    return this.#body;
+  }
 }
 
 export function typedTagOf(
@@ -61,7 +71,7 @@ export function typedTagOf(
 
 /** Returns 1 for each boolean flag with the value true, and 0 for all others. */
 function booleansOf({ typed }: EnvironmentView, outcomeCodes: Uint8Array): Uint8Array {
-  const booleans = new Uint8Array(outcomeCodes.length);
+  const booleans = Buffer.allocUnsafe(outcomeCodes.length);
   for (let flag = 0; flag < booleans.length; flag += 1)
     booleans[flag] = (outcomeCodes[flag] as number) & 1;
   for (const { position } of typed) booleans[position] = 0;
