@@ -33,7 +33,16 @@ type Layout = {
   maxEndBytes: number;
 };
 
+/** Returns a function that prepares the body when it writes the first one. */
 export function createFlagBodies(keys: FlagKeys, layout: Layout): FlagBodies {
+  let write: FlagBodies | undefined;
+  return (numbers, typed, end) => {
+    write ??= prepareBodies(keys, layout);
+    return write(numbers, typed, end);
+  };
+}
+
+function prepareBodies(keys: FlagKeys, layout: Layout): FlagBodies {
   const { begin, beforeKey, afterKey, texts, afterText, maxEndBytes } = layout;
   const width = Math.max(...texts.map((text) => text.length));
   const padded = texts.map((text) => Buffer.from(text.padEnd(width)));
