@@ -1,17 +1,15 @@
-import { hash } from "node:crypto";
-import { shortHash } from "../../answers/digests.ts";
 import { createFlagBodies, type TypedTexts } from "../../answers/flag-bodies.ts";
 import type { FlagKeys } from "../../answers/flag-keys.ts";
-import type { VariationText } from "../../answers/variation-texts.ts";
+import { createFlagTags, type TypedVariations } from "../../answers/flag-tags.ts";
 import { outcomeTexts } from "./evaluation-json.ts";
 
 /** Converts outcomes, one byte per flag, into the body of a bulk evaluation and its tag. */
 type BulkWriter = {
   /**
-   * Returns the tag of the outcomes, the variations of typed flags, and the offer. Equal ones have the same tag on
-   * every edge.
+   * Returns the tag of the outcomes, the typed flags with their variations, and the offer. Equal ones have the same tag
+   * on every edge.
    */
-  tag(outcomeCodes: Uint8Array, offer: string, variations?: readonly VariationText[]): string;
+  tag(outcomeCodes: Uint8Array, offer: string, typed?: TypedVariations): string;
   /**
    * Returns the body as a string of bytes. The offer is the JSON after the flags: a member with a comma before it, or
    * "".
@@ -50,22 +48,9 @@ function createBodies(keys: FlagKeys): BulkWriter["body"] {
   return (outcomeCodes, offer, typed = noTyped) => write(outcomeCodes, typed, `]${offer}}`);
 }
 
-const noVariations: readonly VariationText[] = [];
+const noVariations: TypedVariations = { flags: [], variations: [] };
 
-/** Hashes the keys, the outcomes, the offer and the variations, which are copied into one buffer. */
 function createTags(keys: FlagKeys): BulkWriter["tag"] {
-  const outcomesAt = keys.digest.length;
-  const offerAt = outcomesAt + keys.size;
-  const bytes = Buffer.alloc(offerAt + maxOfferBytes);
-  bytes.set(keys.digest);
-  return (outcomeCodes, offer, variations = noVariations) => {
-    bytes.set(outcomeCodes, outcomesAt);
-    const length = offerAt + bytes.write(`${offer}}`, offerAt, "latin1");
-    const same = bytes.subarray(0, length);
-    const all =
-      variations.length === 0
-        ? same
-        : Buffer.concat([same, ...variations.map(({ digest }) => digest)]);
-    return `"${shortHash(hash("sha256", all, "base64url"))}"`;
-  };
+  const tagOf = createFlagTags(keys, maxOfferBytes);
+  return (outcomeCodes, offer, typed = noVariations) => tagOf(outcomeCodes, typed, `${offer}}`);
 }

@@ -67,7 +67,8 @@ function answer(parts: BulkParts, exchange: SdkExchange, context: EvaluationCont
     const writer = bulkWriterOf(view.keys);
     const offer = tokens?.offer(key.id, now()) ?? "";
     usage?.answeredAll(key, nowMs);
-    exchange.answerTagged(writer.tag(outcomeCodes, offer, variations), () =>
+    const typed = { flags: view.typed, variations };
+    exchange.answerTagged(writer.tag(outcomeCodes, offer, typed), () =>
       writer.body(outcomeCodes, offer, typedTextsOf(view, outcomeCodes, variations)),
     );
   });

@@ -132,6 +132,25 @@ describe("given a request for all flags", () => {
   });
 });
 
+describe("the tag of all flags", () => {
+  it("differs if two flags have swapped their types", async () => {
+    const tags: (string | null)[] = [];
+    for (const [typed, boolean] of [
+      ["a", "b"],
+      ["b", "a"],
+    ] as const) {
+      const other = await startEdgeServer([
+        ...[key.entry, typedFlag("string", colors, named(1, typed))],
+        flagEntry({ flag_id: id("flag", 2), key: boolean, enabled: true }),
+      ]);
+      tags.push((await askAll(other, key.text)).headers.get("etag"));
+      await other.stop();
+    }
+    expect(tags).not.toContain(null);
+    expect(new Set(tags).size).toBe(2);
+  });
+});
+
 describe("given a flag of numbers", () => {
   it.each([
     ["without a fraction as they are", ["1", "-20", "9007199254740991"]],
