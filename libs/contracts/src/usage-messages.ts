@@ -52,8 +52,15 @@ export const EnvironmentUsage = z.object({
   bulk_answers: z.int().min(0),
   /** Time of the last bulk response; null without one. */
   bulk_answered_at: Instant.nullable(),
-  /** Responses with one flag. */
-  flags: z.array(z.object({ flag_id: Uuid, evaluations: Count, evaluated_at: Instant })),
+  /** Responses with one flag. `variations` has those with a typed flag by variation, as far as there was room. */
+  flags: z.array(
+    z.object({
+      flag_id: Uuid,
+      evaluations: Count,
+      evaluated_at: Instant,
+      variations: z.record(VariationKey, Count).optional(),
+    }),
+  ),
 });
 export type EnvironmentUsage = z.infer<typeof EnvironmentUsage>;
 

@@ -82,6 +82,22 @@ describe("the sums of messages", () => {
     });
   });
 
+  it("have a row for each variation of a typed flag", () => {
+    const of = (variations: Record<string, number>) => ({
+      ...{ flag_id: flag, evaluations: 9, evaluated_at: hour, variations },
+    });
+    const sums = sumsOf([
+      message([used({ flags: [of({ blue: 4, red: 1 })] })]),
+      message([used({ flags: [of({ blue: 2 })] })]),
+    ]);
+    const scope = { flag_id: flag, environment_id: environment, hour };
+    expect(sums.variations).toEqual([
+      { ...scope, variation: "blue", evaluations: 6 },
+      { ...scope, variation: "red", evaluations: 1 },
+    ]);
+    expect(sums.flags).toEqual([{ ...scope, evaluations: 18 }]);
+  });
+
   it("count usage of a wrong clock in the current hour, with the number of misdated requests", () => {
     const flags = [{ flag_id: flag, evaluations: 2, evaluated_at: "2031-01-01T00:00:00Z" }];
     const sums = sumsOf([

@@ -56,7 +56,7 @@ export const FlagUsage = z.strictObject({
         .array(z.strictObject({ key: z.string(), evaluations: z.int().min(1) }))
         .optional()
         .describe(
-          "Evaluations of a typed flag that SDKs reported by variation within these hours, most first. Absent without such reports",
+          "Evaluations of a typed flag by variation within these hours, most first: those that SDKs reported, and responses with one flag. Absent if there were none",
         ),
     }),
   ),

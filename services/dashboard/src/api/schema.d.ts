@@ -1455,7 +1455,7 @@ export interface components {
                     hour: string;
                     evaluations: number;
                 }[];
-                /** @description Evaluations of a typed flag that SDKs reported by variation within these hours, most first. Absent without such reports */
+                /** @description Evaluations of a typed flag by variation within these hours, most first: those that SDKs reported, and responses with one flag. Absent if there were none */
                 variations?: {
                     key: string;
                     evaluations: number;

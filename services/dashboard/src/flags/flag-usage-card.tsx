@@ -28,7 +28,7 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 
-/** A column of typed flags, whose evaluations SDKs report by variation. */
+/** A column of typed flags: evaluations that SDKs report, and requests for one flag. */
 const byVariation: Column<Row> = {
   id: "variations",
   header: "By variation",

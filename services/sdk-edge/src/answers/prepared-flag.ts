@@ -42,6 +42,11 @@ export class PreparedFlag {
     return this.variationAt(this.compiled.variationOf?.(context, outcome) ?? callersDefault);
   }
 
+  /** Returns the key of a typed flag's variation with this index; undefined for the caller's default. */
+  variationKey(index: number | undefined): string | undefined {
+    return index === undefined ? undefined : this.entry.variations?.[index]?.key;
+  }
+
   /** Returns the variation of a typed flag with this index. */
   variationAt(index: number): VariationText {
     this.#variationTexts ??= variationTextsOf(this.entry);

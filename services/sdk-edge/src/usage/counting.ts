@@ -8,6 +8,7 @@ import {
 } from "../admission/organization-months.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import type { SnapshotHolder } from "../snapshot/snapshot-holder.ts";
+import { createFlagCounters, type EvaluatedFlag, type FlagCounts } from "./flag-counts.ts";
 import type { Usage } from "./usage.ts";
 
 /**
@@ -47,29 +48,20 @@ export type Tally = {
 type EnvironmentIds = Pick<DirectoryKey, "organizationId" | "projectId" | "environmentId">;
 
 /** The counts of one environment within one hour. */
-export type EnvironmentHour = Readonly<EnvironmentIds> & {
-  readonly hourBeganMs: number;
-  readonly requests: Record<UsageEndpoint, number>;
-  bulkAnswers: number;
-  bulkAnsweredAtMs: number;
-  /** Evaluations of single flags by flag id. */
-  flags: Map<string, FlagCount> | undefined;
-};
-
-type FlagCount = { evaluations: number; evaluatedAtMs: number };
+export type EnvironmentHour = Readonly<EnvironmentIds> &
+  FlagCounts & {
+    readonly hourBeganMs: number;
+    readonly requests: Record<UsageEndpoint, number>;
+    bulkAnswers: number;
+    bulkAnsweredAtMs: number;
+  };
 
 /**
  * Maximum number of counters kept while NATS is unavailable: some tens of megabytes. A thousand busy environments reach
- * it in two days. Environments and flags count once for each hour.
+ * it in two days. Environments and flags count once for each hour, and variations count like flags.
  */
 type Bounds = { environments: number; flags: number; keys: number };
 const defaultBounds: Bounds = { environments: 50_000, flags: 200_000, keys: 100_000 };
-
-/**
- * Maximum number of flags of an environment and hour. It keeps the flags of one environment within one message, and
- * leaves room for other environments.
- */
-export const maxFlagsOfEnvironment = 5_000;
 
 /**
  * Maximum time by which a request may precede the current hour, because its response was late or the clock was
@@ -115,8 +107,8 @@ export function createCounting(options: {
       environment.bulkAnswers += 1;
       environment.bulkAnsweredAtMs = nowMs;
     },
-    answeredOne: (key, flagId, nowMs) =>
-      counts.addEvaluation(counts.of(key, nowMs).environment, flagId, nowMs),
+    answeredOne: (key, flagId, nowMs, variation) =>
+      counts.addEvaluation(counts.of(key, nowMs).environment, { flagId, nowMs, variation }),
     member: (key, nowMs) => months.member(counts.of(key, nowMs).organization, nowMs),
   };
 
@@ -146,7 +138,7 @@ function createCounts(months: OrganizationMonths, bounds: Bounds) {
   let environments = new Map<string, EnvironmentHour>();
   /** Counts for all environments beyond the bound. It is never sent. */
   let overflow = emptyHour({ organizationId: "", projectId: "", environmentId: "" }, 0);
-  let flags = 0;
+  const flags = createFlagCounters(bounds.flags);
   let keys = new Map<string, KeyUse>();
 
   function environmentOf(key: DirectoryKey): EnvironmentHour {
@@ -183,27 +175,15 @@ function createCounts(months: OrganizationMonths, bounds: Bounds) {
       of(key, nowMs).usedAtMs = nowMs;
       if (keys.size >= bounds.keys && !keys.has(key.id)) dropped.keys += 1;
     },
-    addEvaluation(environment: EnvironmentHour, flagId: string, nowMs: number): void {
-      const known = environment.flags?.get(flagId);
-      const size = environment.flags?.size ?? 0;
-      const fits = flags < bounds.flags && size < maxFlagsOfEnvironment;
-      if (known !== undefined) {
-        known.evaluations += 1;
-        known.evaluatedAtMs = nowMs;
-      } else if (environment === overflow || !fits) {
-        dropped.evaluations += 1;
-      } else {
-        flags += 1;
-        environment.flags ??= new Map();
-        environment.flags.set(flagId, { evaluations: 1, evaluatedAtMs: nowMs });
-      }
+    addEvaluation(environment: EnvironmentHour, evaluated: EvaluatedFlag): void {
+      if (environment === overflow || !flags.add(environment, evaluated)) dropped.evaluations += 1;
     },
     take(): Tally {
       const tally = { environments: [...environments.values()].filter(isUsed), keys };
       dropped.requests += requestsOf(overflow);
       environments = new Map();
       overflow = emptyHour(overflow, 0);
-      flags = 0;
+      flags.reset();
       keys = new Map();
       return tally;
     },
@@ -221,6 +201,7 @@ function emptyHour(ids: EnvironmentIds, hourBeganMs: number): EnvironmentHour {
     bulkAnswers: 0,
     bulkAnsweredAtMs: 0,
     flags: undefined,
+    variationCounters: 0,
   };
 }
 

@@ -4,8 +4,8 @@ import type { EnvironmentHour, Tally } from "./counting.ts";
 export type OutgoingUsage = { sequence: number; payload: string };
 
 /**
- * Size after which a message ends. The environment or key that exceeds it is the last one. Even with all flags of an
- * environment, a message is below the 1 MiB that a NATS server accepts by default.
+ * Maximum size of a message with several environments or keys. A message with all flags and variations of one environment
+ * can be larger, and is below the 1 MiB that a NATS server accepts by default.
  */
 const defaultMaxBytes = 256 * 1024;
 
@@ -21,10 +21,9 @@ export function* cutMessages(
 
   for (const [kind, part] of partsOf(environments, keys)) {
     const json = JSON.stringify(part);
+    if (bytes > 0 && bytes + json.length > maxBytes) yield message();
     parts[kind].push(json);
     bytes += json.length + 1;
-    if (bytes < maxBytes) continue;
-    yield message();
   }
   if (bytes > 0) yield message();
 
@@ -59,10 +58,11 @@ function usageOf(environment: EnvironmentHour): EnvironmentUsage {
     ),
     bulk_answers: bulkAnswers,
     bulk_answered_at: bulkAnswers === 0 ? null : instant(bulkAnsweredAtMs),
-    flags: Array.from(flags ?? [], ([flagId, { evaluations, evaluatedAtMs }]) => ({
+    flags: Array.from(flags ?? [], ([flagId, { evaluations, evaluatedAtMs, variations }]) => ({
       flag_id: flagId,
       evaluations,
       evaluated_at: instant(evaluatedAtMs),
+      ...(variations !== undefined && { variations: Object.fromEntries(variations) }),
     })),
   };
 }

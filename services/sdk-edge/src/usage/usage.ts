@@ -20,8 +20,11 @@ export type Usage = KeyUses & {
   count(key: DirectoryKey, endpoint: UsageEndpoint, nowMs: number): void;
   /** Counts a bulk response: an evaluation of each flag of the key's environment. */
   answeredAll(key: DirectoryKey, nowMs: number): void;
-  /** Counts an evaluation of one flag. */
-  answeredOne(key: DirectoryKey, flagId: string, nowMs: number): void;
+  /**
+   * Counts an evaluation of one flag. `variation` is the key of a typed flag's variation; undefined for a boolean flag,
+   * and for the caller's default.
+   */
+  answeredOne(key: DirectoryKey, flagId: string, nowMs: number, variation?: string): void;
   /**
    * Returns the month's members of the rate limit fields; undefined without a limit. Returns the same object while the
    * texts are the same.

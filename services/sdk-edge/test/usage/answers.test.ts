@@ -2,7 +2,15 @@ import { type Called, call } from "@halyard/testing";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { type StreamSlots, streamLimitReached } from "../../src/admission/stream-slots.ts";
 import type { EnvironmentHour } from "../../src/usage/counting.ts";
-import { apiKey, flagEntry, id, organizationWith, plansEntry, revokedKey } from "../builders.ts";
+import {
+  apiKey,
+  flagEntry,
+  id,
+  organizationWith,
+  plansEntry,
+  revokedKey,
+  typedFlag,
+} from "../builders.ts";
 import { type EdgeServer, startEdgeServer } from "../edge-server.ts";
 import { streamAddress, tokenSecret } from "../http/ofrep/asking.ts";
 
@@ -133,6 +141,55 @@ describe("given an organization with a limit", () => {
       one.evaluations,
     ]);
     expect(evaluations).toEqual([[id("flag", 1), 2]]);
+  });
+});
+
+describe("given a typed flag", () => {
+  const fields = { flag_id: id("flag", 3), key: "color", off_variation: null };
+  const forPro = {
+    conditions: [{ attribute: "plan", operator: "equals" as const, value: "pro" }],
+  };
+  const color = typedFlag("string", { blue: '"blue"' }, { ...fields, targeting_rules: [forPro] });
+  const evaluate = "/api/v1/sdk/evaluate?key=color";
+  const ofrep = "/ofrep/v1/evaluate/flags/color";
+  const pro = { plan: "pro" };
+  const large = { ...pro, padding: "x".repeat(2_000) };
+  const counted = () => take().map((each) => each.flags?.get(id("flag", 3)));
+
+  it.each([
+    ["a request for it", () => post(evaluate, pro)],
+    ["a request for it by OFREP", () => post(ofrep, { context: pro })],
+    ["a request that evaluates it in steps", () => post(evaluate, large)],
+  ])("counts %s by variation", async (_, send) => {
+    await start(1_000);
+    await edge.feed(color);
+    expect((await send()).status).toBe(200);
+    expect(counted()).toMatchObject([{ evaluations: 1, variations: new Map([["blue", 1]]) }]);
+  });
+
+  it("counts a request that gets the caller's default for the flag only", async () => {
+    await start(1_000);
+    await edge.feed(color);
+    await post(evaluate, {});
+    expect(counted()).toMatchObject([{ evaluations: 1, variations: undefined }]);
+  });
+
+  it("counts a request that explains its value by variation", async () => {
+    const server = apiKey({ key_kind: "server" });
+    await start(1_000);
+    await edge.feed(server.entry);
+    await edge.feed(color);
+    const body = pro;
+    await ask(`${evaluate}&explain=true`, { key: server.text, method: "POST", body });
+    expect(counted()).toMatchObject([{ variations: new Map([["blue", 1]]) }]);
+  });
+
+  it("does not count responses with all flags by variation", async () => {
+    await start(1_000);
+    await edge.feed(color);
+    await post("/api/v1/sdk/values", pro);
+    await post("/ofrep/v1/evaluate/flags", { context: pro });
+    expect(take()).toMatchObject([{ bulkAnswers: 2, flags: undefined }]);
   });
 });
 

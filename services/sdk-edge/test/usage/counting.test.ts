@@ -2,7 +2,8 @@ import type { DirectoryKey } from "@halyard/api-keys";
 import { defaultPlans, type SnapshotEntry } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { createSnapshotHolder } from "../../src/snapshot/snapshot-holder.ts";
-import { createCounting, maxFlagsOfEnvironment } from "../../src/usage/counting.ts";
+import { createCounting } from "../../src/usage/counting.ts";
+import { maxFlagsOfEnvironment, maxVariationsOfEnvironment } from "../../src/usage/flag-counts.ts";
 import { id, organizationEntry, organizationWith, plansEntry } from "../builders.ts";
 
 /** Tests counting with a snapshot and times that the test sets. */
@@ -256,6 +257,29 @@ describe("given more items than the bounds allow", () => {
     expect(counting.figures().dropped.evaluations).toBe(2);
     usage.answeredOne(key(), id("flag", maxFlagsOfEnvironment), nine + hour);
     expect(environments()).toHaveLength(1);
+  });
+
+  it("counts an evaluation for its flag only if the environment has too many variations", () => {
+    const { counting, usage, environments } = given();
+    for (let number = 0; number <= maxVariationsOfEnvironment; number += 1)
+      usage.answeredOne(key(), id("flag", number % 100), nine, `v${Math.floor(number / 100)}`);
+    const [environment] = environments();
+    const counts = [...(environment?.flags?.values() ?? [])];
+    const evaluations = counts.reduce((sum, count) => sum + count.evaluations, 0);
+    const variations = counts.reduce((sum, count) => sum + (count.variations?.size ?? 0), 0);
+    expect(evaluations).toBe(maxVariationsOfEnvironment + 1);
+    expect(variations).toBe(maxVariationsOfEnvironment);
+    expect(counting.figures().dropped.evaluations).toBe(0);
+  });
+
+  it("counts variations like flags", () => {
+    const { counting, usage, environments } = given([], bounds);
+    for (const variation of ["blue", "red", "blue"])
+      usage.answeredOne(key(), id("flag"), nine, variation);
+    usage.answeredOne(key(), id("flag", 2), nine);
+    const counted = { evaluations: 3, evaluatedAtMs: nine, variations: new Map([["blue", 2]]) };
+    expect(environments()[0]?.flags).toEqual(new Map([[id("flag"), counted]]));
+    expect(counting.figures().dropped.evaluations).toBe(1);
   });
 
   it("still limits an organization by its requests", () => {

@@ -1,10 +1,7 @@
 import { checkUsageRecorded, type UsageRecorded } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
-import {
-  type EnvironmentHour,
-  maxFlagsOfEnvironment,
-  type Tally,
-} from "../../src/usage/counting.ts";
+import type { EnvironmentHour, Tally } from "../../src/usage/counting.ts";
+import { maxFlagsOfEnvironment, maxVariationsOfEnvironment } from "../../src/usage/flag-counts.ts";
 import { cutMessages } from "../../src/usage/usage-messages.ts";
 import { id } from "../builders.ts";
 
@@ -21,6 +18,7 @@ function environment(number: number, fields: Partial<EnvironmentHour> = {}): Env
     bulkAnswers: 0,
     bulkAnsweredAtMs: 0,
     flags: undefined,
+    variationCounters: 0,
     ...fields,
   };
 }
@@ -29,6 +27,8 @@ const noRequests = {
   ...{ flags: 0, values: 0, evaluate: 0, stream: 0, ruleset: 0, ruleset_stream: 0 },
   ...{ ofrep_flags: 0, ofrep_flag: 0, ofrep_stream: 0 },
 };
+
+const reds = new Map([["red", 2]]);
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
@@ -49,7 +49,10 @@ describe("given counts", () => {
       requests: { ...environment(1).requests, flags: 3, ofrep_flag: 2 },
       bulkAnswers: 3,
       bulkAnsweredAtMs: hourBeganMs + 1_500,
-      flags: new Map([[id("flag"), { evaluations: 2, evaluatedAtMs: hourBeganMs + 7 }]]),
+      flags: new Map([
+        [id("flag"), { evaluations: 2, evaluatedAtMs: hourBeganMs + 7, variations: undefined }],
+        [id("flag", 2), { evaluations: 3, evaluatedAtMs: hourBeganMs, variations: reds }],
+      ]),
     });
     const keys = new Map([["abcdefghijklmnop", { usedAtMs: hourBeganMs + 1_500 }]]);
     const [message, ...more] = cut({ environments: [counted], keys });
@@ -68,6 +71,10 @@ describe("given counts", () => {
           bulk_answered_at: "2027-01-31T09:00:01.500Z",
           flags: [
             { flag_id: id("flag"), evaluations: 2, evaluated_at: "2027-01-31T09:00:00.007Z" },
+            {
+              ...{ flag_id: id("flag", 2), evaluations: 3, variations: { red: 2 } },
+              evaluated_at: "2027-01-31T09:00:00.000Z",
+            },
           ],
         },
       ],
@@ -98,12 +105,14 @@ describe("given more counts than fit into one message", () => {
     expect(messages.flatMap(({ sent }) => sent.keys)).toHaveLength(300);
   });
 
-  it("fits all flags of an environment into one message below the broker's maximum size", () => {
+  it("fits all flags and variations of an environment into one message below the broker's maximum size", () => {
+    const evaluations = Number.MAX_SAFE_INTEGER;
+    const longest = new Map([["v".repeat(64), evaluations]]);
     const flags = new Map(
-      numbers(maxFlagsOfEnvironment).map((number) => [
-        id("flag", number),
-        { evaluations: 1_000_000, evaluatedAtMs: hourBeganMs },
-      ]),
+      numbers(maxFlagsOfEnvironment).map((number) => {
+        const variations = number > maxVariationsOfEnvironment ? undefined : longest;
+        return [id("flag", number), { evaluations, evaluatedAtMs: hourBeganMs, variations }];
+      }),
     );
     const messages = cut({
       environments: [...numbers(500).map((one) => environment(one)), environment(501, { flags })],

@@ -38,10 +38,11 @@ export function sumUp(messages: readonly UsageRecorded[], nowMs: number): Sums {
     if (answers > 0) add(bulkAnswers, { environment_id, hour, answers });
     if (answeredAt !== null)
       add(environmentsSeen, { environment_id, evaluated_at: seen(answeredAt) });
-    for (const { evaluations, ...flag } of usage.flags) {
+    for (const { evaluations, variations = {}, ...flag } of usage.flags) {
       const flag_id = flag.flag_id.toLowerCase();
       const evaluated_at = seen(flag.evaluated_at);
       addFlag(add, { flag_id, environment_id, countedMs, evaluations, evaluated_at });
+      addVariations(add, { flag_id, environment_id, hour }, Object.entries(variations));
     }
   }
 
@@ -70,9 +71,7 @@ export function sumUpReports(reports: readonly EvaluationsReported[], nowMs: num
       const sum = evaluations.reduce(addUp);
       if (sum === 0) continue;
       addFlag(add, { flag_id, environment_id, countedMs, evaluations: sum, evaluated_at });
-      const scope = { flag_id, environment_id, hour: instant(countedMs) };
-      for (const [variation, count] of byVariation)
-        add(sumTables.variations, { ...scope, variation, evaluations: count });
+      addVariations(add, { flag_id, environment_id, hour: instant(countedMs) }, byVariation);
     }
   }
   return rows();
@@ -91,13 +90,22 @@ type FlagEvaluations = {
   evaluated_at: string;
 };
 
+type Add = ReturnType<typeof createRows>["add"];
+
 /** Adds evaluations of a single flag to the sum of their hour, and to their total. */
-function addFlag(
-  add: ReturnType<typeof createRows>["add"],
-  { countedMs, evaluated_at, ...evaluated }: FlagEvaluations,
-): void {
+function addFlag(add: Add, { countedMs, evaluated_at, ...evaluated }: FlagEvaluations): void {
   add(sumTables.flags, { ...evaluated, hour: instant(countedMs) });
   add(sumTables.flagsSeen, { ...evaluated, evaluated_at });
+}
+
+/** Adds evaluations of a typed flag to the sums of its variations. */
+function addVariations(
+  add: Add,
+  scope: { flag_id: string; environment_id: string; hour: string },
+  byVariation: readonly (readonly [variation: string, evaluations: number])[],
+): void {
+  for (const [variation, evaluations] of byVariation)
+    add(sumTables.variations, { ...scope, variation, evaluations });
 }
 
 /** Collects rows, and merges those with the same key. */

@@ -37,7 +37,7 @@ function respond({ views, evaluation, usage }: EdgeParts, exchange: SdkExchange)
   }
   const { entry, compiled } = found;
   evaluation.one({ exchange, context, view }, compiled, (outcome, variation) => {
-    usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs);
+    usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs, found.variationKey(variation));
     if (variation === undefined) exchange.answerJson(200, evaluationJson(entry.key, outcome));
     else
       exchange.answerByteString(typedEvaluationJson(entry, found.variationAt(variation), outcome));

@@ -42,19 +42,22 @@ function respond({ views, evaluation, usage }: EdgeParts, exchange: SdkExchange)
     return;
   }
   const { entry, compiled } = found;
-  const answer = (text: string) => {
-    usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs);
+  const answer = (text: string, variation: number | undefined) => {
+    usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs, found.variationKey(variation));
     exchange.answerJson(200, text);
   };
   const subject = { exchange, context, view };
   if (input.isExplained)
-    evaluation.explained(subject, entry, (explanation) => answer(explained(entry, explanation)));
+    evaluation.explained(subject, entry, (explanation) =>
+      answer(explained(entry, explanation), explanation.served?.index),
+    );
   else
     evaluation.one(subject, compiled, (outcome, variation) =>
       answer(
         variation === undefined
           ? JSON.stringify({ key, ...outcome } satisfies EvaluationResult)
           : stringify({ key, ...typedResult(entry, outcome, variation) }),
+        variation,
       ),
     );
 }
