@@ -61,6 +61,7 @@ export const tiers = {
       "<rootDir>/libs/evaluation/test/{evaluate.property,fold-case,malformed,plain-context,shared-work}.test.ts",
       "<rootDir>/services/scheduler/test/replace-race.test.ts",
       "<rootDir>/services/sdk-edge/test/admission/slots.test.ts",
+      "<rootDir>/services/sdk-edge/test/http/agreement.test.ts",
     ],
     reporters,
   },

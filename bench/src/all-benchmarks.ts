@@ -1,3 +1,4 @@
+import { audiencesBenchmark } from "./audiences/audiences-benchmark.ts";
 import type { Benchmark } from "./benchmark.ts";
 import { changesBenchmark } from "./changes/changes-benchmark.ts";
 import { dashboardBenchmark } from "./dashboard/dashboard-benchmark.ts";
@@ -20,6 +21,7 @@ import { peersBenchmark } from "./peers/peers-benchmark.ts";
 import { refetchBenchmark } from "./refetch/refetch-benchmark.ts";
 import { schedulesBenchmark } from "./schedules/schedules-benchmark.ts";
 import { sdkEvaluationBenchmark } from "./sdk/sdk-evaluation-benchmark.ts";
+import { sdkListsBenchmark } from "./sdk/sdk-lists-benchmark.ts";
 import { sdkStartBenchmark } from "./sdk/sdk-start-benchmark.ts";
 import { sdkStreamsBenchmark } from "./sdk/sdk-streams-benchmark.ts";
 import { streamsBenchmark } from "./streams/streams-benchmark.ts";
@@ -36,7 +38,8 @@ export const allBenchmarks: readonly Benchmark[] = [
     peersBenchmark,
     refetchBenchmark,
   ],
-  ...[streamsBenchmark, sdkEvaluationBenchmark, sdkStartBenchmark, sdkStreamsBenchmark],
+  ...[streamsBenchmark, sdkEvaluationBenchmark, sdkStartBenchmark],
+  ...[sdkListsBenchmark, sdkStreamsBenchmark],
   ...[
     edgeStartBenchmark,
     edgeRulesBenchmark,
@@ -44,7 +47,7 @@ export const allBenchmarks: readonly Benchmark[] = [
     schedulesBenchmark,
     webhooksBenchmark,
   ],
-  ...[usageBenchmark, dashboardBenchmark],
+  ...[usageBenchmark, audiencesBenchmark, dashboardBenchmark],
   ...[edgeFlagsCurve, entriesCurve, startUnderWritesCurve, fullReadsCurve, rebuildCurve],
   ...[addedEnvironmentCurve, deletedProjectCurve, flagListCurve, environmentsCurve, keysCurve],
   ...[recordsCurve, edgesCurve, streamsCurve, webhooksCurve],

@@ -2,7 +2,7 @@ import { parseInstant } from "@halyard/contracts";
 import { call, isThorough, someOf, startReceiver } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { databaseContent } from "../src/checks/database-content.ts";
-import { problemOfAnswer } from "../src/checks/document-checks.ts";
+import { compileSchema, problemOfAnswer } from "../src/checks/document-checks.ts";
 import {
   enableAt,
   type FilledTenant,
@@ -11,10 +11,16 @@ import {
   pathOf,
 } from "../src/stories/filled-tenant.ts";
 import { startSystem } from "../src/system/system.ts";
-import { createTenant, operatorToken } from "../src/system/tenancy.ts";
+import { createTenant, must, operatorToken } from "../src/system/tenancy.ts";
 import { exampleOf, type IdsByField, wrongBodies } from "../src/traffic/bad-bodies.ts";
 import { generateBodies, type Mend, mendAll } from "../src/traffic/generated-bodies.ts";
-import { type Operation, operations } from "../src/traffic/openapi.ts";
+import {
+  contentOf,
+  type Operation,
+  operations,
+  resolve,
+  type Schema,
+} from "../src/traffic/openapi.ts";
 import {
   describe as inWords,
   type RawAnswer,
@@ -44,11 +50,18 @@ const managementBodyLimitBytes = 1024 * 1024;
 const sdkBodyLimitBytes = 64 * 1024;
 const json = { "content-type": "application/json" };
 
-type Expectation = { what: string; asked: RawRequest; codes: readonly string[] };
+type Expectation = {
+  what: string;
+  asked: RawRequest;
+  codes: readonly string[];
+  /** Whether the request waits for others of its kind. An organization cannot upload two lists at the same time. */
+  oneByOne?: boolean;
+};
 
 /** All routes except OFREP, whose errors have another shape. */
 const all = operations().filter(({ path }) => !path.startsWith("/ofrep/"));
 const withBody = all.filter((operation) => operation.body !== undefined);
+const withAnyBody = all.filter(({ body, upload }) => (body ?? upload) !== undefined);
 const withIds = all.filter((operation) => operation.pathParameters.length > 0);
 /** `npm test` sends half of the kinds of keys, ids and bodies that every route rejects in the same way. */
 const fewKinds = 8;
@@ -57,7 +70,7 @@ const fewBodies = isThorough ? 9 : 4;
 const isSdk = (operation: Operation) => operation.path.startsWith("/api/v1/sdk/");
 /** Returns whether an operation evaluates flags for a user. Their headers and bodies can contain any attributes. */
 const readsUser = (operation: Operation) =>
-  isSdk(operation) && !/\/(ruleset|ruleset\/stream|usage)$/.test(operation.path);
+  isSdk(operation) && !/\/(ruleset|ruleset\/stream|lists\/\{sha256\}|usage)$/.test(operation.path);
 /** Returns whether the body of an operation can contain any attributes. */
 const takesAttributes = (operation: Operation) =>
   readsUser(operation) || operation.path.endsWith("/explain");
@@ -97,21 +110,19 @@ describe("given invalid requests", () => {
 
   /** Returns a valid request, of which callers make one part invalid. */
   function right(operation: Operation): RawRequest & { headers: Record<string, string> } {
-    return {
-      method: operation.method,
-      path: pathOf(operation, idsOf(mine)),
-      headers: { ...keyFor(operation), ...(operation.body === undefined ? {} : json) },
-      ...(operation.body === undefined
-        ? {}
-        : { body: JSON.stringify(exampleOf(operation.body.schema, fieldsOf(mine))) }),
-    };
+    const { method, body } = operation;
+    const content = contentOf(operation, body && exampleOf(body.schema, fieldsOf(mine)));
+    const headers = { ...keyFor(operation), ...content.headers };
+    return { ...content, method, path: pathOf(operation, idsOf(mine)), headers };
   }
 
   /** Sends all requests. Returns descriptions of unexpected responses. */
   async function complaints(expectations: readonly Expectation[]): Promise<string[]> {
     const found: string[] = [];
-    const remaining = [...expectations];
-    const work = async () => {
+    const [apart = [], together = []] = [true, false].map((alone) =>
+      expectations.filter(({ oneByOne = false }) => oneByOne === alone),
+    );
+    const work = async (remaining: Expectation[]) => {
       for (let next = remaining.pop(); next !== undefined; next = remaining.pop()) {
         const complaint = await sendRaw(gateway.url, next.asked).then(
           (answer) => complaintAbout(answer, next.codes, next.asked.method),
@@ -121,7 +132,7 @@ describe("given invalid requests", () => {
           found.push(`${next.what}: ${complaint} [${inWords(next.asked)}]`);
       }
     };
-    await Promise.all(Array.from({ length: atOnce }, work));
+    await Promise.all([work(apart), ...Array.from({ length: atOnce }, () => work(together))]);
     expect(expectations.length).toBeGreaterThan(0);
     return found;
   }
@@ -191,7 +202,7 @@ describe("given invalid requests", () => {
         rejecting.flatMap((operation) =>
           variantsOf(operation).map(([what, change]) => {
             const asked = { ...right(operation), ...change };
-            return { what, asked, codes };
+            return { what, asked, codes, oneByOne: operation.upload !== undefined };
           }),
         ),
       ),
@@ -308,7 +319,9 @@ describe("given invalid requests", () => {
 
   it("rejects a body where none is expected", async () => {
     const bodies = ['{"x": 1}', '{"to": "before"}', "null", "[]", "1"];
-    const withoutBody = all.filter(({ method, body }) => method !== "GET" && body === undefined);
+    const withoutBody = all.filter(
+      ({ method, body, upload }) => method !== "GET" && (body ?? upload) === undefined,
+    );
     await expectRejected(["VALIDATION_001"], withoutBody, (operation) =>
       bodies.map((body) => [body, { headers: { ...keyFor(operation), ...json }, body }]),
     );
@@ -325,7 +338,7 @@ describe("given invalid requests", () => {
       ["another charset", { "content-type": "application/json; charset=iso-8859-1" }],
       ["a compressed body", { ...json, "content-encoding": "gzip" }],
     ];
-    await expectRejected(["VALIDATION_003"], withBody, (operation) =>
+    await expectRejected(["VALIDATION_003"], withAnyBody, (operation) =>
       types.map(([what, type]) => [what, { headers: { ...keyFor(operation), ...type } }]),
     );
   });
@@ -356,14 +369,17 @@ describe("given invalid requests", () => {
     const wrong = ["", "%ff", "%00", "a b".replace(" ", "%20"), "-1", "9".repeat(400), "[]"];
     await expectRejected(["VALIDATION_001"], all, (operation) =>
       operation.queryParameters
-        .filter(
-          ({ schema }) => schema.type !== "string" || (schema.pattern ?? schema.enum) !== undefined,
-        )
-        .flatMap(({ name }) =>
-          wrong.map((value): [string, Partial<RawRequest>] => [
-            `${name} is ${value.slice(0, 20)}`,
-            { path: `${right(operation).path.split("?")[0]}?${name}=${value}` },
-          ]),
+        .filter(({ schema }) => {
+          const { type, pattern, enum: values } = resolve(schema);
+          return type !== "string" || (pattern ?? values) !== undefined;
+        })
+        .flatMap(({ name, schema }) =>
+          wrong
+            .filter((value) => !isText(schema, value))
+            .map((value): [string, Partial<RawRequest>] => [
+              `${name} is ${value.slice(0, 20)}`,
+              { path: `${right(operation).path.split("?")[0]}?${name}=${value}` },
+            ]),
         ),
     );
   });
@@ -538,8 +554,9 @@ describe("given invalid requests", () => {
       const token = operation.accepts.has("serverKey") ? tenant.serverKey : operatorToken;
       const path =
         operation.path === "/ofrep/v1/stream" ? streamPath : pathOf(operation, idsOf(tenant));
-      const asked = { method: operation.method, path, headers: { ...bearer(token), ...json } };
-      return body === undefined ? asked : { ...asked, body: JSON.stringify(body) };
+      const content = contentOf(operation, body);
+      const headers = { ...bearer(token), ...content.headers };
+      return { ...content, method: operation.method, path, headers };
     }
 
     const exampleFor = ({ body }: Operation) => body && mendAll(body.example, mend);
@@ -636,6 +653,9 @@ describe("given invalid requests", () => {
           const problem = problemOfAnswer(operation, answer);
           if (problem !== undefined) found.push(`${operation.id} with ${what}: ${problem}`);
         }
+      // A used audience cannot be deleted.
+      const using = `${gateway.url}/api/v1/flags/${tenant.audienceFlagId}`;
+      await must(using, { method: "DELETE", key: tenant.serverKey });
       for (const operation of documented.filter(({ method }) => method === "DELETE")) {
         const answer = await sendRaw(gateway.url, askWith(operation, undefined));
         const problem = problemOfAnswer(operation, answer);
@@ -654,6 +674,17 @@ const withHeaders = (asked: RawRequest, headers: Record<string, string>): RawReq
   headers: { ...asked.headers, ...headers },
 });
 
+/** Returns whether a value of a query is a text that the schema accepts. */
+function isText(schema: Schema, value: string): boolean {
+  if (resolve(schema).type !== "string") return false;
+  try {
+    return compileSchema(schema)(decodeURIComponent(value)) === undefined;
+  } catch (error) {
+    if (error instanceof URIError) return false;
+    throw error;
+  }
+}
+
 /** SDK endpoints read a body on `GET` as on `POST`. The document omits it, because OpenAPI advises against it. */
 function withBodyOnGet(operation: Operation): Operation {
   const { method, path, body } = operation;
@@ -662,9 +693,13 @@ function withBodyOnGet(operation: Operation): Operation {
   return { ...operation, body: readsBody ? posted?.body : body };
 }
 
-/** Sorts deletions last, from the leaves up, and those that only the operator may send at the end. */
+/**
+ * Sorts the read of a chunk first, because a change of the list removes the chunk. Sorts deletions last, from the leaves
+ * up, and those that only the operator may send at the end.
+ */
 function inOrderOfEffects(all: readonly Operation[]): Operation[] {
   const rank = ({ method, accepts, path }: Operation) => {
+    if (path.endsWith("/lists/{sha256}")) return -1;
     if (method !== "DELETE") return 0;
     return (accepts.has("serverKey") ? 1_000 : 2_000) - path.split("/").length;
   };

@@ -1,4 +1,5 @@
 import { describe } from "@jest/globals";
+import { describeAudiences } from "./dashboard/audiences.ts";
 import { describeCaution } from "./dashboard/caution.ts";
 import { describeCompare } from "./dashboard/compare.ts";
 import { describeConnect } from "./dashboard/connect.ts";
@@ -11,6 +12,7 @@ import { describeLanguage } from "./dashboard/language.ts";
 import { describeLargeContent } from "./dashboard/large-content.ts";
 import { describeManyFlags } from "./dashboard/many-flags.ts";
 import { describeNarrow } from "./dashboard/narrow.ts";
+import { describeRequirements } from "./dashboard/requirements.ts";
 import { describeSchedules } from "./dashboard/schedules.ts";
 import { describeTargetingEditor } from "./dashboard/targeting.ts";
 import { describeUnsaved } from "./dashboard/unsaved.ts";
@@ -25,6 +27,8 @@ describeDashboard("given one person at the dashboard", (given) => {
   describe("an environment with caution", () => describeCaution(given));
   describe("the targeting of a flag", () => describeTargetingEditor(given));
   describe("the values of a flag", () => describeValues(given));
+  describe("audiences", () => describeAudiences(given));
+  describe("required flags", () => describeRequirements(given));
   describe("the history", () => describeHistory(given));
   describe("schedules", () => describeSchedules(given));
   describe("the comparison of environments", () => describeCompare(given));

@@ -170,7 +170,7 @@ describe("given faults whose texts contain a mark", () => {
     const bucket = await openSnapshotBucket(system.nats.url);
     const entry = flagInSnapshot(tenant);
     await bucket.spoil(entry, { ...entry.value, enabled: mark, key: { [mark]: mark } });
-    await logsLine(edge, "an entry of the snapshot was left out");
+    await logsLine(edge, "an entry of the snapshot does not match its schema");
     await logsLine(edge, "the snapshot cache is unusable");
     await bucket.close();
   });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type LoadBalancer, startLoadBalancer } from "../src/system/load-balancer.ts";
 import { awaitReady, type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
+import { describeAudienceStory } from "./sdk/audience-story.ts";
 import { describeExamples } from "./sdk/examples.ts";
 import { describeTypedFlags } from "./sdk/typed-flags.ts";
 
@@ -85,6 +86,9 @@ describe("given clients of the server SDK and two edges behind a gateway", () =>
 
   describe("with typed flags", () =>
     describeTypedFlags(() => ({ system, tenant, client: clients[0] as Client })));
+
+  describe("with a list of beta users and a required flag", () =>
+    describeAudienceStory(() => ({ gatewayUrl: gateway.url })));
 
   it("loses no change and never goes back while edges are killed and started again", async () => {
     for (const edge of system.edges)

@@ -7,6 +7,7 @@ import { type FlagKind, flagKinds } from "../targeting/targeted-flags.ts";
 import { assertAgreement, libraryNames } from "./agreement.ts";
 import type { LibraryName } from "./libraries.ts";
 import type { LibraryApi, Way } from "./library-process.ts";
+import { measureReferences } from "./measure-references.ts";
 
 export const evaluationBenchmark: Benchmark = {
   name: "evaluation",
@@ -15,7 +16,8 @@ export const evaluationBenchmark: Benchmark = {
   summary: "flag evaluation in one process, vs. three JavaScript libraries",
   method:
     "`libs/evaluation` and the evaluators of `unleash-client`, `@openfeature/flagd-core` and `@growthbook/growthbook` evaluate the same 100 flags for the same 2,003 users. Each library runs in its own process on the same core, without network, metrics and logging. The baseline is the fastest of the three.\n\n" +
-    "Rules have two conditions, and rollouts are 50 %; `mixed` has a third of each kind. All libraries receive users as plain objects of an id and four attributes, each with the names that it expects. `100 flags per user` evaluates all flags for one user, and `a new user for each flag` one flag. Creating Halyard's context is included; it reads and validates the attributes that a rule needs. A constant flag needs no context. The other libraries' contexts are these objects themselves. Before measuring, the benchmark verifies that all libraries return the same values.",
+    "Rules have two conditions, and rollouts are 50 %; `mixed` has a third of each kind. All libraries receive users as plain objects of an id and four attributes, each with the names that it expects. `100 flags per user` evaluates all flags for one user, and `a new user for each flag` one flag. Creating Halyard's context is included; it reads and validates the attributes that a rule needs. A constant flag needs no context. The other libraries' contexts are these objects themselves. Before measuring, the benchmark verifies that all libraries return the same values.\n\n" +
+    "The last rows have no peer: the membership of a random id in the list of an audience, half of them entries, against a list of 1,000; and what a requirement or an audience adds to each flag with rules.",
   run,
 };
 
@@ -59,6 +61,7 @@ async function run(bench: Bench): Promise<void> {
     await perLibrary((library) => libraries[library].stop());
   }
   await measureAllocation(bench);
+  await measureReferences(bench);
 }
 
 function startAll(bench: Bench, kinds: readonly FlagKind[], nodeOptions: readonly string[] = []) {

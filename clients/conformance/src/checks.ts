@@ -6,12 +6,45 @@ type AttributeValue = Scalar | readonly Scalar[] | null;
 /** The attributes of a user, as one JSON object. */
 export type Context = { readonly [attribute: string]: AttributeValue };
 
-/** A condition of a rule. Some cases contain operators that do not exist. */
-export type Condition = {
+/** A condition of a rule: a comparison, the membership in an audience, or the value of another flag. */
+export type Condition = Comparison | { audience: string } | Requirement;
+
+/** A comparison of an attribute. Some cases contain operators that do not exist. */
+export type Comparison = {
   attribute: string;
   operator: string;
   value: Scalar | readonly Scalar[];
   match_case?: boolean;
+};
+
+/** A flag, and the values that it may have: on, off, or one of some variations. */
+export type Requirement = { flag: string; is: "on" | "off" | readonly string[] };
+
+/** A named set of users: those for whom all conditions of an alternative hold, and the entries of the list. */
+export type Audience = {
+  match: readonly (readonly Comparison[])[];
+  list?: AudienceList;
+};
+
+/** A list has fingerprints in place of its entries. */
+export type AudienceList = {
+  attribute: string;
+  /** Number of entries. */
+  count: number;
+  /** Key of the fingerprints, 16 bytes in hexadecimal digits. */
+  key: string;
+  /** SHA-256 of each chunk. A chunk has the fingerprints with the same leading bits, in ascending order. */
+  chunks: readonly string[];
+};
+
+/** What a flag can refer to. */
+export type Environment = {
+  /** Other flags. */
+  flags: readonly Flag[];
+  /** Audiences by key. Keys such as `constructor` are own members. */
+  audiences: { readonly [key: string]: Audience };
+  /** Chunks of lists by SHA-256, in hexadecimal digits. Some cases lack a chunk. */
+  chunks: { readonly [sha256: string]: string };
 };
 
 /** A value of a typed flag. Names such as `__proto__` are own members of objects. */
@@ -53,6 +86,8 @@ export type Flag = {
   variations?: readonly { key: string; value: TypedValue }[];
   serve?: Serve;
   off_variation?: string | null;
+  /** Other flags that must have these values for the same user. */
+  requires?: readonly Requirement[];
   /** Features that an evaluator must support. Without one of them, the flag counts as not found. */
   needs?: readonly string[];
 };
@@ -61,16 +96,17 @@ export type Flag = {
 export type Outcome = {
   value: boolean | TypedValue | null;
   variation: string | null;
-  reason: "static" | "split" | "targeting_match" | "default" | "disabled";
+  reason: "static" | "split" | "targeting_match" | "default" | "disabled" | "prerequisite_failed";
 };
 
 /** A request to an evaluator. The field names are those of the protocol of `halyard-conformance`. */
 export type Request =
-  | { op: "evaluate"; flag: Flag; context: Context }
+  | ({ op: "evaluate"; flag: Flag; context: Context } & Partial<Environment>)
   | { op: "bucket"; flag_key: string; user_id: string }
   | { op: "split_bucket"; seed: string; unit: string }
   | { op: "allocate_ranges"; before: readonly Allocated[]; weights: readonly Weight[] }
   | { op: "hash"; bytes_hex: string; seed_hex: string }
+  | { op: "fingerprint"; key_hex: string; text: string }
   | { op: "validate_rules"; targeting_rules: readonly TargetingRule[] }
   | { op: "read_context"; json: string; on_invalid: "reject" | "ignore" };
 
@@ -101,7 +137,7 @@ type ConditionCase = {
   holds: boolean;
   malformed?: true;
 };
-type EvaluationCase = {
+type EvaluationCase = Partial<Environment> & {
   name: string;
   flag: Flag;
   context: Context;
@@ -113,6 +149,12 @@ type BucketCase = { name: string; flag_key: string; user_id: string; bucket: num
 type SplitBucketCase = { name: string; seed: string; unit: string; bucket: number };
 type AllocationCase = { name: string; before: Allocated[]; weights: Weight[]; split: Share[] };
 type HashCase = { name: string; bytes_hex: string; seed_hex: string; hash_hex: string };
+type FingerprintCase = {
+  name: string;
+  key_hex: string;
+  text: string;
+  fingerprint_hex: string;
+};
 type RejectedRulesCase = { name: string; targeting_rules: TargetingRule[]; pointer: string };
 type ContextCase = {
   name: string;
@@ -133,6 +175,7 @@ export type CaseFile = {
   contexts?: ContextCase[];
   split_buckets?: SplitBucketCase[];
   allocations?: AllocationCase[];
+  fingerprints?: FingerprintCase[];
 };
 
 /** Returns the checks of each case of a file, in the order of the file's lists. */
@@ -146,6 +189,7 @@ export function checksOf(file: CaseFile): Checked[] {
     ...(file.contexts ?? []).map(checkContext),
     ...(file.split_buckets ?? []).map(checkSplitBucket),
     ...(file.allocations ?? []).map(checkAllocation),
+    ...(file.fingerprints ?? []).map(checkFingerprint),
   ];
 }
 
@@ -164,12 +208,21 @@ function asEvaluation(condition: ConditionCase): EvaluationCase {
   };
 }
 
-function checkEvaluation({ name, flag, context, expect, malformed }: EvaluationCase): Checked {
+function checkEvaluation(each: EvaluationCase): Checked {
+  const { name, flag, context, expect, malformed, flags, audiences, chunks } = each;
   const { targeting_rules } = flag;
+  const environment = {
+    ...(flags && { flags }),
+    ...(audiences && { audiences }),
+    ...(chunks && { chunks }),
+  };
   return {
     name,
     checks: [
-      { request: { op: "evaluate", flag, context }, expected: { result: expect } },
+      {
+        request: { op: "evaluate", flag, ...environment, context },
+        expected: { result: expect },
+      },
       {
         request: { op: "validate_rules", targeting_rules },
         expected: malformed ? { anyPointer: true } : { result: null },
@@ -263,6 +316,11 @@ function checkHash({ name, bytes_hex, seed_hex, hash_hex }: HashCase): Checked {
     name,
     checks: [{ request: { op: "hash", bytes_hex, seed_hex }, expected: { result: hash_hex } }],
   };
+}
+
+function checkFingerprint({ name, key_hex, text, fingerprint_hex }: FingerprintCase): Checked {
+  const request = { op: "fingerprint" as const, key_hex, text };
+  return { name, checks: [{ request, expected: { result: fingerprint_hex } }] };
 }
 
 function checkRejectedRules({ name, targeting_rules, pointer }: RejectedRulesCase): Checked {

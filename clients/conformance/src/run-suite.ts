@@ -3,6 +3,7 @@ import type {
   Allocated,
   Check,
   Context,
+  Environment,
   Flag,
   Operation,
   Outcome,
@@ -20,8 +21,15 @@ type Awaitable<T> = T | Promise<T>;
  * decisions just below and above each bucket.
  */
 export type Evaluator = {
-  /** Returns null or undefined for a flag that counts as not found. */
-  evaluate(flag: Flag, context: Context): Awaitable<Outcome | null | undefined>;
+  /**
+   * Returns null or undefined for a flag that counts as not found. `environment` has what the flag can refer to; it is
+   * empty in most cases.
+   */
+  evaluate(
+    flag: Flag,
+    context: Context,
+    environment: Environment,
+  ): Awaitable<Outcome | null | undefined>;
   /** Returns the bucket of a user, 0 to 9999. */
   bucket?(flagKey: string, userId: string): number;
   /** Returns the bucket of a unit in splits, 0 to 9999. The seed is `bucket_seed` or the key of the flag. */
@@ -33,6 +41,8 @@ export type Evaluator = {
   allocateRanges?(before: readonly Allocated[], weights: readonly Weight[]): readonly Share[];
   /** Returns the murmur3 x86 32-bit hash, 0 to 2^32 - 1. */
   hash?(bytes: Uint8Array, seed: number): number;
+  /** Returns the fingerprint of an entry of a list as 16 hexadecimal digits. The key has 32. */
+  fingerprint?(keyHex: string, text: string): string;
   /** Returns the JSON pointer of the first problem, relative to the array of rules, or undefined for valid rules. */
   validateRules?(rules: readonly TargetingRule[]): string | undefined;
   /**
@@ -191,10 +201,14 @@ function answerWith(evaluator: Evaluator): Answer {
 
 /** Returns the call for a request, or undefined if the evaluator lacks the method. */
 function callOf(evaluator: Evaluator, request: Request): (() => unknown) | undefined {
-  const { bucket, splitBucket, allocateRanges, hash, validateRules, readContext } = evaluator;
+  const { bucket, splitBucket, allocateRanges, hash, fingerprint } = evaluator;
+  const { validateRules, readContext } = evaluator;
   switch (request.op) {
-    case "evaluate":
-      return async () => (await evaluator.evaluate(request.flag, request.context)) ?? null;
+    case "evaluate": {
+      const { flag, context, flags = [], audiences = {}, chunks = {} } = request;
+      const environment = { flags, audiences, chunks };
+      return async () => (await evaluator.evaluate(flag, context, environment)) ?? null;
+    }
     case "bucket":
       return bucket && (() => bucket.call(evaluator, request.flag_key, request.user_id));
     case "split_bucket":
@@ -212,6 +226,8 @@ function callOf(evaluator: Evaluator, request: Request): (() => unknown) | undef
           return hash.call(evaluator, bytes, seed).toString(16).padStart(8, "0");
         })
       );
+    case "fingerprint":
+      return fingerprint && (() => fingerprint.call(evaluator, request.key_hex, request.text));
     case "validate_rules":
       return (
         validateRules && (() => validateRules.call(evaluator, request.targeting_rules) ?? null)

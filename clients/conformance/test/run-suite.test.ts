@@ -31,7 +31,7 @@ describe("given an evaluator that treats every flag as disabled", () => {
       each.checks.every(({ request }) => operations.includes(request.op));
     const missing = [
       ...["bucket", "split_bucket", "allocate_ranges"],
-      ...["hash", "validate_rules", "read_context"],
+      ...["hash", "fingerprint", "validate_rules", "read_context"],
     ];
     expect(skipped).toBe(cases.filter(isOnly(missing)).length);
     expect(Object.keys(unsupported).toSorted()).toEqual(missing.toSorted());

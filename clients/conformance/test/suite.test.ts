@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -52,6 +53,20 @@ describe("a request as JSON", () => {
 
   it.each(["5.0", "1e2", "9007199254740993"])("keeps the notation of %s", (number) => {
     expect(checks.some(({ requestJson }) => requestJson.includes(`:${number}`))).toBe(true);
+  });
+});
+
+describe("the chunks of lists", () => {
+  it("have the SHA-256 by which audiences name them", () => {
+    const requests = files
+      .flatMap(({ cases }) => cases)
+      .flatMap(({ checks }) => checks.map(({ request }) => request));
+    const chunks = requests.flatMap((request) =>
+      request.op === "evaluate" ? Object.entries(request.chunks ?? {}) : [],
+    );
+    expect(chunks.length).toBeGreaterThan(0);
+    for (const [sha256, hex] of chunks)
+      expect(createHash("sha256").update(Buffer.from(hex, "hex")).digest("hex")).toBe(sha256);
   });
 });
 

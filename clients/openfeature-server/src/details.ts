@@ -18,11 +18,11 @@ const errorMessages: Partial<Record<ErrorCode, string>> = {
 };
 
 /**
- * Returns the details of an evaluation. The metadata has the origin of the flag, such as `stream` or `cache`. Without a
- * variation, the flag serves the default of the application.
+ * Returns the details of an evaluation. The metadata has the origin of the flag, such as `stream` or `cache`, and with a
+ * failed prerequisite its key. Without a variation, the flag serves the default of the application.
  */
 export function detailsOf<T>(
-  { value, variation, reason }: Evaluation | Details<unknown>,
+  { value, variation, reason, prerequisite }: Evaluation | Details<unknown>,
   { source }: Client["status"],
 ): ResolutionDetails<T> {
   const errorCode = errorCodes[reason];
@@ -30,8 +30,8 @@ export function detailsOf<T>(
   return {
     value: value as T,
     ...(typeof variation === "string" && { variant: variation }),
-    reason: reason.toUpperCase(),
-    flagMetadata: { source },
+    reason: reason === "prerequisite_failed" ? "DEFAULT" : reason.toUpperCase(),
+    flagMetadata: { source, ...(prerequisite !== undefined && { prerequisite }) },
   };
 }
 

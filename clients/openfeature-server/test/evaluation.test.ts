@@ -17,6 +17,7 @@ const sinceNewYear = {
 
 const edge = createFakeEdge();
 for (const [key, settings] of Object.entries(scenarioFlags)) edge.change(key, settings);
+edge.change("dependent-flag", { requires: [{ flag: "boolean-zero-flag", is: "on" }] });
 edge.change("since-flag", { targeting_rules: [{ conditions: [sinceNewYear] }] });
 const served = await serveEdge(edge);
 afterAll(async () => {
@@ -42,6 +43,14 @@ describe("given a provider that is ready", () => {
   it("reports the source of the flags as metadata (1.4.14, 2.2.9)", async () => {
     const { flagMetadata } = await client.getBooleanDetails("boolean-flag", false);
     expect(flagMetadata).toEqual({ source: "stream" });
+  });
+
+  it("resolves an unmet requirement with the reason DEFAULT, and names the required flag", async () => {
+    const details = await client.getBooleanDetails("dependent-flag", true);
+    expect(details).toMatchObject({
+      ...{ value: false, variant: "off", reason: "DEFAULT" },
+      flagMetadata: { source: "stream", prerequisite: "boolean-zero-flag" },
+    });
   });
 
   it("leaves the context of the application unchanged (Appendix B, @immutability)", async () => {

@@ -1,12 +1,20 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import { threadId } from "node:worker_threads";
+import { readCachedChunks, removeOtherChunks, writeCachedChunks } from "./cache-chunks.ts";
+import { replaceFile } from "./replace-file.ts";
+import { chunkNames } from "./rules/parse-audiences.ts";
 import { format, parseRules, type Rules } from "./rules/parse-rules.ts";
 
 /** Flags that were written to a cache file, with the tag that the service gave them. */
-type CachedRules = { rules: Rules; etag: string; savedAt: Date };
+type CachedRules = {
+  rules: Rules;
+  /** The known chunks of lists by their SHA-256. */
+  chunks: ReadonlyMap<string, Uint8Array>;
+  etag: string;
+  savedAt: Date;
+};
 
 type CacheReading =
   | { found: true; cached: CachedRules }
@@ -43,42 +51,39 @@ export function readCacheFile(path: string, binding: CacheBinding): CacheReading
   if (header.binding !== binding) return unusable("it belongs to another base address or key");
   const parsed = parseRules(body);
   if (!parsed.ok) return unusable(`its rule set is invalid: ${parsed.problem}`);
+  const { value: rules } = parsed;
+  const chunks = readCachedChunks(path, chunkNames(rules.audiences.values()));
   const { etag, saved_at: savedAt } = header;
-  return { found: true, cached: { rules: parsed.value, etag, savedAt: new Date(savedAt) } };
+  return { found: true, cached: { rules, chunks, etag, savedAt: new Date(savedAt) } };
 }
 
-/**
- * Writes a cache file that only its owner can read, and creates its folder. A crash or a full disk leaves the previous
- * file, because the new one is complete on disk before it replaces it.
- */
+/** Writes a cache file that only its owner can read, and creates its folder. */
 export async function writeCacheFile(
   path: string,
   binding: CacheBinding,
-  { rules, etag, savedAt }: CachedRules,
+  { rules, chunks, etag, savedAt }: CachedRules,
 ): Promise<void> {
-  const unsupported = [...rules.unsupported].map(([key, { received }]) => [key, received] as const);
-  const flags = Object.fromEntries<object>([...rules.flags, ...unsupported]);
-  const body = JSON.stringify({ format, environment_id: rules.environmentId, flags });
+  const body = bodyOf(rules);
   const sha256 = sha256Of(body);
   const header: Header = { format, binding, etag, saved_at: savedAt.toISOString(), sha256 };
-  // Processes and threads can share a file. In a container, the successor of a crashed process reuses its names.
-  const temporary = `${path}.${process.pid}-${threadId}.tmp`;
-  try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    // A leftover file would keep its mode.
-    await rm(temporary, { force: true });
-    const file = await open(temporary, "wx", 0o600);
-    try {
-      await file.writeFile(`${JSON.stringify(header)}\n${body}`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
-    throw error;
-  }
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  // In this order, a cache file on disk never names a chunk that was not written.
+  await writeCachedChunks(path, chunks, savedAt);
+  await replaceFile(path, `${JSON.stringify(header)}\n${body}`);
+  // Another process may have removed a chunk that its own cache file, now replaced, did not name.
+  await writeCachedChunks(path, chunks, savedAt);
+  await removeOtherChunks(path, chunks, savedAt);
+}
+
+/** Returns the rule set as JSON, with the parts that this version does not know. */
+function bodyOf({ environmentId, flags, audiences, unsupported }: Rules): string {
+  const unknown = [...unsupported].map(([key, { received }]) => [key, received] as const);
+  const received = [...audiences].map(([key, { audience }]) => [key, audience] as const);
+  return JSON.stringify({
+    ...{ format, environment_id: environmentId },
+    flags: Object.fromEntries<object>([...flags, ...unknown]),
+    ...(received.length > 0 && { audiences: Object.fromEntries(received) }),
+  });
 }
 
 type Header = { format: number; binding: string; etag: string; saved_at: string; sha256: string };

@@ -1,7 +1,6 @@
 import { type CacheBinding, writeCacheFile } from "./cache-file.ts";
 import { HalyardError } from "./halyard-error.ts";
 import type { Platform } from "./platform.ts";
-import type { FlagRules } from "./rules/parse-rules.ts";
 import type { RuleSet } from "./rules/rule-set.ts";
 
 export type CacheWriter = {
@@ -36,7 +35,7 @@ export function createCacheWriter(options: {
   let writing: Promise<void> | undefined;
   let isDirty = false;
   let closed = false;
-  let writtenTag = ruleSet.etag;
+  let writtenRevision = ruleSet.revision;
 
   function writeIn(delayMs: number): void {
     if (closed || cancel !== undefined) return;
@@ -68,20 +67,21 @@ export function createCacheWriter(options: {
   }
 
   async function writeRules(): Promise<void> {
-    const { etag, environmentId, unsupported } = ruleSet;
+    const { etag, received: rules, revision, isWaiting } = ruleSet;
+    // The file keeps the last complete state. The chunks that complete the next one schedule another write.
+    if (isWaiting) return;
     // Without a tag, the next start could not tell the service which flags it has.
-    if (etag === undefined || environmentId === undefined) return;
-    const flags = new Map<string, FlagRules>();
-    for (const [key, { rules }] of ruleSet.flags) flags.set(key, rules);
-    const savedAt = new Date(clock.wallMs());
-    const rules = { environmentId, flags, unsupported };
-    await writeCacheFile(path, binding, { rules, etag, savedAt });
-    writtenTag = etag;
+    if (etag !== undefined && rules !== undefined) {
+      const chunks = new Map(ruleSet.lists.chunks);
+      const savedAt = new Date(clock.wallMs());
+      await writeCacheFile(path, binding, { rules, chunks, etag, savedAt });
+    }
+    writtenRevision = revision;
   }
 
   return {
     schedule() {
-      if (ruleSet.etag === writtenTag) return;
+      if (ruleSet.revision === writtenRevision) return;
       isDirty = true;
       if (writing === undefined) writeIn(writeDelayMs);
     },

@@ -2,9 +2,10 @@ import type { Client, ConnectionState, Status } from "./client.ts";
 import type { ConnectionEvents } from "./connection/connection.ts";
 import { createFreshness } from "./freshness.ts";
 import { createListeners } from "./listeners.ts";
+import { maxWaitMs } from "./lists/wait-limit.ts";
 import { type Log, logError } from "./log.ts";
 import type { Clock } from "./platform.ts";
-import { createReadiness } from "./readiness.ts";
+import { createReadiness, type Readiness } from "./readiness.ts";
 import type { RuleSet } from "./rules/rule-set.ts";
 
 /** The observable state of a client: status, readiness and events. */
@@ -12,6 +13,8 @@ type ClientState = ConnectionEvents &
   Pick<Client, "ready" | "on" | "off" | "status"> & {
     /** Sets the time of flags from a cache file. */
     storedAt(time: Date | undefined): void;
+    /** Chunks of lists arrived, or flags no longer wait for them. `changed` are the keys of flags that changed. */
+    listsChanged(changed: readonly string[]): void;
     close(): void;
   };
 
@@ -27,6 +30,7 @@ export function createClientState(options: ClientStateOptions): ClientState {
   );
   let connection: ConnectionState = "connecting";
   let lastUpdateAt: Date | undefined;
+  let isConfirmed = false;
   const freshness = createFreshness({
     ...{ clock, pollIntervalMs },
     onCurrent: () => listeners.emit("current", { source: ruleSet.source }),
@@ -43,7 +47,8 @@ export function createClientState(options: ClientStateOptions): ClientState {
     confirmed(source, changed) {
       lastUpdateAt = new Date(clock.wallMs());
       setConnection(source === "stream" ? "streaming" : "polling");
-      readiness.settle(true);
+      isConfirmed = true;
+      settleIfReady(readiness, ruleSet);
       freshness.confirmed(source);
       if (changed.length > 0) listeners.emit("change", { keys: changed, source });
     },
@@ -61,6 +66,10 @@ export function createClientState(options: ClientStateOptions): ClientState {
       // Deferred, so that an application can add listeners to a client that it has just created.
       queueMicrotask(() => listeners.emit("error", error));
     },
+    listsChanged(changed) {
+      if (isConfirmed) settleIfReady(readiness, ruleSet);
+      if (changed.length > 0) listeners.emit("change", { keys: changed, source: ruleSet.source });
+    },
     storedAt(time) {
       lastUpdateAt = time;
     },
@@ -77,6 +86,15 @@ export function createClientState(options: ClientStateOptions): ClientState {
       listeners.clear();
     },
   };
+}
+
+/**
+ * Confirmed flags are ready when each one that waited for a list has it or was given up. Lists that change meanwhile do not
+ * prolong this.
+ */
+function settleIfReady(readiness: Readiness, { isUnsettled }: RuleSet): void {
+  if (isUnsettled) readiness.settleWithin(maxWaitMs);
+  else readiness.settle(true);
 }
 
 /** Plain JavaScript can pass anything. */

@@ -20,7 +20,7 @@ export type Context = {
 export type Source = "stream" | "poll" | "cache" | "bootstrap" | "none";
 
 /**
- * The reason of a result. The first five come from the evaluation of a flag. With the others, the value is the caller's
+ * The reason of a result. The first six come from the evaluation of a flag. With the others, the value is the caller's
  * fallback and there is no variation.
  */
 export type EvaluationReason =
@@ -29,7 +29,8 @@ export type EvaluationReason =
   | "targeting_match"
   | "default"
   | "disabled"
-  /** The environment has no flag with this key. */
+  | "prerequisite_failed"
+  /** The environment has no flag with this key, or the flag refers to something that is unknown. */
   | "flag_not_found"
   /** The client has no flags yet, from any source. */
   | "not_ready"
@@ -44,6 +45,8 @@ export type Evaluation = {
   readonly value: boolean;
   readonly variation: "on" | "off" | undefined;
   readonly reason: EvaluationReason;
+  /** Key of the first required flag that has another value. Set with the reason `prerequisite_failed`. */
+  readonly prerequisite?: string;
   /** The reason in capitals, if the flag could not be evaluated. */
   readonly error?: EvaluationError;
 };
@@ -61,6 +64,8 @@ export type Details<T> = {
   /** Key of the variation. Null if the value is the fallback: because the flag serves it, or after an error. */
   readonly variation: string | null;
   readonly reason: EvaluationReason;
+  /** Key of the first required flag that has another value. Set with the reason `prerequisite_failed`. */
+  readonly prerequisite?: string;
   /** The reason in capitals, if the flag could not be evaluated. */
   readonly error?: EvaluationError;
 };
@@ -106,7 +111,7 @@ export type Status = {
 };
 
 export type ClientEvents = {
-  /** Settings of these flags changed, or the flags were added or removed. */
+  /** Settings of these flags changed, or an audience or flag that they refer to, or the flags were added or removed. */
   change: { readonly keys: readonly string[]; readonly source: Source };
   /** Flags are current: for the first time, or again after `stale`. */
   current: { readonly source: Source };
@@ -160,9 +165,10 @@ type OptionalContext = Context | null | undefined;
  */
 export type Client<Flags extends string | FlagTypes = string> = TypedMethods<Flags> & {
   /**
-   * Resolves with true when the flags come from the service, by stream or poll. Resolves with false after the time-out
-   * (default 5,000 ms), or immediately when the client is closed or cannot connect: invalid options or a rejected key. The
-   * client then answers from the cache file, the bootstrap object or fallbacks.
+   * Resolves with true when the flags come from the service, by stream or poll, with the lists of their audiences. A list
+   * that does not arrive delays this for at most 30 s. Resolves with false after the time-out (default 5,000 ms), or
+   * immediately when the client is closed or cannot connect: invalid options or a rejected key. The client then answers
+   * from the cache file, the bootstrap object or fallbacks.
    */
   ready(options?: { timeoutMs?: number }): Promise<boolean>;
   /** Returns the value of a boolean flag for a user, or the fallback (default false) if there is no value. */

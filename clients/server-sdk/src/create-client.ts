@@ -6,6 +6,7 @@ import { openConnection } from "./connection/connection.ts";
 import { createEvaluator } from "./evaluator.ts";
 import type { FlagTypes } from "./flag-types.ts";
 import { HalyardError } from "./halyard-error.ts";
+import { openLists } from "./lists/lists.ts";
 import { createLog, type Log } from "./log.ts";
 import { type ClientOptions, readOptions, type Settings } from "./options.ts";
 import { type Platform, systemPlatform } from "./platform.ts";
@@ -55,24 +56,39 @@ function connect(
   if (savedAt === undefined) useBootstrap(ruleSet, bootstrap);
   const cache = cacheWriterOf(settings, { ruleSet, clock, onError });
   const usage = startUsage({ settings, platform, ruleSet, onError });
+  const lists = openLists({
+    ...{ settings, platform, ruleSet, onError },
+    onChange(keys) {
+      cache.schedule();
+      state.listsChanged(keys);
+    },
+  });
+  lists.update([]);
   const connection = openConnection({
     ...{ settings, platform, ruleSet },
     events: {
       confirmed(source, changed) {
         cache.schedule();
+        lists.update(changed);
         state.confirmed(source, changed);
       },
       lost: state.lost,
       failed(error) {
-        if (error.fatal) usage.stop();
+        if (error.fatal) stopRequests();
         state.failed(error);
       },
     },
   });
   let closing: Promise<void> | undefined;
 
+  function stopRequests(): void {
+    usage.stop();
+    lists.stopRequests();
+  }
+
   async function close(): Promise<void> {
     connection.stop();
+    lists.stop();
     state.close();
     await Promise.all([usage.close(closeTimeoutMs), cache.close()]);
   }
@@ -107,8 +123,9 @@ function readCached(
   if (cacheFile === undefined) return undefined;
   const reading = readCacheFile(cacheFile, cacheBindingOf(baseUrl, serverKey));
   if (reading.found) {
-    const { rules, etag, savedAt } = reading.cached;
+    const { rules, chunks, etag, savedAt } = reading.cached;
     ruleSet.replace(rules, etag, "cache");
+    ruleSet.addChunks(chunks);
     return savedAt;
   }
   const { problem } = reading;

@@ -8,6 +8,7 @@ import {
   failureOf,
   reasonOfMissing,
 } from "./missing-value.ts";
+import { prerequisiteOf } from "./prerequisite.ts";
 import type { Flag } from "./rules/flag.ts";
 import { createTypedMethods } from "./typed-methods.ts";
 
@@ -43,12 +44,18 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
       const flag = ruleSet.flags.get(key);
       if (flag === undefined || flag.typedAs !== undefined)
         return withoutOutcome(reasonOfMissing(key, "boolean", options), fallback);
-      return outcomeOf(flag, context) ?? withoutOutcome("invalid_context", fallback);
+      const outcome = outcomeOf(flag, context);
+      if (outcome === undefined) return withoutOutcome("invalid_context", fallback);
+      const { reason } = outcome;
+      if (reason !== "prerequisite_failed") return outcome;
+      return { ...outcome, ...prerequisiteOf(flag, { reason, context }, guards) };
     },
     explain(key, context): Explanation | undefined {
       const flag = ruleSet.flags.get(key);
       if (flag === undefined) return undefined;
-      const explanation = withContext(context, (prepared) => explain(flag.rules, prepared));
+      const explanation = withContext(context, (prepared) =>
+        explain(flag.compiled, prepared, flag.links.references),
+      );
       if (explanation?.served === undefined) return explanation as Explanation | undefined;
       const { index, ...served } = explanation.served;
       return { ...explanation, served: { variation: flag.variations.keyOf(index), ...served } };

@@ -17,6 +17,8 @@ export type ErrorCode =
   | "no_events"
   /** An event or a response that cannot be read. The client keeps the flags that it has. */
   | "invalid_data"
+  /** A part of the list of an audience cannot be loaded. Flags that use the list keep their previous state for 30 s. */
+  | "list"
   /** The cache file cannot be read or written. */
   | "cache_file"
   /** The usage counts were rejected. */

@@ -39,6 +39,13 @@ export function reasonOfMissing(
     );
     return "flag_not_found";
   }
+  const withheld = ruleSet.withheld.get(key as string);
+  if (withheld !== undefined) {
+    const { problem } = withheld;
+    const name = JSON.stringify(key);
+    log.once("warn", `withheld_flag: ${key}`, `The flag ${name} counts as not found: ${problem}.`);
+    return "flag_not_found";
+  }
   const name = typeof key === "string" ? key.slice(0, 128) : `a ${typeof key}`;
   log.once("warn", "flag_not_found", `There is no flag ${JSON.stringify(name)}.`);
   return "flag_not_found";

@@ -84,7 +84,7 @@ function rulesOf(values: ReadonlyMap<string, FlagValue | undefined>): Rules {
         ...settings,
       });
   }
-  return { environmentId: "test", flags, unsupported: new Map() };
+  return { environmentId: "test", flags, audiences: new Map(), unsupported: new Map() };
 }
 
 /** Returns the settings of a flag that has a value for every user. Undefined for a value that no flag can have. */

@@ -9,6 +9,7 @@ import {
   reasonOfMissing,
   typeMismatch,
 } from "./missing-value.ts";
+import { prerequisiteOf } from "./prerequisite.ts";
 import type { Flag } from "./rules/flag.ts";
 
 /** Creates the methods that return the values of typed flags and count the evaluations. */
@@ -54,8 +55,9 @@ type Reader = {
   detailsOf<T>(key: string, context: unknown, wanted: Wanted<T>): Details<T>;
 };
 
-function createReader(options: EvaluatorOptions, { withContext }: Guards): Reader {
+function createReader(options: EvaluatorOptions, guards: Guards): Reader {
   const { ruleSet } = options;
+  const { withContext } = guards;
 
   function decide(flag: Flag, context: unknown): Decision | undefined {
     const { constant, evaluate } = flag.compiled;
@@ -93,8 +95,9 @@ function createReader(options: EvaluatorOptions, { withContext }: Guards): Reade
       const { index, reason } = decision;
       if (accepts?.(flag, index) === false) return failed(fallback, "type_mismatch");
       const value = flag.take(index);
-      if (value === undefined) return { value: fallback, variation: null, reason };
-      return { value: value as T, variation: flag.variations.keyOf(index), reason };
+      const why = { reason, ...prerequisiteOf(flag, { reason, context }, guards) };
+      if (value === undefined) return { value: fallback, variation: null, ...why };
+      return { value: value as T, variation: flag.variations.keyOf(index), ...why };
     },
   };
 }

@@ -21,7 +21,12 @@ async function write(): Promise<void> {
     JSON.stringify({ format: 2, environment_id: environmentId, flags: { "new-checkout": flag } }),
   );
   if (!parsed.ok) throw new Error(parsed.problem);
-  await writeCacheFile(path, binding, { rules: parsed.value, etag: '"1-a"', savedAt });
+  await writeCacheFile(path, binding, {
+    rules: parsed.value,
+    chunks: new Map(),
+    etag: '"1-a"',
+    savedAt,
+  });
 }
 
 describe("a cache file", () => {
@@ -39,7 +44,12 @@ describe("a cache file", () => {
     };
     const parsed = parseRules(JSON.stringify({ format: 2, environment_id: environmentId, flags }));
     if (!parsed.ok) throw new Error(parsed.problem);
-    await writeCacheFile(path, binding, { rules: parsed.value, etag: '"1-a"', savedAt });
+    await writeCacheFile(path, binding, {
+      rules: parsed.value,
+      chunks: new Map(),
+      etag: '"1-a"',
+      savedAt,
+    });
     const text = await readFile(path, "utf8");
     expect(text).toContain('"needs":["moon"]');
     // An older version that reads this file after a downgrade must not guess.

@@ -1,3 +1,4 @@
+import { uploadTimeoutMs } from "@halyard/contracts";
 import { type App, createApp, escapeMalformedPath, isOpenToAllOrigins } from "@halyard/http";
 import { createTrustedPeers, type Logger, type Metrics } from "@halyard/service";
 import { createProxy } from "./proxy.ts";
@@ -38,6 +39,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const app = createApp({
     ...{ logger, metrics: options.metrics, trustedProxies },
     bodyLimitBytes: 1,
+    streamTimeoutMs: uploadTimeoutMs,
     requestLog: false,
     // Edges answer paths that cannot be decoded.
     rewriteTarget: (target) => (isOpenToAllOrigins(target) ? escapeMalformedPath(target) : target),

@@ -1,5 +1,8 @@
 import {
+  AudienceEntry,
+  AudienceEvent,
   AuditRecorded,
+  ChunkEntry,
   CompleteEntry,
   EdgeReport,
   EdgeStreams,
@@ -26,6 +29,7 @@ import type { z } from "zod";
 
 /** Schemas of the messages sent through NATS or to webhooks, by file name, for consumers in any language. */
 const messages: Readonly<Record<string, z.ZodType>> = {
+  "audience-event": AudienceEvent,
   "audit-recorded": AuditRecorded,
   "edge-report": EdgeReport,
   "edge-streams": EdgeStreams,
@@ -34,6 +38,8 @@ const messages: Readonly<Record<string, z.ZodType>> = {
   "process-status": ProcessStatus,
   "schedule-due": ScheduleDue,
   "schedule-resolved": ScheduleResolved,
+  "snapshot-audience": AudienceEntry,
+  "snapshot-chunk": ChunkEntry,
   "snapshot-complete": CompleteEntry,
   "snapshot-deleted": Tombstone,
   "snapshot-environment": EnvironmentEntry,

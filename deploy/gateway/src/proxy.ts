@@ -1,6 +1,6 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
 import { pipeline } from "node:stream";
-import { createProblem, type Problem, writeProblem } from "@halyard/http";
+import { allowLongBody, boundBody, createProblem, type Problem, writeProblem } from "@halyard/http";
 import type { Logger } from "@halyard/service";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { hasBody, requestHeaders, responseHeaders } from "./forwarded-headers.ts";
@@ -135,11 +135,14 @@ function sendBody(caller: IncomingMessage, outgoing: ClientRequest): void {
   }
   // `pipeline` would destroy the client's connection if the process responds before it has read the whole body and then
   // closes. The response must still be sent over that connection.
+  // Only uploads use `PUT`. The process bounds those that it does not admit.
+  if (caller.method === "PUT") allowLongBody(caller);
   const pipe = () => {
     caller.pipe(outgoing);
     outgoing.once("close", () => {
       caller.unpipe(outgoing);
       caller.resume();
+      boundBody(caller);
     });
   };
   outgoing.once("socket", (socket) => (socket.connecting ? socket.once("connect", pipe) : pipe()));

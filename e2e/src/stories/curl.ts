@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { openAsBlob } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -60,6 +61,8 @@ async function readArguments(socket: Socket): Promise<string[]> {
   throw new Error("the connection closed before all arguments were received");
 }
 
+const methodWith = (data: string | undefined) => (data === undefined ? "GET" : "POST");
+
 /** The statuses after which `curl --retry` sends a request again. */
 const transient = new Set([408, 429, 500, 502, 503, 504]);
 
@@ -74,6 +77,7 @@ async function send(args: string[]): Promise<{ code: number; text: string }> {
       request: { type: "string", short: "X" },
       header: { type: "string", short: "H", multiple: true },
       data: { type: "string", short: "d" },
+      "upload-file": { type: "string", short: "T" },
       "write-out": { type: "string", short: "w", default: "" },
       retry: { type: "string", default: "0" },
       "retry-delay": { type: "string", default: "1" },
@@ -86,8 +90,10 @@ async function send(args: string[]): Promise<{ code: number; text: string }> {
     const colon = header.indexOf(":");
     return [header.slice(0, colon), header.slice(colon + 1).trim()];
   });
-  const body = values.data === undefined ? {} : { body: values.data };
-  const method = values.request ?? (values.data === undefined ? "GET" : "POST");
+  const { data, "upload-file": file } = values;
+  const sent = file === undefined ? data : await openAsBlob(file);
+  const body = sent === undefined ? {} : { body: sent };
+  const method = values.request ?? (file === undefined ? methodWith(data) : "PUT");
   const request = () => fetch(url, { method, headers, ...body });
   let response = await request();
   for (let left = Number(values.retry); left > 0 && transient.has(response.status); left -= 1) {

@@ -10,6 +10,10 @@ export type FilledTenant = Tenant & {
   keyId: string;
   webhookId: string;
   deliveryId: string;
+  /** Name of the only chunk of the list of an audience, which has the same key as the flag. */
+  sha256: string;
+  /** The flag that uses the audience. */
+  audienceFlagId: string;
 };
 
 /** A time in the far future, so that schedules stay pending. */
@@ -35,7 +39,25 @@ export async function fillTenant(
     body: { enable_at: enableAt },
   });
   const webhook = await createUsedWebhook(tenant, flagId, addresses);
-  return { ...tenant, flagId, flagKey, keyId: spare.id, ...webhook };
+  const audience = await createUsedAudience(tenant, gateway, flagKey);
+  return { ...tenant, flagId, flagKey, keyId: spare.id, ...audience, ...webhook };
+}
+
+/** Creates an audience with a list, and a flag that uses it. Returns the name of the list's chunk, and the flag's id. */
+async function createUsedAudience({ serverKey: key }: Tenant, gateway: string, audience: string) {
+  const send = (method: string, path: string, body: object) =>
+    must(`${gateway}/api/v1/${path}`, { method, key, body });
+  await send("POST", "audiences", { key: audience, name: audience });
+  await send("PATCH", `audiences/${audience}/list`, { add: ["known"] });
+  const { id: audienceFlagId } = await send("POST", "flags", {
+    ...{ key: `for-${audience}`, name: audience, enabled: true },
+    targeting_rules: [{ conditions: [{ audience }] }],
+  });
+  const sha256 = await eventually(async () => {
+    const { audiences = {} } = await must(`${gateway}/api/v1/sdk/ruleset?format=2`, { key });
+    return audiences[audience]?.list.chunks[0] as string | undefined;
+  });
+  return { sha256, audienceFlagId: audienceFlagId as string };
 }
 
 /** Creates a webhook, and waits until its only delivery has arrived, so that no delivery is pending. */
@@ -71,6 +93,7 @@ export const idsOf = (tenant: FilledTenant): Record<string, string> => ({
   webhookId: tenant.webhookId,
   deliveryId: tenant.deliveryId,
   key: tenant.flagKey,
+  sha256: tenant.sha256,
   format: "2",
 });
 

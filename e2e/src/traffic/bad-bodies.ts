@@ -5,17 +5,24 @@ export type IdsByField = Readonly<Record<string, string>>;
 
 type Path = readonly (string | number)[];
 
-/** Members of typed flags. The generated bodies are for boolean flags, which reject them. */
-export const onlyTyped: ReadonlySet<string> = new Set(["variations", "serve", "off_variation"]);
+/**
+ * Members that the generated bodies lack: those of typed flags, because the bodies are for boolean flags, and those that
+ * refer to other flags, which would have to exist.
+ */
+export const leftOut: ReadonlySet<string> = new Set([
+  ...["variations", "serve", "off_variation"],
+  "requires",
+]);
 
 const fieldsOf = ({ properties = {} }: Schema): [string, Schema][] =>
-  Object.entries(properties).filter(([key]) => !onlyTyped.has(key));
+  Object.entries(properties).filter(([key]) => !leftOut.has(key));
 
 /** Returns a body with a valid value for every field of the schema that boolean flags have. */
 export function exampleOf(schema: Schema, ids: IdsByField, name = ""): unknown {
   const shape = resolve(schema);
   if (shape.enum !== undefined) return shape.enum[0];
-  if (shape.anyOf !== undefined) return exampleOf(shape.anyOf[0] as Schema, ids, name);
+  if (shape.anyOf !== undefined)
+    return exampleOf(selfContained(shape.anyOf)[0] as Schema, ids, name);
   switch ([shape.type].flat()[0]) {
     case "object":
       return Object.fromEntries(
@@ -30,11 +37,19 @@ export function exampleOf(schema: Schema, ids: IdsByField, name = ""): unknown {
       return Math.max(shape.minimum ?? 0, 1);
     case "boolean":
       return true;
+    case "null":
+      return null;
     case undefined:
       return "anything";
     default:
       throw new Error(`an example of ${String(shape.type)}`);
   }
+}
+
+/** Returns the options that refer to no other flag and to no audience, which would have to exist. */
+export function selfContained(options: readonly Schema[]): Schema[] {
+  const refers = ({ properties = {} }: Schema) => "flag" in properties || "audience" in properties;
+  return options.filter((option) => !refers(resolve(option)));
 }
 
 function exampleText(shape: Schema, ids: IdsByField, name: string): string {
@@ -43,6 +58,8 @@ function exampleText(shape: Schema, ids: IdsByField, name: string): string {
   if (shape.format === "date-time") return "2099-01-01T00:00:00Z";
   if (name === "email") return "someone@example.com";
   if (name === "plan") return "pro";
+  // A request must not add and remove the same entry of a list.
+  if (name === "remove") return "another example";
   return "example";
 }
 

@@ -3,8 +3,8 @@ import { isThorough } from "@halyard/testing";
 import { createGeneratorSync, type JsonSchema } from "json-schema-faker";
 import { compileSchema } from "../checks/document-checks.ts";
 import { type Random, seededRandom } from "../system/seeded-random.ts";
-import { onlyTyped } from "./bad-bodies.ts";
-import { document, type Operation, resolve } from "./openapi.ts";
+import { leftOut, selfContained } from "./bad-bodies.ts";
+import { document, type Operation, resolve, type Schema } from "./openapi.ts";
 
 /** Generates bodies for an operation. Most of them barely fit its schema, or barely violate it. */
 type GeneratedBody = { body: unknown; problem: string | undefined };
@@ -70,9 +70,13 @@ function rulesOfEveryOperator(
 /** Keywords on which the generator fails. Its output without them is validated against the complete schema. */
 const notGenerable = ["dependentSchemas", "minProperties"];
 
+/** Conditions only compare attributes, because other flags and audiences would have to exist. */
 function generable(schema: object): JsonSchema {
   return JSON.parse(
-    JSON.stringify(schema, (name, part) => (notGenerable.includes(name) ? undefined : part)),
+    JSON.stringify(schema, (name, part) => {
+      if (notGenerable.includes(name)) return undefined;
+      return name === "anyOf" ? selfContained(part as Schema[]) : part;
+    }),
   );
 }
 
@@ -114,7 +118,7 @@ function mended(value: unknown, field: string, mend: Mend): unknown {
   if (Array.isArray(value)) return value.map((item) => mended(item, field, mend));
   if (typeof value !== "object" || value === null) return mend(field, value);
   const given = Object.entries(value).filter(
-    ([name]) => name !== "value_type" && !onlyTyped.has(name),
+    ([name]) => name !== "value_type" && !leftOut.has(name),
   );
   const members = given.map(([name, member]) => [
     name,

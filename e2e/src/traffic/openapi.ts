@@ -27,7 +27,10 @@ export type Operation = {
   headers: ReadonlySet<string>;
   /** The accepted credentials: `clientKey`, `serverKey` or `operatorToken`. */
   accepts: ReadonlySet<string>;
+  /** The body, if it is JSON. */
   body: { schema: Schema; required: boolean; example: unknown } | undefined;
+  /** The media type of a body that is not JSON, and an example of it. */
+  upload: { type: string; example: string } | undefined;
   /** The responses by status. */
   responses: Readonly<Record<string, Response>>;
 };
@@ -104,6 +107,11 @@ function responseOf(raw: RawResponse): Response {
   return { headers: Object.fromEntries(described), content };
 }
 
+function uploadOf({ requestBody }: RawOperation): Operation["upload"] {
+  const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
+  return type === undefined ? undefined : { type, example: String(content?.example) };
+}
+
 export function operations(): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, raw]) => {
@@ -129,10 +137,22 @@ export function operations(): Operation[] {
           schema === undefined
             ? undefined
             : { schema, required: raw.requestBody?.required ?? false, example },
+        upload: schema === undefined ? uploadOf(raw) : undefined,
         responses: Object.fromEntries(
           Object.entries(raw.responses).map(([status, response]) => [status, responseOf(response)]),
         ),
       };
     }),
   );
+}
+
+/** Returns the body of a request and its media type: a value as JSON, or the example of an upload. */
+export function contentOf(
+  { upload }: Operation,
+  body: unknown,
+): { headers: Record<string, string>; body?: string } {
+  if (upload !== undefined)
+    return { headers: { "content-type": upload.type }, body: upload.example };
+  if (body === undefined) return { headers: {} };
+  return { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
 }

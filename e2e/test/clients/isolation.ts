@@ -12,7 +12,7 @@ import {
 import type { ClientSystem } from "../../src/system/client-system.ts";
 import { createProject, createTenant, must, operatorToken } from "../../src/system/tenancy.ts";
 import { exampleOf } from "../../src/traffic/bad-bodies.ts";
-import { type Operation, operations } from "../../src/traffic/openapi.ts";
+import { contentOf, type Operation, operations } from "../../src/traffic/openapi.ts";
 import { type RawRequest, sendRaw } from "../../src/traffic/raw-request.ts";
 
 /**
@@ -31,8 +31,12 @@ const all = operations();
 const withIds = all.filter(
   ({ pathParameters }) => pathParameters.length > 0 && !pathParameters.includes("key"),
 );
+const ofAudiences = all.filter(({ path }) => path.startsWith("/api/v1/audiences/{key}"));
 const evaluations = all.filter(
-  (operation) => parametersOf(operation).includes("key") && operation.path !== flagsPath,
+  (operation) =>
+    parametersOf(operation).includes("key") &&
+    operation.path !== flagsPath &&
+    !ofAudiences.includes(operation),
 );
 const byFilter = all.filter(({ queryParameters }) =>
   queryParameters.some(({ name }) => name in filters),
@@ -89,16 +93,11 @@ export function describeIsolation({ system, gateway }: ClientSystem): void {
   function request(operation: Operation, token: string, ids: Record<string, string>): RawRequest {
     const { method, body } = operation;
     const fields = { user_id: mine.userId, enable_at: enableAt, url: receiver.url };
-    const headers = { authorization: `Bearer ${token}` };
-    const path = pathOf(operation, ids);
-    if (body === undefined) return { method, path, headers };
-    const example = exampleOf(body.schema, { ...fields, disable_at: "2099-01-02T00:00:00Z" });
-    return {
-      method,
-      path,
-      headers: { ...headers, "content-type": "application/json" },
-      body: JSON.stringify(example),
-    };
+    const example =
+      body && exampleOf(body.schema, { ...fields, disable_at: "2099-01-02T00:00:00Z" });
+    const content = contentOf(operation, example);
+    const headers = { authorization: `Bearer ${token}`, ...content.headers };
+    return { ...content, method, path: pathOf(operation, ids), headers };
   }
 
   /** Returns whether all ids of a path belong to one tenant, so that the operator finds the resource. */
@@ -191,6 +190,21 @@ export function describeIsolation({ system, gateway }: ClientSystem): void {
     const ofrep = foreign.filter(isOfrep).map((row) => ({ ...row, expected: "404 " }));
     expect(await complaints(ofrep)).toEqual([]);
     expect(await complaints(askedFor("my-flag", "200 "))).toEqual([]);
+  });
+
+  it("returns 404 for an audience of another organization or project", async () => {
+    const rowsFor = (key: string, expected: string): Row[] =>
+      ofAudiences.map((operation) => ({
+        what: `${operation.id}, ${key}`,
+        asked: request(operation, mine.serverKey, { ...idsOf(mine), key }),
+        expected,
+      }));
+    const reads = ({ asked: { method } }: Row) => method === "GET";
+    const before = await databaseContent(system.sql);
+    expect(ofAudiences.length).toBeGreaterThan(7);
+    expect(await complaints(rowsFor("their-flag", "404 NOT_FOUND_001"))).toEqual([]);
+    expect(await complaints(rowsFor("my-flag", "200 ").filter(reads))).toEqual([]);
+    expect(await databaseContent(system.sql)).toEqual(before);
   });
 
   it("treats an id of another organization or project in a filter as unknown", async () => {

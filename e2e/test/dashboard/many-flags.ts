@@ -168,7 +168,7 @@ export function describeManyFlags(given: () => DashboardSystem): void {
     await dialog().getByRole("combobox").fill("webh");
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { name: "Webhooks" }).waitFor();
+    await page.getByRole("heading", { name: "Webhooks", exact: true }).waitFor();
     await page.keyboard.press("?");
     await dialog().getByText("Search flags and pages").waitFor();
     await expectNoSeriousViolations(page);

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import { type PageSystem, startPageSystem } from "../../src/stories/page-system.ts";
+import { describeAudiences } from "./audiences-page.ts";
 import { describeProduction } from "./deployment-page.ts";
 import { describeOpenFeature } from "./openfeature-page.ts";
+import { describeRequirements } from "./requirements-page.ts";
 import { describeTargeting } from "./targeting-page.ts";
 import { describeTime } from "./time-pages.ts";
 import { describeUsage } from "./usage-page.ts";
@@ -18,8 +20,10 @@ afterAll(() => pages?.close());
 
 describe("the page about deployment", () => describeProduction(given));
 describe("the page about OpenFeature", () => describeOpenFeature(given));
+describe("the page about requirements", () => describeRequirements(given));
 describe("the page about targeting", () => describeTargeting(given));
 describe("the pages about schedules and the history", () => describeTime(given));
 describe("the page about usage", () => describeUsage(given));
 describe("the page about values", () => describeValues(given));
+describe("the page about audiences", () => describeAudiences(given));
 describe("the page about webhooks", () => describeWebhooks(given));

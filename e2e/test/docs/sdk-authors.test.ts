@@ -1,14 +1,19 @@
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import {
+  type AudienceList,
   allocateRanges,
   bucketOf,
+  bytesOfHex,
   callersDefault,
   compile,
+  compileAudience,
   contextOf,
   findUnknown,
   knownNeeds,
   type Range,
   type ResolvedState,
+  SipHash,
   splitBucketOf,
 } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
@@ -47,6 +52,27 @@ describe("docs/sdk-authors.md", () => {
       const key = flag.variations?.[variationOf(context)]?.key ?? "null";
       expect([given, textOf(variation), textOf(reason)]).toEqual([
         ...[given, key, evaluate(context).reason],
+      ]);
+    }
+  });
+
+  it("shows the fingerprints of texts, and the members of a list", () => {
+    const [example] = blocksOf(page).filter(({ kind }) => kind === "json list");
+    const list = JSON.parse(example?.text ?? "null") as AudienceList;
+    const [, secondChunk = ""] = /second chunk of the example is `([0-9a-f]+)`/.exec(page) ?? [];
+    const chunks = ["", secondChunk].map(bytesOfHex);
+    const sha256 = (chunk: Uint8Array) => createHash("sha256").update(chunk).digest("hex");
+    expect(chunks.map(sha256)).toEqual(list.chunks);
+    const hash = new SipHash(bytesOfHex(list.key));
+    const { condition } = compileAudience({ match: [], list }, chunks);
+    const rows = tableOf(page, "Text | Fingerprint");
+    expect(rows.length).toBeGreaterThan(3);
+    for (const [text = "", fingerprint, member] of rows) {
+      hash.hash(textOf(text));
+      const halves = [hash.high, hash.low].map((half) => half.toString(16).padStart(8, "0"));
+      const isMember = condition.holds(contextOf({ id: textOf(text) }));
+      expect([text, textOf(fingerprint), member]).toEqual([
+        ...[text, halves.join(""), isMember ? "yes" : "no"],
       ]);
     }
   });

@@ -18,6 +18,8 @@ import { describePagePrograms } from "./page-programs.ts";
 let packages: InstalledPackages;
 beforeAll(async () => {
   packages = await installPackages();
+  const evaluate = /^```js module\n(.*?)^```/ms.exec(textOf("conformance", "README.md"))?.[1];
+  writeFileSync(join(packages.folder, "evaluate.mjs"), evaluate ?? "");
 }, 240_000);
 afterAll(() => packages?.remove());
 

@@ -46,7 +46,7 @@ export function followDirectory(options: {
       isGenuine: keys.isGenuine,
       current: () => options.onCurrent?.(),
       rejected: (key, problem) =>
-        logger.error({ key, problem }, "an entry of the snapshot was left out"),
+        logger.error({ key, problem }, "an entry of the snapshot does not match its schema"),
     },
   });
 }

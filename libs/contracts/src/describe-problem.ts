@@ -49,9 +49,20 @@ function decisive(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const isOfKind = (error: ErrorObject) =>
     error.keyword !== "type" || error.instancePath !== last.instancePath;
   const ofItsKind = errors.slice(0, -1).filter(isOfKind);
-  if (ofItsKind.length > 0) return decisive(ofItsKind);
+  if (ofItsKind.length > 0) return decisive(deepest(ofItsKind));
   const types = errors.slice(0, -1).flatMap((error) => error.params.type as string | string[]);
   return { ...last, keyword: "type", params: { type: types } };
+}
+
+/**
+ * Returns the errors without those of the value itself, if there are errors of its members: the value belongs to the
+ * branch whose members it has.
+ */
+function deepest(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const depthOf = ({ instancePath }: ErrorObject) => instancePath.split("/").length;
+  const depth = Math.max(...errors.map(depthOf));
+  const isDecided = errors.some((error) => depthOf(error) < depth);
+  return isDecided ? errors.filter((error) => depthOf(error) === depth) : errors;
 }
 
 function pointerOf({ instancePath, keyword, params }: ErrorObject): string {

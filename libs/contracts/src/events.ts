@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { AudienceChange } from "./audiences.ts";
 import { compileCheck } from "./json-schema.ts";
 import { State } from "./state.ts";
 import { flagEventsStream } from "./streams.ts";
@@ -11,6 +12,10 @@ import { TypedValue, ValueType } from "./values.ts";
 export const EventName = z.enum(flagEventsStream.subjects);
 export type EventName = z.infer<typeof EventName>;
 
+const audienceEventName = "audience.updated";
+export const FlagEventName = EventName.exclude([audienceEventName]);
+export type FlagEventName = z.infer<typeof FlagEventName>;
+
 /** Variations of a typed flag. A large value is its size and hash. */
 const EventVariations = z.array(
   z.object({ key: z.string(), name: z.string().optional(), value: TypedValue }),
@@ -21,7 +26,7 @@ const ChangedSetting = z.object({ from: Setting, to: Setting });
 export const FlagEvent = z.object({
   /** Also the message id. The broker drops duplicates by it, and consumers use it as a unique key. */
   id: z.string(),
-  event: EventName,
+  event: FlagEventName,
   /** Strictly increasing per flag over all its events, by at least one millisecond. */
   timestamp: z.string().meta({ format: "date-time" }),
   version: z.int().min(1),
@@ -50,6 +55,27 @@ export const FlagEvent = z.object({
 export type FlagEvent = z.infer<typeof FlagEvent>;
 
 export const checkFlagEvent = compileCheck(FlagEvent);
+
+/** A change of an audience, also its creation, its deletion and a change of its list. It contains no entry of the list. */
+export const AudienceEvent = z.object({
+  id: z.string(),
+  event: z.literal(audienceEventName),
+  timestamp: z.string().meta({ format: "date-time" }),
+  /** Version of the audience after the change. */
+  version: z.int().min(1),
+  organization_id: z.string(),
+  project_id: z.string(),
+  audience: z.object({ key: z.string(), name: z.string(), description: z.string() }),
+  change: AudienceChange,
+  /** Keys of the flags whose rules use the audience, in alphabetical order. */
+  flags: z.array(z.string()).max(100),
+  flags_total: z.int().min(0),
+  triggered_by: z.object({ id: z.string(), email: z.string() }),
+  cause: z.literal("manual"),
+});
+export type AudienceEvent = z.infer<typeof AudienceEvent>;
+
+export const checkAudienceEvent = compileCheck(AudienceEvent);
 
 /**
  * The operator erased the e-mail address of a user. It follows every event that contains the address, except in a

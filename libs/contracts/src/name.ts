@@ -22,3 +22,11 @@ export const RuleName = z
   .max(200)
   .regex(new RegExp(String.raw`^${upToPlane3}[^\x00${loneSurrogate}${deceptive}]*$`, "u"))
   .describe("must be text without NUL, bidirectional or zero-width characters or broken Unicode");
+
+/** Key of a flag or of an audience. */
+export const FlagKey = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
+  .describe(
+    "must be 1 to 128 letters, digits, dots, underscores or hyphens, a letter or digit first",
+  );

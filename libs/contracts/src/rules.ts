@@ -10,9 +10,9 @@ import {
   semverPattern,
 } from "@halyard/evaluation";
 import { z } from "zod";
-import { RuleName } from "./name.ts";
+import { FlagKey, RuleName } from "./name.ts";
 import { loneSurrogate } from "./text-pattern.ts";
-import { Serve, ServeInput } from "./values.ts";
+import { maxVariations, Serve, ServeInput, VariationKey } from "./values.ts";
 
 /** Text of a rule. PostgreSQL cannot store NUL, and UTF-8 cannot encode a lone surrogate. */
 const text = (longest: number) =>
@@ -34,7 +34,7 @@ export const BucketSeed = text(128).min(1);
 /** From 0 to 100, with at most two decimals. Domain code checks the decimals: `multipleOf` would reject 0.07. */
 export const RolloutPercentage = z.number().min(0).max(100);
 
-export const Condition = z.strictObject({
+export const AttributeCondition = z.strictObject({
   attribute: AttributeName,
   operator: z.enum(operatorNames),
   value: z.union([
@@ -50,6 +50,27 @@ export const Condition = z.strictObject({
       "Compares texts exactly. By default, case is ignored. Only for operators of texts and lists",
     ),
 });
+
+/** Maximum number of requirements of a state. */
+export const maxRequirements = 10;
+
+export const Requirement = z.strictObject({
+  flag: FlagKey,
+  is: z
+    .union([z.enum(["on", "off"]), z.array(VariationKey).min(1).max(maxVariations)])
+    .describe(
+      "`on` or `off`, or the keys of variations: one of them must be served. A boolean flag has the variations `on` and `off`",
+    ),
+});
+export type Requirement = z.infer<typeof Requirement>;
+
+export const AudienceCondition = z.strictObject({
+  audience: FlagKey,
+});
+
+/** A comparison is last, because messages about a condition of no kind describe the last one. */
+export const Condition = z.union([Requirement, AudienceCondition, AttributeCondition]);
+export type Condition = z.infer<typeof Condition>;
 
 /** A targeting rule. This schema checks its shape; libs/evaluation finds all other problems. */
 export const TargetingRule = z.strictObject({
@@ -68,7 +89,8 @@ export const TargetingRules = z.array(TargetingRule).max(100);
  * Rules in requests: the value of each condition fits its operator. Responses and messages use `TargetingRules`
  * instead, so that rules that an earlier release stored stay readable.
  */
-export const ConditionInput = Condition.meta({ allOf: valuesByOperator() });
+export const AttributeConditionInput = AttributeCondition.meta({ allOf: valuesByOperator() });
+export const ConditionInput = z.union([Requirement, AudienceCondition, AttributeConditionInput]);
 
 export const TargetingRuleInput = TargetingRule.extend({
   name: RuleName.optional(),
@@ -81,9 +103,12 @@ export type TargetingRuleInput = z.infer<typeof TargetingRuleInput>;
 
 export const TargetingRulesInput = z.array(TargetingRuleInput).max(100);
 
+/** Requirements on conditions beyond JSON Schema, for the descriptions of the operations that write them. */
+export const furtherConditionLimits =
+  "A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`.";
+
 /** Requirements on rules beyond JSON Schema, for the descriptions of the operations that write rules. */
-export const furtherRuleLimits =
-  "Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. A percentage has at most two decimals. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All rules together are at most 480 KiB as JSON.";
+export const furtherRuleLimits = `Some rules match the schema and are rejected with 400. ${furtherConditionLimits} All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON.`;
 
 /** Returns one conditional subschema for each kind of value. The descriptions are also error messages. */
 function valuesByOperator(): object[] {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { AudienceList, Match } from "./audiences.ts";
 import { type Checked, compileCheck } from "./json-schema.ts";
 import { KeyKind } from "./key-kind.ts";
 import { ConfiguredLimits } from "./plans.ts";
@@ -100,6 +101,30 @@ export const FlagEntry = z.object({
   ...Stamp,
 });
 
+/** An audience of a project. Flags refer to it by its key. */
+export const AudienceEntry = z.object({
+  kind: z.literal("audience"),
+  organization_id: Uuid,
+  project_id: Uuid,
+  audience_id: Uuid,
+  key: z.string(),
+  match: Match,
+  list: AudienceList.optional(),
+  /** The features that the audience needs. A reader that lacks one treats the audience as unknown. */
+  needs: z.array(z.string()).optional(),
+  ...Stamp,
+});
+
+/** A chunk of the list of an audience. It is written before the entry of the audience that names it. */
+export const ChunkEntry = z.object({
+  kind: z.literal("chunk"),
+  audience_id: Uuid,
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  /** The fingerprints in base64. */
+  data: z.string(),
+  ...Stamp,
+});
+
 export const Tombstone = z.object({ deleted: z.literal(true), ...Stamp, ...Signed });
 
 /** The last entry of a full write of the snapshot. Each full write has a new epoch. */
@@ -127,6 +152,8 @@ export type ProjectEntry = z.infer<typeof ProjectEntry>;
 export type EnvironmentEntry = z.infer<typeof EnvironmentEntry>;
 export type KeyEntry = z.infer<typeof KeyEntry>;
 export type FlagEntry = z.infer<typeof FlagEntry>;
+export type AudienceEntry = z.infer<typeof AudienceEntry>;
+export type ChunkEntry = z.infer<typeof ChunkEntry>;
 export type Tombstone = z.infer<typeof Tombstone>;
 export type CompleteEntry = z.infer<typeof CompleteEntry>;
 export type LiveEntry = LiveValues[EntryKind];
@@ -138,7 +165,9 @@ export type EntryAddress =
   | { kind: "project"; organizationId: string; projectId: string }
   | { kind: "environment"; organizationId: string; environmentId: string }
   | { kind: "key"; organizationId: string; keyId: string }
-  | { kind: "flag"; organizationId: string; environmentId: string; flagId: string };
+  | { kind: "flag"; organizationId: string; environmentId: string; flagId: string }
+  | { kind: "audience"; organizationId: string; projectId: string; audienceId: string }
+  | { kind: "chunk"; organizationId: string; audienceId: string; sha256: string };
 
 type LiveValues = {
   plans: PlansEntry;
@@ -147,6 +176,8 @@ type LiveValues = {
   environment: EnvironmentEntry;
   key: KeyEntry;
   flag: FlagEntry;
+  audience: AudienceEntry;
+  chunk: ChunkEntry;
 };
 
 export type EntryKind = EntryAddress["kind"];
@@ -200,6 +231,10 @@ export function entryKey(address: EntryAddress): string {
       return `${organization}.key.${address.keyId}`;
     case "flag":
       return `${organization}.flag.${address.environmentId}.${address.flagId}`;
+    case "audience":
+      return `${organization}.audience.${address.projectId}.${address.audienceId}`;
+    case "chunk":
+      return `${organization}.chunk.${address.audienceId}.${address.sha256}`;
   }
 }
 
@@ -211,7 +246,8 @@ export function isSignedEntry(
   entry: SnapshotEntry,
 ): entry is SnapshotEntry & { value: SignedEntry } {
   const { kind } = entry.address;
-  return kind === "key" || kind === "plans" || (kind !== "flag" && "deleted" in entry.value);
+  if (kind === "key" || kind === "plans") return true;
+  return kind !== "flag" && kind !== "audience" && kind !== "chunk" && "deleted" in entry.value;
 }
 
 /** Parses an entry's key. Returns undefined for a key that this version does not know. */
@@ -223,6 +259,10 @@ export function parseEntryKey(key: string): EntryAddress | undefined {
   if (first === undefined) return undefined;
   if (kind === "flag" && second !== undefined)
     return { kind, organizationId, environmentId: first, flagId: second };
+  if (kind === "audience" && second !== undefined)
+    return { kind, organizationId, projectId: first, audienceId: second };
+  if (kind === "chunk" && second !== undefined)
+    return { kind, organizationId, audienceId: first, sha256: second };
   if (second !== undefined) return undefined;
   if (kind === "project") return { kind, organizationId, projectId: first };
   if (kind === "environment") return { kind, organizationId, environmentId: first };
@@ -237,14 +277,39 @@ const checks = {
   environment: compileCheck(EnvironmentEntry),
   key: compileCheck(KeyEntry),
   flag: compileCheck(FlagEntry),
+  audience: compileCheck(AudienceEntry),
+  chunk: compileCheck(ChunkEntry),
 };
 const checkTombstone = compileCheck(Tombstone);
+
+/** The members of a flag's or an audience's entry whose form no release changes. */
+const LaterFlag = FlagEntry.pick({
+  ...{ kind: true, organization_id: true, project_id: true, environment_id: true, flag_id: true },
+  ...{ key: true, version: true, committed_at: true },
+});
+const LaterAudience = AudienceEntry.pick({
+  ...{ kind: true, organization_id: true, project_id: true, audience_id: true, key: true },
+  ...{ version: true, committed_at: true },
+});
+const checkLaterFlag = compileCheck(LaterFlag);
+const checkLaterAudience = compileCheck(LaterAudience);
+
+/** No evaluator knows this feature, so such a flag is not found and such an audience is unknown. */
+const ofLaterRelease = { needs: ["unknown"] };
+
+/** An entry, or its problem. An entry with a problem contains only what is known of it. */
+export type ParsedEntry =
+  | { ok: true; value: SnapshotEntry; problem?: string }
+  | { ok: false; problem: string };
 
 /**
  * Parses an entry and checks its value against the schema of its address. Returns undefined for a key that this
  * version does not know: a newer management may write other kinds of entries.
+ *
+ * A flag or an audience of a later release can have a form that this version does not know. It replaces its older
+ * version, whose rules no longer apply, and has a word in `needs` that makes it unknown.
  */
-export function parseEntry(key: string, value: unknown): Checked<SnapshotEntry> | undefined {
+export function parseEntry(key: string, value: unknown): ParsedEntry | undefined {
   const address = parseEntryKey(key);
   if (address === undefined) return undefined;
   if (typeof value === "object" && value !== null && "deleted" in value)
@@ -261,8 +326,30 @@ export function parseEntry(key: string, value: unknown): Checked<SnapshotEntry> 
     case "key":
       return entryAt(address, checks.key(value));
     case "flag":
-      return entryAt(address, checks.flag(value));
+      return flagAt(address, value);
+    case "audience":
+      return audienceAt(address, value);
+    case "chunk":
+      return entryAt(address, checks.chunk(value));
   }
+}
+
+function flagAt(address: Extract<EntryAddress, { kind: "flag" }>, value: unknown): ParsedEntry {
+  const checked = checks.flag(value);
+  if (checked.ok || !checkLaterFlag(value).ok) return entryAt(address, checked);
+  const state = { enabled: false, rollout_percentage: 0, targeting_rules: [] };
+  const known: FlagEntry = { ...LaterFlag.parse(value), ...state, ...ofLaterRelease };
+  return { ok: true, value: { address, value: known }, problem: checked.problem };
+}
+
+function audienceAt(
+  address: Extract<EntryAddress, { kind: "audience" }>,
+  value: unknown,
+): ParsedEntry {
+  const checked = checks.audience(value);
+  if (checked.ok || !checkLaterAudience(value).ok) return entryAt(address, checked);
+  const known: AudienceEntry = { ...LaterAudience.parse(value), match: [], ...ofLaterRelease };
+  return { ok: true, value: { address, value: known }, problem: checked.problem };
 }
 
 function entryAt<Address, Value>(

@@ -3,6 +3,8 @@ import { z } from "zod";
 import {
   AttributeName,
   BucketSeed,
+  maxRequirements,
+  Requirement,
   RolloutPercentage,
   TargetingRules,
   TargetingRulesInput,
@@ -22,6 +24,7 @@ export const State = z.object({
   bucket_seed: BucketSeed.optional(),
   serve: Serve.optional(),
   off_variation: VariationKey.nullable().optional(),
+  requires: z.array(Requirement).max(maxRequirements).optional(),
 } satisfies Members);
 export type State = z.infer<typeof State>;
 
@@ -34,7 +37,7 @@ export const stateInput = {
     "Percentage of users who get the flag, with at most two decimals. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised",
   ),
   targeting_rules: TargetingRulesInput.optional().describe(
-    "Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429",
+    "Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. A condition compares an attribute, names an audience of the project, or requires another flag. `GET /api/v1/operators` lists the operators of comparisons. The rules, with `serve` and `requires`, are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429",
   ),
   bucket_by: AttributeName.nullable()
     .optional()
@@ -54,6 +57,13 @@ export const stateInput = {
     .describe(
       "Key of the variation that all other users of a typed flag get. Null: the default of the application. By default the last variation, and null for a flag with one variation",
     ),
+  requires: z
+    .array(Requirement)
+    .max(maxRequirements)
+    .optional()
+    .describe(
+      "Other flags of the project that must have these values for the same user in the same environment. Otherwise the flag is off, with the reason `prerequisite_failed`. Conditions of rules can require flags too. A circle of requirements is rejected, and a chain of more than 10. An empty list removes all",
+    ),
 } satisfies Members;
 
 /** The members of a state without the rules, which can be large, for lists. */
@@ -71,25 +81,24 @@ const reorder = compileOrder(State);
 export const stateOf = <T extends Partial<State>>(value: T): Pick<T, keyof T & keyof State> =>
   reorder(value) as Pick<T, keyof T & keyof State>;
 
-/** Returns the option of a union that has a member of a value; undefined for a union of scalars. */
-function optionFor(union: z.ZodUnion, value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return undefined;
-  return union.options.find(
-    (option) =>
-      option instanceof z.ZodObject && Object.keys(value).some((name) => name in option.shape),
-  );
+/** Returns a function that writes the members of a value in the order of the first option that has one of them. */
+function compileOrderOfUnion(union: z.ZodUnion): (value: unknown) => unknown {
+  const options = union.options
+    .filter((option) => option instanceof z.ZodObject)
+    .map((option) => ({ names: Object.keys(option.shape), reorder: compileOrder(option) }));
+  return (value) => {
+    if (typeof value !== "object" || value === null) return value;
+    const option = options.find(({ names }) => names.some((name) => name in value));
+    return option === undefined ? value : option.reorder(value);
+  };
 }
 
 /**
  * Returns a function that writes the members of objects in the order of a schema, at any depth, and leaves out members
  * that the schema lacks.
  */
-function compileOrder(schema: unknown): (value: unknown) => unknown {
-  if (schema instanceof z.ZodUnion)
-    return (value) => {
-      const option = optionFor(schema, value);
-      return option === undefined ? value : compileOrder(option)(value);
-    };
+export function compileOrder(schema: unknown): (value: unknown) => unknown {
+  if (schema instanceof z.ZodUnion) return compileOrderOfUnion(schema);
   if (schema instanceof z.ZodOptional) return compileOrder(schema.unwrap());
   if (schema instanceof z.ZodArray) {
     const reorder = compileOrder(schema.element);

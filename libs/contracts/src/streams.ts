@@ -6,6 +6,7 @@ const flagEventSubjects = [
   "flag.deleted",
   "flag.toggled",
   "flag_state.updated",
+  "audience.updated",
 ] as const;
 /** Not an event for webhooks: the address of a user is removed from stored payloads. */
 const erasureSubject = "user.erased";
@@ -126,6 +127,12 @@ export const snapshotBucket = {
  * that resumes within one epoch from a revision of at most this age misses no deletion.
  */
 export const tombstoneLifetimeMs = 7 * 24 * 60 * 60 * 1000;
+
+/**
+ * Minimum lifetime of the deletion of a chunk, which is far shorter because each change of a list leaves one. A reader
+ * that misses it removes the chunk when it receives the audience, which no longer names the chunk.
+ */
+export const chunkTombstoneLifetimeMs = 10 * 60 * 1000;
 
 /**
  * Maximum number of entries that the relay publishes before it records them. After a crash, the broker may assign the

@@ -1,4 +1,4 @@
-import { findRulesProblem, operatorNames } from "@halyard/evaluation";
+import { type AttributeCondition, findRulesProblem, operatorNames } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { ConditionInput, compileCheck, TargetingRulesInput } from "../src/index.ts";
@@ -32,7 +32,7 @@ function expectAgreement(conditions: readonly Condition[]): void {
   expect({ seed, differing }).toEqual({ seed, differing: [] });
 }
 
-const withEveryOperator = (values: readonly Condition["value"][]) =>
+const withEveryOperator = (values: readonly AttributeCondition["value"][]) =>
   operatorNames.flatMap((operator) =>
     values.map((value) => ({ attribute: "plan", operator, value })),
   );

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import {
   type Checked,
+  checkAudienceEvent,
   checkAuditRecorded,
   checkCompleteEntry,
   checkEdgeReport,
@@ -42,13 +43,16 @@ const readerOfEntry =
       environmentId: "e",
       keyId: "k",
       flagId: "f",
+      audienceId: "a",
+      sha256: "s",
     };
-    const entry = parseEntry(entryKey({ kind, ...ids }), message);
+    const entry = parseEntry(entryKey({ kind, ...ids } as EntryAddress), message);
     if (entry === undefined) throw new Error(`entries of the kind ${kind} have no reader`);
     return entry;
   };
 
 const readers: Readonly<Record<string, Reader>> = {
+  "audience-event": checkAudienceEvent,
   "audit-recorded": checkAuditRecorded,
   "edge-report": checkEdgeReport,
   "edge-streams": checkEdgeStreams,
@@ -57,6 +61,8 @@ const readers: Readonly<Record<string, Reader>> = {
   "process-status": checkProcessStatus,
   "schedule-due": checkScheduleDue,
   "schedule-resolved": checkScheduleResolved,
+  "snapshot-audience": readerOfEntry("audience"),
+  "snapshot-chunk": readerOfEntry("chunk"),
   "snapshot-complete": checkCompleteEntry,
   "snapshot-deleted": readerOfEntry("flag"),
   "snapshot-environment": readerOfEntry("environment"),
@@ -183,7 +189,7 @@ function problemsBetween(writer: JsonSchema, reader: Reader): string[] {
 }
 
 /** A reader that ignored a part of a rule, or of what a flag serves, would evaluate something else. */
-const partsOfRules = ["targeting_rules", "serve"];
+const partsOfRules = ["targeting_rules", "serve", "requires", "match"];
 
 /** Adds a required member to every object of a schema except those of rules. */
 function addMemberEverywhere(node: unknown): unknown {

@@ -1,6 +1,5 @@
-import type { CompiledCondition } from "./compile-condition.ts";
-import type { CompiledFlag, Plan } from "./compile-flag.ts";
 import { compileRollouts, type PositionedRollout } from "./compile-rollouts.ts";
+import type { CompiledCondition, CompiledFlag, Plan } from "./compiled.ts";
 import type { EvaluationContext } from "./context.ts";
 import { codeOfOutcome, type Outcome, outcomes } from "./outcome.ts";
 import type { Rollout } from "./rollout.ts";

@@ -1,26 +1,20 @@
 import { type AttributeName, attributeName } from "./attribute-name.ts";
-import type { EvaluationContext } from "./context.ts";
-import type { Condition } from "./flag-state.ts";
+import { compileRequirement } from "./compile-requirement.ts";
+import type { CompiledCondition, References } from "./compiled.ts";
+import {
+  type AttributeCondition,
+  type Condition,
+  isAudienceCondition,
+  isRequirement,
+} from "./flag-state.ts";
 import { compileComparison } from "./operators/compile-comparison.ts";
 import type { Comparison, Obstacle } from "./operators/operator.ts";
+import { noReferences } from "./references.ts";
 import type { Subject } from "./subject.ts";
 import { firstSharedNumber, textNumber } from "./text-number.ts";
 import type { TextSet } from "./text-set.ts";
 
-export type CompiledCondition = {
-  /** False if the condition cannot hold for any context. */
-  readonly canHold: boolean;
-  readonly holds: (context: EvaluationContext) => boolean;
-  /**
-   * Identity of the condition: two conditions with the same text hold for the same users. Undefined if the text would
-   * be too long to be worth comparing.
-   */
-  readonly sameAs: string | undefined;
-  /** Returns the reason why the condition cannot be evaluated, or undefined. */
-  readonly obstacle: (context: EvaluationContext) => Obstacle | undefined;
-};
-
-/** A condition with an unknown operator, or with a value that the operator does not support. */
+/** A condition with an unknown operator or reference, or with a value that the operator does not support. */
 export const neverHolds: CompiledCondition = {
   canHold: false,
   holds: () => false,
@@ -28,7 +22,37 @@ export const neverHolds: CompiledCondition = {
   obstacle: () => "invalid_condition",
 };
 
-export function compileCondition(condition: Condition): CompiledCondition {
+/** Compiles a condition of a rule. `references` are `noReferences` for a flag without any. */
+export function compileCondition(condition: Condition, references: References): CompiledCondition {
+  const { audiences, flags } = references;
+  if (typeof condition !== "object" || condition === null) return neverHolds;
+  if (isAudienceCondition(condition))
+    return audiences.get(condition.audience)?.condition ?? neverHolds;
+  if (!isRequirement(condition))
+    return references === noReferences
+      ? compileComparisonOf(condition)
+      : compileComparisonOnce(condition);
+  const required = flags.get(condition.flag);
+  return required === undefined ? neverHolds : compileRequirement(condition, required).met;
+}
+
+/**
+ * The compiled conditions of flags with references. Each change of an audience compiles all flags that use it, but their
+ * own conditions never change, and compiling patterns for hundreds of flags would block an edge for seconds.
+ */
+const comparisons = new WeakMap<AttributeCondition, CompiledCondition>();
+
+function compileComparisonOnce(condition: AttributeCondition): CompiledCondition {
+  let compiled = comparisons.get(condition);
+  if (compiled === undefined) {
+    compiled = compileComparisonOf(condition);
+    comparisons.set(condition, compiled);
+  }
+  return compiled;
+}
+
+/** Compiles a condition of an attribute. */
+export function compileComparisonOf(condition: AttributeCondition): CompiledCondition {
   if (typeof condition !== "object" || condition === null) return neverHolds;
   const { attribute, operator, value } = condition;
   const comparison = compileComparison(operator, value, matchesCase(condition));
@@ -46,9 +70,9 @@ export function compileCondition(condition: Condition): CompiledCondition {
 const maxComparedLength = 500;
 
 /** Malformed values count as false, as they do in `needsOf`. */
-const matchesCase = ({ match_case }: Condition): boolean => match_case === true;
+const matchesCase = ({ match_case }: AttributeCondition): boolean => match_case === true;
 
-function sameAs({ text }: AttributeName, condition: Condition): string | undefined {
+function sameAs({ text }: AttributeName, condition: AttributeCondition): string | undefined {
   const { operator, value } = condition;
   // Each item takes two characters at least.
   if (Array.isArray(value) && value.length > maxComparedLength / 2) return undefined;

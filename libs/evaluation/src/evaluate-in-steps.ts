@@ -1,19 +1,18 @@
-import type { CompiledFlag } from "./compile-flag.ts";
+import type { CompiledFlag, Evaluation } from "./compiled.ts";
 import type { EvaluationContext } from "./context.ts";
+import type { Pass } from "./last-result.ts";
 import type { Outcome } from "./outcome.ts";
 import { outcomeOf, type Rollout } from "./rollout.ts";
-
-/** An outcome, and the index of the variation of a typed flag. */
-export type Evaluation = { readonly outcome: Outcome; readonly variation: number | undefined };
 
 /**
  * Evaluates a flag like `evaluate` and `variationOf`, but in steps: yields before each condition and each percentage, so
  * that the caller can serve other requests in between. Each step can read a long text, and a flag can have thousands of
- * steps.
+ * steps. `pass` has the results that several flags share; pass the same one for all flags of a context.
  */
 export function* evaluateInSteps(
   { plan, constant, variationOf, served }: CompiledFlag,
   context: EvaluationContext,
+  pass: Pass = new Map(),
 ): Generator<undefined, Evaluation> {
   if (constant !== undefined)
     return { outcome: constant, variation: variationOf?.(context, constant) };
@@ -21,8 +20,9 @@ export function* evaluateInSteps(
   let pick = plan.pickOtherwise;
   for (const rule of plan.rules) {
     let matches = true;
-    for (const { holds } of rule.conditions) {
+    for (const { holds, prepare } of rule.conditions) {
       yield;
+      if (prepare !== undefined) yield* prepare(context, pass);
       matches = holds(context);
       if (!matches) break;
     }

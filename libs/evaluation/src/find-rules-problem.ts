@@ -1,6 +1,12 @@
 import { isScalar } from "./attributes.ts";
 import { hundredths } from "./bucket.ts";
-import type { Condition, TargetingRule } from "./flag-state.ts";
+import {
+  type AttributeCondition,
+  type Audience,
+  type Condition,
+  isAttributeCondition,
+  type TargetingRule,
+} from "./flag-state.ts";
 import {
   canMatchCase,
   categoryOf,
@@ -29,24 +35,50 @@ export function findRulesProblem(
   for (const [ruleIndex, { conditions, rollout_percentage }] of rules.entries()) {
     if (rollout_percentage !== undefined && hundredths(rollout_percentage) === undefined)
       return { pointer: `/${ruleIndex}/rollout_percentage`, expected: expectedPercentage };
-    for (const [index, condition] of conditions.entries()) {
-      const checked = checkCondition(condition, left);
-      if ("problem" in checked) {
-        const pointer = `/${ruleIndex}/conditions/${index}/${checked.at}`;
-        return { pointer, expected: checked.problem };
-      }
-      left -= checked.countsAs;
-    }
+    const checked = checkConditions(conditions, left);
+    if ("problem" in checked)
+      return { pointer: `/${ruleIndex}/conditions/${checked.at}`, expected: checked.problem };
+    left -= checked.countsAs;
   }
   return undefined;
 }
 
-type Checked =
-  /** Contribution of the condition's regular expression to `maxTotalSize`; 0 if it has none. */
-  { countsAs: number } | { at: "operator" | "value" | "match_case"; problem: string };
+/**
+ * Returns the first condition of an audience that no evaluation can use, in alternatives that match the schema. The
+ * pointer is relative to `match`.
+ */
+export function findMatchProblem(match: Audience["match"]): RulesProblem | undefined {
+  let left = maxTotalSize;
+  for (const [index, conditions] of match.entries()) {
+    const checked = checkConditions(conditions, left);
+    if ("problem" in checked)
+      return { pointer: `/${index}/${checked.at}`, expected: checked.problem };
+    left -= checked.countsAs;
+  }
+  return undefined;
+}
+
+/** Checks the conditions of attributes. References to audiences and flags are for the caller to check. */
+function checkConditions(conditions: readonly Condition[], left: number): Checked<string> {
+  let countsAs = 0;
+  for (const [index, condition] of conditions.entries()) {
+    if (!isAttributeCondition(condition)) continue;
+    const checked = checkCondition(condition, left - countsAs);
+    if ("problem" in checked) return { ...checked, at: `${index}/${checked.at}` };
+    countsAs += checked.countsAs;
+  }
+  return { countsAs };
+}
+
+type Checked<At = "operator" | "value" | "match_case"> =
+  /** Contribution of the regular expressions to `maxTotalSize`; 0 without any. */
+  { countsAs: number } | { at: At; problem: string };
 
 /** Checks one condition. `left` is what its regular expression may still count towards `maxTotalSize`. */
-function checkCondition({ operator, value, match_case }: Condition, left: number): Checked {
+function checkCondition(
+  { operator, value, match_case }: AttributeCondition,
+  left: number,
+): Checked {
   if (match_case !== undefined && categoryOf(operator) !== undefined && !canMatchCase(operator))
     return { at: "match_case", problem: "absent for this operator" };
   switch (categoryOf(operator)) {

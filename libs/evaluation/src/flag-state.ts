@@ -18,7 +18,12 @@ export type State = {
   serve?: Serve | undefined;
   /** Key of the variation for all other users of a typed flag. Null: the caller's own default. */
   off_variation?: string | null | undefined;
+  /** Other flags that must have these values for the same user. Otherwise the flag is off. */
+  requires?: readonly Requirement[] | undefined;
 };
+
+/** A flag of the same project, and the values that it may have: on, off, or one of some variations. */
+export type Requirement = { flag: string; is: "on" | "off" | readonly string[] };
 
 export type ValueType = "boolean" | "string" | "number" | "object";
 
@@ -58,10 +63,51 @@ export type TargetingRule = {
   serve?: Serve | undefined;
 };
 
-export type Condition = {
+/** A comparison of an attribute, the membership in an audience, or the value of another flag. */
+export type Condition = AttributeCondition | AudienceCondition | Requirement;
+
+export type AttributeCondition = {
   attribute: string;
   operator: OperatorName;
   value: Scalar | readonly Scalar[];
   /** Compares texts exactly. Default: case is ignored. Only for operators of texts and lists. */
   match_case?: boolean | undefined;
 };
+
+/** The key of an audience of the project. */
+export type AudienceCondition = { audience: string };
+
+/** A named set of users: those for whom all conditions of an alternative hold, and the members of the list. */
+export type Audience = {
+  /** Alternatives. All conditions of one must hold. */
+  match: readonly (readonly AttributeCondition[])[];
+  list?: AudienceList | undefined;
+};
+
+/**
+ * Users by the text of one attribute. Evaluators have only fingerprints of the texts: SipHash-2-4 of the UTF-8 bytes.
+ */
+export type AudienceList = {
+  attribute: string;
+  /** Number of entries. */
+  count: number;
+  /** Key of the fingerprints, 16 bytes in hexadecimal digits. */
+  key: string;
+  /**
+   * SHA-256 of each chunk in hexadecimal digits. Their number is a power of two, 2^b, or 0 for an empty list. A chunk has
+   * the fingerprints whose leading b bits are its index: 8 bytes each, big-endian, in ascending order.
+   */
+  chunks: readonly string[];
+};
+
+export function isAudienceCondition(condition: Condition): condition is AudienceCondition {
+  return "audience" in condition;
+}
+
+export function isRequirement(condition: Condition): condition is Requirement {
+  return "flag" in condition;
+}
+
+export function isAttributeCondition(condition: Condition): condition is AttributeCondition {
+  return !isAudienceCondition(condition) && !isRequirement(condition);
+}

@@ -5,7 +5,13 @@ export type Outcome = {
   readonly reason: Reason;
 };
 
-type Reason = "static" | "split" | "targeting_match" | "default" | "disabled";
+type Reason =
+  | "static"
+  | "split"
+  | "targeting_match"
+  | "default"
+  | "disabled"
+  | "prerequisite_failed";
 
 /** All possible outcomes. Evaluations return these objects and allocate none. */
 export const outcomes = {
@@ -16,6 +22,7 @@ export const outcomes = {
   matchOn: { value: true, variation: "on", reason: "targeting_match" },
   matchOff: { value: false, variation: "off", reason: "targeting_match" },
   default: { value: false, variation: "off", reason: "default" },
+  prerequisiteFailed: { value: false, variation: "off", reason: "prerequisite_failed" },
 } as const satisfies Record<string, Outcome>;
 
 /**
@@ -29,6 +36,9 @@ export const outcomesByCode: readonly Outcome[] = [
   outcomes.matchOff,
   outcomes.matchOn,
   outcomes.default,
+  // No outcome has the code 7, because odd codes mean on.
+  outcomes.matchOn,
+  outcomes.prerequisiteFailed,
 ];
 
 export function codeOfOutcome(outcome: Outcome): number {

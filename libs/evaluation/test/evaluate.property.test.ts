@@ -35,7 +35,7 @@ describe("given any flag and any context", () => {
     fc.assert(
       fc.property(fc.array(flags, { maxLength: 4 }), contexts, (several, attributes) => {
         const context = createContext(attributes);
-        const compiled = several.map(compile);
+        const compiled = several.map((flag) => compile(flag));
         const first = compiled.map((flag) => flag.evaluate(context));
         expect(compiled.map((flag) => flag.evaluate(context))).toEqual(first);
         expect(several.map((flag) => evaluateByReference(flag, attributes))).toEqual(first);
@@ -51,7 +51,7 @@ describe("given any flag and any context", () => {
         fc.array(contexts, { minLength: 1, maxLength: 3 }),
         (several, users) => {
           // Some flags occur twice, so that they share conditions.
-          const compiled = [...several, ...several.slice(0, 2)].map(compile);
+          const compiled = [...several, ...several.slice(0, 2)].map((flag) => compile(flag));
           const evaluateAll = compileAll(compiled);
           const numbers = new Uint8Array(compiled.length).fill(255);
           for (const attributes of users) {
@@ -112,7 +112,9 @@ describe("given any flag and any context", () => {
         const problem = findRulesProblem(flag.targeting_rules);
         const { rules } = explain({ ...flag, enabled: true }, createContext(attributes));
         const invalid = rules.some(({ conditions }) =>
-          conditions.some((condition) => condition.obstacle === "invalid_condition"),
+          conditions.some(
+            (condition) => "obstacle" in condition && condition.obstacle === "invalid_condition",
+          ),
         );
         if (problem === undefined) expect(invalid).toBe(false);
       }),

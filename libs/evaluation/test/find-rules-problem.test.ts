@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { findRulesProblem, operatorNames, operators } from "../src/index.ts";
+import { findMatchProblem, findRulesProblem, operatorNames, operators } from "../src/index.ts";
 import { condition } from "./flags.ts";
 
 const problemOf = (...conditions: ReturnType<typeof condition>[]) =>
@@ -135,5 +135,45 @@ describe("given the catalogue of operators", () => {
         problemOf(condition(attribute, operator as "equals", value.join(" "))),
       ).toBeUndefined();
     }
+  });
+});
+
+describe("given rules with references", () => {
+  it("checks only the comparisons between them", () => {
+    const conditions = [
+      { audience: "beta" },
+      { flag: "payments", is: "on" as const },
+      condition("a", "gt", "tomorrow"),
+    ];
+    expect(findRulesProblem([{ conditions }])?.pointer).toBe("/0/conditions/2/value");
+    expect(findRulesProblem([{ conditions: conditions.slice(0, 2) }])).toBeUndefined();
+  });
+});
+
+describe("given the alternatives of an audience", () => {
+  const fine = condition("a", "equals", "x");
+
+  it.each<[string, Parameters<typeof findMatchProblem>[0], string | undefined]>([
+    ["none", [], undefined],
+    ["valid conditions", [[fine], [fine, condition("a", "matches_regex", "^a+$")]], undefined],
+    ["an unknown operator", [[fine, condition("a", "near" as "equals", "x")]], "/0/1/operator"],
+    ["an invalid value", [[fine], [condition("a", "gt", "x")]], "/1/0/value"],
+    [
+      "match_case where it has no meaning",
+      [[{ ...condition("a", "gt", 5), match_case: true }]],
+      "/0/0/match_case",
+    ],
+  ])("finds the first problem: %s", (_, match, pointer) => {
+    expect(findMatchProblem(match)?.pointer).toBe(pointer);
+  });
+
+  it("bounds the expressions of all alternatives together", () => {
+    const large = condition("a", "matches_regex", "\\pL{5}");
+    const match = Array.from({ length: 20 }, () => Array(50).fill(large));
+    const problem = findMatchProblem(match);
+    const [alternative = Number.NaN] = problem?.pointer.split("/").slice(1).map(Number) ?? [];
+    expect(problem?.expected).toMatch(/^fewer or smaller regular expressions/);
+    expect(findMatchProblem([match[0]?.slice(0, 1) ?? []])).toBeUndefined();
+    expect(findMatchProblem(match.slice(0, alternative))).toBeUndefined();
   });
 });

@@ -1,4 +1,5 @@
 import type {
+  AttributeCondition,
   Attributes,
   AttributeValue,
   Condition,
@@ -18,8 +19,8 @@ export function flagWithRollout(key: string, rollout_percentage: number): Resolv
 export function condition(
   attribute: string,
   operator: OperatorName,
-  value: Condition["value"],
-): Condition {
+  value: AttributeCondition["value"],
+): AttributeCondition {
   return { attribute, operator, value };
 }
 

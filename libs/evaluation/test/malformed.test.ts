@@ -3,11 +3,13 @@ import fc from "fast-check";
 import {
   type Attributes,
   compile,
+  compileAudience,
   createContext,
   emptyContext,
   explain,
   operatorNames,
   type ResolvedState,
+  type TargetingRule,
 } from "../src/index.ts";
 import { condition, flagWithRules, given, oneRuleFlag } from "./flags.ts";
 import { runs } from "./thorough.ts";
@@ -33,6 +35,8 @@ const malformedFlags = fc.record(
                       operator: fc.oneof(fc.constantFrom(...operatorNames), anything),
                       value: anything,
                     }),
+                    fc.record({ audience: fc.oneof(fc.constant("beta"), anything) }),
+                    fc.record({ flag: fc.oneof(fc.constant("other"), anything), is: anything }),
                     anything,
                   ),
                 ),
@@ -51,9 +55,24 @@ const malformedFlags = fc.record(
       ),
       anything,
     ),
+    requires: fc.oneof(
+      fc.array(
+        fc.oneof(
+          fc.record({ flag: fc.oneof(fc.constant("other"), anything), is: anything }),
+          anything,
+        ),
+        { maxLength: 2 },
+      ),
+      anything,
+    ),
   },
   { requiredKeys: [] },
 );
+
+const references = {
+  audiences: new Map([["beta", compileAudience({ match: [[condition("id", "equals", "user")]] })]]),
+  flags: new Map([["other", compile(flagWithRules())]]),
+};
 
 describe("given malformed flags", () => {
   it("returns an outcome and explains it", () => {
@@ -61,9 +80,9 @@ describe("given malformed flags", () => {
     fc.assert(
       fc.property(malformedFlags, (malformed) => {
         const flag = malformed as ResolvedState;
-        const outcome = compile(flag).evaluate(context);
+        const outcome = compile(flag, references).evaluate(context);
         expect(typeof outcome.value).toBe("boolean");
-        expect(explain(flag, context)).toMatchObject(outcome);
+        expect(explain(flag, context, references)).toMatchObject(outcome);
         expect(compile(flag).evaluate(emptyContext).variation).toMatch(/^(?:on|off)$/);
       }),
       { numRuns: runs(2_000) },
@@ -90,6 +109,23 @@ describe("given malformed flags", () => {
   it("skips a rule whose value is not a boolean", () => {
     const rule = { conditions: [], value: "false" as unknown as boolean };
     expect(compile(flagWithRules(rule)).constant).toMatchObject({ reason: "default" });
+  });
+
+  it.each<[string, object]>([
+    ["a value that is a text", { conditions: [{ audience: "beta" }], value: "yes" }],
+    ["conditions that are an object", { conditions: { 0: { audience: "beta" } } }],
+    ["an unknown audience in such conditions", { conditions: { 0: { audience: "x" } } }],
+    ["an unknown flag in such conditions", { conditions: { 0: { flag: "x", is: "on" } } }],
+  ])("explains that a rule never holds with %s", (_, rule) => {
+    const flag = flagWithRules(rule as TargetingRule);
+    const context = createContext(given({ id: "user" }));
+    const outcome = { value: false, reason: "default" };
+    expect(compile(flag, references).evaluate(context)).toMatchObject(outcome);
+    const conditions = [{ held: false, obstacle: "invalid_condition" }];
+    expect(explain(flag, context, references)).toMatchObject({
+      ...outcome,
+      rules: [{ matched: false, conditions }],
+    });
   });
 });
 

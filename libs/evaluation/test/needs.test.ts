@@ -1,10 +1,14 @@
 import { describe, expect, it } from "@jest/globals";
 import {
+  type Audience,
   compile,
   contextOf,
   findRulesProblem,
   findUnknown,
+  findUnknownCondition,
+  knownNeeds,
   needsOf,
+  needsOfAudience,
   type ResolvedState,
   type State,
 } from "../src/index.ts";
@@ -37,17 +41,62 @@ describe("the features that a flag needs", () => {
       withRule({ conditions: [{ ...condition, match_case: false }] }),
       [],
     ],
+    ["audiences", withRule({ conditions: [{ audience: "beta" }] }), ["audiences"]],
+    ["requires", { ...state, requires: [{ flag: "payments", is: "on" }] }, ["requires"]],
+    ["nothing, for an empty list of requirements", { ...state, requires: [] }, []],
+    [
+      "requires, for a flag in a condition",
+      withRule({ conditions: [{ flag: "payments", is: ["blue"] }] }),
+      ["requires"],
+    ],
   ])("are %s", (_, given, needs) => {
     expect(needsOf(given)).toEqual(needs);
+  });
+
+  it("include those of audiences, if they are given", () => {
+    const list = { attribute: "id", count: 0, key: "00".repeat(16), chunks: [] };
+    const audiences = new Map<string, Audience>([
+      ["beta", { match: [[{ ...condition, match_case: true }]] }],
+      ["staff", { match: [[condition]], list }],
+    ]);
+    const given = withRule({ conditions: [{ audience: "beta" }, { audience: "staff" }] });
+    expect(needsOf(given)).toEqual(["audiences"]);
+    expect(needsOf(given, (key) => audiences.get(key))).toEqual([
+      ...["audiences", "lists", "match-case"],
+    ]);
+    expect([...audiences.values()].map(needsOfAudience)).toEqual([["match-case"], ["lists"]]);
+    expect(findUnknown({ ...given, needs: knownNeeds })).toBeUndefined();
+  });
+
+  it("are unknown in an audience with an operator of a later release", () => {
+    expect(findUnknownCondition([condition])).toBeUndefined();
+    expect(findUnknownCondition([condition, { ...condition, operator: "near" }])).toBe("near");
+    expect(findUnknownCondition([null as unknown as object, { audience: "beta" }])).toBeUndefined();
   });
 
   it.each<[string, unknown]>([
     ["a rule that is null", null],
     ["conditions that are no array", { conditions: 7 }],
     ["a condition that is null", { conditions: [null] }],
-    ["an operator that is no text", { conditions: [{ operator: {} }] }],
+    ["a condition that is a text", { conditions: ["beta"] }],
+    ["an operator that is no text", { conditions: [{ attribute: "plan", operator: {} }] }],
   ])("do not include %s", (_, rule) => {
-    expect(findUnknown({ targeting_rules: [rule as object] })).toBeUndefined();
+    const given = { targeting_rules: [rule] } as Parameters<typeof findUnknown>[0];
+    expect(findUnknown(given)).toBeUndefined();
+    expect(needsOf({ ...state, ...given } as State)).toEqual([]);
+  });
+
+  it.each<[string, string, object]>([
+    ["cohort", "a condition of an unknown kind", { cohort: "x" }],
+    ["condition", "a condition without members", {}],
+    ["is", "a value of `is` that is no list", { flag: "payments", is: "once" }],
+    ["is", "a list of `is` that contains no texts", { flag: "payments", is: [{ at: 1 }] }],
+    ["is", "a requirement without `is`", { flag: "payments" }],
+  ])("are unknown (%s) with %s", (unknown, _, condition) => {
+    const rules = [{ conditions: [condition], value: false }, { conditions: [] }];
+    expect(findUnknown({ targeting_rules: rules })).toBe(unknown);
+    expect(findUnknown({ targeting_rules: [], requires: [condition] })).toBe(unknown);
+    expect(findUnknownCondition([condition])).toBe(unknown);
   });
 
   it("are found in a flag that uses more than this evaluator knows", () => {
@@ -120,7 +169,7 @@ describe("given an evaluator that lacks a word of needs", () => {
     expect(findUnknown({ ...given, needs: seen })).toBe(lacking);
   });
 
-  it.each(["audiences", "lists", "requires", "", "__proto__", "Values"])(
+  it.each(["cohorts", "secrets", "weights", "", "__proto__", "Values"])(
     "such as %j, withholds the flag from all users",
     (word) => {
       expect(findUnknown({ needs: ["buckets", word], targeting_rules: [] })).toBe(word);

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import {
+  type AttributeCondition,
   type Attributes,
   type AttributeValue,
-  type Condition,
   canMatchCase,
   type OperatorName,
   operatorNames,
@@ -110,7 +110,7 @@ function valuesOf(kind: Kind): fc.Arbitrary<AttributeValue> {
   );
 }
 
-function conditionsOf(kind: Kind): fc.Arbitrary<Condition> {
+function conditionsOf(kind: Kind): fc.Arbitrary<AttributeCondition> {
   return fc
     .record({
       attribute: fc.constantFrom(...kinds[kind].names),
@@ -128,8 +128,11 @@ function conditionsOf(kind: Kind): fc.Arbitrary<Condition> {
     );
 }
 
+/** Any comparison of an attribute. */
+export const comparisons = fc.oneof(...kindNames.map(conditionsOf));
+
 /** One condition, and one value of the attribute to which it refers. */
-export const conditionValuePairs: fc.Arbitrary<[Condition, AttributeValue]> = fc.oneof(
+export const conditionValuePairs: fc.Arbitrary<[AttributeCondition, AttributeValue]> = fc.oneof(
   ...kindNames.map((kind) => fc.tuple(conditionsOf(kind), valuesOf(kind))),
 );
 
@@ -141,7 +144,7 @@ const percentage = fc.oneof(
 
 const rule: fc.Arbitrary<TargetingRule> = fc.record(
   {
-    conditions: fc.array(fc.oneof(...kindNames.map(conditionsOf)), { maxLength: 3 }),
+    conditions: fc.array(comparisons, { maxLength: 3 }),
     value: fc.boolean(),
     rollout_percentage: percentage,
   },
@@ -163,7 +166,7 @@ export const flags: fc.Arbitrary<ResolvedState> = fc.record(
   { requiredKeys: ["key", "enabled", "rollout_percentage", "targeting_rules"] },
 );
 
-const variationKeys = ["red", "blue", "green"];
+export const variationKeys = ["red", "blue", "green"];
 
 /** A split of random sizes, whose shares lie anywhere. */
 const splits: fc.Arbitrary<Serve> = fc

@@ -1,12 +1,26 @@
-import type { Attributes, Outcome, ResolvedState, Scalar } from "../src/index.ts";
+import type {
+  AttributeCondition,
+  Attributes,
+  Condition,
+  Outcome,
+  Requirement,
+  ResolvedState,
+  Scalar,
+} from "../src/index.ts";
 
 /**
  * Reference evaluator for tests: a slow, direct implementation of the rules in `conformance/README.md`. It shares only
  * types with the compiled evaluator. It uses parts of the platform that the compiled evaluator avoids: case-insensitive
  * regular expressions, big integers, the text encoder.
  */
-export function evaluateByReference(flag: ResolvedState, attributes: Attributes): Outcome {
+export function evaluateByReference(
+  flag: ResolvedState,
+  attributes: Attributes,
+  project: Project = emptyProject,
+): Outcome {
   if (!flag.enabled) return { value: false, variation: "off", reason: "disabled" };
+  const unmet = (flag.requires ?? []).some((each) => !isMet(each, attributes, project));
+  if (unmet) return { value: false, variation: "off", reason: "prerequisite_failed" };
   const unit = unitOf(flag, attributes);
   const inside = (percentage: number, isSplit: boolean) =>
     (percentage >= 100 && !(isSplit && unit === undefined)) ||
@@ -21,7 +35,7 @@ export function evaluateByReference(flag: ResolvedState, attributes: Attributes)
     return { value: true, variation: "on", reason: "static" };
   }
   for (const rule of flag.targeting_rules) {
-    if (!rule.conditions.every((condition) => holds(condition, attributes))) continue;
+    if (!rule.conditions.every((condition) => holds(condition, attributes, project))) continue;
     if (rule.value === false) return { value: false, variation: "off", reason: "targeting_match" };
     const percentage = rule.rollout_percentage ?? flag.rollout_percentage;
     const isSplit = isSplitServe(rule.serve ?? flag.serve);
@@ -31,19 +45,108 @@ export function evaluateByReference(flag: ResolvedState, attributes: Attributes)
   return { value: false, variation: "off", reason: "default" };
 }
 
+/** What flags refer to, by key. */
+export type Project = {
+  readonly flags: ReadonlyMap<string, ResolvedState>;
+  readonly audiences: ReadonlyMap<string, ReferenceAudience>;
+  /** Results of required flags by context and key. Without them, evaluation would take exponential time. */
+  readonly results: WeakMap<Attributes, Map<string, Result>>;
+  /** Whether flags are found, by key. */
+  readonly found: Map<string, boolean>;
+};
+
+/** An audience whose list, if it has one, is a function of a text. */
+export type ReferenceAudience = {
+  readonly match: readonly (readonly AttributeCondition[])[];
+  readonly list?: { readonly attribute: string; readonly has: (text: string) => boolean };
+};
+
+type Result = { readonly value: boolean; readonly variation: string | null };
+
+/** Returns a project without results. */
+export function createProject(
+  flags: Project["flags"] = new Map(),
+  audiences: Project["audiences"] = new Map(),
+): Project {
+  return { flags, audiences, results: new WeakMap(), found: new Map() };
+}
+
+const emptyProject = createProject();
+
+/**
+ * Returns whether a flag is found: the reference evaluator knows all of it and, if it is enabled, of what it refers to. A
+ * flag that requires itself is not found.
+ */
+export function isFoundByReference(flag: ResolvedState, project: Project): boolean {
+  const known = project.found.get(flag.key);
+  if (known !== undefined) return known;
+  // Holds while the flag is searched, so that a circle ends here.
+  project.found.set(flag.key, false);
+  const isFound = !isUnknownByReference(flag) && (!flag.enabled || refersToFound(flag, project));
+  project.found.set(flag.key, isFound);
+  return isFound;
+}
+
+function refersToFound(flag: ResolvedState, project: Project): boolean {
+  const conditions = flag.targeting_rules.flatMap((rule) => rule.conditions);
+  return [...(flag.requires ?? []), ...conditions].every((each) => {
+    if ("audience" in each) return project.audiences.has(each.audience);
+    if (!("flag" in each)) return true;
+    const required = project.flags.get(each.flag);
+    return required !== undefined && isFoundByReference(required, project);
+  });
+}
+
+function isMet({ flag, is }: Requirement, attributes: Attributes, project: Project): boolean {
+  const { value, variation } = resultOf(flag, attributes, project);
+  if (typeof is === "string") return value === (is === "on");
+  return variation !== null && is.includes(variation);
+}
+
+function resultOf(key: string, attributes: Attributes, project: Project): Result {
+  const results = project.results.get(attributes) ?? new Map<string, Result>();
+  project.results.set(attributes, results);
+  const known = results.get(key);
+  if (known !== undefined) return known;
+  const flag = project.flags.get(key);
+  if (flag === undefined) throw new Error(`The flag ${key} is unknown.`);
+  const outcome = evaluateByReference(flag, attributes, project);
+  const { value } = outcome;
+  const variation =
+    flag.variations === undefined
+      ? outcome.variation
+      : variationByReference(flag, attributes, project);
+  results.set(key, { value, variation });
+  return { value, variation };
+}
+
+function isInAudience(
+  { match, list }: ReferenceAudience,
+  attributes: Attributes,
+  project: Project,
+): boolean {
+  const listed =
+    list !== undefined &&
+    elementsOf(list.attribute, attributes).some((element) => list.has(textOf(element)));
+  return (
+    listed ||
+    match.some((conditions) =>
+      conditions.every((condition) => holds(condition, attributes, project)),
+    )
+  );
+}
+
 /** Words of `needs` that the reference evaluator knows. */
-const knownWords = ["buckets", "match-case", "values"];
+const knownWords = ["audiences", "buckets", "lists", "match-case", "requires", "values"];
 const knownTypes = ["boolean", "string", "number", "object"];
 
 /** Returns whether a flag counts as not found, because the reference evaluator does not know a part of it. */
 export function isUnknownByReference(flag: ResolvedState & { needs?: readonly string[] }): boolean {
-  const operators = flag.targeting_rules.flatMap(({ conditions }) =>
-    conditions.map(({ operator }) => operator),
-  );
+  const operators = flag.targeting_rules.flatMap(({ conditions }) => operatorsOf(conditions));
   return !(
     (flag.needs ?? []).every((word) => knownWords.includes(word)) &&
     knownTypes.includes(flag.value_type ?? "boolean") &&
-    operators.every((operator) => knownOperators.includes(operator))
+    operators.every(isKnownOperator)
   );
 }
 
@@ -53,15 +156,26 @@ const knownOperators: readonly string[] = [
   ...["semver_eq", "semver_gt", "semver_gte", "semver_lt", "semver_lte"],
 ];
 
+/** Returns the operators of conditions. References have none. */
+export function operatorsOf(conditions: readonly Condition[]): string[] {
+  return conditions.flatMap((condition) => ("operator" in condition ? [condition.operator] : []));
+}
+
+export const isKnownOperator = (operator: string): boolean => knownOperators.includes(operator);
+
 const isSplitServe = (serve: ResolvedState["serve"]): boolean =>
   serve !== undefined && "split" in serve;
 
 /** Returns the key of the variation of a typed flag; null for the caller's default. */
-export function variationByReference(flag: ResolvedState, attributes: Attributes): string | null {
-  const outcome = evaluateByReference(flag, attributes);
+export function variationByReference(
+  flag: ResolvedState,
+  attributes: Attributes,
+  project: Project = emptyProject,
+): string | null {
+  const outcome = evaluateByReference(flag, attributes, project);
   if (!outcome.value) return flag.off_variation ?? null;
   const rule = flag.targeting_rules.find(({ conditions }) =>
-    conditions.every((condition) => holds(condition, attributes)),
+    conditions.every((condition) => holds(condition, attributes, project)),
   );
   const serve = rule?.serve ?? flag.serve;
   if (serve === undefined || "variation" in serve) return serve?.variation ?? null;
@@ -85,8 +199,6 @@ function hundredths(percentage: number): bigint {
   return BigInt(whole) * 100n + BigInt(decimals);
 }
 
-type Condition = ResolvedState["targeting_rules"][number]["conditions"][number];
-
 const namesOfId = ["user_id", "targetingKey"];
 
 const positives: Record<string, string> = {
@@ -95,14 +207,14 @@ const positives: Record<string, string> = {
   not_in: "in",
 };
 
-function holds(
-  { attribute, operator, value, match_case }: Condition,
-  attributes: Attributes,
-): boolean {
-  const id = namesOfId.includes(attribute) ? attributes.get("id") : undefined;
-  const given = id ?? attributes.get(attribute);
-  if (given === undefined) return false;
-  const elements = (Array.isArray(given) ? given : [given]) as readonly Scalar[];
+function holds(condition: Condition, attributes: Attributes, project: Project): boolean {
+  if ("flag" in condition) return isMet(condition, attributes, project);
+  if ("audience" in condition) {
+    const audience = project.audiences.get(condition.audience);
+    return audience !== undefined && isInAudience(audience, attributes, project);
+  }
+  const { attribute, operator, value, match_case } = condition;
+  const elements = elementsOf(attribute, attributes);
   if (elements.length === 0) return false;
   const positive = positives[operator];
   if (positive !== undefined) {
@@ -112,7 +224,19 @@ function holds(
   return elements.some((element) => compare(operator, element, value, match_case));
 }
 
-function fits(operator: string, value: Condition["value"]): boolean {
+/** Returns the values of an attribute; none if it is missing. */
+function elementsOf(attribute: string, attributes: Attributes): readonly Scalar[] {
+  const id = namesOfId.includes(attribute) ? attributes.get("id") : undefined;
+  const given = id ?? attributes.get(attribute);
+  if (given === undefined) return [];
+  return (Array.isArray(given) ? given : [given]) as readonly Scalar[];
+}
+
+function textOf(value: Scalar): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function fits(operator: string, value: AttributeCondition["value"]): boolean {
   return operator === "in"
     ? Array.isArray(value) || typeof value === "string"
     : !Array.isArray(value);
@@ -121,7 +245,7 @@ function fits(operator: string, value: Condition["value"]): boolean {
 function compare(
   operator: string,
   given: Scalar,
-  value: Condition["value"],
+  value: AttributeCondition["value"],
   matchCase = false,
 ): boolean {
   const flags = matchCase ? "u" : "iu";
@@ -137,9 +261,8 @@ function compare(
   const wanted = value as Scalar;
   if (operator.startsWith("semver_")) return compareVersions(operator, given, wanted);
   if (["gt", "gte", "lt", "lte"].includes(operator)) return compareNumbers(operator, given, wanted);
-  const text = JSON.stringify(given);
-  const plain = typeof given === "string" ? given : text;
-  const pattern = typeof wanted === "string" ? wanted : JSON.stringify(wanted);
+  const plain = textOf(given);
+  const pattern = textOf(wanted);
   switch (operator) {
     case "equals":
       return new RegExp(`^${literal(pattern)}$`, flags).test(plain);

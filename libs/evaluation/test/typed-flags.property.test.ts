@@ -39,7 +39,7 @@ describe("given any typed flag and any context", () => {
     fc.assert(
       fc.property(fc.array(typedFlags, { maxLength: 6 }), contexts, (several, attributes) => {
         const codes = new Uint8Array(several.length);
-        compileAll(several.map(compile))(createContext(attributes), codes);
+        compileAll(several.map((flag) => compile(flag)))(createContext(attributes), codes);
         expect([...codes].map((code) => outcomesByCode[code])).toEqual(
           several.map((flag) => evaluateByReference(flag, attributes)),
         );

@@ -8,6 +8,7 @@ import {
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { decorateWithSettings } from "./app-settings.ts";
+import { boundBodies, defaultBodyTimeoutMs } from "./body-timeout.ts";
 import {
   answerError,
   type IsOutage,
@@ -41,6 +42,10 @@ export type AppOptions = {
   maxHeaderBytes?: number;
   /** Time after which a connection without a complete request header is closed. For tests. */
   headersTimeoutMs?: number;
+  /** Time in which the body of an admitted request with `streamedBody` must arrive. By default, that of other bodies. */
+  streamTimeoutMs?: number;
+  /** Time to receive one request. A slower client is stuck, or holds connections on purpose. For tests. */
+  bodyTimeoutMs?: number;
   /** Addresses or CIDR ranges whose `X-Forwarded-For` counts. */
   trustedProxies: readonly string[];
   metrics: Registry;
@@ -63,9 +68,6 @@ export type AppOptions = {
 /** Room for a user context of 16 KiB in a header, beside the headers of browsers and proxies. */
 const defaultMaxHeaderBytes = 32 * 1024;
 
-/** Time to receive one request. A slower client is stuck, or holds connections on purpose. */
-const requestTimeoutMs = 60_000;
-
 /** Time to receive the headers. A slower client is gone, or holds connections on purpose. */
 const defaultHeadersTimeoutMs = 20_000;
 
@@ -83,6 +85,7 @@ const keepAliveTimeoutMs = 72_000;
 export function createApp(options: AppOptions): App {
   const requestIds = createRequestIds();
   const { logger, rewriteTarget = (target) => target, requestLog = true } = options;
+  const { bodyTimeoutMs = defaultBodyTimeoutMs } = options;
   const malformed = { logger, makeRequestId: requestIds };
   const headersTimeout = options.headersTimeoutMs ?? defaultHeadersTimeoutMs;
   const app: App = fastify({
@@ -96,7 +99,7 @@ export function createApp(options: AppOptions): App {
       headersTimeout,
       connectionsCheckingInterval: headersTimeout / checksPerHeadersTimeout,
     },
-    requestTimeout: requestTimeoutMs,
+    requestTimeout: options.streamTimeoutMs ?? bodyTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     forceCloseConnections: "idle",
     // While it drains, the app still serves requests, and each response closes its connection.
@@ -128,6 +131,7 @@ export function createApp(options: AppOptions): App {
   acceptJsonBodies(app);
   answerOddRequests(app.server, malformed);
   boundPipelining(app.server);
+  if (options.streamTimeoutMs !== undefined) boundBodies(app.server, bodyTimeoutMs);
   const recording = { durations: requestDurations(options.metrics), logger, requestLog };
   recordRequests(app, recording);
   app.addHook("onRoute", (route) => {

@@ -3,6 +3,7 @@ export { answerableErrors } from "./answer-checks.ts";
 export { anyOriginHeaders, isOpenToAllOrigins, openPrefixes } from "./any-origin.ts";
 export { type App, createApp } from "./app.ts";
 export { appSettings } from "./app-settings.ts";
+export { allowLongBody, boundBody } from "./body-timeout.ts";
 export { acceptsGzip } from "./content-coding.ts";
 export { hasDuplicateMembers } from "./duplicate-members.ts";
 export { checkIfMatch, checkMatches, etagOf, namesTag } from "./entity-tag.ts";

@@ -25,7 +25,7 @@ export const notJson = createProblem(
 );
 export const bodyTooLarge = createProblem("VALIDATION_002", "The body is too large");
 const compressed = createProblem("VALIDATION_003", "The body must not be compressed");
-const otherCharset = createProblem("VALIDATION_003", "The body must be JSON in UTF-8");
+const otherCharset = createProblem("VALIDATION_003", "The body must be in UTF-8");
 const notUtf8 = createProblem("VALIDATION_001", "The body is not valid UTF-8");
 const badSyntax = createProblem("VALIDATION_001", "The body is not valid JSON");
 const duplicateMembers = createProblem(
@@ -71,10 +71,8 @@ function parse(
 
 /** Parses the bytes of a body. JSON requires UTF-8 (RFC 8259). */
 export function parseJsonBody(headers: IncomingHttpHeaders, bytes: Buffer): BodyReading {
-  const encoding = headers["content-encoding"] ?? "identity";
-  if (encoding.toLowerCase() !== "identity") return compressed;
-  const charset = charsetOf(headers["content-type"] ?? "");
-  if (charset !== undefined && charset !== "utf-8" && charset !== "utf8") return otherCharset;
+  const problem = checkEncoding(headers);
+  if (problem !== undefined) return problem;
   if (bytes.length === 0) return { body: undefined };
   // `toString` alone would replace invalid bytes by replacement characters.
   if (!isUtf8(bytes)) return notUtf8;
@@ -85,6 +83,15 @@ export function parseJsonBody(headers: IncomingHttpHeaders, bytes: Buffer): Body
   } catch {
     return badSyntax;
   }
+}
+
+/** Rejects a compressed body, and one in another charset than UTF-8. */
+export function checkEncoding(headers: IncomingHttpHeaders): Problem | undefined {
+  const encoding = headers["content-encoding"] ?? "identity";
+  if (encoding.toLowerCase() !== "identity") return compressed;
+  const charset = charsetOf(headers["content-type"] ?? "");
+  if (charset !== undefined && charset !== "utf-8" && charset !== "utf8") return otherCharset;
+  return undefined;
 }
 
 function charsetOf(contentType: string): string | undefined {

@@ -1,18 +1,20 @@
-import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { type IncomingHttpHeaders, IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { defaultCacheHeadersOf, isEventStream, type RouteContract } from "@halyard/contracts";
 import type { FastifyReply, FastifyRequest, HTTPMethods, RouteOptions } from "fastify";
 import type { z } from "zod";
-import { type Answer, isProblem, type Problem } from "./answer.ts";
+import { type Answer, createProblem, isProblem, type Problem } from "./answer.ts";
 import { compileAnswerCheck } from "./answer-checks.ts";
 import type { App } from "./app.ts";
 import { appSettings } from "./app-settings.ts";
+import { allowLongBody, discardRest, hasBody } from "./body-timeout.ts";
 import { acceptsGzip, compress, compressParts, minCompressedBytes } from "./content-coding.ts";
 import { readIfMatch } from "./entity-tag.ts";
 import { jsonType, sendProblem } from "./error-answers.ts";
 import { compileInputChecks } from "./input-checks.ts";
 import { rejectMalformed } from "./malformed-http.ts";
 import { stringify } from "./raw-json.ts";
+import { acceptStreams } from "./streamed-body.ts";
 
 /** The parts of a request, beside its validated input, that a handler can use. */
 export type RequestFacts = {
@@ -23,6 +25,8 @@ export type RequestFacts = {
   ifMatch?: readonly string[];
   /** The value of `Idempotency-Key` as it was sent. */
   idempotencyKey?: string;
+  /** The unread body, if the route has `streamedBody`. A part that the handler does not read is discarded. */
+  stream?: IncomingMessage;
 };
 
 export type RouteInput<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
@@ -96,12 +100,21 @@ export function registerRoute<
   if (contract.alsoMethod !== undefined) methods.push(contract.alsoMethod);
   // A stream has no HEAD, which would return no events.
   if (contract.method === "GET" && !isEventStream(contract)) methods.push("HEAD");
-  app.route({
-    method: methods,
-    url: contract.path,
-    exposeHeadRoute: false,
-    ...("take" in options ? takenSteps(options) : stepsOf(app, contract, options)),
-  });
+  const { streamedBody } = contract;
+  const addTo = (scope: App) =>
+    scope.route({
+      method: methods,
+      url: contract.path,
+      exposeHeadRoute: false,
+      ...("take" in options ? takenSteps(options) : stepsOf(app, contract, options)),
+    });
+  if (streamedBody === undefined) addTo(app);
+  else
+    app.register((scope, _options, done) => {
+      acceptStreams(scope, Object.keys(streamedBody));
+      addTo(scope);
+      done();
+    });
 }
 
 type Steps = Pick<RouteOptions, "config" | "onRequest" | "handler">;
@@ -154,6 +167,9 @@ function stepsOf<
 
   async function respond(request: FastifyRequest, reply: FastifyReply) {
     const { principal, params, facts } = (request as AdmittedRequest)[admissionKey];
+    const stream = contract.streamedBody && beginStream(request);
+    if (stream !== undefined && isProblem(stream)) return sendProblem(reply, stream);
+    if (stream !== undefined) facts.stream = stream;
     const ifMatch = request.headers["if-match"];
     if (contract.conditional === true && ifMatch !== undefined) {
       const tags = readIfMatch(ifMatch);
@@ -162,7 +178,7 @@ function stepsOf<
     }
     const query = checks.query(request.query as Record<string, unknown>, request.raw.url ?? "");
     if (isProblem(query)) return sendProblem(reply, query);
-    const body = checks.body(request.body);
+    const body = checks.body(stream === undefined ? request.body : undefined);
     if (isProblem(body)) return sendProblem(reply, body);
     const input = {
       params: params as z.infer<P>,
@@ -210,14 +226,26 @@ async function whileAdmitted<Result>(
   admission: Admission,
   handle: () => Promise<Result>,
 ): Promise<Result> {
-  const { onHandled } = admission;
+  const { onHandled, facts } = admission;
   admission.onHandled = undefined;
   try {
     return await handle();
   } finally {
+    if (facts.stream !== undefined) discardRest(facts.stream);
     onHandled?.();
   }
 }
+
+/** Returns the body as a stream. A client that forgets the body must not replace a resource by an empty one. */
+function beginStream(request: FastifyRequest): IncomingMessage | Problem {
+  const { body, headers } = request;
+  const isEmpty = !hasBody(request) || Number(headers["content-length"]) === 0;
+  if (!(body instanceof IncomingMessage) || isEmpty) return noStream;
+  allowLongBody(body);
+  return body;
+}
+
+const noStream = createProblem("VALIDATION_001", "The body must not be empty.");
 
 function factsOf(request: FastifyRequest): RequestFacts {
   const { id, ip, headers } = request;

@@ -87,10 +87,10 @@ describe("given a stream that an earlier release created with fewer subjects", (
   it.each([
     [
       ["flag.*", "flag_state.>"],
-      ["flag.*", "flag_state.>", erasureSubject],
+      ["flag.*", "flag_state.>", "audience.updated", erasureSubject],
     ],
     [["*.*"], ["*.*"]],
-    [["flag.>"], ["flag.>", "flag_state.updated", erasureSubject]],
+    [["flag.>"], ["flag.>", "flag_state.updated", "audience.updated", erasureSubject]],
     [["flag.*.>"], ["flag.*.>", ...subjects]],
   ])("with the subjects %j gets the subjects %j", async (former, expected) => {
     await manager().streams.add({ name, subjects: former });

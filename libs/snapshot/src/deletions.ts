@@ -9,7 +9,10 @@ import type { SnapshotPart } from "./follow-snapshot.ts";
 
 type AddressOf<Kind extends EntryKind> = Extract<EntryAddress, { kind: Kind }>;
 
-/** The tombstones in the snapshot. The tombstone of an environment also covers its flags. */
+/**
+ * The tombstones in the snapshot, except those of chunks, which are many and have no data in other services. The
+ * tombstone of an environment also covers its flags.
+ */
 export type Deletions = SnapshotPart & {
   has(address: EntryAddress): boolean;
   /** Returns what was deleted before a Unix time in milliseconds. */
@@ -20,7 +23,8 @@ export function createDeletions(): Deletions {
   let deletions = new Map<string, Deletion>();
 
   function takeInto(taken: Map<string, Deletion>, { address, value }: SnapshotEntry): void {
-    if ("deleted" in value) taken.set(entryKey(address), { address, value });
+    if ("deleted" in value && address.kind !== "chunk")
+      taken.set(entryKey(address), { address, value });
   }
 
   return {

@@ -56,7 +56,7 @@ export type SnapshotFollower = {
    * valid signature, the entry is ignored.
    */
   isGenuine(key: string, entry: SignedEntry): boolean;
-  /** Called for an entry that does not fit its schema and is ignored. */
+  /** Called for an entry that does not fit its schema. It is ignored, or kept as unknown (`parseEntry`). */
   rejected(key: string, problem: string): void;
   /** Called when the state is current, at the start and after every interruption. */
   current?(epoch: string): void;
@@ -213,9 +213,9 @@ function decode(message: StreamMessage, follower: SnapshotFollower): SnapshotEnt
   if (key === completeKey) return undefined;
   const parsed = parseEntry(key, parseJson(message.payload));
   if (parsed === undefined) return undefined;
-  if (parsed.ok) return isForged(key, parsed.value, follower) ? undefined : parsed.value;
-  follower.rejected(key, parsed.problem);
-  return undefined;
+  if (parsed.problem !== undefined) follower.rejected(key, parsed.problem);
+  if (!parsed.ok) return undefined;
+  return isForged(key, parsed.value, follower) ? undefined : parsed.value;
 }
 
 /** Followers verify the entries of API keys themselves, most of them when the keys are first used. */

@@ -11,7 +11,8 @@ export type HeldSnapshot = {
 
 /**
  * Maximum time since the state was current. The bucket keeps tombstones for a week, so no tombstone can be written and
- * removed within a day. The rest of the week allows for clock differences.
+ * removed within a day. The rest of the week allows for clock differences. Only deletions of chunks leave the bucket
+ * earlier; a reader that misses one removes the chunk when it receives the audience.
  */
 export const maxGapMs = 24 * 60 * 60 * 1_000;
 

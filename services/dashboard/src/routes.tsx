@@ -83,6 +83,16 @@ const keyPages = [
   flagRoute.addChildren(flagTabs),
   createRoute({
     ...ofKeys,
+    path: "/audiences",
+    component: page(() => import("./audiences/audiences-page.tsx"), "AudiencesPage"),
+  }),
+  createRoute({
+    ...ofKeys,
+    path: "/audiences/$audienceKey",
+    component: page(() => import("./audiences/audience-page.tsx"), "AudiencePage"),
+  }),
+  createRoute({
+    ...ofKeys,
     path: "/schedules",
     component: page(() => import("./schedules/schedules-page.tsx"), "SchedulesPage"),
   }),
@@ -148,6 +158,7 @@ const ofOperator = { getParentRoute: () => operatorRoot };
 const pagesOfKeys = (
   [
     "flags",
+    "audiences",
     "schedules",
     "compare",
     "history",

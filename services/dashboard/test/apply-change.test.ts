@@ -23,7 +23,7 @@ it("marks each query as stale once for a burst of changes, and reads the names o
   takeQuery(["flag", "checkout"]);
   expect(keys()).toEqual([]);
   read();
-  expect(keys()).toEqual([["changes"], ["flag", "checkout"]]);
+  expect(keys()).toEqual([["changes"], ["flag", "checkout"], ["dependents"]]);
   expect(refreshNames).toHaveBeenCalledTimes(1);
 });
 
@@ -35,9 +35,16 @@ it("marks the queries as stale again after a later change, without the names", (
   read();
   expect(keys()).toEqual([
     ...[["changes"], ["flags"], ["flag"]],
-    ...[["changes"], ["schedules"], ["flag", "checkout"]],
+    ...[["changes"], ["schedules"], ["flag", "checkout"], ["dependents"]],
   ]);
   expect(refreshNames).toHaveBeenCalledTimes(1);
+});
+
+it("marks the audiences as stale after a change of one", () => {
+  const { take, read, keys } = open();
+  take(entry("audience_list_changed"));
+  read();
+  expect(keys()).toEqual([["changes"], ["audiences"]]);
 });
 
 it("marks everything as stale after changes were missed, and reads the names", () => {

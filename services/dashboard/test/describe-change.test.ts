@@ -55,6 +55,14 @@ const cases: [text: string, change: Partial<AuditedChange>][] = [
     { before: typed, after: { ...typed, off_variation: null } },
   ],
   [
+    "changed the required flags of checkout in production",
+    { before: on, after: { ...on, requires: [{ flag: "payments", is: "on" }] } },
+  ],
+  [
+    "changed the list of the audience beta",
+    { action: "audience_list_changed", flag_id: null, flag_key: null, audience_key: "beta" },
+  ],
+  [
     "changed the buckets of checkout in production",
     { before: on, after: { ...on, bucket_by: "company" } },
   ],
@@ -226,6 +234,16 @@ describe("what differs in an entry", () => {
     const after = { variations: [blue, { key: "long", value: "x".repeat(300) }] };
     expect(differences({ before: { variations: [blue] }, after })).toEqual([
       `Variations: blue (Blue) = "#00f" → blue (Blue) = "#00f", long = "${"x".repeat(199)}…`,
+    ]);
+  });
+
+  it("describes the alternatives and the list of an audience", () => {
+    const before = { name: "Beta", match: [], list: null };
+    const beta = { attribute: "plan", operator: "equals", value: "beta" };
+    const after = { name: "Beta", match: [[beta]], list: { attribute: "id", count: 1 } };
+    expect(differences({ action: "audience_changed", before, after })).toEqual([
+      "Alternatives: none → Alternative 1: plan is beta",
+      "List: none → 1 entry, compared with id",
     ]);
   });
 

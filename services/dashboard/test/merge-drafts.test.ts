@@ -32,7 +32,11 @@ function merge(base: State, edit: (draft: Draft) => Draft, saved: State) {
   return { ...merged, state: stateOf(merged.draft), rules: plansOf(merged.draft) };
 }
 const plansOf = (draft: Draft): string =>
-  draft.rules.map(({ conditions }) => conditions[0]?.value).join(" ");
+  draft.rules
+    .map(({ conditions: [condition] }) =>
+      condition !== undefined && "value" in condition ? condition.value : undefined,
+    )
+    .join(" ");
 
 /** Edits the list of rules. A rule of the list keeps its identity, and another one is new. */
 const rulesAs =

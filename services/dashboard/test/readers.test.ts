@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import type { State } from "../src/state/flag-state.ts";
-import { needsOf, readersWarning } from "../src/state/readers.ts";
+import { type Audiences, neededFor, needsOf, readersWarning } from "../src/state/readers.ts";
 
 const state = (changed: Partial<State> = {}): State => ({
   enabled: true,
@@ -29,13 +29,35 @@ describe("what a state needs of SDKs", () => {
   });
 });
 
+describe("what references need of SDKs", () => {
+  const beta = state({ targeting_rules: [{ conditions: [{ audience: "beta" }] }] });
+  const flag = { flag: "payments", is: "on" as const };
+
+  it.each<[string[], State]>([
+    [["requires"], state({ requires: [flag] })],
+    [["requires"], state({ targeting_rules: [{ conditions: [flag] }] })],
+    [["audiences"], beta],
+  ])("is %j", (needs, given) => {
+    expect(needsOf(given)).toEqual(needs);
+  });
+
+  it("includes the needs of the audiences", () => {
+    const audiences: Audiences = new Map([
+      ["beta", { match: [[exact]], list: { attribute: "id", count: 1 } }],
+    ]);
+    expect(needsOf(beta, audiences)).toEqual(["audiences", "lists", "match-case"]);
+  });
+});
+
 describe("the warning about SDKs", () => {
+  const warningOf = (before: State, after: State, readers: (typeof current)[] | undefined) =>
+    readersWarning(neededFor(before, after), readers);
   const old = { name: "@halyard/server-sdk", version: "0.1.0", knows: [] };
   const current = { name: "@halyard/server-sdk", version: "0.2.0", knows: ["buckets", "values"] };
   const byCompany = state({ bucket_by: "company" });
 
   it("names the SDKs that do not support the change", () => {
-    expect(readersWarning(state(), byCompany, [old, current])).toContain(
+    expect(warningOf(state(), byCompany, [old, current])).toContain(
       "Applications with @halyard/server-sdk 0.1.0 read flags",
     );
   });
@@ -47,19 +69,19 @@ describe("the warning about SDKs", () => {
     ["a flag that needs nothing is turned on", state({ enabled: false }), state(), [old]],
     ["the change needs nothing, and the SDKs could not be read", state(), state(), undefined],
   ])("is absent if %s", (_, before, after, readers) => {
-    expect(readersWarning(before, after, readers)).toBeUndefined();
+    expect(warningOf(before, after, readers)).toBeUndefined();
   });
 
   it("appears for a flag that is off, because such an SDK does not find it either", () => {
     const off = state({ enabled: false });
-    expect(readersWarning(off, { ...byCompany, enabled: false }, [old])).toBeDefined();
+    expect(warningOf(off, { ...byCompany, enabled: false }, [old])).toBeDefined();
   });
 
   it("appears when a flag is turned on that needed it before", () => {
-    expect(readersWarning({ ...byCompany, enabled: false }, byCompany, [old])).toBeDefined();
+    expect(warningOf({ ...byCompany, enabled: false }, byCompany, [old])).toBeDefined();
   });
 
   it("says that the SDKs could not be read", () => {
-    expect(readersWarning(state(), byCompany, undefined)).toContain("could not read which SDKs");
+    expect(warningOf(state(), byCompany, undefined)).toContain("could not read which SDKs");
   });
 });

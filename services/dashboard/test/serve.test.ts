@@ -130,6 +130,7 @@ describe("the difference of two served values", () => {
       "enabled",
       "rollout_percentage",
       "targeting_rules",
+      "requires",
       "bucket_by",
       "bucket_seed",
     ]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Condition } from "../src/api/schema.d.ts";
+import type { AttributeCondition } from "../src/api/schema.d.ts";
 import { differenceText } from "../src/state/difference.ts";
 import type { State, TargetingRule } from "../src/state/flag-state.ts";
 import { stateDifferences, stateTexts } from "../src/state/state.ts";
@@ -50,7 +50,7 @@ describe("the difference between two states", () => {
 
   it("names the items of a list that were added and removed, also in a long one", () => {
     const items = Array.from({ length: 100 }, (_, index) => `c${index}`);
-    const limited = (value: Condition["value"]): TargetingRule => ({
+    const limited = (value: AttributeCondition["value"]): TargetingRule => ({
       name: "customers",
       conditions: [{ attribute: "customer", operator: "in", value }],
     });

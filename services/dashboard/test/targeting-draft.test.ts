@@ -182,7 +182,7 @@ describe("the problems of a draft", () => {
     );
     expect(found?.key).toBe(fieldKey("rule-0", "value", "condition-1"));
     expect(found?.text).toBe("Must be a list");
-    expect(moved(draft.rules, 0, 2)).toContain(found?.rule);
+    expect(moved(draft.rules, 0, 2)).toContain(found?.part);
     expect(fieldProblemOf(problem("/targeting_rules/2/name must be shorter"), draft)?.key).toBe(
       fieldKey("rule-2", "name"),
     );

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { KeyLimits, LastUsed } from "@halyard/api-keys";
+import { uploadTimeoutMs } from "@halyard/contracts";
 import { type App, createApp } from "@halyard/http";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
@@ -8,8 +9,10 @@ import { createCosts } from "./access/costs.ts";
 import { createAuthentication, type FindKey } from "./access/principal.ts";
 import { bodyLimitBytes } from "./access/request-cost.ts";
 import { createRoutes } from "./access/routes.ts";
+import { registerAudienceRoutes, registerListRoutes } from "./audiences/audience-routes.ts";
 import { registerAuditRoutes } from "./audit/audit-routes.ts";
 import {
+  registerDependents,
   registerFlagExplanation,
   registerFlagRoutes,
   registerFlagStateRoutes,
@@ -50,7 +53,10 @@ export function createManagementApp(
   },
 ): App {
   const { sql, writer, allowDemoUser, now, newId } = options;
-  const app = createApp({ ...options, bodyLimitBytes, isOutage });
+  const app = createApp({
+    ...{ ...options, bodyLimitBytes, isOutage },
+    streamTimeoutMs: uploadTimeoutMs,
+  });
   const limits = options.keyLimits;
   const authenticationFor = createAuthentication({
     ...options,
@@ -61,8 +67,11 @@ export function createManagementApp(
   const routes = createRoutes({ app, authenticationFor, writer, costs, randomBytes, now, newId });
   registerFlagRoutes(routes, { sql, now });
   registerFlagStateRoutes(routes, { sql });
+  registerDependents(routes, { sql });
   registerFlagExplanation(routes, { sql, costs, newId });
   registerOperatorCatalogue(routes);
+  registerAudienceRoutes(routes, { sql });
+  registerListRoutes(routes, { sql, newId });
   registerHistoryRoutes(routes, { sql, writer, now, newId });
   registerAuditRoutes(routes, { sql });
   registerChangeStream(routes, { sql, streams: options.changeStreams });

@@ -14,6 +14,7 @@ import { createLogger, createMetrics, runService, startOrExit } from "@halyard/s
 import type { Registry } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import { createManagementApp } from "./app.ts";
+import { startRemovingLists } from "./audiences/remove-lists.ts";
 import { type Config, readConfig } from "./config.ts";
 import { startFilling } from "./flags/environment-fills.ts";
 import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./keys/demo-keys.ts";
@@ -71,7 +72,8 @@ function startBackgroundWork(
     writer: unawaitedWriter,
     periods: { auditDays, endedKeyDays },
   });
-  return [retention, startFilling(options), startRemoving(options)].map(({ stop }) => stop);
+  const batches = [startFilling(options), startRemoving(options), startRemovingLists(options)];
+  return [retention, ...batches].map(({ stop }) => stop);
 }
 
 const exitWith = (error: Error) => void startOrExit(() => Promise.reject(error));

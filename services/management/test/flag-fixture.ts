@@ -26,7 +26,7 @@ export function flagsOf(management: Management, project: Project) {
   async function eventsOf(flagId: string) {
     const rows = await management.sql<{ payload: string }[]>`
       select payload from outbox where stream = 'events' order by id`;
-    return rows.map((row) => JSON.parse(row.payload)).filter((event) => event.flag.id === flagId);
+    return rows.map((row) => JSON.parse(row.payload)).filter((event) => event.flag?.id === flagId);
   }
 
   async function historyOf(flagId: string): Promise<Record<string, unknown>[]> {

@@ -22,6 +22,7 @@ import {
 import { type Logger, pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { createManagementApp } from "../src/app.ts";
+import { startRemovingLists } from "../src/audiences/remove-lists.ts";
 import { startFilling } from "../src/flags/environment-fills.ts";
 import { type Key, keyEntry } from "../src/keys/key.ts";
 import { createKeyLookup } from "../src/keys/key-lookup.ts";
@@ -124,6 +125,7 @@ export async function openManagement(
     options.removesDeleted === false
       ? undefined
       : startRemoving({ sql, writer, now: () => clock.now(), logger });
+  const removingLists = startRemovingLists({ sql, writer, logger });
   const app = createManagementApp({
     sql,
     writer,
@@ -149,6 +151,7 @@ export async function openManagement(
     await changeStreams.stop();
     await filling?.stop();
     await removing?.stop();
+    await removingLists.stop();
     await workers.stop();
     await sql.end();
   });

@@ -7,7 +7,7 @@ import { createCostlyEvaluations } from "./admission/costly-evaluations.ts";
 import { createLimits } from "./admission/limits.ts";
 import type { StreamSlots } from "./admission/stream-slots.ts";
 import { createConfigurationTags } from "./answers/configuration-tags.ts";
-import { createEnvironmentViews } from "./answers/environment-view.ts";
+import { createEnvironmentViews } from "./answers/environment-views.ts";
 import { createRulesets } from "./answers/rulesets.ts";
 import { createWaitingRequests } from "./answers/waiting-requests.ts";
 import { applyUpdates } from "./apply-updates.ts";
@@ -24,11 +24,13 @@ import { createStreamTokens } from "./http/ofrep/stream-tokens.ts";
 import { answerPreflights } from "./http/preflight.ts";
 import { evaluateRoutes } from "./http/sdk/evaluate.ts";
 import { flagsRoutes } from "./http/sdk/flags.ts";
+import { listRoute } from "./http/sdk/lists.ts";
 import { reportUsageRoute } from "./http/sdk/report-usage.ts";
 import { rulesetRoute, rulesetStreamRoute } from "./http/sdk/rulesets.ts";
 import { streamRoute } from "./http/sdk/stream.ts";
 import { registerEdgeMetrics } from "./metrics.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
+import { createReplacedChunks } from "./snapshot/replaced-chunks.ts";
 import type { Pace, SnapshotHolder } from "./snapshot/snapshot-holder.ts";
 import { createRefetchStreams } from "./streams/refetch-streams.ts";
 import { createRulesetStreams } from "./streams/ruleset-streams.ts";
@@ -82,8 +84,8 @@ export type EdgeOptions = {
 export function createEdge(options: EdgeOptions): Edge {
   const { holder, directory, usage, now } = options;
   const isKeyLive = (keyId: string, nowMs: number) => directory.find(keyId, nowMs) !== undefined;
-  const views = createEnvironmentViews();
-  const configurationTags = createConfigurationTags();
+  const views = createEnvironmentViews(monotonicMs);
+  const configurationTags = createConfigurationTags(views.of);
   const answering = { views, tagOf: configurationTags.of, monotonicMs };
   const openStreams = createStreamRegistry();
   const streams = streamsOf({ ...options, ...answering, openStreams, isKeyLive });
@@ -98,6 +100,7 @@ export function createEdge(options: EdgeOptions): Edge {
     views,
     configurationTags,
     waiting: createWaitingRequests(),
+    replacedChunks: createReplacedChunks(now),
     rulesets,
     openStreams,
     streams,
@@ -118,7 +121,7 @@ export function createEdge(options: EdgeOptions): Edge {
     answerCounts: parts.counts,
     costlyEvaluations,
   });
-  applyUpdates(parts, { ...options, metrics, monotonicMs });
+  const stopGivingUp = applyUpdates(parts, { ...options, metrics, monotonicMs });
   const app = createEdgeApp(options);
   answerPreflights(app);
   for (const route of routesOf(parts, options)) registerEdgeRoute(app, route, parts);
@@ -131,7 +134,10 @@ export function createEdge(options: EdgeOptions): Edge {
       await streams.upkeep.drain();
     },
     async close() {
-      for (const part of [...Object.values(streams), rulesets, costlyEvaluations]) part.stop();
+      stopGivingUp();
+      const { replacedChunks } = parts;
+      for (const part of [...Object.values(streams), rulesets, costlyEvaluations, replacedChunks])
+        part.stop();
     },
   };
 }
@@ -156,6 +162,7 @@ function routesOf(parts: EdgeParts, { streamTokenSecret: secret }: EdgeOptions):
     reportUsageRoute(parts),
     rulesetRoute(parts),
     rulesetStreamRoute(parts),
+    listRoute(parts),
     bulkRoute(parts, tokens),
     singleRoute(parts),
     refetchStreamRoute(parts, tokens),

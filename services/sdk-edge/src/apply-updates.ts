@@ -1,14 +1,18 @@
 import type { KeyDirectory } from "@halyard/api-keys";
 import type { SnapshotEntry } from "@halyard/contracts";
+import type { ViewChange } from "./answers/environment-views.ts";
 import type { EdgeParts } from "./http/edge-parts.ts";
 import type { EdgeMetrics } from "./metrics.ts";
 import type { DiskCache } from "./snapshot/disk-cache.ts";
+import { damagedChunks } from "./snapshot/snapshot.ts";
 import type { Pace, SnapshotUpdate } from "./snapshot/snapshot-holder.ts";
 
 /**
  * Applies each update of the holder's snapshot to everything that depends on it, within one turn of the event loop. The
  * order matters. A key that has ended receives no values of this update. A client that receives an event gets the new
  * values from its next request.
+ *
+ * Flags that wait for an audience are given up by one timer for all of them. Returns a function that stops it.
  */
 export function applyUpdates(
   parts: EdgeParts,
@@ -19,29 +23,61 @@ export function applyUpdates(
     /** Monotonic clock in milliseconds. */
     monotonicMs: () => number;
   },
-): void {
+): () => void {
   const { holder, directory, views, configurationTags, openStreams, streams, usage } = parts;
   const { cache, metrics, pace, monotonicMs } = options;
+  let givingUp: NodeJS.Timeout | undefined;
+
+  function planGivingUp(): void {
+    clearTimeout(givingUp);
+    const { waitsUntilMs } = views;
+    if (waitsUntilMs === undefined) return;
+    // Timers can fire a fraction of a millisecond early.
+    const delayMs = Math.max(0, Math.ceil(waitsUntilMs - monotonicMs()));
+    givingUp = setTimeout(giveUp, delayMs).unref();
+  }
+
+  function giveUp(): void {
+    const changes = views.giveUp();
+    configurationTags.viewsChanged(changes);
+    for (const environmentId of idsOf(changes)) openStreams.notify(environmentId);
+    for (const environmentId of idsOf(changes)) parts.waiting.changed(environmentId);
+    planGivingUp();
+  }
+
   holder.onUpdate(function applyUpdate(update) {
     const { changed } = update;
     cache?.follow(update);
     usage?.limitsChanged(changed.organizations);
+    parts.replacedChunks.follow(update.removedChunks ?? []);
     updateKeys(directory, update);
     if (changed.keys.size > 0 || hasDeletedEnvironment(update))
       streams.upkeep.endStreamsOfEndedKeys();
     // The pace measures only the update of the views, whose cost grows with the number of flags. `notify` writes to the
     // streams without a context in this turn. That cost grows with the number of streams and must not delay changes.
     const beganMs = monotonicMs();
-    views.update(update);
+    const viewChanges = views.update(update);
     pace.addWork(monotonicMs() - beganMs);
-    configurationTags.follow(update);
-    for (const environmentId of changed.environments) openStreams.notify(environmentId);
+    configurationTags.follow(update, viewChanges);
+    const environmentIds = new Set([...changed.environments, ...idsOf(viewChanges)]);
+    for (const environmentId of environmentIds) openStreams.notify(environmentId);
     const nowMs = parts.now();
     for (const committedAtMs of oldestCommits(update.taken).values())
       metrics.observePropagation(Math.max(0, nowMs - committedAtMs) / 1_000);
-    for (const environmentId of changed.environments) parts.waiting.changed(environmentId);
+    for (const environmentId of environmentIds) parts.waiting.changed(environmentId);
+    planGivingUp();
+    logDamagedChunks(update, parts);
   });
+  return () => clearTimeout(givingUp);
 }
+
+function logDamagedChunks({ snapshot, changed }: SnapshotUpdate, { logger }: EdgeParts): void {
+  for (const audienceId of changed.audiences)
+    for (const { sha256 } of damagedChunks(snapshot, audienceId))
+      logger.error({ audience_id: audienceId, sha256 }, "a chunk of a list is damaged");
+}
+
+const idsOf = (changes: readonly ViewChange[]) => changes.map(({ environmentId }) => environmentId);
 
 function hasDeletedEnvironment({ snapshot, changed }: SnapshotUpdate): boolean {
   return [...changed.environments].some((id) => snapshot.deletedEnvironments.has(id));
@@ -63,14 +99,14 @@ function updateKeys(
   }
 }
 
-/** Returns the commit time of the oldest change in each environment whose flags changed. */
+/** Returns the commit time of the oldest change in each environment, and of the oldest of each audience. */
 function oldestCommits(taken: readonly SnapshotEntry[]): ReadonlyMap<string, number> {
   const oldest = new Map<string, number>();
   for (const { address, value } of taken) {
-    if (address.kind !== "flag") continue;
+    if (address.kind !== "flag" && address.kind !== "audience") continue;
+    const id = address.kind === "flag" ? address.environmentId : address.audienceId;
     const committedAtMs = Date.parse(value.committed_at);
-    const known = oldest.get(address.environmentId) ?? committedAtMs;
-    oldest.set(address.environmentId, Math.min(known, committedAtMs));
+    oldest.set(id, Math.min(oldest.get(id) ?? committedAtMs, committedAtMs));
   }
   return oldest;
 }

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { CostlyEvaluations } from "./admission/costly-evaluations.ts";
 import type { AnswerCounts } from "./http/answer-counts.ts";
-import { countEntries } from "./snapshot/snapshot.ts";
+import { countEntries, countListEntries } from "./snapshot/snapshot.ts";
 import { type SnapshotHolder, snapshotSources } from "./snapshot/snapshot-holder.ts";
 import type { StreamRegistry } from "./streams/stream-registry.ts";
 
@@ -62,6 +62,14 @@ function registerSnapshotMetrics(options: {
     },
   });
   new Gauge({
+    name: "halyard_audience_list_entries",
+    help: "Entries in the lists of the audiences that this edge holds.",
+    registers,
+    collect() {
+      if (holder.snapshot !== undefined) this.set(countListEntries(holder.snapshot));
+    },
+  });
+  new Gauge({
     name: "halyard_snapshot_source",
     help: "1 for the source of the snapshot: none, cache or nats.",
     labelNames: ["source"],
@@ -81,7 +89,7 @@ function registerSnapshotMetrics(options: {
   });
   new Counter({
     name: "halyard_snapshot_entries_rejected_total",
-    help: "Snapshot entries that were skipped because they do not match their schema.",
+    help: "Snapshot entries that do not match their schema.",
     registers,
     collect() {
       this.reset();

@@ -1,6 +1,7 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { makeApiKey } from "@halyard/api-keys";
 import {
+  type AudienceEntry,
   defaultPlans,
   type EntryOf,
   type FlagEntry,
@@ -11,15 +12,16 @@ import {
   type SnapshotEntry,
   type Tombstone,
 } from "@halyard/contracts";
+import { bytesOfHex, SipHash } from "@halyard/evaluation";
 
 /** Builders of snapshot entries. */
 
 /** Returns a readable, constant id: `id("env", 1)` is the same in all tests. */
 export function id(
-  kind: "org" | "project" | "env" | "flag" | "user" | "epoch",
+  kind: "org" | "project" | "env" | "flag" | "user" | "epoch" | "audience",
   number = 1,
 ): string {
-  const kinds = { org: 1, project: 2, env: 3, flag: 4, user: 5, epoch: 6 };
+  const kinds = { org: 1, project: 2, env: 3, flag: 4, user: 5, epoch: 6, audience: 7 };
   return `01920000-0000-7000-8${kinds[kind]}00-${String(number).padStart(12, "0")}`;
 }
 
@@ -84,6 +86,85 @@ export function deletedFlag(
 ): SnapshotEntry {
   return { address: flagAddress(flagId, environmentId), value: tombstone(version) };
 }
+
+/** Returns an audience without members. */
+export function audienceEntry(fields: Partial<AudienceEntry> = {}): EntryOf<"audience"> {
+  const value: AudienceEntry = {
+    kind: "audience",
+    organization_id: id("org"),
+    project_id: id("project"),
+    audience_id: id("audience"),
+    key: "beta",
+    match: [],
+    version: 1,
+    committed_at: at(fields.version ?? 1),
+    ...fields,
+  };
+  return { address: audienceAddress(value.audience_id), value };
+}
+
+export function deletedAudience(version: number, audienceId = id("audience")): SnapshotEntry {
+  return { address: audienceAddress(audienceId), value: tombstone(version) };
+}
+
+const audienceAddress = (audienceId: string) => ({
+  ...{ kind: "audience" as const, organizationId: id("org"), projectId: id("project"), audienceId },
+});
+
+/** Returns an audience with a list of these users, and the chunks that the list names, 2^`bits` of them. */
+export function listedAudience(
+  users: readonly string[],
+  { bits = 0, attribute = "id", ...fields }: Partial<AudienceEntry> & ListOptions = {},
+): { audience: EntryOf<"audience">; chunks: EntryOf<"chunk">[] } {
+  const key = "000102030405060708090a0b0c0d0e0f";
+  const buffers = fingerprintChunks(users, { key, bits });
+  const chunks = buffers.map((bytes) => chunkEntry(bytes, fields.version, fields.audience_id));
+  const list = { attribute, count: users.length, key, chunks: chunks.map(sha256Of) };
+  return { audience: audienceEntry({ ...fields, list }), chunks };
+}
+
+type ListOptions = { bits?: number; attribute?: string };
+
+function fingerprintChunks(
+  users: readonly string[],
+  { key, bits }: { key: string; bits: number },
+): Buffer[] {
+  const hash = new SipHash(bytesOfHex(key));
+  const fingerprints = users.map((user) => {
+    hash.hash(user);
+    const bytes = Buffer.alloc(8);
+    bytes.writeUInt32BE(hash.high);
+    bytes.writeUInt32BE(hash.low, 4);
+    return bytes;
+  });
+  const chunkOf = (bytes: Buffer) => (bits === 0 ? 0 : bytes.readUInt32BE() >>> (32 - bits));
+  return Array.from({ length: 2 ** bits }, (_, index) =>
+    Buffer.concat(fingerprints.filter((one) => chunkOf(one) === index).sort(Buffer.compare)),
+  );
+}
+
+export function chunkEntry(
+  bytes: Buffer,
+  version = 1,
+  audienceId = id("audience"),
+): EntryOf<"chunk"> {
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const value = {
+    ...{ kind: "chunk" as const, audience_id: audienceId, sha256, version },
+    ...{ data: bytes.toString("base64"), committed_at: at(version) },
+  };
+  return { address: chunkAddress(audienceId, sha256), value };
+}
+
+export const sha256Of = ({ address: { sha256 } }: EntryOf<"chunk">): string => sha256;
+
+export function deletedChunk({ address }: EntryOf<"chunk">, version: number): SnapshotEntry {
+  return { address, value: tombstone(version) };
+}
+
+const chunkAddress = (audienceId: string, sha256: string) => ({
+  ...{ kind: "chunk" as const, organizationId: id("org"), audienceId, sha256 },
+});
 
 export function deletedEnvironment(environmentId = id("env"), version = 2): SnapshotEntry {
   return {

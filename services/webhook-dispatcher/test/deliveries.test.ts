@@ -1,7 +1,9 @@
 import { eventually } from "@halyard/testing";
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { v4 as uuidv4, v7 as uuidv7 } from "uuid";
+import { payloadOf } from "../src/sending/payload.ts";
 import { cancelLeftovers } from "../src/webhooks/cancel-deliveries.ts";
+import { makeAudienceEvent } from "./dispatch/dispatch-fixture.ts";
 import {
   type DeliveryRow,
   makeDelivery,
@@ -92,6 +94,24 @@ describe("the deliveries of a webhook", () => {
     const { body } = await get(`${webhook.path}/deliveries`);
     expect(body.deliveries).toMatchObject([
       { flag_key: "checkout", environment_id: environmentId },
+    ]);
+  });
+
+  it("of a flag have no key of an audience, whatever the rules contain", async () => {
+    const payload = JSON.parse(makeDelivery(tenant, webhook.id, "failed").payload);
+    payload.rules = [{ conditions: [{ value: { audience: { key: "beta" } } }] }];
+    await given("failed", { payload: JSON.stringify(payload) });
+    const { body } = await get(`${webhook.path}/deliveries`);
+    expect(body.deliveries).toHaveLength(1);
+    expect(body.deliveries[0]).not.toHaveProperty("audience_key");
+  });
+
+  it("have the key of an audience in place of the flag and the environment", async () => {
+    const payload = payloadOf(makeAudienceEvent());
+    await given("failed", { event: payload.event, payload: JSON.stringify(payload) });
+    const { body } = await get(`${webhook.path}/deliveries`);
+    expect(body.deliveries).toMatchObject([
+      { event: "audience.updated", audience_key: "beta", flag_key: null, environment_id: null },
     ]);
   });
 

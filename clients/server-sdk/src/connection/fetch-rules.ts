@@ -1,16 +1,15 @@
 import type { Platform } from "../platform.ts";
 import { parseRules, type Rules } from "../rules/parse-rules.ts";
+import { boundedRequest, type NoResponse } from "./bounded-request.ts";
 import { type Rejection, rejectionOf } from "./rejection.ts";
 
 export type PollResult =
   | Rejection
+  | NoResponse
   | { kind: "rules"; rules: Rules; etag: string | undefined }
   /** The service has the flags that the client sent the tag of. */
   | { kind: "unchanged" }
-  | { kind: "unreachable"; cause: unknown }
-  | { kind: "timed_out"; timeoutMs: number }
-  | { kind: "invalid_data"; problem: string }
-  | { kind: "ended_by_client" };
+  | { kind: "invalid_data"; problem: string };
 
 type PollRequest = {
   url: string;
@@ -18,31 +17,23 @@ type PollRequest = {
   /** The tag of the flags in memory. */
   etag: string | undefined;
   platform: Platform;
-  /** Aborted with a `PollResult` to end the request. */
+  /** Aborted to end the request. */
   attempt: AbortController;
 };
-
-/** Maximum duration of a request, including its body. */
-const timeoutMs = 20_000;
 
 /** Requests all flags. Never rejects. */
 export async function fetchRules(request: PollRequest): Promise<PollResult> {
   const { attempt, platform } = request;
-  const timedOut: PollResult = { kind: "timed_out", timeoutMs };
-  const cancel = platform.clock.after(timeoutMs, () => attempt.abort(timedOut));
-  try {
-    return await fetchOnce(request);
-  } catch (cause) {
-    return attempt.signal.aborted ? attempt.signal.reason : { kind: "unreachable", cause };
-  } finally {
-    cancel();
-    // Releases the connection of a response whose body was not read.
-    attempt.abort();
-  }
+  return boundedRequest({ clock: platform.clock, attempt }, () => fetchOnce(request));
 }
 
-async function fetchOnce(request: PollRequest): Promise<PollResult> {
-  const { url, headers, etag, platform, attempt } = request;
+async function fetchOnce({
+  url,
+  headers,
+  etag,
+  platform,
+  attempt,
+}: PollRequest): Promise<PollResult> {
   const response = await platform.fetch(url, {
     headers: etag === undefined ? headers : { ...headers, "if-none-match": etag },
     signal: attempt.signal,

@@ -1,14 +1,22 @@
 import { isDeepStrictEqual } from "node:util";
-import { type CompiledFlag, callersDefault, compile, type ValueType } from "@halyard/evaluation";
+import {
+  type CompiledFlag,
+  callersDefault,
+  compile,
+  type EvaluationContext,
+  type ValueType,
+} from "@halyard/evaluation";
 import type { Counts } from "./counts.ts";
+import { type Links, noLinks } from "./links.ts";
 import { type FlagRules, memberChecks } from "./parse-rules.ts";
 import { Variations } from "./variations.ts";
 
 /**
  * A flag in memory. It is compiled at its first evaluation, because an application with thousands of flags uses few of
- * them in one process, and starts faster.
+ * them in one process, and starts faster. When its rules or something that it refers to changes, a new flag replaces it.
  */
 export class Flag {
+  readonly links: Links;
   /** The type of a typed flag. Undefined for a boolean one, which `isEnabled` checks faster than a text. */
   readonly typedAs: Exclude<ValueType, "boolean"> | undefined;
   /** Evaluations since the last usage report: see `Counts`. */
@@ -22,10 +30,11 @@ export class Flag {
   #compiled: CompiledFlag | undefined = undefined;
   #variations: Variations | undefined = undefined;
 
-  constructor(rules: FlagRules) {
+  constructor(rules: FlagRules, links = noLinks) {
     const { value_type: type = "boolean" } = rules;
     this.typedAs = type === "boolean" ? undefined : type;
     this.#rules = type === "boolean" ? rules : JSON.stringify(rules);
+    this.links = links;
   }
 
   /** The rules. Those of a typed flag are parsed at each access, so that they are not kept twice. */
@@ -34,8 +43,14 @@ export class Flag {
   }
 
   get compiled(): CompiledFlag {
-    this.#compiled ??= compile(this.rules);
+    this.#compiled ??= compile(this.rules, this.links.references);
     return this.#compiled;
+  }
+
+  /** Returns the key of the first required flag that has another value. */
+  unmetRequirement(context: EvaluationContext): string | undefined {
+    const unmet = this.compiled.requirements?.find(({ unmet: { holds } }) => holds(context));
+    return unmet?.requirement.flag;
   }
 
   /** The variations of a typed flag. */

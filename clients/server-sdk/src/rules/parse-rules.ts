@@ -1,4 +1,6 @@
 import { findUnknown, type ResolvedState } from "@halyard/evaluation";
+import { isRecord } from "./is-record.ts";
+import { type AudienceRules, readAudiences } from "./parse-audiences.ts";
 import { haveUsableValues } from "./usable-values.ts";
 
 /** A value that a typed flag can have: a text, a number or a JSON object. */
@@ -23,6 +25,7 @@ export const memberChecks: {
   bucket_seed: isTextIfPresent,
   serve: isObjectIfPresent,
   off_variation: (value) => value === null || isTextIfPresent(value),
+  requires: (value) => value === undefined || (Array.isArray(value) && value.every(isRequirement)),
   value_type: isTextIfPresent,
   variations: (value) => value === undefined || Array.isArray(value),
   version: (value) => typeof value === "number",
@@ -38,16 +41,25 @@ function isObjectIfPresent(value: unknown): boolean {
 }
 
 function isListOfTextIfPresent(value: unknown): value is string[] | undefined {
-  if (value === undefined) return true;
+  return value === undefined || isListOfText(value);
+}
+
+function isListOfText(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((each) => typeof each === "string");
+}
+
+function isRequirement(value: unknown): boolean {
+  if (!isRecord(value) || typeof value.flag !== "string") return false;
+  return value.is === "on" || value.is === "off" || Array.isArray(value.is);
 }
 
 const members = Object.entries(memberChecks);
 
-/** All flags of an environment. */
+/** All flags of an environment, and the audiences that they use. */
 export type Rules = {
   readonly environmentId: string;
   readonly flags: ReadonlyMap<string, FlagRules>;
+  readonly audiences: ReadonlyMap<string, AudienceRules>;
   /** Flags that this version cannot evaluate, because a later release added something that they use. */
   readonly unsupported: ReadonlyMap<string, UnsupportedFlag>;
 };
@@ -58,8 +70,14 @@ export type UnsupportedFlag = { readonly received: object; readonly unknown: str
 /** The format of rule sets that this version reads. */
 export const format = 2;
 
-/** An event of the stream: all flags if `full`, otherwise the changed ones and the keys of removed ones. */
-export type RulesEvent = Rules & { readonly full: boolean; readonly removed: readonly string[] };
+/** Changed flags and audiences, and the keys of removed ones. */
+export type RulesChange = Rules & {
+  readonly removed: readonly string[];
+  readonly removedAudiences: readonly string[];
+};
+
+/** An event of the stream: everything if `full`, otherwise a change. */
+export type RulesEvent = RulesChange & { readonly full: boolean };
 
 type Parsed<T> = { ok: true; value: T } | { ok: false; problem: string };
 
@@ -77,11 +95,15 @@ export function parseRulesEvent(text: string): Parsed<RulesEvent> {
   if (!parsed.ok) return parsed;
   const rules = readRules(parsed.value);
   if (!rules.ok) return rules;
-  const { full, removed = [] } = parsed.value as { full?: unknown; removed?: unknown };
+  const {
+    full,
+    removed = [],
+    removed_audiences: removedAudiences = [],
+  } = parsed.value as Record<string, unknown>;
   if (full !== undefined && typeof full !== "boolean") return problem("full is not a boolean");
-  if (!Array.isArray(removed) || !removed.every((key) => typeof key === "string"))
-    return problem("removed is not a list of keys");
-  return { ok: true, value: { ...rules.value, full: full === true, removed } };
+  if (!isListOfText(removed)) return problem("removed is not a list of keys");
+  if (!isListOfText(removedAudiences)) return problem("removed_audiences is not a list of keys");
+  return { ok: true, value: { ...rules.value, full: full === true, removed, removedAudiences } };
 }
 
 /** Reads the members that rule sets and events share. */
@@ -92,6 +114,8 @@ function readRules(value: unknown): Parsed<Rules> {
   if (typeof environmentId !== "string" || environmentId === "")
     return problem("environment_id is missing");
   if (!isRecord(flags)) return problem("flags is not an object");
+  const audiences = readAudiences(value.audiences);
+  if (audiences === undefined) return problem("audiences is not an object");
   // Maps, because a key such as `__proto__` must not reach the prototype of an object.
   const byKey = new Map<string, FlagRules>();
   const unsupported = new Map<string, UnsupportedFlag>();
@@ -108,18 +132,20 @@ function readRules(value: unknown): Parsed<Rules> {
     if (!haveUsableValues(rules)) return problem("the values of a flag are invalid");
     byKey.set(key, rules);
   }
-  return { ok: true, value: { environmentId, flags: byKey, unsupported } };
+  return { ok: true, value: { environmentId, flags: byKey, audiences, unsupported } };
 }
 
 /**
  * Returns the first part of a flag that this version does not know; undefined if it knows all parts. The other members
  * are not checked, because a later release can have changed their form.
  */
-function findUnknownIn({ needs, value_type, targeting_rules: rules }: Record<string, unknown>) {
+function findUnknownIn(received: Record<string, unknown>) {
+  const { needs, value_type, targeting_rules: rules, requires } = received;
   return findUnknown({
     needs: isListOfTextIfPresent(needs) ? needs : [],
     value_type: isTextIfPresent(value_type) ? value_type : undefined,
     targeting_rules: Array.isArray(rules) ? rules : [],
+    requires: Array.isArray(requires) ? requires : [],
   });
 }
 
@@ -138,10 +164,6 @@ function parseJson(text: string): Parsed<unknown> {
   } catch {
     return problem("it is not JSON");
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function problem(text: string): { ok: false; problem: string } {

@@ -1,3 +1,4 @@
+import { isRecord } from "./is-record.ts";
 import type { FlagRules } from "./parse-rules.ts";
 
 /**
@@ -52,8 +53,4 @@ function isRange(range: unknown): boolean {
 function hasLevels(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   return levels > 0 && Object.values(value).every((member) => hasLevels(member, levels - 1));
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -18,7 +18,7 @@ export type Reply = {
   onClose(callback: () => void): void;
 };
 
-type Route = "stream" | "poll" | "usage";
+type Route = "stream" | "poll" | "usage" | "list";
 
 export type Behavior =
   | "normal"
@@ -36,6 +36,12 @@ export type Behavior =
 export type FakeEdge = {
   /** Adds or changes a flag. `undefined` removes it. Open streams receive a delta. */
   change(key: string, settings: Settings | undefined): void;
+  /** Adds or changes an audience. `undefined` removes it. Open streams receive a delta. */
+  changeAudience(key: string, audience: object | undefined): void;
+  /** Applies the changes of a function in one step, so that open streams receive one delta. */
+  inOneStep(change: () => void): void;
+  /** Chunks of lists by their SHA-256. Others are not found. */
+  readonly chunks: Map<string, Uint8Array>;
   /** The current tag, with its quotes. */
   readonly tag: string;
   /** The values of `enabled`, by key. */
@@ -59,7 +65,11 @@ export type FakeEdge = {
   handle(request: EdgeRequest, reply: Reply): void;
 };
 
-type Version = { tag: string; flags: ReadonlyMap<string, Record<string, unknown>> };
+type Version = {
+  tag: string;
+  flags: ReadonlyMap<string, Record<string, unknown>>;
+  audiences: ReadonlyMap<string, object>;
+};
 
 export const environmentId = "0199a000-0000-7000-8000-000000000001";
 
@@ -67,10 +77,12 @@ export function createFakeEdge(): FakeEdge {
   const streams = new Set<Reply>();
   const behaviors = new Map<Route, Behavior>();
   const requests: EdgeRequest[] = [];
-  let versions: Version[] = [{ tag: '"0-empty"', flags: new Map() }];
+  let versions: Version[] = [{ tag: '"0-empty"', flags: new Map(), audiences: new Map() }];
   let served = versions[0] as Version;
   let count = 0;
   let isIsolated = false;
+  let isHeldBack = false;
+  const chunks = new Map<string, Uint8Array>();
 
   function latest(): Version {
     return versions.at(-1) as Version;
@@ -131,19 +143,48 @@ export function createFakeEdge(): FakeEdge {
   function respondNormally(route: Route, request: EdgeRequest, reply: Reply): void {
     if (route === "stream") openStream(request, reply);
     else if (route === "poll") poll(request, reply);
+    else if (route === "list") sendChunk(request, reply);
     else reject(reply, 202, {}, '{"accepted":true}');
+  }
+
+  function sendChunk({ path }: EdgeRequest, reply: Reply): void {
+    const chunk = chunks.get(path.slice(path.lastIndexOf("/") + 1));
+    if (chunk === undefined) {
+      reject(reply, 404, {});
+      return;
+    }
+    reply.head(200, { "content-type": "application/octet-stream" });
+    reply.write(chunk);
+    reply.end();
+  }
+
+  function publish(changed: Partial<Version>): void {
+    count += 1;
+    versions.push({ ...latest(), ...changed, tag: `"${count.toString(36)}-tag"` });
+    versions = versions.slice(-1_000);
+    if (!isIsolated && !isHeldBack) serve(latest());
   }
 
   return {
     change(key, settings) {
       const flags = new Map(latest().flags);
-      count += 1;
       if (settings === undefined) flags.delete(key);
-      else flags.set(key, { ...defaults, ...settings, version: count });
-      versions.push({ tag: `"${count.toString(36)}-tag"`, flags });
-      versions = versions.slice(-1_000);
-      if (!isIsolated) serve(latest());
+      else flags.set(key, { ...defaults, ...settings, version: count + 1 });
+      publish({ flags });
     },
+    changeAudience(key, audience) {
+      const audiences = new Map(latest().audiences);
+      if (audience === undefined) audiences.delete(key);
+      else audiences.set(key, audience);
+      publish({ audiences });
+    },
+    inOneStep(change) {
+      isHeldBack = true;
+      change();
+      isHeldBack = false;
+      serve(latest());
+    },
+    chunks,
     get tag() {
       return served.tag;
     },
@@ -153,7 +194,7 @@ export function createFakeEdge(): FakeEdge {
     },
     behave: (route, behavior) => void behaviors.set(route, behavior),
     requests,
-    of: (route) => requests.filter(({ path }) => path.endsWith(paths[route])),
+    of: (route) => requests.filter(({ path }) => paths[route].test(path)),
     get openStreams() {
       return streams.size;
     },
@@ -181,9 +222,7 @@ export function createFakeEdge(): FakeEdge {
     },
     handle(request, reply) {
       requests.push(request);
-      const route = (Object.keys(paths) as Route[]).find((name) =>
-        request.path.endsWith(paths[name]),
-      );
+      const route = (Object.keys(paths) as Route[]).find((name) => paths[name].test(request.path));
       if (route === undefined) reject(reply, 404, {});
       else respond(route, request, reply);
     },
@@ -191,10 +230,11 @@ export function createFakeEdge(): FakeEdge {
 }
 
 const defaults = { enabled: true, rollout_percentage: 100, targeting_rules: [] };
-const paths: Record<Route, string> = {
-  stream: "/api/v1/sdk/ruleset/stream?format=2",
-  poll: "/api/v1/sdk/ruleset?format=2",
-  usage: "/api/v1/sdk/usage",
+const paths: Record<Route, RegExp> = {
+  stream: /\/api\/v1\/sdk\/ruleset\/stream\?format=2$/,
+  poll: /\/api\/v1\/sdk\/ruleset\?format=2$/,
+  usage: /\/api\/v1\/sdk\/usage$/,
+  list: /\/api\/v1\/sdk\/lists\/[0-9a-f]{64}$/,
 };
 const heartbeat = 'event: heartbeat\ndata: {"timestamp":1}\n\n';
 
@@ -208,11 +248,12 @@ function reject(
   reply.end(body);
 }
 
-function bodyOf({ flags }: Version): string {
+function bodyOf({ flags, audiences }: Version): string {
   return JSON.stringify({
     format: 2,
     environment_id: environmentId,
     flags: Object.fromEntries(flags),
+    ...(audiences.size > 0 && { audiences: Object.fromEntries(audiences) }),
   });
 }
 
@@ -221,13 +262,20 @@ function full(version: Version): string {
 }
 
 function delta(from: Version, to: Version): string {
-  const changed = [...to.flags].filter(([key, flag]) => from.flags.get(key) !== flag);
-  const removed = [...from.flags.keys()].filter((key) => !to.flags.has(key));
-  const flags = Object.fromEntries(changed);
+  const flags = changesOf(from.flags, to.flags);
+  const audiences = changesOf(from.audiences, to.audiences);
   return event(to.tag, {
-    ...{ format: 2, environment_id: environmentId, flags },
-    ...(removed.length > 0 ? { removed } : {}),
+    ...{ format: 2, environment_id: environmentId, flags: flags.changed },
+    ...(flags.removed.length > 0 && { removed: flags.removed }),
+    ...(Object.keys(audiences.changed).length > 0 && { audiences: audiences.changed }),
+    ...(audiences.removed.length > 0 && { removed_audiences: audiences.removed }),
   });
+}
+
+function changesOf<T>(from: ReadonlyMap<string, T>, to: ReadonlyMap<string, T>) {
+  const changed = [...to].filter(([key, value]) => from.get(key) !== value);
+  const removed = [...from.keys()].filter((key) => !to.has(key));
+  return { changed: Object.fromEntries(changed), removed };
 }
 
 /** Formats a `ruleset` event. */

@@ -1,4 +1,4 @@
-import { exampleIds } from "@halyard/contracts";
+import { exampleIds, type RouteContract } from "@halyard/contracts";
 import type { JsonObject } from "./components.ts";
 
 /** Examples of required parameters. The flag is the one that the example of `createFlag` creates. */
@@ -24,7 +24,17 @@ const environment = idOf(exampleIds.environmentId, listOf("the project's environ
 
 const examples: Readonly<Record<string, JsonObject>> = {
   key: flagKey,
+  "Audiences key": { description: "The audience's key", example: "beta" },
+  "DELETE Audiences key": {
+    description:
+      "The audience's key. The example is a placeholder, so that sending it deletes nothing",
+    example: "no-audience",
+  },
   format: { example: 2 },
+  sha256: {
+    description: "From `audiences` of the rule set",
+    example: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+  },
   id: flag,
   flagId: flag,
   envId: environment,
@@ -43,8 +53,13 @@ const examples: Readonly<Record<string, JsonObject>> = {
   },
 };
 
-export function parameterExample(name: string): JsonObject {
-  const found = examples[name];
+/** Returns the example of a parameter. The operations of a tag can have their own, and so can those of one method. */
+export function parameterExample(
+  name: string,
+  { method, tag }: Pick<RouteContract, "method" | "tag">,
+): JsonObject {
+  const found =
+    examples[`${method} ${tag} ${name}`] ?? examples[`${tag} ${name}`] ?? examples[name];
   if (found === undefined) throw new Error(`parameter ${name} has no example`);
   return found;
 }

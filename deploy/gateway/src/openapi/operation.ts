@@ -75,15 +75,22 @@ function fieldsOf(
     name,
     in: part === "params" ? "path" : "query",
     required: required.includes(name),
-    ...(required.includes(name) ? parameterExample(name) : {}),
+    ...(required.includes(name) ? parameterExample(name, contract) : {}),
     schema: field,
   }));
 }
 
 function requestBodyOf(
-  { body, bodyOptional, example, furtherExamples }: RouteContract,
+  { body, bodyOptional, example, furtherExamples, streamedBody }: RouteContract,
   components: Components,
 ): JsonObject {
+  if (streamedBody !== undefined) {
+    const described = Object.entries(streamedBody).map(([type, text]) => [
+      type,
+      { schema: { type: "string" }, example: text },
+    ]);
+    return { requestBody: { required: true, content: Object.fromEntries(described) } };
+  }
   if (body === undefined) return {};
   const named = Object.entries({ default: example, ...furtherExamples });
   const examples =

@@ -110,6 +110,7 @@ export async function useManagement(
   await operator("an unknown plan", "PATCH", ofOrganization, { plan: "gold" });
 
   await useFlags({ ask }, ids, staging);
+  await useAudiences({ ask }, ids);
   // The audit log receives changes of webhooks and schedules later. Waiting gives them the order of the scenario.
   const askAndWait: Asking["ask"] = async (title, asked) => {
     const reply = await ask(title, asked);
@@ -189,6 +190,24 @@ async function useFlags({ ask }: Asking, ids: Ids, staging: string): Promise<voi
     path: "/api/v1/operators",
     headers: { "If-None-Match": operatorsTag },
   });
+}
+
+/** Without a list, whose fingerprints have a random key. */
+async function useAudiences({ ask }: Asking, ids: Ids): Promise<void> {
+  const audience = (title: string, method: string, path: string, body?: unknown) =>
+    ask(title, { as: "server", method, path: `/api/v1/audiences${path}`, body });
+  const match = [[{ attribute: "plan", operator: "equals", value: "beta" }]];
+  await audience("create an audience", "POST", "", { key: ids.key, name: "Beta", match });
+  await audience("an audience's key is taken", "POST", "", { key: ids.key, name: "Again" });
+  await audience("change an audience", "PATCH", `/${ids.key}`, { description: "Testers." });
+  await audience("read an audience", "GET", `/${ids.key}`);
+  await audience("list audiences", "GET", "");
+  await audience("read its history", "GET", `/${ids.key}/history`);
+  await audience("preview a change", "POST", `/${ids.key}/preview`, { match });
+  await audience("create an audience to delete", "POST", "", { key: "old", name: "Old" });
+  await audience("delete an audience", "DELETE", "/old");
+  // No list has a chunk with this name.
+  ids.sha256 = "0".repeat(64);
 }
 
 async function useSchedules(

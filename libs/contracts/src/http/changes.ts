@@ -27,6 +27,10 @@ const AuditedAction = z.enum([
   "schedule_set",
   "schedule_replaced",
   "schedule_cleared",
+  "audience_created",
+  "audience_changed",
+  "audience_list_changed",
+  "audience_deleted",
 ]);
 
 /** An entry of the audit log of a project. */
@@ -41,6 +45,7 @@ export const AuditedChange = z.strictObject({
   key_id: z.string().nullable().describe("The API key that was issued, rotated or revoked"),
   webhook_id: Id.nullable(),
   user_id: Id.nullable().describe("The user that was created, changed or deleted"),
+  audience_key: z.string().optional().describe("The audience that was changed"),
   environment_id: Id.nullable().describe("Null for a change that concerns no single environment"),
   actor: z
     .strictObject({ id: Id, email: z.string() })

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { Name } from "../name.ts";
+import { FlagKey, Name } from "../name.ts";
 import { furtherRuleLimits, RolloutPercentage } from "../rules.ts";
 import { State, StateSummary, stateInput } from "../state.ts";
 import { ValueType, Variations, VariationsInput, variationsByType } from "../values.ts";
 import { exampleIds } from "./example-ids.ts";
 import { Description, Id, IdParam, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
-import { EvaluationResult, RuleTrace, servedTrace } from "./sdk.ts";
+import { EvaluationResult, RequirementTrace, RuleTrace, servedTrace } from "./sdk.ts";
 import { ContextUser } from "./user-context.ts";
 
 /** Flags of a project, and their states by environment. */
@@ -18,13 +18,6 @@ export const FlagType = z.enum([
   "permission",
 ]);
 export type FlagType = z.infer<typeof FlagType>;
-
-export const FlagKey = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
-  .describe(
-    "must be 1 to 128 letters, digits, dots, underscores or hyphens, a letter or digit first",
-  );
 
 export const FlagTag = z
   .string()
@@ -134,7 +127,7 @@ export const UpdateFlag = z.strictObject({
     "The type of the flag, which never changes. Another type is rejected",
   ),
   variations: variationsInput.describe(
-    "Replaces the variations of a typed flag. A variation that a state uses cannot be removed",
+    "Replaces the variations of a typed flag. A variation that a state uses, or that another flag requires, cannot be removed",
   ),
   archived: archivedInput,
   ...stateInput,
@@ -216,6 +209,24 @@ const typedFlagExamples = {
   },
 };
 
+/** A state that requires a flag, directly or through other flags. */
+export const Dependent = z.strictObject({
+  flag_id: Id,
+  flag_key: z.string(),
+  environment_id: Id,
+  environment_name: z.string(),
+  enabled: z.boolean(),
+  requires: z
+    .array(z.string())
+    .describe(
+      "The path of requirements: the keys of flags from the dependent one to this one, both included",
+    ),
+  is: z
+    .union([z.enum(["on", "off"]), z.array(z.string())])
+    .describe("The value that the last flag of the path requires of this one"),
+});
+export type Dependent = z.infer<typeof Dependent>;
+
 const flagOrders = ["key", "name", "created_at", "updated_at", "last_evaluated_at"] as const;
 /** The orders of the list of flags; with a leading `-` descending. */
 export const FlagOrder = z.enum([
@@ -277,7 +288,7 @@ export const listFlags = defineRoute({
       .max(365)
       .optional()
       .describe(
-        "Lists only the flags that were created at least this many days ago and that no environment of the project has evaluated since. A request for all flags of an environment evaluates each of them. Evaluations count a few seconds after they were made",
+        "Lists only the flags that were created at least this many days ago and that no environment of the project has evaluated since. Flags that other flags require are left out. A request for all flags of an environment evaluates each of them. Evaluations count a few seconds after they were made",
       ),
     tag: z
       .array(FlagTag)
@@ -363,10 +374,29 @@ export const deleteFlag = defineRoute({
   params: FlagParams,
   summary: "Delete a flag permanently, in every environment",
   description:
-    "Cancels the schedules of the flag. SDKs no longer receive it. The audit log keeps its changes. An `environment_only` key cannot delete flags.",
+    "Cancels the schedules of the flag. SDKs no longer receive it. The audit log keeps its changes. A flag that other flags require cannot be deleted: 409 names them. An `environment_only` key cannot delete flags.",
   conditional: true,
   success: { status: 204, description: "The flag no longer exists" },
-  errors: ["CONFLICT_003"],
+  errors: ["CONFLICT_001", "CONFLICT_003"],
+});
+
+export const getDependents = defineRoute({
+  ...shared,
+  operationId: "getDependents",
+  method: "GET",
+  path: `${flag}/dependents`,
+  params: FlagParams,
+  summary: "List the flags that require a flag, directly or through others",
+  description:
+    "In every environment of the project; an `environment_only` key sees only its own. A flag requires another one in `requires` or in a condition of a rule.",
+  success: {
+    status: 200,
+    description: "The dependents, those with the shortest paths first: at most 1,000",
+    body: z.strictObject({
+      dependents: z.array(Dependent),
+      total: z.int().describe("Number of all dependents"),
+    }),
+  },
 });
 
 export const getFlagState = defineRoute({
@@ -410,6 +440,10 @@ export const FlagExplanation = EvaluationResult.omit({ key: true, trace: true })
   trace: z.strictObject({
     enabled: z.boolean(),
     rollout_percentage: RolloutPercentage,
+    requires: z
+      .array(RequirementTrace)
+      .optional()
+      .describe("The requirements of the flag, while it is enabled and has some"),
     rules: z.array(RuleTrace).describe("Each rule, in order of priority"),
     split: z
       .strictObject({

@@ -13,6 +13,12 @@ export const HistoryEntry = z.strictObject({
   changed_at: InstantOut,
   changed_by: Id.describe("The user who made the change; the nil UUID for the operator"),
   change_type: ChangeType,
+  changed_audiences: z
+    .array(z.strictObject({ key: z.string(), changed_at: InstantOut.nullable() }))
+    .optional()
+    .describe(
+      "The audiences in the rules that have changed since, with the time of their last change. Null: the audience no longer exists",
+    ),
 });
 export type HistoryEntry = z.infer<typeof HistoryEntry>;
 
@@ -60,7 +66,7 @@ export const rollBack = defineRoute({
   params: Params,
   summary: "Restore the state before the newest history entry",
   description:
-    "Restores `enabled`, the rollout percentage and the rules, and adds a history entry. Two rollbacks in a row therefore undo each other. Send `If-Match` with the version that you want to undo, so that a repeated request cannot roll back twice.",
+    "Restores the whole state, and adds a history entry. Two rollbacks in a row therefore undo each other. A state that refers to an audience, a flag or a variation that no longer exists is not restored: 409 names it. Send `If-Match` with the version that you want to undo, so that a repeated request cannot roll back twice.",
   conditional: true,
   idempotent: true,
   success: { status: 200, description: "The restored state", body: Rollback },

@@ -24,9 +24,20 @@ export const OfrepEvaluation = z.strictObject({
     .string()
     .describe("Key of the variation; `on` or `off` for a boolean flag. Empty without a value"),
   metadata: z
-    .strictObject({ version: z.int().min(1) })
-    .optional()
-    .describe("Only on the evaluation of one typed flag: the version of the flag"),
+    .strictObject({
+      version: z
+        .int()
+        .min(1)
+        .optional()
+        .describe("Only on the evaluation of one typed flag: the version of the flag"),
+      prerequisite: z
+        .string()
+        .optional()
+        .describe(
+          "Key of the required flag that holds the flag back. The reason is `DEFAULT` then",
+        ),
+    })
+    .optional(),
 });
 
 const OfrepEventStream = z.strictObject({

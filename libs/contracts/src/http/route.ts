@@ -26,7 +26,7 @@ export type RouteContract<
 > = {
   operationId: string;
   service: ServiceName;
-  method: "GET" | "POST" | "PATCH" | "DELETE";
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** An additional method with the same meaning. */
   alsoMethod?: "PUT";
   /** In the form `/api/v1/flags/:id`. */
@@ -45,6 +45,8 @@ export type RouteContract<
   /** Further valid bodies by name, for kinds of bodies that differ. */
   furtherExamples?: Readonly<Record<string, unknown>>;
   bodyOptional?: boolean;
+  /** Content types of a body that the handler reads as a stream, in place of a JSON body, each with an example. */
+  streamedBody?: Readonly<Record<string, string>>;
   /** The user's context is read from the `X-User-…` headers. */
   readsUser?: boolean;
   /** `If-Match` is honoured. */

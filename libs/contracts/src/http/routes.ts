@@ -1,3 +1,4 @@
+import * as audiences from "./audiences.ts";
 import * as changes from "./changes.ts";
 import * as flags from "./flags.ts";
 import * as history from "./history.ts";
@@ -24,16 +25,28 @@ export const routes: readonly RouteContract[] = [
   sdk.sdkStream,
   sdk.sdkRuleset,
   sdk.sdkRulesetStream,
+  sdk.sdkList,
   sdk.sdkReportUsage,
   ofrep.ofrepEvaluateFlags,
   ofrep.ofrepEvaluateFlag,
   ofrep.ofrepStream,
+  audiences.createAudience,
+  audiences.listAudiences,
+  audiences.getAudience,
+  audiences.updateAudience,
+  audiences.deleteAudience,
+  audiences.getAudienceHistory,
+  audiences.previewAudience,
+  audiences.replaceAudienceList,
+  audiences.changeAudienceList,
+  audiences.lookUpAudienceMember,
   flags.createFlag,
   flags.listFlags,
   flags.getFlag,
   flags.updateFlag,
   flags.updateFlags,
   flags.deleteFlag,
+  flags.getDependents,
   usage.getFlagUsage,
   flags.getFlagState,
   flags.updateFlagState,

@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { AudienceList, Match } from "../audiences.ts";
 import { readerFields } from "../readers.ts";
-import { RolloutPercentage } from "../rules.ts";
+import { Requirement, RolloutPercentage } from "../rules.ts";
 import { State } from "../state.ts";
 import { maxVariations, Serve, TypedValue, ValueType, VariationKey } from "../values.ts";
-import { InstantIn } from "./fields.ts";
+import { InstantIn, InstantOut } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 import { UserContext } from "./user-context.ts";
 
@@ -11,8 +12,8 @@ import { UserContext } from "./user-context.ts";
 export const FlagValues = z.strictObject({ flags: z.record(z.string(), z.boolean()) });
 export type FlagValues = z.infer<typeof FlagValues>;
 
-/** The result of a condition. It never contains the user's values. */
-export const ConditionTrace = z.strictObject({
+/** The result of a comparison. It never contains the user's values. */
+export const ComparisonTrace = z.strictObject({
   attribute: z.string(),
   operator: z.string(),
   held: z.boolean(),
@@ -23,6 +24,41 @@ export const ConditionTrace = z.strictObject({
       "Why the condition could not be evaluated, such as `attribute_missing`. Absent after a comparison",
     ),
 });
+
+export const AudienceTrace = z.strictObject({
+  audience: z.string(),
+  held: z.boolean(),
+  listed: z
+    .boolean()
+    .optional()
+    .describe("Whether the user is in the list. Absent for an audience without one"),
+  alternatives: z
+    .array(z.strictObject({ matched: z.boolean(), conditions: z.array(ComparisonTrace) }))
+    .describe("The alternatives up to the first that matches; none for a user in the list"),
+  changed_at: InstantOut.optional().describe(
+    "Time of the last change of the audience, in `POST …/explain`",
+  ),
+});
+
+/** The result of a requirement. */
+const OneRequirementTrace = z.strictObject({
+  ...Requirement.shape,
+  held: z.boolean(),
+  value: z.boolean().describe("The value of the required flag: on or off"),
+  variation: z.string().nullable().describe("The variation that the required flag serves"),
+  reason: z.string(),
+});
+
+export const RequirementTrace = OneRequirementTrace.extend({
+  because: z
+    .array(OneRequirementTrace)
+    .optional()
+    .describe(
+      "The chain of unmet requirements of the required flag, if they decide: each flag requires the next one",
+    ),
+});
+
+export const ConditionTrace = z.union([RequirementTrace, AudienceTrace, ComparisonTrace]);
 
 export const RuleTrace = z.strictObject({
   index: z.int(),
@@ -60,11 +96,22 @@ export const EvaluationResult = z.strictObject({
     .nullable()
     .describe("In the type of the flag. Null: the default of the application"),
   variation: z.string().nullable(),
-  reason: z.enum(["static", "split", "targeting_match", "default", "disabled"]),
+  reason: z.enum([
+    "static",
+    "split",
+    "targeting_match",
+    "default",
+    "disabled",
+    "prerequisite_failed",
+  ]),
   trace: z
     .strictObject({
       enabled: z.boolean(),
       rollout_percentage: RolloutPercentage,
+      requires: z
+        .array(RequirementTrace)
+        .optional()
+        .describe("The requirements of the flag, while it is enabled and has some"),
       rules: z.array(RuleTrace),
       ...servedTrace,
     })
@@ -108,6 +155,12 @@ export const Ruleset = z.strictObject({
       }),
     )
     .describe("By key of the flag"),
+  audiences: z
+    .record(z.string(), z.strictObject({ match: Match, list: AudienceList.optional() }))
+    .optional()
+    .describe(
+      "The audiences that flags use, by key. `GET /api/v1/sdk/lists/{sha256}` returns a chunk of a list",
+    ),
 });
 export type Ruleset = z.infer<typeof Ruleset>;
 
@@ -298,12 +351,25 @@ export const sdkRulesetStream = defineRoute({
   path: "/api/v1/sdk/ruleset/stream",
   query: RulesetQuery,
   summary: "Stream the rules of all flags as they change",
-  description: `Server-sent events. The first \`ruleset\` event has the rules of all flags and \`"full":true\`. Later ones have the changed flags, and \`removed\` with the keys of flags that no longer exist. \`heartbeat\` is sent at the start and every 3 seconds, and its \`interval\` is that time in seconds. \`id\` is the ETag of the rule set. After a reconnection with a recent \`id\` as \`Last-Event-ID\`, the first event has only what changed since; with the current one, there is none. ${neverOlder}`,
+  description: `Server-sent events. The first \`ruleset\` event has the rules of all flags and \`"full":true\`. Later ones have the changed flags, and \`removed\` with the keys of flags that no longer exist. \`audiences\` has those that changed or are used for the first time, and \`removed_audiences\` the keys of those that no flag uses any longer; a flag whose audience changed is not sent again. \`heartbeat\` is sent at the start and every 3 seconds, and its \`interval\` is that time in seconds. \`id\` is the ETag of the rule set. After a reconnection with a recent \`id\` as \`Last-Event-ID\`, the first event has only what changed since; with the current one, there is none. ${neverOlder}`,
   success: {
     status: 200,
     description: "Events `ruleset` and `heartbeat`",
     contentType: "text/event-stream",
   },
+});
+
+export const sdkList = defineRoute({
+  ...rulesForServers,
+  operationId: "sdkList",
+  path: "/api/v1/sdk/lists/:sha256",
+  params: z.strictObject({ sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
+  summary: "Get a chunk of the list of an audience",
+  description:
+    "The fingerprints of entries: 8 bytes each, big-endian, in ascending order. The rule set names the chunks by their SHA-256, and contains the key of the fingerprints. A chunk never changes. Only chunks of audiences that flags of the environment use are found. The request does not count as a request of the month.",
+  cacheControl: "private, max-age=31536000, immutable",
+  success: { status: 200, description: "The chunk", contentType: "application/octet-stream" },
+  errors: ["NOT_FOUND_001", "VALIDATION_003"],
 });
 
 const Evaluations = z.int().min(0);

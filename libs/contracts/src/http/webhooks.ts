@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { EventName, FlagEvent } from "../events.ts";
+import { AudienceChange } from "../audiences.ts";
+import { AudienceEvent, EventName, FlagEvent, FlagEventName } from "../events.ts";
 import { Name } from "../name.ts";
 import { State } from "../state.ts";
 import { loneSurrogate } from "../text-pattern.ts";
@@ -112,8 +113,9 @@ const deliveryFields = {
   webhook_id: Id,
   event_id: Id,
   event: EventName,
-  flag_key: z.string(),
-  environment_id: Id,
+  flag_key: z.string().nullable().describe("Null for an event about an audience"),
+  environment_id: Id.nullable().describe("Null for an event about an audience"),
+  audience_key: z.string().optional().describe("Only for an event about an audience"),
   status: DeliveryStatus,
   attempts_made: z.int(),
   last_status_code: z
@@ -137,9 +139,8 @@ export const DeliveryAttempt = z.strictObject({
 });
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 
-/** The body of a delivery. Later releases may add members, which receivers ignore. */
-export const WebhookPayload = z.object({
-  event: EventName,
+export const FlagPayload = z.object({
+  event: FlagEventName,
   timestamp: InstantOut.describe("Strictly increasing per flag; receivers can deduplicate by it"),
   flag: z.object({ id: Id, key: z.string(), name: z.string(), enabled: z.boolean() }),
   environment: z.object({ id: Id, name: z.string() }),
@@ -152,6 +153,26 @@ export const WebhookPayload = z.object({
   value_type: FlagEvent.shape.value_type,
   variations: FlagEvent.shape.variations,
 });
+export type FlagPayload = z.infer<typeof FlagPayload>;
+
+export const AudiencePayload = z.object({
+  event: AudienceEvent.shape.event,
+  timestamp: InstantOut.describe(
+    "Strictly increasing per audience; receivers can deduplicate by it",
+  ),
+  audience: z.object({ key: z.string(), name: z.string() }),
+  change: AudienceChange,
+  flags: z
+    .array(z.string())
+    .max(100)
+    .describe("Keys of the flags whose rules use the audience, in alphabetical order"),
+  flags_total: z.int().min(0),
+  triggered_by: z.object({ id: Id, email: z.string() }),
+});
+export type AudiencePayload = z.infer<typeof AudiencePayload>;
+
+/** The body of a delivery. Later releases may add members, which receivers ignore. */
+export const WebhookPayload = z.union([FlagPayload, AudiencePayload]);
 export type WebhookPayload = z.infer<typeof WebhookPayload>;
 
 export const DeliveryWithAttempts = z.strictObject({

@@ -125,9 +125,29 @@ export interface paths {
         };
         /**
          * Stream the rules of all flags as they change
-         * @description Server-sent events. The first `ruleset` event has the rules of all flags and `"full":true`. Later ones have the changed flags, and `removed` with the keys of flags that no longer exist. `heartbeat` is sent at the start and every 3 seconds, and its `interval` is that time in seconds. `id` is the ETag of the rule set. After a reconnection with a recent `id` as `Last-Event-ID`, the first event has only what changed since; with the current one, there is none. An edge that may be behind the client waits for the missing change for up to one second, then returns 503.
+         * @description Server-sent events. The first `ruleset` event has the rules of all flags and `"full":true`. Later ones have the changed flags, and `removed` with the keys of flags that no longer exist. `audiences` has those that changed or are used for the first time, and `removed_audiences` the keys of those that no flag uses any longer; a flag whose audience changed is not sent again. `heartbeat` is sent at the start and every 3 seconds, and its `interval` is that time in seconds. `id` is the ETag of the rule set. After a reconnection with a recent `id` as `Last-Event-ID`, the first event has only what changed since; with the current one, there is none. An edge that may be behind the client waits for the missing change for up to one second, then returns 503.
          */
         get: operations["sdkRulesetStream"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sdk/lists/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a chunk of the list of an audience
+         * @description The fingerprints of entries: 8 bytes each, big-endian, in ascending order. The rule set names the chunks by their SHA-256, and contains the key of the fingerprints. A chunk never changes. Only chunks of audiences that flags of the environment use are found. The request does not count as a request of the month.
+         */
+        get: operations["sdkList"];
         put?: never;
         post?: never;
         delete?: never;
@@ -216,6 +236,142 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audiences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the audiences of the project
+         * @description In the order of their keys.
+         */
+        get: operations["listAudiences"];
+        put?: never;
+        /**
+         * Create an audience
+         * @description An audience without `match` and without a list contains nobody. A project has at most 1,000 audiences. An `environment_only` key cannot change audiences. Some conditions match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of `match` together have a maximum size too.
+         */
+        post: operations["createAudience"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audiences/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an audience
+         * @description The ETag depends on everything in the response. A change compares only the version in it, so the ETag of a read can be sent with a change.
+         */
+        get: operations["getAudience"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an audience
+         * @description An audience that rules use cannot be deleted: 409 names the flags and environments.
+         */
+        delete: operations["deleteAudience"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an audience
+         * @description The change reaches every flag that uses the audience. `POST …/preview` lists these flags before. Some conditions match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of `match` together have a maximum size too.
+         */
+        patch: operations["updateAudience"];
+        trace?: never;
+    };
+    "/api/v1/audiences/{key}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the history of an audience, newest first
+         * @description Each entry is the audience after one change. Of the list it contains numbers, never the entries. To read older entries, set `before` to the version of the last entry that you have.
+         */
+        get: operations["getAudienceHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audiences/{key}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List the flags that a change of an audience would affect
+         * @description The new `match` is checked like that of a change, and not stored.
+         */
+        post: operations["previewAudience"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audiences/{key}/list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Replace the list of an audience by an uploaded one
+         * @description Send the entries as `text/csv`, of which the first column counts, or as `application/x-ndjson`, one JSON text in each line: at most 1,000,000 entries of 1 to 512 characters, and 64 MiB. Entries are compared exactly, with case. The body is read as a stream. The list is replaced as a whole, or not at all: a line that is not valid is rejected and named. Repeated entries count once. Each upload sets the attribute too: without `attribute`, a list of another attribute, such as `company`, becomes one of `id`.
+         */
+        put: operations["replaceAudienceList"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Add entries to the list of an audience, and remove others
+         * @description At most 10,000 entries together. An entry in both `add` and `remove` is rejected with 400. Adding an entry that the list has, and removing one that it lacks, changes nothing. Without a list, one of the attribute `id` is created.
+         */
+        patch: operations["changeAudienceList"];
+        trace?: never;
+    };
+    "/api/v1/audiences/{key}/list/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look up one entry of the list of an audience
+         * @description The entry is in the body, because paths are logged.
+         */
+        post: operations["lookUpAudienceMember"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/flags": {
         parameters: {
             query?: never;
@@ -231,7 +387,7 @@ export interface paths {
         put?: never;
         /**
          * Create a flag
-         * @description The flag exists in every environment of the project immediately: disabled, rollout 100, no rules. `enabled`, `rollout_percentage` and `targeting_rules` set its state in the key's environment. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. A percentage has at most two decimals. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All rules together are at most 480 KiB as JSON.
+         * @description The flag exists in every environment of the project immediately: disabled, rollout 100, no rules. `enabled`, `rollout_percentage` and `targeting_rules` set its state in the key's environment. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON.
          */
         post: operations["createFlag"];
         delete?: never;
@@ -260,14 +416,14 @@ export interface paths {
         post?: never;
         /**
          * Delete a flag permanently, in every environment
-         * @description Cancels the schedules of the flag. SDKs no longer receive it. The audit log keeps its changes. An `environment_only` key cannot delete flags.
+         * @description Cancels the schedules of the flag. SDKs no longer receive it. The audit log keeps its changes. A flag that other flags require cannot be deleted: 409 names them. An `environment_only` key cannot delete flags.
          */
         delete: operations["deleteFlag"];
         options?: never;
         head?: never;
         /**
          * Change a flag's settings, or its state in the key's environment
-         * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. A percentage has at most two decimals. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All rules together are at most 480 KiB as JSON.
+         * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON.
          */
         patch: operations["updateFlag"];
         trace?: never;
@@ -286,6 +442,26 @@ export interface paths {
          * @description All flags are changed in one transaction, or none. `add_tags` are added before `remove_tags` are removed. A flag that already has the requested settings stays the same. The response contains the flags in the order of `flag_ids`; a repeated id counts once. An unknown id is rejected with 404 and its JSON pointer. An `environment_only` key cannot use this route.
          */
         post: operations["updateFlags"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/flags/{id}/dependents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the flags that require a flag, directly or through others
+         * @description In every environment of the project; an `environment_only` key sees only its own. A flag requires another one in `requires` or in a condition of a rule.
+         */
+        get: operations["getDependents"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -335,7 +511,7 @@ export interface paths {
         head?: never;
         /**
          * Change a flag's state in an environment
-         * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. A percentage has at most two decimals. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All rules together are at most 480 KiB as JSON.
+         * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON.
          */
         patch: operations["updateFlagState"];
         trace?: never;
@@ -351,7 +527,7 @@ export interface paths {
         put?: never;
         /**
          * Explain the value of a flag for a user
-         * @description For trying out a flag, including settings that are not saved yet. The user is not stored or logged, and the request does not count towards the monthly limit. The response names attributes, but does not contain their values. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). All patterns of a flag together have a maximum size too. A number in a text must fit a double. A percentage has at most two decimals. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All rules together are at most 480 KiB as JSON.
+         * @description For trying out a flag, including settings that are not saved yet. The user is not stored or logged, and the request does not count towards the monthly limit. The response names attributes, but does not contain their values. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON.
          */
         post: operations["explainFlag"];
         delete?: never;
@@ -439,7 +615,7 @@ export interface paths {
         put?: never;
         /**
          * Restore the state before the newest history entry
-         * @description Restores `enabled`, the rollout percentage and the rules, and adds a history entry. Two rollbacks in a row therefore undo each other. Send `If-Match` with the version that you want to undo, so that a repeated request cannot roll back twice.
+         * @description Restores the whole state, and adds a history entry. Two rollbacks in a row therefore undo each other. A state that refers to an audience, a flag or a variation that no longer exists is not restored: 409 names it. Send `If-Match` with the version that you want to undo, so that a repeated request cannot roll back twice.
          */
         post: operations["rollBack"];
         delete?: never;
@@ -1097,10 +1273,116 @@ export interface components {
             revoked_at: string | null;
             last_used_at: string | null;
         };
+        AttributeCondition: {
+            attribute: components["schemas"]["AttributeName"];
+            /** @enum {string} */
+            operator: "equals" | "not_equals" | "contains" | "not_contains" | "starts_with" | "ends_with" | "matches_regex" | "in" | "not_in" | "gt" | "gte" | "lt" | "lte" | "semver_eq" | "semver_gt" | "semver_gte" | "semver_lt" | "semver_lte";
+            value: string | number | boolean | (string | number | boolean)[];
+            /** @description Compares texts exactly. By default, case is ignored. Only for operators of texts and lists */
+            match_case?: boolean;
+        };
+        AttributeConditionInput: components["schemas"]["AttributeCondition"];
         /** @description must be text without NUL characters or broken Unicode */
         AttributeName: string;
         /** @description A string, a number, a boolean, or an array of these. `null` counts as missing */
         AttributeValue: (string | number | boolean) | (string | number | boolean)[] | null;
+        Audience: {
+            key: string;
+            name: string;
+            description: string;
+            /** @description Alternatives of conditions. A user is in the audience if all conditions of one alternative hold */
+            match: components["schemas"]["Match"];
+            /** @description Users by the text of one attribute, who are in the audience too. The response contains their number, never the entries */
+            list: {
+                attribute: string;
+                count: number;
+            } | null;
+            version: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description The states whose rules use the audience */
+            used_by: {
+                /** Format: uuid */
+                flag_id: string;
+                flag_key: string;
+                /** Format: uuid */
+                environment_id: string;
+            }[];
+        };
+        /** @enum {string} */
+        AudienceChange: "created" | "updated" | "deleted" | "list";
+        AudienceCondition: {
+            audience: components["schemas"]["FlagKey"];
+        };
+        AudienceHistoryEntry: {
+            version: number;
+            change: components["schemas"]["AudienceChange"];
+            name: string;
+            description: string;
+            /** @description Absent if the change concerned only the list */
+            match?: components["schemas"]["Match"];
+            list: {
+                attribute: string;
+                count: number;
+            } | null;
+            /** @description Number of added entries of the list */
+            added?: number;
+            /** @description Number of removed entries of the list */
+            removed?: number;
+            /** Format: date-time */
+            changed_at: string;
+            /**
+             * Format: uuid
+             * @description The user who made the change; the nil UUID for the operator
+             */
+            changed_by: string;
+        };
+        AudienceList: {
+            attribute: components["schemas"]["AttributeName"];
+            count: number;
+            key: string;
+            chunks: string[];
+        };
+        AudiencePayload: {
+            /** @constant */
+            event: "audience.updated";
+            /**
+             * Format: date-time
+             * @description Strictly increasing per audience; receivers can deduplicate by it
+             */
+            timestamp: string;
+            audience: {
+                key: string;
+                name: string;
+            };
+            change: components["schemas"]["AudienceChange"];
+            /** @description Keys of the flags whose rules use the audience, in alphabetical order */
+            flags: string[];
+            flags_total: number;
+            triggered_by: {
+                /** Format: uuid */
+                id: string;
+                email: string;
+            };
+        };
+        AudienceTrace: {
+            audience: string;
+            held: boolean;
+            /** @description Whether the user is in the list. Absent for an audience without one */
+            listed?: boolean;
+            /** @description The alternatives up to the first that matches; none for a user in the list */
+            alternatives: {
+                matched: boolean;
+                conditions: components["schemas"]["ComparisonTrace"][];
+            }[];
+            /**
+             * Format: date-time
+             * @description Time of the last change of the audience, in `POST …/explain`
+             */
+            changed_at?: string;
+        };
         AuditedChange: {
             /** Format: uuid */
             id: string;
@@ -1108,7 +1390,7 @@ export interface components {
              * @description `created`, `settings`, `state` and `deleted` are changes of the flag in `flag_id`
              * @enum {string}
              */
-            action: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared";
+            action: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared" | "audience_created" | "audience_changed" | "audience_list_changed" | "audience_deleted";
             change_type: components["schemas"]["ChangeType"];
             flag_id: string | null;
             flag_key: string | null;
@@ -1117,6 +1399,8 @@ export interface components {
             webhook_id: string | null;
             /** @description The user that was created, changed or deleted */
             user_id: string | null;
+            /** @description The audience that was changed */
+            audience_key?: string;
             /** @description Null for a change that concerns no single environment */
             environment_id: string | null;
             /** @description The user of the API key. The operator has the nil UUID and the email `operator`; an automatic change of a service has the nil UUID and the name of the service. */
@@ -1138,24 +1422,22 @@ export interface components {
         };
         /** @description must be text without NUL characters or broken Unicode */
         BucketSeed: string;
+        ChangeAudienceList: {
+            add?: components["schemas"]["ListEntry"][];
+            remove?: components["schemas"]["ListEntry"][];
+        };
         /** @enum {string} */
         ChangeType: "manual" | "scheduled" | "rollback";
-        Condition: {
-            attribute: components["schemas"]["AttributeName"];
-            /** @enum {string} */
-            operator: "equals" | "not_equals" | "contains" | "not_contains" | "starts_with" | "ends_with" | "matches_regex" | "in" | "not_in" | "gt" | "gte" | "lt" | "lte" | "semver_eq" | "semver_gt" | "semver_gte" | "semver_lt" | "semver_lte";
-            value: string | number | boolean | (string | number | boolean)[];
-            /** @description Compares texts exactly. By default, case is ignored. Only for operators of texts and lists */
-            match_case?: boolean;
-        };
-        ConditionInput: components["schemas"]["Condition"];
-        ConditionTrace: {
+        ComparisonTrace: {
             attribute: string;
             operator: string;
             held: boolean;
             /** @description Why the condition could not be evaluated, such as `attribute_missing`. Absent after a comparison */
             obstacle?: string;
         };
+        Condition: components["schemas"]["Requirement"] | components["schemas"]["AudienceCondition"] | components["schemas"]["AttributeCondition"];
+        ConditionInput: components["schemas"]["Requirement"] | components["schemas"]["AudienceCondition"] | components["schemas"]["AttributeConditionInput"];
+        ConditionTrace: components["schemas"]["RequirementTrace"] | components["schemas"]["AudienceTrace"] | components["schemas"]["ComparisonTrace"];
         ContextUser: {
             /** @description The user's id. A number counts by its JSON text; an empty string counts as missing */
             id?: string | number | null;
@@ -1164,6 +1446,14 @@ export interface components {
             attributes?: components["schemas"]["UserAttributes"] | null;
         } & {
             [key: string]: unknown | ((string | number | boolean) | (string | number | boolean)[] | null);
+        };
+        CreateAudience: {
+            key: components["schemas"]["FlagKey"];
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
+            name: string;
+            /** @description must be text without control characters other than tab and line breaks */
+            description?: string;
+            match?: components["schemas"]["MatchInput"];
         };
         CreateEnvironment: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
@@ -1188,7 +1478,7 @@ export interface components {
             enabled?: boolean;
             /** @description Percentage of users who get the flag, with at most two decimals. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
-            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
+            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. A condition compares an attribute, names an audience of the project, or requires another flag. `GET /api/v1/operators` lists the operators of comparisons. The rules, with `serve` and `requires`, are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
             /** @description Attribute whose value selects the bucket for percentages, such as `company`: all users with the same value are inside a percentage, or all are outside. Null, the default, and the names of the id: the user's id. Users without the attribute are outside every percentage below 100 */
             bucket_by?: components["schemas"]["AttributeName"] | null;
@@ -1198,6 +1488,8 @@ export interface components {
             serve?: components["schemas"]["ServeInput"];
             /** @description Key of the variation that all other users of a typed flag get. Null: the default of the application. By default the last variation, and null for a flag with one variation */
             off_variation?: components["schemas"]["VariationKey"] | null;
+            /** @description Other flags of the project that must have these values for the same user in the same environment. Otherwise the flag is off, with the reason `prerequisite_failed`. Conditions of rules can require flags too. A circle of requirements is rejected, and a chain of more than 10. An empty list removes all */
+            requires?: components["schemas"]["Requirement"][];
         } & (unknown & unknown & unknown & unknown);
         CreateOrganization: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
@@ -1233,9 +1525,12 @@ export interface components {
             /** Format: uuid */
             event_id: string;
             event: components["schemas"]["EventName"];
-            flag_key: string;
-            /** Format: uuid */
-            environment_id: string;
+            /** @description Null for an event about an audience */
+            flag_key: string | null;
+            /** @description Null for an event about an audience */
+            environment_id: string | null;
+            /** @description Only for an event about an audience */
+            audience_key?: string;
             status: components["schemas"]["DeliveryStatus"];
             attempts_made: number;
             /** @description The status of the response to the last attempt. Null without a response */
@@ -1265,9 +1560,12 @@ export interface components {
             /** Format: uuid */
             event_id: string;
             event: components["schemas"]["EventName"];
-            flag_key: string;
-            /** Format: uuid */
-            environment_id: string;
+            /** @description Null for an event about an audience */
+            flag_key: string | null;
+            /** @description Null for an event about an audience */
+            environment_id: string | null;
+            /** @description Only for an event about an audience */
+            audience_key?: string;
             status: components["schemas"]["DeliveryStatus"];
             attempts_made: number;
             /** @description The status of the response to the last attempt. Null without a response */
@@ -1279,6 +1577,19 @@ export interface components {
             payload: components["schemas"]["WebhookPayload"];
             /** @description In chronological order */
             attempts: components["schemas"]["DeliveryAttempt"][];
+        };
+        Dependent: {
+            /** Format: uuid */
+            flag_id: string;
+            flag_key: string;
+            /** Format: uuid */
+            environment_id: string;
+            environment_name: string;
+            enabled: boolean;
+            /** @description The path of requirements: the keys of flags from the dependent one to this one, both included */
+            requires: string[];
+            /** @description The value that the last flag of the path requires of this one */
+            is: ("on" | "off") | string[];
         };
         Environment: {
             /** Format: uuid */
@@ -1306,11 +1617,13 @@ export interface components {
             value: (boolean | components["schemas"]["TypedValue"]) | null;
             variation: string | null;
             /** @enum {string} */
-            reason: "static" | "split" | "targeting_match" | "default" | "disabled";
+            reason: "static" | "split" | "targeting_match" | "default" | "disabled" | "prerequisite_failed";
             /** @description With `explain=true`: the evaluation of each rule */
             trace?: {
                 enabled: boolean;
                 rollout_percentage: components["schemas"]["RolloutPercentage"];
+                /** @description The requirements of the flag, while it is enabled and has some */
+                requires?: components["schemas"]["RequirementTrace"][];
                 rules: components["schemas"]["RuleTrace"][];
                 /** @description What the user gets, with the ranges of buckets of a split. Only for a typed flag that is on for the user, or whose split needs an attribute that the user lacks */
                 serve?: components["schemas"]["Serve"];
@@ -1319,7 +1632,7 @@ export interface components {
             };
         };
         /** @enum {string} */
-        EventName: "flag.created" | "flag.updated" | "flag.deleted" | "flag.toggled" | "flag_state.updated";
+        EventName: "flag.created" | "flag.updated" | "flag.deleted" | "flag.toggled" | "flag_state.updated" | "audience.updated";
         ExplainFlag: {
             /** @description The user, as in the body of `POST /api/v1/sdk/evaluate`. Its `id` overrides its `attributes`, and these override its other members */
             user?: components["schemas"]["ContextUser"];
@@ -1350,6 +1663,7 @@ export interface components {
             bucket_seed?: components["schemas"]["BucketSeed"];
             serve?: components["schemas"]["Serve"];
             off_variation?: components["schemas"]["VariationKey"] | null;
+            requires?: components["schemas"]["Requirement"][];
             /** Format: uuid */
             environment_id: string;
             version: number;
@@ -1359,15 +1673,19 @@ export interface components {
             updated_at: string;
             last_evaluated_at: string | null;
         };
+        /** @enum {string} */
+        FlagEventName: "flag.created" | "flag.updated" | "flag.deleted" | "flag.toggled" | "flag_state.updated";
         FlagExplanation: {
             /** @description In the type of the flag. Null: the default of the application */
             value: (boolean | components["schemas"]["TypedValue"]) | null;
             variation: string | null;
             /** @enum {string} */
-            reason: "static" | "split" | "targeting_match" | "default" | "disabled";
+            reason: "static" | "split" | "targeting_match" | "default" | "disabled" | "prerequisite_failed";
             trace: {
                 enabled: boolean;
                 rollout_percentage: components["schemas"]["RolloutPercentage"];
+                /** @description The requirements of the flag, while it is enabled and has some */
+                requires?: components["schemas"]["RequirementTrace"][];
                 /** @description Each rule, in order of priority */
                 rules: components["schemas"]["RuleTrace"][];
                 /** @description The percentage that decided. It includes the user if the bucket is below 100 times the percentage. Only with the reason `split` */
@@ -1388,6 +1706,52 @@ export interface components {
         FlagOrder: "key" | "name" | "created_at" | "updated_at" | "last_evaluated_at" | "-key" | "-name" | "-created_at" | "-updated_at" | "-last_evaluated_at";
         /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
         FlagOwner: string;
+        FlagPayload: {
+            event: components["schemas"]["FlagEventName"];
+            /**
+             * Format: date-time
+             * @description Strictly increasing per flag; receivers can deduplicate by it
+             */
+            timestamp: string;
+            flag: {
+                /** Format: uuid */
+                id: string;
+                key: string;
+                name: string;
+                enabled: boolean;
+            };
+            environment: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+            };
+            triggered_by: {
+                /** Format: uuid */
+                id: string;
+                email: string;
+            };
+            state?: components["schemas"]["State"];
+            changes?: {
+                [key: string]: {
+                    from: string | boolean | null | string[] | {
+                        key: string;
+                        name?: string;
+                        value: components["schemas"]["TypedValue"];
+                    }[];
+                    to: string | boolean | null | string[] | {
+                        key: string;
+                        name?: string;
+                        value: components["schemas"]["TypedValue"];
+                    }[];
+                };
+            };
+            value_type?: components["schemas"]["ValueType"];
+            variations?: {
+                key: string;
+                name?: string;
+                value: components["schemas"]["TypedValue"];
+            }[];
+        };
         FlagState: {
             /** Format: uuid */
             flag_id: string;
@@ -1400,6 +1764,7 @@ export interface components {
             bucket_seed?: components["schemas"]["BucketSeed"];
             serve?: components["schemas"]["Serve"];
             off_variation?: components["schemas"]["VariationKey"] | null;
+            requires?: components["schemas"]["Requirement"][];
             version: number;
             /** Format: date-time */
             updated_at: string;
@@ -1413,6 +1778,7 @@ export interface components {
             bucket_seed?: components["schemas"]["BucketSeed"];
             serve?: components["schemas"]["Serve"];
             off_variation?: components["schemas"]["VariationKey"] | null;
+            requires?: components["schemas"]["Requirement"][];
             rule_count: number;
             version: number;
             /** Format: date-time */
@@ -1467,6 +1833,15 @@ export interface components {
                 [key: string]: boolean;
             };
         };
+        GetAudienceHistoryAnswer: {
+            history: components["schemas"]["AudienceHistoryEntry"][];
+            next_before: number | null;
+        };
+        GetDependentsAnswer: {
+            dependents: components["schemas"]["Dependent"][];
+            /** @description Number of all dependents */
+            total: number;
+        };
         GetHistoryAnswer: {
             history: components["schemas"]["HistoryEntry"][];
             next_before?: string | null;
@@ -1481,6 +1856,7 @@ export interface components {
             bucket_seed?: components["schemas"]["BucketSeed"];
             serve?: components["schemas"]["Serve"];
             off_variation?: components["schemas"]["VariationKey"] | null;
+            requires?: components["schemas"]["Requirement"][];
             /** Format: date-time */
             changed_at: string;
             /**
@@ -1489,6 +1865,11 @@ export interface components {
              */
             changed_by: string;
             change_type: components["schemas"]["ChangeType"];
+            /** @description The audiences in the rules that have changed since, with the time of their last change. Null: the audience no longer exists */
+            changed_audiences?: {
+                key: string;
+                changed_at: string | null;
+            }[];
         };
         Identity: components["schemas"]["ServerKeyIdentity"] | components["schemas"]["OperatorIdentity"];
         IssueKey: {
@@ -1525,6 +1906,9 @@ export interface components {
         };
         /** @enum {string} */
         KeyKind: "client" | "reader" | "server";
+        ListAudiencesAnswer: {
+            audiences: components["schemas"]["Audience"][];
+        };
         ListChangesAnswer: {
             changes: components["schemas"]["AuditedChange"][];
             next_cursor: string | null;
@@ -1533,6 +1917,8 @@ export interface components {
             deliveries: components["schemas"]["Delivery"][];
             next_cursor: string | null;
         };
+        /** @description must be 1 to 512 characters without NUL or broken Unicode */
+        ListEntry: string;
         ListEnvironmentsAnswer: {
             environments: components["schemas"]["Environment"][];
         };
@@ -1590,6 +1976,7 @@ export interface components {
             bucket_seed?: components["schemas"]["BucketSeed"];
             serve?: components["schemas"]["Serve"];
             off_variation?: components["schemas"]["VariationKey"] | null;
+            requires?: components["schemas"]["Requirement"][];
             /** Format: uuid */
             environment_id: string;
             version: number;
@@ -1601,6 +1988,15 @@ export interface components {
             /** @description With `include=environments`: the state in each environment of the project, in the order of their creation. An `environment_only` key sees only its own environment */
             environments?: components["schemas"]["FlagStateSummary"][];
         };
+        LookUpAudienceMemberAnswer: {
+            member: boolean;
+        };
+        LookUpAudienceMemberBody: {
+            member: components["schemas"]["ListEntry"];
+        };
+        Match: components["schemas"]["AttributeCondition"][][];
+        /** @description Alternatives of conditions. A user is in the audience if all conditions of one alternative hold. At most 480 KiB as JSON */
+        MatchInput: components["schemas"]["AttributeConditionInput"][][];
         OfrepBulkEvaluation: {
             /** @description In the order of the keys */
             flags: components["schemas"]["OfrepEvaluation"][];
@@ -1646,9 +2042,11 @@ export interface components {
             reason: "STATIC" | "SPLIT" | "TARGETING_MATCH" | "DEFAULT" | "DISABLED";
             /** @description Key of the variation; `on` or `off` for a boolean flag. Empty without a value */
             variant: string;
-            /** @description Only on the evaluation of one typed flag: the version of the flag */
             metadata?: {
-                version: number;
+                /** @description Only on the evaluation of one typed flag: the version of the flag */
+                version?: number;
+                /** @description Key of the required flag that holds the flag back. The reason is `DEFAULT` then */
+                prerequisite?: string;
             };
         };
         OfrepFlagError: {
@@ -1708,6 +2106,20 @@ export interface components {
             /** @description Size of the rules and values of all flags in all environments, in bytes of JSON without spaces between tokens. `null`: unlimited */
             configuration_bytes: number | null;
         };
+        PreviewAudienceAnswer: {
+            flags: {
+                /** Format: uuid */
+                flag_id: string;
+                flag_key: string;
+                /** Format: uuid */
+                environment_id: string;
+                environment_name: string;
+                enabled: boolean;
+            }[];
+        };
+        PreviewAudienceBody: {
+            match: components["schemas"]["MatchInput"];
+        };
         Project: {
             /** Format: uuid */
             id: string;
@@ -1732,6 +2144,34 @@ export interface components {
                  * @description End of the period of its last report
                  */
                 last_seen_at: string;
+            }[];
+        };
+        Requirement: {
+            flag: components["schemas"]["FlagKey"];
+            /** @description `on` or `off`, or the keys of variations: one of them must be served. A boolean flag has the variations `on` and `off` */
+            is: ("on" | "off") | components["schemas"]["VariationKey"][];
+        };
+        RequirementTrace: {
+            flag: components["schemas"]["FlagKey"];
+            /** @description `on` or `off`, or the keys of variations: one of them must be served. A boolean flag has the variations `on` and `off` */
+            is: ("on" | "off") | components["schemas"]["VariationKey"][];
+            held: boolean;
+            /** @description The value of the required flag: on or off */
+            value: boolean;
+            /** @description The variation that the required flag serves */
+            variation: string | null;
+            reason: string;
+            /** @description The chain of unmet requirements of the required flag, if they decide: each flag requires the next one */
+            because?: {
+                flag: components["schemas"]["FlagKey"];
+                /** @description `on` or `off`, or the keys of variations: one of them must be served. A boolean flag has the variations `on` and `off` */
+                is: ("on" | "off") | components["schemas"]["VariationKey"][];
+                held: boolean;
+                /** @description The value of the required flag: on or off */
+                value: boolean;
+                /** @description The variation that the required flag serves */
+                variation: string | null;
+                reason: string;
             }[];
         };
         Rollback: {
@@ -1780,9 +2220,17 @@ export interface components {
                     bucket_seed?: components["schemas"]["BucketSeed"];
                     serve?: components["schemas"]["Serve"];
                     off_variation?: components["schemas"]["VariationKey"] | null;
+                    requires?: components["schemas"]["Requirement"][];
                     /** @description Features that an evaluator must support. A flag with an unknown feature, or with an unknown operator, counts as not found */
                     needs?: string[];
                     version: number;
+                };
+            };
+            /** @description The audiences that flags use, by key. `GET /api/v1/sdk/lists/{sha256}` returns a chunk of a list */
+            audiences?: {
+                [key: string]: {
+                    match: components["schemas"]["Match"];
+                    list?: components["schemas"]["AudienceList"];
                 };
             };
         };
@@ -1895,6 +2343,7 @@ export interface components {
             bucket_seed?: components["schemas"]["BucketSeed"];
             serve?: components["schemas"]["Serve"];
             off_variation?: components["schemas"]["VariationKey"] | null;
+            requires?: components["schemas"]["Requirement"][];
         };
         /**
          * @example {
@@ -2022,6 +2471,15 @@ export interface components {
                 };
             };
         };
+        UpdateAudience: {
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
+            name?: string;
+            /** @description must be text without control characters other than tab and line breaks */
+            description?: string;
+            match?: components["schemas"]["MatchInput"];
+            /** @description Null removes the list. Use `PUT …/list` to set it */
+            list?: null;
+        };
         UpdateEnvironment: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
@@ -2039,14 +2497,14 @@ export interface components {
             owner?: components["schemas"]["FlagOwner"] | null;
             /** @description The type of the flag, which never changes. Another type is rejected */
             value_type?: components["schemas"]["ValueType"];
-            /** @description Replaces the variations of a typed flag. A variation that a state uses cannot be removed */
+            /** @description Replaces the variations of a typed flag. A variation that a state uses, or that another flag requires, cannot be removed */
             variations?: components["schemas"]["VariationsInput"];
             /** @description Sets or clears `archived_at`. The values of the flag stay the same */
             archived?: boolean;
             enabled?: boolean;
             /** @description Percentage of users who get the flag, with at most two decimals. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
-            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
+            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. A condition compares an attribute, names an audience of the project, or requires another flag. `GET /api/v1/operators` lists the operators of comparisons. The rules, with `serve` and `requires`, are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
             /** @description Attribute whose value selects the bucket for percentages, such as `company`: all users with the same value are inside a percentage, or all are outside. Null, the default, and the names of the id: the user's id. Users without the attribute are outside every percentage below 100 */
             bucket_by?: components["schemas"]["AttributeName"] | null;
@@ -2056,12 +2514,14 @@ export interface components {
             serve?: components["schemas"]["ServeInput"];
             /** @description Key of the variation that all other users of a typed flag get. Null: the default of the application. By default the last variation, and null for a flag with one variation */
             off_variation?: components["schemas"]["VariationKey"] | null;
+            /** @description Other flags of the project that must have these values for the same user in the same environment. Otherwise the flag is off, with the reason `prerequisite_failed`. Conditions of rules can require flags too. A circle of requirements is rejected, and a chain of more than 10. An empty list removes all */
+            requires?: components["schemas"]["Requirement"][];
         };
         UpdateFlagState: {
             enabled?: boolean;
             /** @description Percentage of users who get the flag, with at most two decimals. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
             rollout_percentage?: components["schemas"]["RolloutPercentage"];
-            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. `GET /api/v1/operators` lists the operators of conditions. All rules together are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
+            /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. A condition compares an attribute, names an audience of the project, or requires another flag. `GET /api/v1/operators` lists the operators of comparisons. The rules, with `serve` and `requires`, are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
             targeting_rules?: components["schemas"]["TargetingRulesInput"];
             /** @description Attribute whose value selects the bucket for percentages, such as `company`: all users with the same value are inside a percentage, or all are outside. Null, the default, and the names of the id: the user's id. Users without the attribute are outside every percentage below 100 */
             bucket_by?: components["schemas"]["AttributeName"] | null;
@@ -2071,6 +2531,8 @@ export interface components {
             serve?: components["schemas"]["ServeInput"];
             /** @description Key of the variation that all other users of a typed flag get. Null: the default of the application. By default the last variation, and null for a flag with one variation */
             off_variation?: components["schemas"]["VariationKey"] | null;
+            /** @description Other flags of the project that must have these values for the same user in the same environment. Otherwise the flag is off, with the reason `prerequisite_failed`. Conditions of rules can require flags too. A circle of requirements is rejected, and a chain of more than 10. An empty list removes all */
+            requires?: components["schemas"]["Requirement"][];
         };
         UpdateFlags: {
             flag_ids: string[];
@@ -2262,52 +2724,7 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
-        WebhookPayload: {
-            event: components["schemas"]["EventName"];
-            /**
-             * Format: date-time
-             * @description Strictly increasing per flag; receivers can deduplicate by it
-             */
-            timestamp: string;
-            flag: {
-                /** Format: uuid */
-                id: string;
-                key: string;
-                name: string;
-                enabled: boolean;
-            };
-            environment: {
-                /** Format: uuid */
-                id: string;
-                name: string;
-            };
-            triggered_by: {
-                /** Format: uuid */
-                id: string;
-                email: string;
-            };
-            state?: components["schemas"]["State"];
-            changes?: {
-                [key: string]: {
-                    from: string | boolean | null | string[] | {
-                        key: string;
-                        name?: string;
-                        value: components["schemas"]["TypedValue"];
-                    }[];
-                    to: string | boolean | null | string[] | {
-                        key: string;
-                        name?: string;
-                        value: components["schemas"]["TypedValue"];
-                    }[];
-                };
-            };
-            value_type?: components["schemas"]["ValueType"];
-            variations?: {
-                key: string;
-                name?: string;
-                value: components["schemas"]["TypedValue"];
-            }[];
-        };
+        WebhookPayload: components["schemas"]["FlagPayload"] | components["schemas"]["AudiencePayload"];
         WebhookTestResult: {
             success: boolean;
             /** @description The status of the response; 0 without a response */
@@ -2626,15 +3043,27 @@ export interface components {
     pathItems: never;
 }
 export type ApiKey = components['schemas']['ApiKey'];
+export type AttributeCondition = components['schemas']['AttributeCondition'];
+export type AttributeConditionInput = components['schemas']['AttributeConditionInput'];
 export type AttributeName = components['schemas']['AttributeName'];
 export type AttributeValue = components['schemas']['AttributeValue'];
+export type Audience = components['schemas']['Audience'];
+export type AudienceChange = components['schemas']['AudienceChange'];
+export type AudienceCondition = components['schemas']['AudienceCondition'];
+export type AudienceHistoryEntry = components['schemas']['AudienceHistoryEntry'];
+export type AudienceList = components['schemas']['AudienceList'];
+export type AudiencePayload = components['schemas']['AudiencePayload'];
+export type AudienceTrace = components['schemas']['AudienceTrace'];
 export type AuditedChange = components['schemas']['AuditedChange'];
 export type BucketSeed = components['schemas']['BucketSeed'];
+export type ChangeAudienceList = components['schemas']['ChangeAudienceList'];
 export type ChangeType = components['schemas']['ChangeType'];
+export type ComparisonTrace = components['schemas']['ComparisonTrace'];
 export type Condition = components['schemas']['Condition'];
 export type ConditionInput = components['schemas']['ConditionInput'];
 export type ConditionTrace = components['schemas']['ConditionTrace'];
 export type ContextUser = components['schemas']['ContextUser'];
+export type CreateAudience = components['schemas']['CreateAudience'];
 export type CreateEnvironment = components['schemas']['CreateEnvironment'];
 export type CreateFlag = components['schemas']['CreateFlag'];
 export type CreateOrganization = components['schemas']['CreateOrganization'];
@@ -2645,16 +3074,19 @@ export type Delivery = components['schemas']['Delivery'];
 export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
 export type DeliveryStatus = components['schemas']['DeliveryStatus'];
 export type DeliveryWithAttempts = components['schemas']['DeliveryWithAttempts'];
+export type Dependent = components['schemas']['Dependent'];
 export type Environment = components['schemas']['Environment'];
 export type ErrorBody = components['schemas']['ErrorBody'];
 export type EvaluationResult = components['schemas']['EvaluationResult'];
 export type EventName = components['schemas']['EventName'];
 export type ExplainFlag = components['schemas']['ExplainFlag'];
 export type Flag = components['schemas']['Flag'];
+export type FlagEventName = components['schemas']['FlagEventName'];
 export type FlagExplanation = components['schemas']['FlagExplanation'];
 export type FlagKey = components['schemas']['FlagKey'];
 export type FlagOrder = components['schemas']['FlagOrder'];
 export type FlagOwner = components['schemas']['FlagOwner'];
+export type FlagPayload = components['schemas']['FlagPayload'];
 export type FlagState = components['schemas']['FlagState'];
 export type FlagStateSummary = components['schemas']['FlagStateSummary'];
 export type FlagTag = components['schemas']['FlagTag'];
@@ -2662,14 +3094,18 @@ export type FlagTraffic = components['schemas']['FlagTraffic'];
 export type FlagType = components['schemas']['FlagType'];
 export type FlagUsage = components['schemas']['FlagUsage'];
 export type FlagValues = components['schemas']['FlagValues'];
+export type GetAudienceHistoryAnswer = components['schemas']['GetAudienceHistoryAnswer'];
+export type GetDependentsAnswer = components['schemas']['GetDependentsAnswer'];
 export type GetHistoryAnswer = components['schemas']['GetHistoryAnswer'];
 export type HistoryEntry = components['schemas']['HistoryEntry'];
 export type Identity = components['schemas']['Identity'];
 export type IssueKey = components['schemas']['IssueKey'];
 export type IssuedApiKey = components['schemas']['IssuedApiKey'];
 export type KeyKind = components['schemas']['KeyKind'];
+export type ListAudiencesAnswer = components['schemas']['ListAudiencesAnswer'];
 export type ListChangesAnswer = components['schemas']['ListChangesAnswer'];
 export type ListDeliveriesAnswer = components['schemas']['ListDeliveriesAnswer'];
+export type ListEntry = components['schemas']['ListEntry'];
 export type ListEnvironmentsAnswer = components['schemas']['ListEnvironmentsAnswer'];
 export type ListFlagsAnswer = components['schemas']['ListFlagsAnswer'];
 export type ListKeysAnswer = components['schemas']['ListKeysAnswer'];
@@ -2681,6 +3117,10 @@ export type ListSchedulesAnswer = components['schemas']['ListSchedulesAnswer'];
 export type ListUsersAnswer = components['schemas']['ListUsersAnswer'];
 export type ListWebhooksAnswer = components['schemas']['ListWebhooksAnswer'];
 export type ListedFlag = components['schemas']['ListedFlag'];
+export type LookUpAudienceMemberAnswer = components['schemas']['LookUpAudienceMemberAnswer'];
+export type LookUpAudienceMemberBody = components['schemas']['LookUpAudienceMemberBody'];
+export type Match = components['schemas']['Match'];
+export type MatchInput = components['schemas']['MatchInput'];
 export type OfrepBulkEvaluation = components['schemas']['OfrepBulkEvaluation'];
 export type OfrepContext = components['schemas']['OfrepContext'];
 export type OfrepError = components['schemas']['OfrepError'];
@@ -2692,8 +3132,12 @@ export type OperatorIdentity = components['schemas']['OperatorIdentity'];
 export type Organization = components['schemas']['Organization'];
 export type Plan = components['schemas']['Plan'];
 export type PlanLimits = components['schemas']['PlanLimits'];
+export type PreviewAudienceAnswer = components['schemas']['PreviewAudienceAnswer'];
+export type PreviewAudienceBody = components['schemas']['PreviewAudienceBody'];
 export type Project = components['schemas']['Project'];
 export type Readers = components['schemas']['Readers'];
+export type Requirement = components['schemas']['Requirement'];
+export type RequirementTrace = components['schemas']['RequirementTrace'];
 export type Rollback = components['schemas']['Rollback'];
 export type RolloutPercentage = components['schemas']['RolloutPercentage'];
 export type RotateKey = components['schemas']['RotateKey'];
@@ -2716,6 +3160,7 @@ export type TargetingRules = components['schemas']['TargetingRules'];
 export type TargetingRulesInput = components['schemas']['TargetingRulesInput'];
 export type TypedValue = components['schemas']['TypedValue'];
 export type TypedValues = components['schemas']['TypedValues'];
+export type UpdateAudience = components['schemas']['UpdateAudience'];
 export type UpdateEnvironment = components['schemas']['UpdateEnvironment'];
 export type UpdateFlag = components['schemas']['UpdateFlag'];
 export type UpdateFlagState = components['schemas']['UpdateFlagState'];
@@ -3357,6 +3802,52 @@ export interface operations {
             503: components["responses"]["SERVER_002_with_limits"];
         };
     };
+    sdkList: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From `audiences` of the rule set
+                 * @example e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+                 */
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The chunk */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, max-age=31536000, immutable";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization";
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            400: components["responses"]["VALIDATION_001_with_limits"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002_with_limits"];
+            404: components["responses"]["NOT_FOUND_001_with_limits"];
+            413: components["responses"]["VALIDATION_002_with_limits"];
+            415: components["responses"]["VALIDATION_003_with_limits"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001_with_limits"];
+            503: components["responses"]["SERVER_002_with_limits"];
+        };
+    };
     sdkReportUsage: {
         parameters: {
             query?: never;
@@ -3970,6 +4461,561 @@ export interface operations {
             };
         };
     };
+    listAudiences: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All audiences */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListAudiencesAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    createAudience: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description Makes repetitions safe for 24 hours: the same key with the same body returns the first response again */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "key": "beta",
+                 *       "name": "Beta users",
+                 *       "match": [
+                 *         [
+                 *           {
+                 *             "attribute": "plan",
+                 *             "operator": "equals",
+                 *             "value": "beta"
+                 *           }
+                 *         ],
+                 *         [
+                 *           {
+                 *             "attribute": "email",
+                 *             "operator": "ends_with",
+                 *             "value": "@example.com"
+                 *           }
+                 *         ]
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateAudience"];
+            };
+        };
+        responses: {
+            /** @description The audience */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location: string;
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Audience"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    getAudience: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description Returns 304 if the ETag is still the same */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
+            path: {
+                /**
+                 * @description The audience's key
+                 * @example beta
+                 */
+                key: components["schemas"]["FlagKey"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The audience */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Audience"];
+                };
+            };
+            /** @description The ETag is still the same */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    deleteAudience: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
+                "If-Match"?: components["parameters"]["If-Match"];
+            };
+            path: {
+                /**
+                 * @description The audience's key. The example is a placeholder, so that sending it deletes nothing
+                 * @example no-audience
+                 */
+                key: components["schemas"]["FlagKey"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The audience no longer exists */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            412: components["responses"]["CONFLICT_003"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    updateAudience: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
+                "If-Match"?: components["parameters"]["If-Match"];
+            };
+            path: {
+                /**
+                 * @description The audience's key
+                 * @example beta
+                 */
+                key: components["schemas"]["FlagKey"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "match": [
+                 *         [
+                 *           {
+                 *             "attribute": "plan",
+                 *             "operator": "equals",
+                 *             "value": "beta"
+                 *           }
+                 *         ],
+                 *         [
+                 *           {
+                 *             "attribute": "email",
+                 *             "operator": "ends_with",
+                 *             "value": "@example.com"
+                 *           }
+                 *         ]
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateAudience"];
+            };
+        };
+        responses: {
+            /** @description The audience */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Audience"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            412: components["responses"]["CONFLICT_003"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    getAudienceHistory: {
+        parameters: {
+            query?: {
+                limit?: number;
+                before?: number;
+            };
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description The audience's key
+                 * @example beta
+                 */
+                key: components["schemas"]["FlagKey"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entries, 20 by default */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetAudienceHistoryAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    previewAudience: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description The audience's key
+                 * @example beta
+                 */
+                key: components["schemas"]["FlagKey"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "match": [
+                 *         [
+                 *           {
+                 *             "attribute": "plan",
+                 *             "operator": "equals",
+                 *             "value": "beta"
+                 *           }
+                 *         ],
+                 *         [
+                 *           {
+                 *             "attribute": "email",
+                 *             "operator": "ends_with",
+                 *             "value": "@example.com"
+                 *           }
+                 *         ]
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["PreviewAudienceBody"];
+            };
+        };
+        responses: {
+            /** @description The states whose rules use the audience */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewAudienceAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    replaceAudienceList: {
+        parameters: {
+            query?: {
+                attribute?: components["schemas"]["AttributeName"];
+                header?: "present" | "absent";
+            };
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
+                "If-Match"?: components["parameters"]["If-Match"];
+            };
+            path: {
+                /**
+                 * @description The audience's key
+                 * @example beta
+                 */
+                key: components["schemas"]["FlagKey"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example user-42
+                 *     user-43
+                 */
+                "text/csv": string;
+                /**
+                 * @example "user-42"
+                 *     "user-43"
+                 */
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description The audience */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Audience"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            412: components["responses"]["CONFLICT_003"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    changeAudienceList: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
+                "If-Match"?: components["parameters"]["If-Match"];
+                /** @description Makes repetitions safe for 24 hours: the same key with the same body returns the first response again */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description The audience's key
+                 * @example beta
+                 */
+                key: components["schemas"]["FlagKey"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "add": [
+                 *         "user-42"
+                 *       ],
+                 *       "remove": [
+                 *         "user-7"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ChangeAudienceList"];
+            };
+        };
+        responses: {
+            /** @description The audience */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Audience"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            412: components["responses"]["CONFLICT_003"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    lookUpAudienceMember: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description The audience's key
+                 * @example beta
+                 */
+                key: components["schemas"]["FlagKey"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "member": "user-42"
+                 *     }
+                 */
+                "application/json": components["schemas"]["LookUpAudienceMemberBody"];
+            };
+        };
+        responses: {
+            /** @description Whether the list has the entry */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LookUpAudienceMemberAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
     listFlags: {
         parameters: {
             query?: {
@@ -4210,6 +5256,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -4322,6 +5369,49 @@ export interface operations {
             404: components["responses"]["NOT_FOUND_001"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    getDependents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
+                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The dependents, those with the shortest paths first: at most 1,000 */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GetDependentsAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
             429: components["responses"]["RATE_001"];
             500: components["responses"]["SERVER_001"];
             503: components["responses"]["SERVER_002"];
@@ -5009,7 +6099,7 @@ export interface operations {
             query?: {
                 flag_id?: string;
                 actor_id?: string;
-                action?: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared";
+                action?: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared" | "audience_created" | "audience_changed" | "audience_list_changed" | "audience_deleted";
                 since?: string;
                 until?: string;
                 limit?: number;

@@ -1,8 +1,9 @@
-import type { AuditedChange, ValueType } from "../api/schema.d.ts";
+import type { Audience, AuditedChange, Match, ValueType } from "../api/schema.d.ts";
 import { valueTypeLabel } from "../flags/flag-search.ts";
 import { settingLabels } from "../flags/flag-settings.ts";
 import { changed, type Difference } from "../state/difference.ts";
 import { memberNames, stateDifferences, stateFrom, stateTexts } from "../state/state.ts";
+import { listText, matchTexts } from "../state/words.ts";
 import type { FormatTime } from "./describe-change.ts";
 
 type Values = Record<string, unknown>;
@@ -11,6 +12,10 @@ type Values = Record<string, unknown>;
 const labels: Readonly<Record<string, string>> = {
   ...settingLabels,
   value_type: "Value",
+  match: "Alternatives",
+  list: "List",
+  added: "Added entries",
+  removed: "Removed entries",
   email: "E-mail",
   kind: "Kind",
   url: "URL",
@@ -110,6 +115,8 @@ function fieldText(field: string, value: unknown, formatTime: FormatTime): strin
   if (field.endsWith("_at") && typeof value === "string") return formatTime(new Date(value));
   if (field === "value_type") return valueTypeLabel(value as ValueType);
   if (field === "variations") return variationsText(value);
+  if (field === "match") return matchTexts(value as Match).join(". ");
+  if (field === "list") return listText(value as Audience["list"]);
   if (Array.isArray(value)) return value.map(String).join(", ");
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -1,6 +1,6 @@
 import type { AuditedChange } from "../api/schema.d.ts";
 import { isSameSetting, settingLabels } from "../flags/flag-settings.ts";
-import type { Difference } from "../state/difference.ts";
+import { type Difference, requirementsLabel } from "../state/difference.ts";
 import { serveText } from "../state/serve.ts";
 import { labelOf, stateDifferences, stateFrom } from "../state/state.ts";
 import { joined } from "../state/words.ts";
@@ -89,7 +89,17 @@ const words: Readonly<Record<AuditedChange["action"], WordsOf>> = {
   user_created: ({ name }) => ["added the user", name, ""],
   user_changed: ({ name }) => ["changed the user", name, ""],
   user_deleted: ({ name }) => ["deleted the user", name, ""],
+  audience_created: ({ change }) => ["created the audience", audienceIn(change), ""],
+  audience_changed: ({ change }) => ["changed the audience", audienceIn(change), ""],
+  audience_list_changed: ({ change }) => [
+    "changed the list of the audience",
+    audienceIn(change),
+    "",
+  ],
+  audience_deleted: ({ change }) => ["deleted the audience", audienceIn(change), ""],
 };
+
+const audienceIn = (change: AuditedChange): string => change.audience_key ?? "";
 
 const scheduleWords = (verb: string, { change, flag, where, formatTime }: Context): Words => [
   verb,
@@ -133,6 +143,8 @@ function stateWords(change: AuditedChange, flag: string, where: string): Words {
     return ["set the values of", flag, `to ${serveText(after.serve)}${where}`];
   if (differences.some(({ label }) => valueLabels.includes(label)))
     return ["changed the values of", flag, where];
+  if (differences.length > 0 && differences.every(({ label }) => label === requirementsLabel))
+    return ["changed the required flags of", flag, where];
   if (differences.some(({ label }) => bucketLabels.includes(label)))
     return ["changed the buckets of", flag, where];
   return rulesWords(differences, flag, where);

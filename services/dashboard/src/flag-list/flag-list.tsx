@@ -15,6 +15,7 @@ import {
 import { StatesDialog } from "../flags/states-dialog.tsx";
 import { useTurnOnWarning } from "../flags/use-readers-warning.ts";
 import { type Toggle, useToggle } from "../flags/use-toggle.ts";
+import { useSwitchWarning } from "../references/use-dependents.ts";
 import { usePendingSchedules } from "../schedules/schedule-queries.ts";
 import { nextChanges } from "../schedules/timeline.ts";
 import { permissionsOf } from "../session/permissions.ts";
@@ -114,12 +115,13 @@ export function FlagList({ flags, environment, total }: FlagListProps) {
 }
 
 /**
- * Returns a function that switches a flag. It asks first in an environment with the mark, and before it turns on a flag
- * that SDKs of applications do not support.
+ * Returns a function that switches a flag. It asks first in an environment with the mark, before it turns on a flag that
+ * SDKs of applications do not support, and before it turns off flags that require the flag.
  */
 function useAskedToggle(environment: Environment) {
   const toggle = useToggle();
   const warningOf = useTurnOnWarning(environment);
+  const switchWarning = useSwitchWarning(environment);
   const { ask, dialog } = useCaution(environment);
   const checked = useRef(new Set<string>());
   const askedToggle = useCallback(
@@ -127,14 +129,18 @@ function useAskedToggle(environment: Environment) {
       // A second press during the check would ask, or change the flag, twice.
       if (checked.current.has(wanted.flag.id)) return;
       checked.current.add(wanted.flag.id);
-      const warning = wanted.enabled ? await warningOf(wanted.flag) : undefined;
+      const warnings = await Promise.all([
+        wanted.enabled ? warningOf(wanted.flag) : undefined,
+        switchWarning(wanted.flag, wanted.enabled),
+      ]);
+      const warning = warnings.filter(Boolean).join(" ") || undefined;
       checked.current.delete(wanted.flag.id);
       ask(
         () => questionOf(wanted, warning),
         () => toggle(wanted),
       );
     },
-    [ask, toggle, warningOf],
+    [ask, toggle, warningOf, switchWarning],
   );
   return { toggle: askedToggle, dialog };
 }

@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { unwrap } from "../api/client.ts";
-import { isEditConflict } from "../api/problem.ts";
+import { ApiProblem, isEditConflict } from "../api/problem.ts";
 import { useKeySession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
@@ -43,6 +43,7 @@ export function DeleteFlag() {
     },
   });
   const hasChanged = isEditConflict(error);
+  const isRequired = error instanceof ApiProblem && error.code === "CONFLICT_001";
   const close = () => {
     reset();
     setSeen(undefined);
@@ -63,8 +64,9 @@ export function DeleteFlag() {
           typed={{ label: "Type the key of the flag to delete it", text: flag.key }}
           onConfirm={() => mutate()}
           isPending={isPending}
-          error={hasChanged ? undefined : error}
+          error={hasChanged || isRequired ? undefined : error}
         >
+          {isRequired && <Warning>{error.message}</Warning>}
           {hasChanged && (
             <Warning>
               Someone changed the flag while this dialog was open, so it is not deleted. Its history

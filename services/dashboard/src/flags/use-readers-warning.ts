@@ -2,9 +2,16 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { unwrap } from "../api/client.ts";
 import type { Environment } from "../api/schema.d.ts";
+import { fetchAudiences } from "../references/audience-queries.ts";
 import { useKeySession } from "../session/session.tsx";
 import type { State } from "../state/flag-state.ts";
-import { neededFor, readersWarning, unreadWarning } from "../state/readers.ts";
+import {
+  type Audiences,
+  audiencesIn,
+  neededFor,
+  readersWarning,
+  unreadWarning,
+} from "../state/readers.ts";
 import { type ListedFlag, stateIn } from "./flag-search.ts";
 import { statePathOf, stateRoute } from "./state-route.ts";
 
@@ -15,22 +22,28 @@ const route = "/api/v1/projects/{projectId}/environments/{environmentId}/readers
  * It waits for the list of these SDKs, but reads the list only for a change that needs a feature.
  */
 export function useReadersWarning({ id: environmentId }: Pick<Environment, "id">) {
-  const { api, me } = useKeySession();
+  const session = useKeySession();
   const client = useQueryClient();
-  const projectId = me.project.id;
   return useCallback(
     async (before: State, after: State): Promise<string | undefined> => {
-      if (neededFor(before, after).length === 0) return undefined;
-      const params = { path: { projectId, environmentId } };
+      const { api, me } = session;
+      let audiences: Audiences | undefined;
+      if (audiencesIn(after).length > 0) {
+        audiences = await fetchAudiences(client, session).catch(() => undefined);
+        if (audiences === undefined) return unreadWarning;
+      }
+      const needed = neededFor(before, after, audiences);
+      if (needed.length === 0) return undefined;
+      const params = { path: { projectId: me.project.id, environmentId } };
       const read = await client
         .fetchQuery({
           queryKey: ["readers", environmentId],
           queryFn: ({ signal }) => unwrap(api.GET(route, { params, signal })),
         })
         .catch(() => undefined);
-      return readersWarning(before, after, read?.readers);
+      return readersWarning(needed, read?.readers);
     },
-    [api, client, projectId, environmentId],
+    [session, client, environmentId],
   );
 }
 

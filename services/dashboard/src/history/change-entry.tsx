@@ -1,5 +1,14 @@
 import { Link, type LinkProps } from "@tanstack/react-router";
-import { Boxes, CalendarClock, Flag, KeyRound, type LucideIcon, User, Webhook } from "lucide-react";
+import {
+  Boxes,
+  CalendarClock,
+  Flag,
+  KeyRound,
+  type LucideIcon,
+  User,
+  Users,
+  Webhook,
+} from "lucide-react";
 import type { AuditedChange } from "../api/schema.d.ts";
 import { changeDifferences } from "../changes/change-difference.ts";
 import { type Sentence, sentenceOf, sentenceText } from "../changes/describe-change.ts";
@@ -32,7 +41,7 @@ export function ChangeEntry({ change, existing }: { change: AuditedChange; exist
         <Subject
           sentence={sentence}
           link={linkOf(change, existing)}
-          isCode={change.flag_id !== null}
+          isCode={change.flag_id !== null || change.audience_key !== undefined}
         />{" "}
         {sentence.rest}
       </p>
@@ -48,6 +57,7 @@ function iconOf({ action }: AuditedChange): LucideIcon {
   if (action.startsWith("webhook_")) return Webhook;
   if (action.startsWith("key_")) return KeyRound;
   if (action.startsWith("user_")) return User;
+  if (action.startsWith("audience_")) return Users;
   return action.startsWith("environment_") || action.startsWith("project_") ? Boxes : Flag;
 }
 
@@ -71,7 +81,7 @@ function linkOf(change: AuditedChange, existing: Existing): Target {
 type SubjectProps = {
   sentence: Sentence;
   link: Target;
-  /** True for the key of a flag, which is shown in the font of code. */
+  /** True for the key of a flag or an audience, which is shown in the font of code. */
   isCode: boolean;
 };
 

@@ -27,6 +27,10 @@ export const actionLabels: Readonly<Record<Action, string>> = {
   user_created: "User added",
   user_changed: "User changed",
   user_deleted: "User deleted",
+  audience_created: "Audience created",
+  audience_changed: "Audience changed",
+  audience_list_changed: "List of an audience changed",
+  audience_deleted: "Audience deleted",
 };
 
 /** The filters of the history, which are in the address. Days are those of the reader's calendar. */

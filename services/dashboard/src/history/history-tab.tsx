@@ -140,11 +140,32 @@ function StateEntry({ entry, previous, isCurrent, isFirst, onRestore }: StateEnt
       ) : (
         <Differences items={stateDifferences(previous, entry)} label={`Differences of ${when}`} />
       )}
+      <ChangedAudiences entry={entry} />
       <Disclosure label="Full state" about={`of ${when}`}>
         {() => <FullState entry={entry} />}
       </Disclosure>
     </li>
   );
+}
+
+/** A state refers to audiences, so users can get something else than when it was saved. */
+function ChangedAudiences({
+  entry: { changed_audiences: audiences = [] },
+}: {
+  entry: HistoryEntry;
+}) {
+  return audiences.map(({ key, changed_at: at }) => (
+    <p key={key} className={styles.note}>
+      The audience <code>{key}</code>{" "}
+      {at === null ? (
+        "no longer exists."
+      ) : (
+        <>
+          has changed since: <Time at={at} />.
+        </>
+      )}
+    </p>
+  ));
 }
 
 function FullState({ entry }: { entry: HistoryEntry }) {

@@ -3,6 +3,7 @@ import type { AuditedChange } from "../api/schema.d.ts";
 
 /** Query keys of lists, by the beginning of the actions that change them. */
 const lists: Readonly<Record<string, string>> = {
+  audience: "audiences",
   key: "keys",
   webhook: "webhooks",
   schedule: "schedules",
@@ -42,7 +43,8 @@ function staleAfter({ action, change_type, flag_key }: AuditedChange): readonly 
   return [
     ["changes"],
     ...(list === undefined ? [] : [[list]]),
-    ...(flag_key === null ? [] : [["flag", flag_key]]),
+    // A change of a flag can add or remove requirements of others.
+    ...(flag_key === null ? [] : [["flag", flag_key], ["dependents"]]),
     // Flags have a state in every environment.
     ...(action.startsWith("environment_") ? [["flags"], ["flag"]] : []),
     ...(change_type === "scheduled" ? [["schedules"]] : []),

@@ -8,6 +8,7 @@ import {
   KeyRound,
   Layers,
   LogOut,
+  Users,
   Webhook,
 } from "lucide-react";
 import { useState } from "react";
@@ -30,6 +31,7 @@ import styles from "./shell.module.css";
 
 const entries: readonly NavigationEntry[] = [
   { to: "/flags", label: "Flags", icon: Flag },
+  { to: "/audiences", label: "Audiences", icon: Users },
   { to: "/schedules", label: "Schedules", icon: CalendarClock },
   { to: "/compare", label: "Compare", icon: GitCompareArrows },
   { to: "/history", label: "History", icon: History },

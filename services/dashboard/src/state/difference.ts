@@ -1,4 +1,4 @@
-import type { Condition } from "../api/schema.d.ts";
+import type { Condition, Requirement } from "../api/schema.d.ts";
 import type { Serve, TargetingRule } from "./flag-state.ts";
 import { hasOtherUsers, serveText, withoutRanges } from "./serve.ts";
 import {
@@ -86,8 +86,12 @@ const place = (rule: TargetingRule, index: number): Placed => {
   return { rule, index, content };
 };
 
-const conditionId = ({ attribute, operator, value, match_case = false }: Condition): string =>
-  JSON.stringify([attribute, operator, value, match_case]);
+function conditionId(condition: Condition): string {
+  if ("audience" in condition) return JSON.stringify([condition.audience]);
+  if ("flag" in condition) return JSON.stringify([condition.flag, condition.is]);
+  const { attribute, operator, value, match_case = false } = condition;
+  return JSON.stringify([attribute, operator, value, match_case]);
+}
 
 /**
  * Ways to recognize a rule in another version, the surest first. Ids and names are optional, so the position is the last
@@ -129,10 +133,20 @@ function partsOf({ before: { rule: before }, after: { rule: after } }: Pair): Di
   ];
 }
 
+/** Returns the differences between two lists of required flags. */
+export const requirementDifferences = (
+  before: readonly Requirement[] = [],
+  after: readonly Requirement[] = [],
+): Difference[] => conditionDifferences(before, after, requirementsLabel);
+
+/** The label of differences of required flags. */
+export const requirementsLabel = "Required flag";
+
 /** Compares values and not their texts, because the text of a long list omits items. */
 function conditionDifferences(
   before: readonly Condition[],
   after: readonly Condition[],
+  label = "Condition",
 ): Difference[] {
   const without = (all: readonly Condition[], others: readonly Condition[]) => {
     const known = new Set(others.map(conditionId));
@@ -141,30 +155,34 @@ function conditionDifferences(
   let removed = without(before, after);
   const differences = without(after, before).flatMap((next): Difference[] => {
     const former = removed.find((other) => comparisonText(other) === comparisonText(next));
-    if (former === undefined) return [{ label: "Condition", after: conditionText(next) }];
+    if (former === undefined) return [{ label, after: conditionText(next) }];
     removed = removed.filter((other) => other !== former);
-    return valueDifferences(former, next);
+    return (
+      listDifferences(former, next) ?? [
+        { label, before: conditionText(former), after: conditionText(next) },
+      ]
+    );
   });
-  return [
-    ...differences,
-    ...removed.map((former) => ({ label: "Condition", before: conditionText(former) })),
-  ];
+  return [...differences, ...removed.map((former) => ({ label, before: conditionText(former) }))];
 }
 
-/** Returns the items of a list that were added and removed, or both conditions if they have no lists. */
-function valueDifferences(before: Condition, after: Condition): Difference[] {
-  if (!Array.isArray(before.value) || !Array.isArray(after.value))
-    return [{ label: "Condition", before: conditionText(before), after: conditionText(after) }];
-  const former = new Set(before.value);
-  const next = new Set(after.value);
+/** Returns the items of a list that were added and removed, or undefined if the conditions have no lists. */
+function listDifferences(before: Condition, after: Condition): Difference[] | undefined {
+  const [formerItems, nextItems] = [listIn(before), listIn(after)];
+  if (formerItems === undefined || nextItems === undefined) return undefined;
+  const former = new Set(formerItems);
+  const next = new Set(nextItems);
   const label = comparisonText(after);
-  const added = after.value.filter((item) => !former.has(item));
-  const removed = before.value.filter((item) => !next.has(item));
+  const added = nextItems.filter((item) => !former.has(item));
+  const removed = formerItems.filter((item) => !next.has(item));
   return [
     ...(added.length > 0 ? [{ label, after: itemsText(added, "and") }] : []),
     ...(removed.length > 0 ? [{ label, before: itemsText(removed, "and") }] : []),
   ];
 }
+
+const listIn = (condition: Condition) =>
+  "attribute" in condition && Array.isArray(condition.value) ? condition.value : undefined;
 
 /** The order matters, because the first rule that matches decides. Added and removed rules do not change it. */
 function orderDifference(pairs: readonly Pair[]): Difference[] {

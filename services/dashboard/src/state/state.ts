@@ -1,8 +1,14 @@
 import type { UpdateFlagState } from "../api/schema.d.ts";
-import { changed, type Difference, ruleDifferences, serveDifferences } from "./difference.ts";
+import {
+  changed,
+  type Difference,
+  requirementDifferences,
+  ruleDifferences,
+  serveDifferences,
+} from "./difference.ts";
 import type { State } from "./flag-state.ts";
 import { offText, serveText } from "./serve.ts";
-import { rulesTexts } from "./words.ts";
+import { requirementText, rulesTexts } from "./words.ts";
 
 type Member<Value> = {
   /** Names the member. */
@@ -26,6 +32,11 @@ const members: { readonly [Name in keyof State]-?: Member<State[Name]> } = {
     texts: (percentage) => [`Percentage of the flag: ${percentage} %`],
   },
   targeting_rules: { label: "Rules", differences: ruleDifferences, texts: rulesTexts },
+  requires: {
+    label: "Required flags",
+    differences: requirementDifferences,
+    texts: (requires = []) => requires.map((each) => `Requires ${requirementText(each)}`),
+  },
   bucket_by: {
     label: "Percentages by",
     differences: (before = "id", after = "id") => changed("Percentages by", before, after),
@@ -93,10 +104,13 @@ export const stateFrom = (values: Record<string, unknown> | null): State | undef
 /** Members that boolean flags lack. */
 const typedMembers: readonly MemberName[] = ["serve", "off_variation"];
 
-/** Returns the request that sets members of a state to the values of another one. Null is the default of a member. */
+/** Returns the value that a member has in requests for its default. */
+const defaultOf = (name: MemberName) => (name === "requires" ? [] : null);
+
+/** Returns the request that sets members of a state to the values of another one. */
 export const requestFor = (state: State, names: readonly MemberName[] = memberNames) =>
   Object.fromEntries(
     names
       .filter((name) => state[name] !== undefined || !typedMembers.includes(name))
-      .map((name) => [name, state[name] ?? null]),
+      .map((name) => [name, state[name] ?? defaultOf(name)]),
   ) as UpdateFlagState;

@@ -1,11 +1,13 @@
-import type { Condition } from "../api/schema.d.ts";
+import type { AttributeCondition, Condition, Requirement } from "../api/schema.d.ts";
+import { count } from "../ui/numbers.ts";
 import type { Serve, TargetingRule } from "./flag-state.ts";
 import { serveText } from "./serve.ts";
 
-type Value = Condition["value"];
+type Value = AttributeCondition["value"];
+type Operator = AttributeCondition["operator"];
 
 /** The operators as verbs that follow the name of an attribute. */
-const verbs: Readonly<Record<Condition["operator"], string>> = {
+const verbs: Readonly<Record<Operator, string>> = {
   equals: "is",
   not_equals: "is not",
   contains: "contains",
@@ -27,7 +29,7 @@ const verbs: Readonly<Record<Condition["operator"], string>> = {
 };
 
 /** Comparisons of date-times read better in words of time. */
-const timeVerbs: Readonly<Partial<Record<Condition["operator"], string>>> = {
+const timeVerbs: Readonly<Partial<Record<Operator, string>>> = {
   gt: "is after",
   gte: "is at or after",
   lt: "is before",
@@ -35,22 +37,37 @@ const timeVerbs: Readonly<Partial<Record<Condition["operator"], string>>> = {
 };
 
 /** Returns the verb of an operator. A newer server can have operators without one. */
-export const verbOf = (operator: Condition["operator"]): string => verbs[operator] ?? operator;
+export const verbOf = (operator: Operator): string => verbs[operator] ?? operator;
 
 /** Returns whether a value is a date-time, as number operators take it. */
 export function isTime(value: Value): value is string {
   return typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value);
 }
 
-/** Describes a condition: "country is one of DE, AT or CH". */
+/** Describes a condition: "country is one of DE, AT or CH", "in audience beta", "flag payments is on". */
 export function conditionText(condition: Condition): string {
+  if ("audience" in condition) return `in audience ${condition.audience || "…"}`;
+  if ("flag" in condition) return requirementText(condition);
   const { value, match_case } = condition;
   const text = Array.isArray(value) ? itemsText(value, "or") : quoted(String(value));
   return `${comparisonText(condition)} ${text || "…"}${match_case === true ? " (exact case)" : ""}`;
 }
 
-/** Returns the beginning of a condition: "country is one of". */
-export function comparisonText({ attribute, operator, value }: Condition): string {
+/** Describes a required flag: "flag payments is on", "flag color serves blue or red". */
+export const requirementText = ({ flag, is }: Requirement): string =>
+  `flag ${flag || "…"} ${isText(is)}`;
+
+const isText = (is: Requirement["is"]): string =>
+  typeof is === "string" ? `is ${is}` : `serves ${itemsText(is, "or") || "…"}`;
+
+/**
+ * Returns the beginning of a condition, without the value that is compared: "country is one of", "flag payments". All of
+ * the condition for an audience.
+ */
+export function comparisonText(condition: Condition): string {
+  if ("audience" in condition) return conditionText(condition);
+  if ("flag" in condition) return `flag ${condition.flag || "…"}`;
+  const { attribute, operator, value } = condition;
   const verb = (isTime(value) ? timeVerbs[operator] : undefined) ?? verbOf(operator);
   return `${attribute || "…"} ${verb}`;
 }
@@ -78,6 +95,19 @@ export function joined(texts: readonly string[], word: "and" | "or"): string {
 /** Quotes a text whose borders would be unclear within a sentence. */
 const quoted = (text: string): string => (/[\s,]/.test(text) ? `“${text}”` : text);
 
+/** Describes the alternatives of an audience, one line for each. */
+export const matchTexts = (match: readonly (readonly Condition[])[]): string[] =>
+  match.map(
+    (conditions, index) =>
+      `Alternative ${index + 1}: ${joined(conditions.map(conditionText), "and")}`,
+  );
+
+/** Describes the list of an audience: "1,200 entries, compared with id". */
+export const listText = (list: { attribute: string; count: number } | null): string =>
+  list === null
+    ? "none"
+    : `${list.count === 1 ? "1 entry" : `${count(list.count)} entries`}, compared with ${list.attribute}`;
+
 /** Names a rule by its name, or by its position, which begins at 0. */
 export function ruleName(rule: { name?: string | undefined } | undefined, index: number): string {
   const name = rule?.name;
@@ -91,7 +121,19 @@ export function whoText({ name, conditions }: Who): string {
   const text = joined(conditions.map(conditionText), "and");
   const isNamed = name !== undefined && name.trim() !== "";
   if (text === "") return isNamed ? `${name} (all users)` : "all users";
-  return isNamed ? `${name} (${text})` : `users whose ${text}`;
+  return isNamed ? `${name} (${text})` : usersText(conditions);
+}
+
+/** Writes "users in audience beta whose country is DE and for whom flag payments is on". */
+function usersText(conditions: readonly Condition[]): string {
+  const texts = (isKind: (condition: Condition) => boolean) =>
+    joined(conditions.filter(isKind).map(conditionText), "and");
+  const inAudiences = texts((condition) => "audience" in condition);
+  const clauses = [
+    ["whose", texts((condition) => "attribute" in condition)],
+    ["for whom", texts((condition) => "flag" in condition)],
+  ].flatMap(([word, text]) => (text === "" ? [] : [`${word} ${text}`]));
+  return ["users", inAudiences, joined(clauses, "and")].filter(Boolean).join(" ");
 }
 
 /** Names the attribute by which a percentage counts users: ", by company". Returns nothing for the user's id. */

@@ -4,10 +4,12 @@ import { verbOf } from "../state/words.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Checkbox, Select } from "../ui/fields.tsx";
 import { AttributeField } from "./attribute-field.tsx";
+import { AudienceFields } from "./audience-fields.tsx";
 import { type Category, type OperatorName, type Value, valueFor } from "./conditions.ts";
-import type { DraftCondition } from "./draft.ts";
-import { useEditor } from "./editor-context.ts";
+import type { DraftComparison, DraftCondition } from "./draft.ts";
+import { type Operators, useOperatorsInEditor } from "./editor-context.ts";
 import { fieldKey, type Problems } from "./problems.ts";
+import { RequirementFields } from "./requirement-fields.tsx";
 import styles from "./targeting.module.css";
 import { ValueField } from "./value-field.tsx";
 
@@ -22,10 +24,9 @@ const categoryLabels: Readonly<Record<Category, string>> = {
 const canMatchCase = (category: Category, operator: OperatorName): boolean =>
   category === "list" || (category === "string" && operator !== "matches_regex");
 
-type Operators = ReturnType<typeof useEditor>["operators"];
-
 type Props = {
-  rule: string;
+  /** The identity of the rule, or of the alternative of an audience. */
+  owner: string;
   condition: DraftCondition;
   label: string;
   /** The person has just added it, so its first field takes the focus. */
@@ -35,6 +36,55 @@ type Props = {
   onRemove: (uid: string) => void;
 };
 
+type FieldsProps<Condition> = Omit<Props, "condition" | "onRemove" | "label" | "onChange"> & {
+  condition: Condition;
+  onChange: (changed: (condition: Condition) => Condition) => void;
+};
+
+/** One condition: a comparison of an attribute, an audience, or another flag. */
+export const ConditionEditor = memo(function ConditionEditor(props: Props) {
+  const { condition, label, onChange, onRemove, ...shared } = props;
+  const { uid } = condition;
+  const change = useCallback(
+    (changed: (condition: DraftComparison) => DraftComparison) =>
+      onChange(uid, (before) => ("attribute" in before ? changed(before) : before)),
+    [onChange, uid],
+  );
+  const { problems, owner, isAdded } = shared;
+  return (
+    <fieldset className={styles.condition} aria-label={label}>
+      {"attribute" in condition && (
+        <ComparisonFields {...shared} condition={condition} onChange={change} />
+      )}
+      {"audience" in condition && (
+        <AudienceFields
+          audience={condition.audience}
+          error={problems.get(fieldKey(owner, "audience", uid))}
+          onChange={(audience) => onChange(uid, () => ({ uid, audience }))}
+        />
+      )}
+      {"flag" in condition && (
+        <RequirementFields
+          requirement={condition}
+          errors={{
+            flag: problems.get(fieldKey(owner, "flag", uid)),
+            is: problems.get(fieldKey(owner, "is", uid)),
+          }}
+          autoFocus={isAdded}
+          onChange={(requirement) => onChange(uid, () => ({ uid, ...requirement }))}
+        />
+      )}
+      <IconButton
+        icon={X}
+        label={`Remove ${label.toLowerCase()}`}
+        size="small"
+        onPress={() => onRemove(uid)}
+      />
+      {"attribute" in condition && <ComparisonHelp condition={condition} onChange={change} />}
+    </fieldset>
+  );
+});
+
 const optionsOf = (operators: Operators) =>
   [...(operators?.values() ?? [])].map(({ name, category }) => ({
     value: name,
@@ -42,53 +92,37 @@ const optionsOf = (operators: Operators) =>
     note: categoryLabels[category],
   }));
 
-function CaseField({ condition, onChange }: Pick<Props, "condition" | "onChange">) {
-  const choose = (matches: boolean) =>
-    onChange(condition.uid, ({ match_case: _, ...before }) => ({
-      ...before,
-      ...(matches && { match_case: true }),
-    }));
-  return (
-    <div className={styles.help}>
-      <Checkbox isSelected={condition.match_case === true} onChange={choose}>
-        Match upper and lower case
-      </Checkbox>
-    </div>
-  );
-}
-
-/** One condition: an attribute, an operator and a value whose field suits the operator. */
-export const ConditionEditor = memo(function ConditionEditor(props: Props) {
-  const { rule, condition, label, problems, isAdded, onChange, onRemove } = props;
-  const { operators } = useEditor();
+/** An attribute, an operator and a value whose field suits the operator. */
+function ComparisonFields(props: FieldsProps<DraftComparison>) {
+  const { owner, condition, problems, isAdded, onChange } = props;
+  const operators = useOperatorsInEditor();
   const { uid, attribute, operator } = condition;
-  const described = operators?.get(operator);
   const options = useMemo(() => optionsOf(operators), [operators]);
   const choose = useCallback(
     (next: OperatorName) =>
       // Not every operator can match case, and the API rejects the member for the others.
-      onChange(uid, ({ match_case: _, ...before }) => ({
+      onChange(({ match_case: _, ...before }) => ({
         ...before,
         operator: next,
         value: valueFor(operators?.get(next)?.category, before.value),
       })),
-    [onChange, uid, operators],
+    [onChange, operators],
   );
   const setAttribute = useCallback(
-    (next: string) => onChange(uid, (before) => ({ ...before, attribute: next })),
-    [onChange, uid],
+    (next: string) => onChange((before) => ({ ...before, attribute: next })),
+    [onChange],
   );
   const setValue = useCallback(
-    (next: Value) => onChange(uid, (before) => ({ ...before, value: next })),
-    [onChange, uid],
+    (next: Value) => onChange((before) => ({ ...before, value: next })),
+    [onChange],
   );
   return (
-    <fieldset className={styles.condition} aria-label={label}>
+    <>
       <AttributeField
         label="Attribute"
         value={attribute}
         onChange={setAttribute}
-        error={problems.get(fieldKey(rule, "attribute", uid))}
+        error={problems.get(fieldKey(owner, "attribute", uid))}
         autoFocus={isAdded}
       />
       <Select
@@ -97,28 +131,41 @@ export const ConditionEditor = memo(function ConditionEditor(props: Props) {
         value={operator}
         onChange={choose}
         options={options}
-        error={problems.get(fieldKey(rule, "operator", uid))}
+        error={problems.get(fieldKey(owner, "operator", uid))}
       />
       <ValueField
         condition={condition}
-        category={described?.category}
-        error={problems.get(fieldKey(rule, "value", uid))}
+        category={operators?.get(operator)?.category}
+        error={problems.get(fieldKey(owner, "value", uid))}
         onChange={setValue}
       />
-      <IconButton
-        icon={X}
-        label={`Remove ${label.toLowerCase()}`}
-        size="small"
-        onPress={() => onRemove(uid)}
-      />
-      {described !== undefined && (
-        <>
-          <p className={styles.help}>
-            {described.description} Example: <code>{described.example}</code>
-          </p>
-          {canMatchCase(described.category, operator) && <CaseField {...{ condition, onChange }} />}
-        </>
-      )}
-    </fieldset>
+    </>
   );
-});
+}
+
+type HelpProps = Pick<FieldsProps<DraftComparison>, "condition" | "onChange">;
+
+/** Describes the operator, and offers to match case where the operator can. */
+function ComparisonHelp({ condition, onChange }: HelpProps) {
+  const described = useOperatorsInEditor()?.get(condition.operator);
+  if (described === undefined) return null;
+  const choose = (matches: boolean) =>
+    onChange(({ match_case: _, ...before }) => ({
+      ...before,
+      ...(matches && { match_case: true }),
+    }));
+  return (
+    <>
+      <p className={styles.help}>
+        {described.description} Example: <code>{described.example}</code>
+      </p>
+      {canMatchCase(described.category, condition.operator) && (
+        <div className={styles.help}>
+          <Checkbox isSelected={condition.match_case === true} onChange={choose}>
+            Match upper and lower case
+          </Checkbox>
+        </div>
+      )}
+    </>
+  );
+}

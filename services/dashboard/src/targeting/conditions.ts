@@ -1,9 +1,9 @@
-import type { Condition, Operator } from "../api/schema.d.ts";
+import type { AttributeCondition, Condition, Operator } from "../api/schema.d.ts";
 import { isTime } from "../state/words.ts";
 import { parseNumber } from "../ui/parse-number.ts";
 
-export type Value = Condition["value"];
-export type OperatorName = Condition["operator"];
+export type Value = AttributeCondition["value"];
+export type OperatorName = AttributeCondition["operator"];
 export type Category = Operator["category"];
 
 export type Item = Extract<Value, readonly unknown[]>[number];
@@ -91,8 +91,10 @@ const common = ["id", "email", "country", "plan", "app_version"];
 /** Returns names of attributes to suggest: those of the project's rules first, the most used first. */
 export function attributeNames(rules: readonly { conditions: readonly Condition[] }[]): string[] {
   const uses = new Map<string, number>();
-  for (const { conditions } of rules)
-    for (const { attribute } of conditions) uses.set(attribute, (uses.get(attribute) ?? 0) + 1);
+  for (const condition of rules.flatMap(({ conditions }) => conditions)) {
+    if (!("attribute" in condition)) continue;
+    uses.set(condition.attribute, (uses.get(condition.attribute) ?? 0) + 1);
+  }
   const used = [...uses.keys()].toSorted((a, b) => (uses.get(b) ?? 0) - (uses.get(a) ?? 0));
   return [...new Set([...used, ...common])].filter(Boolean);
 }

@@ -1,5 +1,5 @@
 import { randomKey } from "../api/idempotency.ts";
-import type { Condition } from "../api/schema.d.ts";
+import type { AttributeCondition, Condition } from "../api/schema.d.ts";
 import type { Serve, State, TargetingRule } from "../state/flag-state.ts";
 import { withoutRanges } from "../state/serve.ts";
 import { stateIn } from "../state/state.ts";
@@ -7,6 +7,7 @@ import { hasInvalidWeight } from "./split.ts";
 
 /** A condition with an identity, which stays the same when conditions are added or removed. */
 export type DraftCondition = Readonly<Condition & { uid: string }>;
+export type DraftComparison = Extract<DraftCondition, { attribute: string }>;
 /** The text of a percentage field that is no percentage. The draft keeps the last valid percentage beside it. */
 type InvalidText = { invalidPercentage?: string | undefined };
 /** The share of a variation. `invalidWeight` is the text of its field that is no percentage. */
@@ -29,6 +30,7 @@ export type Draft = Readonly<
 /** Limits of the API. */
 export const maxRules = 100;
 export const maxConditions = 50;
+export const maxRequirements = 10;
 
 /** Makes identities differ from those of a draft that was kept over a reload. */
 const loadedAt = Date.now().toString(36);
@@ -78,17 +80,23 @@ export const ruleOf = remembered(
   ({ id, name, conditions, value, rollout_percentage, serve }: DraftRule): TargetingRule => ({
     ...(id !== undefined && { id }),
     ...(name !== undefined && name.trim() !== "" && { name }),
-    conditions: conditions.map(({ attribute, operator, value: compared, match_case }) => ({
-      attribute,
-      operator,
-      value: compared,
-      ...(match_case === true && { match_case }),
-    })),
+    conditions: conditions.map(conditionOf),
     ...(value === false && { value }),
     ...(rollout_percentage !== undefined && { rollout_percentage }),
     ...(value !== false && served(serve)),
   }),
 );
+
+export function conditionOf(condition: DraftCondition): Condition {
+  if ("audience" in condition) return { audience: condition.audience };
+  if ("flag" in condition) return { flag: condition.flag, is: condition.is };
+  return comparisonOf(condition);
+}
+
+export const comparisonOf = (condition: DraftComparison): AttributeCondition => {
+  const { attribute, operator, value, match_case } = condition;
+  return { attribute, operator, value, ...(match_case === true && { match_case }) };
+};
 
 const jsonOf = remembered((rule: DraftRule): string => JSON.stringify(ruleOf(rule)));
 
@@ -132,9 +140,13 @@ export function draftAfterSave(draft: Draft, sent: Draft, saved: State): Draft {
   return draft !== sent || isSame(draft, saved) ? draft : draftOfSaved(saved, sent);
 }
 
-export function newCondition(): DraftCondition {
+export function newCondition(): DraftComparison {
   return { uid: nextUid(), attribute: "", operator: "equals", value: "" };
 }
+
+/** Returns whether nothing was entered in a condition yet. */
+export const isBlank = (condition: DraftCondition): boolean =>
+  "attribute" in condition && condition.attribute === "" && condition.value === "";
 
 /** Makes a rule with an id, by which a merge recognizes it after another person has changed it. */
 export function newRule(): DraftRule {

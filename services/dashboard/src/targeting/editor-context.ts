@@ -5,7 +5,6 @@ import type { Draft, DraftServe } from "./draft.ts";
 
 /** Data that the fields of all rules need. It stays the same during edits, because each change renders all rules. */
 type Editor = {
-  readonly operators: ReadonlyMap<string, Operator> | undefined;
   /** The variations to choose from. A boolean flag has none. */
   readonly variations: readonly Option<string>[];
   /** The stored state. */
@@ -21,6 +20,13 @@ export const FlagDefaultsContext = createContext<FlagDefaults>({
   percentage: 0,
   serve: undefined,
 });
+
+/** The operators by name, or undefined while they are read. */
+export type Operators = ReadonlyMap<string, Operator> | undefined;
+
+/** The operators that the conditions below offer, in the editors of rules and of audiences. */
+export const OperatorsContext = createContext<Operators>(undefined);
+export const useOperatorsInEditor = (): Operators => use(OperatorsContext);
 
 export const EditorContext = createContext<Editor | undefined>(undefined);
 

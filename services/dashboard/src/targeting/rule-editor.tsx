@@ -1,16 +1,8 @@
-import { Plus } from "lucide-react";
-import { use, useCallback, useState } from "react";
-import { Button } from "../ui/button.tsx";
+import { use, useCallback } from "react";
 import { Checkbox, Select, TextField } from "../ui/fields.tsx";
 import { PercentageSlider, type TypedPercentage } from "../ui/slider.tsx";
-import { ConditionEditor } from "./condition-editor.tsx";
-import {
-  type DraftCondition,
-  type DraftRule,
-  type DraftServe,
-  maxConditions,
-  newCondition,
-} from "./draft.ts";
+import { ConditionsEditor } from "./conditions-editor.tsx";
+import type { DraftRule, DraftServe } from "./draft.ts";
 import { FlagDefaultsContext, useEditor } from "./editor-context.ts";
 import { fieldKey, type Problems } from "./problems.ts";
 import type { RuleActions } from "./rule-actions.ts";
@@ -56,54 +48,25 @@ export function RuleEditor({ onChange, ...props }: RuleEditorProps) {
 }
 
 function Conditions({ rule, label, problems, change }: PartProps) {
-  const { conditions } = rule;
-  const [added, setAdded] = useState<string>();
-  const add = () => {
-    const condition = newCondition();
-    setAdded(condition.uid);
-    change((before) => ({ ...before, conditions: [...before.conditions, condition] }));
-  };
-  const changeCondition = useCallback(
-    (uid: string, changed: (condition: DraftCondition) => DraftCondition) =>
-      change((before) => ({
-        ...before,
-        conditions: before.conditions.map((other) => (other.uid === uid ? changed(other) : other)),
-      })),
+  const changeConditions = useCallback<Parameters<typeof ConditionsEditor>[0]["change"]>(
+    (changed) => change((before) => ({ ...before, conditions: changed(before.conditions) })),
     [change],
   );
-  const remove = useCallback(
-    (uid: string) =>
-      change((before) => ({
-        ...before,
-        conditions: before.conditions.filter((other) => other.uid !== uid),
-      })),
-    [change],
-  );
+  const { uid, conditions } = rule;
   return (
-    <fieldset className={styles.conditions}>
-      <legend className={styles.legend}>
-        {conditions.length === 0
+    <ConditionsEditor
+      owner={uid}
+      label={label}
+      legend={
+        conditions.length === 0
           ? "Without conditions, the rule matches everyone."
-          : "All of these must be true:"}
-      </legend>
-      {conditions.map((condition, index) => (
-        <ConditionEditor
-          key={condition.uid}
-          rule={rule.uid}
-          condition={condition}
-          label={`${label}, condition ${index + 1}`}
-          problems={problems}
-          onChange={changeCondition}
-          isAdded={condition.uid === added}
-          onRemove={remove}
-        />
-      ))}
-      <div>
-        <Button size="small" onPress={add} isDisabled={conditions.length >= maxConditions}>
-          <Plus size={14} aria-hidden /> Add condition
-        </Button>
-      </div>
-    </fieldset>
+          : "All of these must be true:"
+      }
+      conditions={conditions}
+      problems={problems}
+      hasReferences
+      change={changeConditions}
+    />
   );
 }
 

@@ -2,18 +2,20 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { isEditConflict } from "../api/problem.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { useReadersWarning } from "../flags/use-readers-warning.ts";
+import { useSwitchWarning } from "../references/use-dependents.ts";
 import { PendingNote } from "../schedules/pending-note.tsx";
 import { useCaution } from "../state/caution.tsx";
-import type { FlagState } from "../state/flag-state.ts";
+import type { FlagState, State } from "../state/flag-state.ts";
 import { stateDifferences } from "../state/state.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { useUnsaved } from "../ui/leave-guard.ts";
 import { QueryView } from "../ui/query-view.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { stateOf } from "./draft.ts";
-import { EditorContext, FlagDefaultsContext } from "./editor-context.ts";
+import { EditorContext, FlagDefaultsContext, OperatorsContext } from "./editor-context.ts";
 import { MergePanel } from "./merge-panel.tsx";
 import { fieldProblemOf, problemsIn } from "./problems.ts";
+import { RequirementsCard } from "./requirements-card.tsx";
 import { RulesCard } from "./rules-card.tsx";
 import { SaveBar } from "./save-bar.tsx";
 import { ServeCard } from "./serve-card.tsx";
@@ -46,10 +48,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
   const operators = useOperators().data;
   const variations = useVariationOptions();
   const { base } = editing;
-  const editor = useMemo(
-    () => ({ operators, variations, base, edit }),
-    [operators, variations, base, edit],
-  );
+  const editor = useMemo(() => ({ variations, base, edit }), [variations, base, edit]);
   const { rollout_percentage: percentage, serve } = draft;
   const defaults = useMemo(() => ({ percentage, serve }), [percentage, serve]);
   const state = useMemo(() => stateOf(draft), [draft]);
@@ -66,8 +65,11 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
           <StateCard draft={draft} state={state} />
           <ServeCard draft={draft} />
           <FlagDefaultsContext value={defaults}>
-            <RulesCard rules={draft.rules} problems={saving.problems} />
+            <OperatorsContext value={operators}>
+              <RulesCard rules={draft.rules} problems={saving.problems} />
+            </OperatorsContext>
           </FlagDefaultsContext>
+          <RequirementsCard draft={draft} problems={saving.problems} />
           {saving.error !== undefined && <ErrorPanel error={saving.error} />}
           {isDirty && (
             <SaveBar
@@ -86,11 +88,26 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
   );
 }
 
+/** Returns a function that warns before a save: about SDKs that lack a feature, and flags that turn off too. */
+function useSaveWarning() {
+  const { flag, environment } = useFlagInPage();
+  const readersWarning = useReadersWarning(environment);
+  const switchWarning = useSwitchWarning(environment);
+  return async (before: State, after: State): Promise<string | undefined> => {
+    const isSwitched = before.enabled !== after.enabled;
+    const warnings = await Promise.all([
+      readersWarning(before, after),
+      isSwitched ? switchWarning(flag, after.enabled) : undefined,
+    ]);
+    return warnings.filter(Boolean).join(" ") || undefined;
+  };
+}
+
 /** The actions on a draft, and its problem. */
 function useSaving(editing: DraftState, takeFocus: () => void) {
   const { draft, base, version, isOutdated, restart, merge } = editing;
   const { environment } = useFlagInPage();
-  const warningOf = useReadersWarning(environment);
+  const warningOf = useSaveWarning();
   const [isAsking, setAsking] = useState(false);
   const caution = useCaution(environment);
   const [isChecked, setChecked] = useState(false);
@@ -107,7 +124,7 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
   const fromApi = fieldProblemOf(error, variables?.draft ?? draft);
   // The panel of the merge says it in place of the error.
   const isMerged = (failure: Error) => isEditConflict(failure) && editing.firstBase !== undefined;
-  const isShown = fromApi !== undefined && draft.rules.includes(fromApi.rule);
+  const isShown = fromApi !== undefined && [draft.requires, ...draft.rules].includes(fromApi.part);
   // Not during a save, because the newer version can be the one that it makes.
   useEffect(() => {
     if (isOutdated && !isPending) merge();

@@ -1,12 +1,28 @@
 import { Check, Minus, X } from "lucide-react";
 import { memo } from "react";
-import type { ConditionTrace, FlagExplanation, RuleTrace } from "../api/schema.d.ts";
+import type {
+  AudienceTrace,
+  ComparisonTrace,
+  Condition,
+  ConditionTrace,
+  FlagExplanation,
+  RequirementTrace,
+  RuleTrace,
+} from "../api/schema.d.ts";
 import type { TargetingRule } from "../state/flag-state.ts";
-import { conditionText } from "../state/words.ts";
+import { conditionText, requirementText, verbOf } from "../state/words.ts";
 import { Badge } from "../ui/badge.tsx";
+import { Time } from "../ui/time.tsx";
 import { prettyJson } from "../variations/json-text.ts";
+import type { OperatorName } from "./conditions.ts";
 import styles from "./targeting.module.css";
-import { obstacleText, reasonText, servedReason } from "./try-user.ts";
+import {
+  audienceReason,
+  obstacleText,
+  reasonText,
+  requirementLines,
+  servedReason,
+} from "./try-user.ts";
 
 type TraceProps = {
   result: FlagExplanation;
@@ -42,6 +58,7 @@ export const TraceView = memo(function TraceView({ result, value, rules, unit }:
       )}
       <p>{reasonText(result, { ruleName, unit })}</p>
       {served !== undefined && <p>{served}</p>}
+      <RequirementTraces requires={result.trace.requires ?? []} />
       <ol className={styles.trace}>
         {result.trace.rules.map((trace) => (
           <li key={trace.index} data-reached={trace.reached}>
@@ -56,6 +73,28 @@ export const TraceView = memo(function TraceView({ result, value, rules, unit }:
     </>
   );
 });
+
+function RequirementTraces({ requires }: { requires: readonly RequirementTrace[] }) {
+  if (requires.length === 0) return null;
+  return (
+    <section aria-label="Required flags in the result">
+      <p>
+        <strong>Required flags</strong>
+      </p>
+      <ul className={styles.traceConditions}>
+        {requires.map((trace) => (
+          <li key={requirementText(trace)}>
+            <Outcome condition={trace} />
+            <div>
+              {requirementText(trace)}
+              <RequirementWhy trace={trace} />
+            </div>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
 
 function ValueBadge({ result: { value, variation, trace } }: { result: FlagExplanation }) {
   if (typeof value === "boolean")
@@ -83,26 +122,86 @@ function ConditionTraces({ trace, rule }: { trace: RuleTrace; rule: TargetingRul
         // biome-ignore lint/suspicious/noArrayIndexKey: the list of one response never changes.
         <li key={index}>
           <Outcome condition={condition} />
-          <span>
-            {rule?.conditions[index] === undefined
-              ? `${condition.attribute} ${condition.operator}`
-              : conditionText(rule.conditions[index])}
-            {condition.obstacle !== undefined && (
-              <span className={styles.note}> ({obstacleText(condition.obstacle)})</span>
-            )}
-          </span>
+          <div>
+            {conditionLabel(condition, rule?.conditions[index])}
+            <Why condition={condition} />
+          </div>
         </li>
       ))}
     </ul>
   );
 }
 
-function Outcome({ condition: { held, obstacle } }: { condition: ConditionTrace }) {
-  const Icon = held ? Check : obstacle === undefined ? X : Minus;
+function conditionLabel(trace: ConditionTrace, condition: Condition | undefined): string {
+  if (condition !== undefined) return conditionText(condition);
+  if ("attribute" in trace) return comparedText(trace);
+  return conditionText("flag" in trace ? trace : { audience: trace.audience });
+}
+
+/** Describes a comparison without the value, which a trace lacks. */
+const comparedText = ({ attribute, operator }: ComparisonTrace): string =>
+  `${attribute} ${verbOf(operator as OperatorName)} …`;
+
+/** Why a condition holds or not, beyond its own text. */
+function Why({ condition }: { condition: ConditionTrace }) {
+  if ("audience" in condition) return <AudienceWhy trace={condition} />;
+  if ("flag" in condition) return <RequirementWhy trace={condition} />;
+  if (condition.obstacle === undefined) return null;
+  return <span className={styles.note}> ({obstacleText(condition.obstacle)})</span>;
+}
+
+function RequirementWhy({ trace }: { trace: RequirementTrace }) {
+  return (
+    <ul className={styles.note}>
+      {requirementLines(trace).map((line) => (
+        <li key={line}>{line}</li>
+      ))}
+    </ul>
+  );
+}
+
+function AudienceWhy({ trace }: { trace: AudienceTrace }) {
   return (
     <>
-      <Icon size={15} aria-hidden className={held ? styles.held : styles.failed} />
-      <span className="visually-hidden">{held ? "True:" : "False:"}</span>
+      <span className={styles.note}>
+        {" "}
+        ({audienceReason(trace)}
+        {trace.changed_at !== undefined && (
+          <>
+            ; the audience changed <Time at={trace.changed_at} />
+          </>
+        )}
+        )
+      </span>
+      {trace.alternatives.map((alternative, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the list of one response never changes.
+        <div key={index}>
+          <p className={styles.note}>Alternative {index + 1}:</p>
+          <ul className={styles.traceConditions}>
+            {alternative.conditions.map((comparison, at) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the list of one response never changes.
+              <li key={at}>
+                <Outcome condition={comparison} />
+                <div>
+                  {comparedText(comparison)}
+                  <Why condition={comparison} />
+                </div>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </>
+  );
+}
+
+function Outcome({ condition }: { condition: ConditionTrace }) {
+  const isUndecided = "obstacle" in condition && condition.obstacle !== undefined;
+  const Icon = condition.held ? Check : isUndecided ? Minus : X;
+  return (
+    <>
+      <Icon size={15} aria-hidden className={condition.held ? styles.held : styles.failed} />
+      <span className="visually-hidden">{condition.held ? "True:" : "False:"}</span>
     </>
   );
 }

@@ -1,4 +1,10 @@
-import type { ContextUser, FlagExplanation } from "../api/schema.d.ts";
+import type {
+  AudienceTrace,
+  ContextUser,
+  FlagExplanation,
+  RequirementTrace,
+} from "../api/schema.d.ts";
+import { requirementText } from "../state/words.ts";
 
 /** A user as typed into fields. */
 export type UserFields = {
@@ -49,6 +55,8 @@ export function reasonText(
   switch (reason) {
     case "disabled":
       return "The flag is off for everyone.";
+    case "prerequisite_failed":
+      return unmetText(trace.requires ?? []);
     case "static":
       return "The flag is on for everyone.";
     case "default":
@@ -58,6 +66,49 @@ export function reasonText(
     case "split":
       return `${by}${splitText(trace.split, unit)}`;
   }
+}
+
+function unmetText(requires: readonly RequirementTrace[]): string {
+  const unmet = requires.find(({ held }) => !held);
+  return unmet === undefined
+    ? "A required flag has another value, so the flag is off."
+    : `It requires that ${requirementText(unmet)}, and that flag ${valueText(unmet)} for this user. So the flag is off.`;
+}
+
+type RequiredValue = Pick<RequirementTrace, "value" | "variation">;
+
+/** Says what a required flag gave to the user: "is off", or "serves red" for a typed flag. */
+function valueText({ value, variation }: RequiredValue): string {
+  const isTyped = variation !== null && variation !== (value ? "on" : "off");
+  return isTyped ? `serves ${variation}` : `is ${value ? "on" : "off"}`;
+}
+
+/** Why a required flag has its value, by the reason in a trace. */
+const requiredReasons: Readonly<Record<string, string>> = {
+  disabled: "it is off for everyone",
+  static: "it is on for everyone",
+  default: "none of its rules matches",
+  targeting_match: "one of its rules matches",
+  split: "a percentage or a split decides",
+  prerequisite_failed: "a flag that it requires has another value",
+};
+
+/** Says why a requirement holds or not, one line for each flag of the chain that decides. */
+export function requirementLines({ because = [], ...first }: RequirementTrace): string[] {
+  return [first, ...because].map((each) => {
+    const reason = requiredReasons[each.reason] ?? each.reason;
+    return `${each.flag} ${valueText(each)}: ${reason}`;
+  });
+}
+
+/** Says why the user is in an audience or not. */
+export function audienceReason({ held, listed, alternatives }: AudienceTrace): string {
+  if (listed === true) return "the user is in its list";
+  if (held) return `alternative ${alternatives.findIndex(({ matched }) => matched) + 1} matches`;
+  const notListed = listed === false ? "the user is not in its list, and " : "";
+  return alternatives.length === 0
+    ? `${notListed}it has no alternatives`
+    : `${notListed}no alternative matches`;
 }
 
 function splitText(split: FlagExplanation["trace"]["split"], unit: string): string {

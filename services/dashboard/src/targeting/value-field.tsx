@@ -14,11 +14,11 @@ import {
   toLocalInput,
   type Value,
 } from "./conditions.ts";
-import type { DraftCondition } from "./draft.ts";
+import type { DraftComparison } from "./draft.ts";
 import styles from "./targeting.module.css";
 
 type ValueFieldProps = {
-  condition: DraftCondition;
+  condition: DraftComparison;
   category: Category | undefined;
   error: string | undefined;
   onChange: (value: Value) => void;

@@ -23,12 +23,15 @@ export type ComboBoxProps = {
   error?: string | undefined;
   placeholder?: string;
   autoFocus?: boolean;
+  /** Text of the open list while there are no suggestions, such as during their read. Without it, the list is closed. */
+  emptyText?: string;
   onFocus?: () => void;
 };
 
 /** A text field that suggests values and takes every other one too. */
 export function ComboBox(props: ComboBoxProps) {
-  const { label, isLabelHidden, value, onChange, suggestions, error, placeholder } = props;
+  const { label, isLabelHidden, value, onChange, suggestions, error, placeholder, emptyText } =
+    props;
   return (
     <AriaComboBox
       className={fields.field ?? ""}
@@ -38,6 +41,7 @@ export function ComboBox(props: ComboBoxProps) {
       onSelectionChange={(key) => key !== null && onChange(String(key))}
       defaultItems={suggestions.map((name) => ({ name }))}
       allowsCustomValue
+      allowsEmptyCollection={emptyText !== undefined}
       autoFocus={props.autoFocus ?? false}
       {...(props.onFocus !== undefined && { onFocus: props.onFocus })}
       isInvalid={error !== undefined}
@@ -57,7 +61,10 @@ export function ComboBox(props: ComboBoxProps) {
       </Group>
       <FieldError className={fields.error ?? ""}>{error}</FieldError>
       <Popover className={overlay.popover ?? ""}>
-        <ListBox<{ name: string }> className={overlay.list ?? ""}>
+        <ListBox<{ name: string }>
+          className={overlay.list ?? ""}
+          renderEmptyState={() => <p className={overlay.optionNote}>{emptyText}</p>}
+        >
           {({ name }) => (
             <ListBoxItem id={name} textValue={name} className={overlay.option ?? ""}>
               <code>{name}</code>

@@ -29,7 +29,8 @@ export function StaleFlagsCard() {
         <p className={styles.advice}>
           A flag can be deleted when no code asks for it. Search your code for its key first: a job
           that runs once a quarter is not visible here. A kill switch in this list protects nothing
-          any more. New flags appear {staleDays} days after their creation at the earliest.
+          any more. A flag that another one still requires is not in this list. New flags appear{" "}
+          {staleDays} days after their creation at the earliest.
         </p>
         <QueryView query={stale} label="Loading the flags">
           {(ids) => <StaleFlags ids={ids} />}

@@ -22,14 +22,23 @@ export function DeliveryDetails({ delivery }: { delivery: Delivery }) {
   );
 }
 
+/** The flag and the environment of a delivery, or its audience. */
+function Subject({ payload }: Pick<DeliveryWithAttempts, "payload">) {
+  if (payload.event === "audience.updated") return <>the audience {payload.audience.key}</>;
+  return (
+    <>
+      {payload.flag.key} in <bdi>{payload.environment.name}</bdi>
+    </>
+  );
+}
+
 function Loaded({ delivery }: { delivery: DeliveryWithAttempts }) {
   const { payload, attempts, next_attempt_at: next } = delivery;
   return (
     <>
       <div className={styles.detailsHead}>
         <p>
-          {payload.flag.key} in <bdi>{payload.environment.name}</bdi>, changed by{" "}
-          {payload.triggered_by.email}
+          <Subject payload={payload} />, changed by {payload.triggered_by.email}
         </p>
         <Redeliver delivery={delivery} />
       </div>

@@ -8,6 +8,7 @@ export const eventTexts: Readonly<Record<EventName, string>> = {
   "flag.toggled": "It was turned on or off: by a person, a schedule or a rollback.",
   "flag_state.updated": "Its percentage or its rules changed.",
   "flag.deleted": "It was deleted.",
+  "audience.updated": "An audience or its list changed, was created or deleted.",
 };
 export const eventNames = Object.keys(eventTexts) as EventName[];
 

@@ -1,7 +1,7 @@
 import type { KeyLimits } from "@halyard/api-keys";
 import type { Awaitable, Problem, RequestFacts } from "@halyard/http";
 import type { Principal } from "./principal.ts";
-import { costOfBytes, costOfTime, isLarge, isLargeEffect } from "./request-cost.ts";
+import { costOfBytes, costOfPart, costOfTime, isLarge, isLargeEffect } from "./request-cost.ts";
 import { createTurns, type EndTurn } from "./turns.ts";
 
 /**
@@ -17,6 +17,8 @@ export type Costs = {
   ): Awaitable<EndTurn | Problem | undefined>;
   /** Charges the messages of a change. */
   chargeMessages(input: Input, principal: Principal, bytes: number): void;
+  /** Charges entries of an upload by their bytes. Their storage costs as much as the request itself. */
+  chargeEntries(principal: Principal, bytes: number): void;
   /** Charges time of the event loop. */
   chargeTime(principal: Principal, ms: number): void;
 };
@@ -55,6 +57,7 @@ export function createCosts({ limits, now }: { limits: KeyLimits; now: () => Dat
       const flagId = flagOf(input);
       if (flagId !== undefined && isLargeEffect(bytes)) turns.noteLargeEffect(flagId, nowMs());
     },
+    chargeEntries: (principal, bytes) => charge(principal, costOfPart(bytes)),
     chargeTime: (principal, ms) => charge(principal, costOfTime(ms)),
   };
 }

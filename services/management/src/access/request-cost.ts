@@ -13,6 +13,9 @@ const msPerRequest = 2;
 
 export const costOfBytes = (bytes: number): number => Math.floor(bytes / bytesPerRequest);
 
+/** Returns the cost of a part of a body: a fraction, so that many small parts cost as much as a large one. */
+export const costOfPart = (bytes: number): number => bytes / bytesPerRequest;
+
 /** Returns whether the messages about a change cost as much as several small requests. */
 export const isLargeEffect = (bytes: number): boolean => bytes >= 8 * bytesPerRequest;
 

@@ -19,6 +19,7 @@ import {
   type Authenticate,
   authorOf,
   type BearerAccess,
+  type KeyPrincipal,
   type Principal,
   type PrincipalOf,
 } from "./principal.ts";
@@ -43,6 +44,11 @@ type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> =
   run: (change: Change<Caller>, input: Input, checked: Checked) => Promise<Done | Problem>;
   answer: (done: Done, write: Write) => Awaitable<Answer>;
 };
+
+/** Runs a use case in the transaction of a write. */
+export type RunWrite = <Done extends object>(
+  run: (change: Change<KeyPrincipal>) => Promise<Done | Problem>,
+) => Promise<Done | Problem>;
 
 export type Routes = ReturnType<typeof createRoutes>;
 
@@ -124,7 +130,49 @@ export function createRoutes(options: RoutesOptions) {
     });
   }
 
-  return { read, write };
+  return { read, write, receive: createReceive({ ...options, authenticationFor }) };
+}
+
+/**
+ * Creates the function that registers a route that receives a stream. `begin` bounds the number of concurrent streams, in
+ * place of the turns of organizations. `receive` reads the stream, charges its entries as they arrive, and can then run a
+ * use case in a transaction.
+ */
+function createReceive({
+  app,
+  writer,
+  costs,
+  authenticationFor,
+  now,
+  newId,
+}: Omit<RoutesOptions, "authenticationFor"> & {
+  authenticationFor: (access: "server_key") => Authenticate<KeyPrincipal>;
+}) {
+  return function receive<P extends z.ZodObject, Q extends z.ZodObject>(
+    contract: RouteContract<P, Q, z.ZodUndefined, "server_key">,
+    steps: {
+      begin: (principal: KeyPrincipal) => (() => void) | Problem;
+      receive: (
+        input: RouteInput<P, Q, z.ZodUndefined>,
+        principal: KeyPrincipal,
+        means: { runWrite: RunWrite; chargeEntries: (bytes: number) => void },
+      ) => Promise<Answer | Problem>;
+    },
+  ): void {
+    registerRoute(app, contract, {
+      authenticate: authenticationFor(contract.access),
+      admitBody: (_, principal: KeyPrincipal) => steps.begin(principal),
+      handle: (input, principal: KeyPrincipal) =>
+        steps.receive(input, principal, {
+          chargeEntries: (bytes) => costs.chargeEntries(principal, bytes),
+          runWrite: (run) =>
+            writer(
+              (write) => run(changeOf(write, principal, { now, newId })),
+              (bytes) => costs.chargeMessages(input, principal, bytes),
+            ),
+        }),
+    });
+  };
 }
 
 /** Lets other requests run between the steps of a large request. Each step takes tens of milliseconds. */

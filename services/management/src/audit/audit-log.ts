@@ -1,4 +1,10 @@
-import { type AuditedChange, type StoredVariations, stateOf } from "@halyard/contracts";
+import {
+  type AuditedChange,
+  type Match,
+  matchOf,
+  type StoredVariations,
+  stateOf,
+} from "@halyard/contracts";
 import { RawJson } from "@halyard/http";
 import type { Actor, Attribution, Cause, ChangeContext } from "../access/change-context.ts";
 
@@ -21,6 +27,7 @@ type AuditedDifference = {
   keyId?: string;
   webhookId?: string;
   userId?: string;
+  audienceKey?: string;
 };
 
 /** Returns the audit entry of a change. `changedAt` defaults to the time of the context. */
@@ -42,6 +49,7 @@ export type StoredAuditEntry = {
   keyId: string | null;
   webhookId: string | null;
   userId: string | null;
+  audienceKey: string | null;
   environmentId: string | null;
   actor: Actor;
   apiKeyId: string | null;
@@ -61,6 +69,7 @@ export function auditEntryResource(change: StoredAuditEntry): AuditedChange {
     key_id: change.keyId,
     webhook_id: change.webhookId,
     user_id: change.userId,
+    ...(change.audienceKey === null ? {} : { audience_key: change.audienceKey }),
     environment_id: change.environmentId,
     actor: change.actor,
     api_key_id: change.apiKeyId,
@@ -71,17 +80,18 @@ export function auditEntryResource(change: StoredAuditEntry): AuditedChange {
 }
 
 /**
- * Orders the members of rules, and replaces stored variations by those of the API, whose values keep their text. The
- * other values stay in the order of `jsonb`.
+ * Orders the members of rules and of the conditions of audiences, and replaces stored variations by those of the API,
+ * whose values keep their text. The other values stay in the order of `jsonb`.
  */
 function valuesResource(values: Record<string, unknown> | null): Record<string, unknown> | null {
   if (values === null) return null;
-  const variations = values.variations as StoredVariations | undefined;
+  const { match, variations } = values as { match?: Match; variations?: StoredVariations };
   return {
     ...values,
     ...(variations && {
       variations: variations.map(({ json, ...rest }) => ({ ...rest, value: new RawJson(json) })),
     }),
     ...stateOf(values),
+    ...(match && { match: matchOf(match) }),
   };
 }

@@ -16,7 +16,7 @@ export const insertAuditEntries = (tx: Transaction, entries: readonly AuditEntry
   with entry as materialized (
     select * from jsonb_to_recordset(${json(entries)}) as entry (
       id uuid, "projectId" uuid, "organizationId" uuid, "environmentId" uuid, "flagId" uuid,
-      "flagKey" text, "keyId" text, "webhookId" uuid, "userId" uuid, action text, cause text,
+      "flagKey" text, "keyId" text, "webhookId" uuid, "userId" uuid, "audienceKey" text, action text, cause text,
       actor jsonb, "apiKeyId" text, before jsonb, after jsonb, "changedAt" timestamptz)
   ), serialized as materialized (
     -- The join below makes rows, and so draws their sequences, only when this has the lock.
@@ -28,10 +28,10 @@ export const insertAuditEntries = (tx: Transaction, entries: readonly AuditEntry
     ) as organization
   )
   insert into changes (id, project_id, organization_id, environment_id, flag_id, flag_key, key_id,
-    webhook_id, user_id, action, cause, actor_id, actor_email, api_key_id, state_before,
+    webhook_id, user_id, audience_key, action, cause, actor_id, actor_email, api_key_id, state_before,
     state_after, changed_at)
   select id, "projectId", "organizationId", "environmentId", "flagId", "flagKey", "keyId",
-    "webhookId", "userId", action, cause, (actor ->> 'id')::uuid, actor ->> 'email', "apiKeyId",
+    "webhookId", "userId", "audienceKey", action, cause, (actor ->> 'id')::uuid, actor ->> 'email', "apiKeyId",
     before, after, "changedAt"
   from serialized cross join entry
   on conflict (id) do nothing`;
@@ -41,7 +41,8 @@ const auditLock = 1_635_083_369;
 
 export const entryColumns = fragment`
   id, action, cause, flag_id as "flagId", flag_key as "flagKey", key_id as "keyId",
-  webhook_id as "webhookId", user_id as "userId", environment_id as "environmentId",
+  webhook_id as "webhookId", user_id as "userId", audience_key as "audienceKey",
+  environment_id as "environmentId",
   jsonb_build_object('id', actor_id, 'email', actor_email) as actor,
   api_key_id as "apiKeyId",
   state_before as before, state_after as after, changed_at as "changedAt"`;

@@ -1,6 +1,6 @@
 import { raisedByPlan } from "@halyard/contracts";
 import { createProblem, type Problem } from "@halyard/http";
-import type { Transaction } from "@halyard/postgres";
+import type { Sql, Transaction } from "@halyard/postgres";
 
 /** The size of the rules of an organization, over all its environments, and its plan. */
 type ConfigurationSize = {
@@ -35,12 +35,12 @@ export async function writeWithinLimit(
  * concurrent writes can exceed the limit by their own sizes.
  */
 export async function checkAddition(
-  tx: Transaction,
+  sql: Sql | Transaction,
   organizationId: string,
   bytes: number,
 ): Promise<Problem | undefined> {
-  if (bytes === 0) return undefined;
-  const size = await readSize(tx, organizationId);
+  if (bytes <= 0) return undefined;
+  const size = await readSize(sql, organizationId);
   return size && checkLimit(size.bytes, { ...size, bytes: size.bytes + bytes });
 }
 
@@ -66,10 +66,10 @@ async function lockBytes(tx: Transaction, organizationId: string): Promise<numbe
 }
 
 async function readSize(
-  tx: Transaction,
+  sql: Sql | Transaction,
   organizationId: string,
 ): Promise<ConfigurationSize | undefined> {
-  const [size] = await tx<ConfigurationSize[]>`
+  const [size] = await sql<ConfigurationSize[]>`
     select coalesce(size.bytes, 0) as bytes, organization.plan,
       (plans.limits -> organization.plan ->> 'configuration_bytes')::bigint as "limit"
     from organizations as organization

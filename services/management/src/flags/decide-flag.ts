@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   type CreateFlag,
-  type EventName,
   type FlagEvent,
+  type FlagEventName,
   type FlagSettings,
   maxTags,
   type State,
@@ -250,7 +250,7 @@ function changeAudit(
  * Returns the time of a change: now, or one millisecond after the previous event if that is later. So the events of a
  * flag have distinct timestamps, in order, even if the clock of this replica is behind.
  */
-function momentAfter(previous: Date, now: Date): Date {
+export function momentAfter(previous: Date, now: Date): Date {
   return new Date(Math.max(now.getTime(), previous.getTime() + 1));
 }
 
@@ -270,8 +270,8 @@ function withSettings(flag: Flag, { archived, ...settings }: Partial<Settings>):
   return { ...changed, archivedAt: archived ? flag.updatedAt : null };
 }
 
-function eventNames(changesSettings: boolean, members: readonly (keyof State)[]): EventName[] {
-  const names: EventName[] = [];
+function eventNames(changesSettings: boolean, members: readonly (keyof State)[]): FlagEventName[] {
+  const names: FlagEventName[] = [];
   if (changesSettings) names.push("flag.updated");
   if (members.includes("enabled")) names.push("flag.toggled");
   if (members.some((member) => member !== "enabled")) names.push("flag_state.updated");
@@ -361,7 +361,7 @@ export function decideDelete(
 
 /** Returns the domain event of a change. It contains everything that a consumer needs. */
 function flagEvent(
-  event: EventName,
+  event: FlagEventName,
   about: {
     flag: Flag;
     environment: FlagEnvironment;

@@ -4,19 +4,22 @@ import {
   type Attributes,
   bucketOf,
   createContext,
-  type EvaluationContext,
   type Explanation,
   explainInSteps,
   type ResolvedState,
   readAttributes,
 } from "@halyard/evaluation";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
+import type { Sql } from "@halyard/postgres";
+import { loadReferences } from "./explained-references.ts";
 import { changedContent, type FlagInEnvironment } from "./flag.ts";
+import { asRequestProblem, checkReferences, hasReferences } from "./references.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
 import { valueOfVariation } from "./variations.ts";
 
 /** Evaluates a flag for a user, with changed settings if given, and returns how each rule contributed. */
 export async function explainFlag(
+  sql: Sql,
   { flag, state }: FlagInEnvironment,
   request: {
     user: ExplainFlag["user"];
@@ -31,13 +34,29 @@ export async function explainFlag(
   if (isProblem(attributes)) return attributes;
   const content = changedContent(flag, state.content, changed, { newId, parent: "/state" });
   if (isProblem(content)) return content;
+  const wrong = hasReferences(changed)
+    ? await checkReferences(sql, { flag, ...state }, content)
+    : undefined;
+  if (wrong !== undefined) return asRequestProblem(wrong, "/state");
   const variations = flag.variations ?? undefined;
   const evaluated = { key: flag.key, ...content, ...(variations && { variations }) };
+  const scope = { projectId: flag.projectId, environmentId: state.environmentId };
+  const loaded = await loadReferences(sql, scope, evaluated, { attributes, onUsed });
+  if (isProblem(loaded)) return loaded;
   const context = createContext(attributes);
-  const { rules, served, ...outcome } = await explainInTurns(evaluated, context, onUsed);
+  const { rules, served, requires, ...outcome } = await explainInTurns(
+    explainInSteps(evaluated, context, loaded.references),
+    onUsed,
+  );
   const { enabled, rollout_percentage } = evaluated;
   const split = outcome.reason === "split" ? splitOf(evaluated, rules, attributes) : {};
-  const trace = { enabled, rollout_percentage, rules, ...split };
+  const trace = {
+    enabled,
+    rollout_percentage,
+    ...(requires && { requires }),
+    rules: withChangesOfAudiences(rules, loaded.changedAt),
+    ...split,
+  };
   if (served === undefined) return { ...outcome, trace };
   const { index, bucket } = served;
   const variation = variations?.[index];
@@ -73,11 +92,9 @@ function readUser(user: NonNullable<ExplainFlag["user"]>): Attributes | Problem 
 const sliceMs = 10;
 
 async function explainInTurns(
-  state: ResolvedState,
-  context: EvaluationContext,
+  steps: Generator<undefined, Explanation>,
   onUsed: (ms: number) => void,
 ): Promise<Explanation> {
-  const steps = explainInSteps(state, context);
   for (let beganMs = performance.now(); ; ) {
     const step = steps.next();
     const usedMs = performance.now() - beganMs;
@@ -87,6 +104,23 @@ async function explainInTurns(
     await nextTurn();
     beganMs = performance.now();
   }
+}
+
+/** Adds to the trace of each audience the time of its last change. */
+function withChangesOfAudiences(
+  rules: Explanation["rules"],
+  changedAt: ReadonlyMap<string, Date>,
+): FlagExplanation["trace"]["rules"] {
+  if (changedAt.size === 0) return rules;
+  return rules.map(({ conditions, ...rule }) => ({
+    ...rule,
+    conditions: conditions.map((condition) => {
+      const changed = "audience" in condition ? changedAt.get(condition.audience) : undefined;
+      return changed === undefined
+        ? condition
+        : { ...condition, changed_at: changed.toISOString() };
+    }),
+  }));
 }
 
 /** Returns the percentage that decided, and the user's bucket. Nothing if a split of all users decided. */

@@ -36,6 +36,14 @@ import {
   updateSettings,
   updateVariations,
 } from "./flag-store.ts";
+import {
+  asRequestProblem,
+  checkNotRequired,
+  checkReferences,
+  checkRequiredVariations,
+  hasReferences,
+  lockReferences,
+} from "./references.ts";
 import type { WithCheckedRules } from "./targeting-rules.ts";
 import {
   checkEntrySize,
@@ -68,13 +76,21 @@ export async function createFlag(
   const environments = await holdEnvironments(write.tx, scope.projectId);
   const environment = environments.find(({ id }) => id === scope.environmentId);
   if (environment === undefined) return noSuchFlag;
+  const refers = hasReferences(request);
+  if (refers) await lockReferences(write.tx, scope.projectId);
   const context = await write.context();
   const decision = decideCreate({ ...scope, environments, environment }, request, context);
   if (isProblem(decision)) return decision;
+  const { flag, state } = decision;
+  const wrong = refers
+    ? await checkReferences(write.tx, { flag, ...state }, state.content)
+    : undefined;
+  if (wrong !== undefined) return asRequestProblem(wrong);
   if (!(await insertFlag(write.tx, decision.flag))) return keyTaken(write, decision.flag);
   const insertStates = () => insertStatesOfFlag(write.tx, decision);
-  const { flag, state } = decision;
-  if (flag.variations === null && state.content.targeting_rules.length === 0) await insertStates();
+  const { targeting_rules: rules, requires } = state.content;
+  const isSmall = flag.variations === null && rules.length === 0 && requires === undefined;
+  if (isSmall) await insertStates();
   else {
     const problem = await writeConfiguration(write, flag, insertStates);
     if (problem !== undefined) return problem;
@@ -106,7 +122,7 @@ export async function changeFlag(
   request: ChangeRequest,
   requested: UpdateRequest,
 ): Promise<(FlagAndState & { lastEvaluatedAt: Date | null; changed: boolean }) | Problem> {
-  const environments = await holdForVariations(write, request, requested);
+  const environments = await holdForChange(write, request, requested);
   const decided = await decideUnderLock(write, request, (current, context) =>
     decideRequest(write, current, { ...requested, environments }, context),
   );
@@ -117,15 +133,19 @@ export async function changeFlag(
 }
 
 /**
- * Returns the environments of the project for a change of variations. They are locked before the flag, as for its
- * deletion: a new environment locks its project and then the flags.
+ * Takes the locks that precede that of the flag, if the request needs them. Returns the environments of the project for a
+ * change of variations. They are locked before the flag, as for its deletion: a new environment locks its project and
+ * then the flags.
  */
-function holdForVariations(
+async function holdForChange(
   { tx }: FlagWrite,
   { scope }: ChangeRequest,
-  { variations }: Pick<UpdateRequest, "variations">,
+  requested: UpdateRequest,
 ): Promise<FlagEnvironment[]> {
-  return variations === undefined ? Promise.resolve([]) : holdEnvironments(tx, scope.projectId);
+  const changesVariations = requested.variations !== undefined;
+  const environments = changesVariations ? await holdEnvironments(tx, scope.projectId) : [];
+  if (changesVariations || hasReferences(requested)) await lockReferences(tx, scope.projectId);
+  return environments;
 }
 
 async function decideRequest(
@@ -144,6 +164,10 @@ async function decideRequest(
   const flag = variations === undefined ? current.flag : { ...current.flag, variations };
   const content = changedContent(flag, current.state.content, requested, context);
   if (isProblem(content)) return content;
+  const wrong = hasReferences(requested)
+    ? await checkReferences(write.tx, { flag, ...current.state }, content)
+    : undefined;
+  if (wrong !== undefined) return asRequestProblem(wrong);
   if (variations === undefined) return decideChange(current, { ...requested, content }, context);
   const ids = new Set(environments.map(({ id }) => id));
   const stored = await readStates(write.tx, flag.id);
@@ -154,7 +178,9 @@ async function decideRequest(
   );
   const contents = after.map((state) => state.content);
   const problem =
-    checkUsedVariations(variations, after, environments) ?? checkEntrySize(flag, contents);
+    checkUsedVariations(variations, after, environments) ??
+    checkEntrySize(flag, contents) ??
+    (await checkRequiredVariations(write.tx, current.flag, variations));
   return problem ?? decideChange(current, { ...requested, content, states }, context);
 }
 
@@ -251,15 +277,19 @@ function noSuchFlagIn(flagIds: readonly string[], missing: string): Problem {
 /** Returns whether the parts of two states that the plan limits are the same. */
 const hasSameSize = ({ content: before }: StoredState, { content: after }: StoredState): boolean =>
   isDeepStrictEqual(before.targeting_rules, after.targeting_rules) &&
-  isDeepStrictEqual(before.serve, after.serve);
+  isDeepStrictEqual(before.serve, after.serve) &&
+  isDeepStrictEqual(before.requires, after.requires);
 
 export async function removeFlag(
   write: FlagWrite,
   request: ChangeRequest,
 ): Promise<{ removed: Flag } | Problem> {
   await holdEnvironments(write.tx, request.scope.projectId);
+  await lockReferences(write.tx, request.scope.projectId);
   const current = await lockPermitted(write, request);
   if (isProblem(current)) return current;
+  const required = await checkNotRequired(write.tx, current.flag);
+  if (required !== undefined) return required;
   const context = await write.context();
   const states = await readStates(write.tx, current.flag.id);
   const decision = decideDelete({ ...current, states }, context);

@@ -14,15 +14,16 @@ import {
   namesTag,
   type Problem,
   readCursor,
-  stringify,
 } from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
 import type { z } from "zod";
 import { answerAll } from "../access/answer-all.ts";
 import type { Costs } from "../access/costs.ts";
 import { maxPageBytes } from "../access/page-bounds.ts";
+import { readTagOf } from "../access/read-tag.ts";
 import type { Routes } from "../access/routes.ts";
 import { changedSettings } from "./decide-flag.ts";
+import { findDependents } from "./dependents.ts";
 import { explainFlag } from "./explain-flag.ts";
 import {
   type Flag,
@@ -102,6 +103,16 @@ export function registerFlagRoutes(
       return removeFlag(change, { scope, permit });
     },
     answer: answer.noContent,
+  });
+}
+
+/** Registers the list of the flags that require a flag. */
+export function registerDependents(routes: Routes, { sql }: { sql: Sql }): void {
+  routes.read(contract.getDependents, async ({ params }, { key }) => {
+    const found = await findFlag(sql, { ...key, flagId: params.id });
+    if (found === undefined) return noSuchFlag;
+    const environmentId = key.environmentOnly ? key.environmentId : null;
+    return answer.ok(await findDependents(sql, found.flag, environmentId));
   });
 }
 
@@ -186,7 +197,7 @@ export function registerFlagExplanation(
       const problem = checkKeyEnvironment(key, found.environment.id);
       if (problem !== undefined) return problem;
       const onUsed = (ms: number) => costs.chargeTime(principal, ms);
-      const explained = await explainFlag(found, { user: body.user, changed, newId, onUsed });
+      const explained = await explainFlag(sql, found, { user: body.user, changed, newId, onUsed });
       return isProblem(explained) ? explained : answer.ok(explained);
     },
     // Stored rules can be as costly as those in a body.
@@ -254,15 +265,6 @@ function selectionOf(
     unusedSince: staleDays === undefined ? undefined : new Date(now.getTime() - staleDays * dayMs),
     summarized: includes(query, "environments") ? (environmentOnly ? "own" : "all") : undefined,
   };
-}
-
-/**
- * Returns the entity tag of a flag for `If-None-Match`: the version and a hash of the resource. The resource also
- * depends on the environment of the key and on evaluations, which do not change the version.
- */
-function readTagOf(resource: contract.Flag): string {
-  const hash = createHash("sha256").update(stringify(resource)).digest("base64url");
-  return `"${resource.version}-${hash}"`;
 }
 
 function isFlagKey(text: string): boolean {

@@ -66,7 +66,7 @@ const initialContentOfFlag = fragment`
  * Flags with their states. In an environment that is still being filled, a flag without a stored state has the initial
  * one.
  */
-const flagsWithStates = fragment`
+export const flagsWithStates = fragment`
   flags as flag
   join projects as project on project.id = flag.project_id
   join environments as environment on environment.project_id = flag.project_id
@@ -184,7 +184,7 @@ export type FlagSelection = {
   owner?: string | undefined;
   type?: FlagType | undefined;
   archived?: boolean | undefined;
-  /** Selects the flags that are older than this instant and were not evaluated since, in any environment. */
+  /** Selects the flags that are older than this instant, were not evaluated since, and that no other flag requires. */
   unusedSince?: Date | undefined;
   /** The environments whose states are summarized: that of the listed states, or all of the project. */
   summarized?: "own" | "all" | undefined;
@@ -289,8 +289,9 @@ type ListedRow = Row & {
 };
 
 /**
- * Matches flags that are older than an instant and were not evaluated since. An evaluation of all flags in one
- * environment counts for each of them. Evaluations in deleted environments do not count.
+ * Matches flags that are older than an instant, were not evaluated since, and that no other flag requires. An evaluation of
+ * all flags in one environment counts for each of them. Evaluations and requirements in deleted environments do not
+ * count.
  */
 const isUnusedSince = (instant: Date, projectId: string) => fragment`
   and flag.created_at <= ${instant}
@@ -303,6 +304,12 @@ const isUnusedSince = (instant: Date, projectId: string) => fragment`
     select from flags_last_seen as seen
     join environments as any_environment on any_environment.id = seen.environment_id
     where seen.flag_id = flag.id and seen.evaluated_at > ${instant}
+  )
+  and not exists (
+    select from environments as any_environment
+    join flag_references as reference on reference.environment_id = any_environment.id
+    where any_environment.project_id = ${projectId}
+      and reference.kind = 'flag' and reference.key = flag.key
   )`;
 
 /** Selects the states of each flag of a page as JSON, so that one snapshot contains the flag and its states. */

@@ -146,7 +146,7 @@ export type RequestedContent = WithCheckedRules<UpdateFlagState>;
 
 /**
  * Returns the content with the requested values, as JSON stores them: `-0` becomes `0`. Null removes the attribute and the
- * seed of buckets. Returns a problem for what does not fit the flag. `parent` is the JSON pointer to the request.
+ * seed of buckets, and an empty list the requirements. Returns a problem for what does not fit the flag. `parent` is the JSON pointer to the request.
  */
 export function changedContent(
   flag: Pick<Flag, "valueType" | "variations">,
@@ -166,6 +166,7 @@ export function changedContent(
   const changed = { ...content, ...requested, ...resolved };
   for (const name of ["bucket_by", "bucket_seed"] as const)
     if (changed[name] === null) delete changed[name];
+  if (changed.requires?.length === 0) delete changed.requires;
   const stored = stateOf(changed as Content);
   return checkContentSize(stored, parent) ?? checkEntrySize(flag, [stored]) ?? stored;
 }

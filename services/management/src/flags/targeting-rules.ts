@@ -1,7 +1,7 @@
 import {
   maxRulesBytes,
-  type Serve,
   type ServeInput,
+  type State,
   type TargetingRule,
   type TargetingRuleInput,
 } from "@halyard/contracts";
@@ -74,26 +74,30 @@ function checkPercentage(percentage: number | undefined, parent: string): Proble
 /** The rules of a flag that was never changed. */
 export const noRules = [] as TargetingRule[] as CheckedRules;
 
-/** Checks the size of a state with the ranges of its splits, which a request may leave out. */
+/** The members of a state that can be large. */
+type Sized = { targeting_rules: TargetingRuleInput[] } & Pick<State, "serve" | "requires">;
+
+/** Checks the size of a state with the ranges of its splits, which a request may leave out, and with its requirements. */
 export function checkContentSize(
-  { targeting_rules, serve }: { targeting_rules: TargetingRule[]; serve?: Serve | undefined },
+  { targeting_rules, serve, requires }: Sized,
   parent: string,
 ): Problem | undefined {
-  return serve === undefined && targeting_rules.every((rule) => rule.serve === undefined)
+  const isSmall = serve === undefined && requires === undefined;
+  return isSmall && targeting_rules.every((rule) => rule.serve === undefined)
     ? undefined
-    : checkSize({ targeting_rules, serve }, parent);
+    : checkSize({ targeting_rules, serve, requires }, parent);
 }
 
 /**
- * Checks the size of the rules, and of what is served, as serialized JSON. It can be longer than the request: `1e20` has
- * 21 digits.
+ * Checks the size of the rules, of what is served, and of the requirements, as serialized JSON. It can be longer than the
+ * request: `1e20` has 21 digits.
  */
 function checkSize(
-  given: { targeting_rules: TargetingRuleInput[]; serve?: Serve | undefined },
+  { targeting_rules, serve, requires }: Sized,
   parent: string,
 ): Problem | undefined {
-  const serve = given.serve === undefined ? "" : JSON.stringify(given.serve);
-  const bytes = Buffer.byteLength(JSON.stringify(given.targeting_rules) + serve);
+  const parts = [targeting_rules, serve, requires].filter((part) => part !== undefined);
+  const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(JSON.stringify(part)), 0);
   if (bytes <= maxRulesBytes) return undefined;
   return createProblem(
     "VALIDATION_001",

@@ -1,6 +1,7 @@
 import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
-import { answer, checkIfMatch, createProblem, etagOf } from "@halyard/http";
+import { referredKeys } from "@halyard/evaluation";
+import { answer, checkIfMatch, createProblem, etagOf, isProblem } from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
 import type { TimeAndIds } from "../access/change-context.ts";
 import { checkReachesEnvironment } from "../access/principal.ts";
@@ -8,9 +9,16 @@ import type { Routes } from "../access/routes.ts";
 import { fillFlag } from "../flags/environment-fills.ts";
 import { type HistoryEntry, pathOfState } from "../flags/flag.ts";
 import { decideUnderLock, noSuchFlag } from "../flags/flag-changes.ts";
+import { asRollbackProblem, checkReferences, lockReferences } from "../flags/references.ts";
 import type { Writer } from "../outbox/write.ts";
 import { decideRollback } from "./decide-rollback.ts";
-import { findSequence, findStateScope, listHistory, readNewestEntries } from "./history-store.ts";
+import {
+  findAudienceTimes,
+  findSequence,
+  findStateScope,
+  listHistory,
+  readNewestEntries,
+} from "./history-store.ts";
 
 /** Default number of entries per page. */
 const defaultLimit = 20;
@@ -52,7 +60,8 @@ export function registerHistoryRoutes(
         "query parameter /before must be the id of an entry of this flag's history in this environment",
       );
     const { entries, more } = await listHistory(sql, scope, { beforeSequence, limit });
-    const history = entries.map(historyEntryResource);
+    const changes = await findChangesOfAudiences(sql, scope.flagId, entries);
+    const history = entries.map((entry) => historyEntryResource(entry, changes));
     if (query.limit === undefined && before === undefined) return answer.ok({ history });
     return answer.ok({ history, next_before: more ? entries.at(-1)?.id : null });
   });
@@ -63,8 +72,10 @@ export function registerHistoryRoutes(
 /** Registers the rollback. It requires a server key, because the change is attributed to a user. */
 function registerRollback(routes: Routes): void {
   routes.write(contract.rollBack, {
-    run: (change, { params, request }) => {
+    run: async (change, { params, request }) => {
       const { key } = change.principal;
+      // Only the history says whether the earlier state has references, and it is read after the flag is locked.
+      await lockReferences(change.tx, key.projectId);
       return decideUnderLock(
         { ...change, context: () => change.context("rollback") },
         {
@@ -75,7 +86,14 @@ function registerRollback(routes: Routes): void {
         },
         async (current, context) => {
           const newestFirst = await readNewestEntries(change.tx, current.state, 2);
-          return decideRollback(current, newestFirst, context);
+          const decision = decideRollback(current, newestFirst, context);
+          if (isProblem(decision)) return decision;
+          const wrong = await checkReferences(
+            change.tx,
+            { flag: current.flag, environmentId: current.state.environmentId },
+            decision.state.content,
+          );
+          return wrong === undefined ? decision : asRollbackProblem(wrong);
         },
       );
     },
@@ -94,13 +112,34 @@ function registerRollback(routes: Routes): void {
   });
 }
 
+/** Returns the last change of each audience in the rules of entries: its time, or null for a deleted audience. */
+async function findChangesOfAudiences(
+  sql: Sql,
+  flagId: string,
+  entries: readonly HistoryEntry[],
+): Promise<ReadonlyMap<string, Date | null>> {
+  const keys = new Set(entries.flatMap(({ content }) => referredKeys(content).audiences));
+  if (keys.size === 0) return new Map();
+  const found = await findAudienceTimes(sql, flagId, [...keys]);
+  return new Map([...keys].map((key) => [key, found.get(key) ?? null]));
+}
+
 /** Returns a history entry as the API represents it. */
-function historyEntryResource(entry: HistoryEntry): contract.HistoryEntry {
+function historyEntryResource(
+  entry: HistoryEntry,
+  changes: ReadonlyMap<string, Date | null>,
+): contract.HistoryEntry {
+  const changed = referredKeys(entry.content).audiences.flatMap((key) => {
+    const at = changes.get(key) ?? null;
+    if (at !== null && at <= entry.changedAt) return [];
+    return { key, changed_at: at?.toISOString() ?? null };
+  });
   return {
     id: entry.id,
     ...entry.content,
     changed_at: entry.changedAt.toISOString(),
     changed_by: entry.changedBy,
     change_type: entry.changeType,
+    ...(changed.length === 0 ? {} : { changed_audiences: changed }),
   };
 }

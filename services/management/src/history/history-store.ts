@@ -88,6 +88,20 @@ export async function readNewestEntries(
   return rows.map(fromRow);
 }
 
+/** Returns the times of the last changes of audiences in the project of a flag. */
+export async function findAudienceTimes(
+  sql: Sql,
+  flagId: string,
+  keys: readonly string[],
+): Promise<Map<string, Date>> {
+  const rows = await sql<{ key: string; updatedAt: Date }[]>`
+    select audience.key, audience.updated_at as "updatedAt"
+    from flags as flag
+    join audiences as audience on audience.project_id = flag.project_id
+    where flag.id = ${flagId} and audience.key = any(${keys})`;
+  return new Map(rows.map(({ key, updatedAt }) => [key, updatedAt]));
+}
+
 const fromRow = (row: HistoryEntry): HistoryEntry => ({ ...row, content: stateOf(row.content) });
 
 const columns = fragment`

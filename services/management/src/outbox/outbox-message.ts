@@ -1,7 +1,7 @@
-import type { FlagEvent, SnapshotEntry, UserErased } from "@halyard/contracts";
+import type { AudienceEvent, FlagEvent, SnapshotEntry, UserErased } from "@halyard/contracts";
 
 /** An event for the event log. */
-type LoggedEvent = FlagEvent | UserErased;
+type LoggedEvent = FlagEvent | AudienceEvent | UserErased;
 
 /** A message to publish: an event for the event log, or the new value of a snapshot entry. */
 export type OutboxMessage =

@@ -14,6 +14,8 @@ export type Write = {
   tx: Transaction;
   /** Publishes messages with the commit, in this order. */
   publish(messages: readonly OutboxMessage[]): void;
+  /** Counts the size of messages that a statement of the transaction has appended itself. They precede the others. */
+  countMessages(bytes: number): void;
   /**
    * Ignores the results of statements that are already sent: the last statements of the change. The outbox rows and the
    * commit follow them in the same round trip. The transaction remembers a failed statement and rolls back
@@ -45,18 +47,24 @@ export function createWriter(options: {
     const messages: OutboxMessage[] = [];
     const last: (() => Promise<unknown>)[] = [];
     let pending: ExpectedEffect | undefined;
+    let appendedBytes = 0;
     try {
       const result = await rollBackOnProblem(sql, async (tx) => {
         const done = await work({
           tx,
           publish: (more) => void messages.push(...more),
+          countMessages(bytes) {
+            appendedBytes += bytes;
+          },
           doNotAwait: ignoreRejection,
           beforeCommit: (send) => void last.push(send),
         });
         if (isProblem(done)) return done;
         if (messages.length > 0) {
           const rows = messages.map((message) => rowOf(message, newId));
-          onPublish?.(rows.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0));
+          onPublish?.(
+            rows.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), appendedBytes),
+          );
           ignoreRejection(
             appendRows(tx, rows).then((rowIds) => {
               // The commit is sent, but not confirmed yet. Events are not awaited: they change nothing that an edge

@@ -1,5 +1,8 @@
 import { type SnapshotEntry, stateOf } from "@halyard/contracts";
 import type { Sql } from "@halyard/postgres";
+import { audienceEntry, chunkEntry } from "../audiences/audience.ts";
+import { audiencesAfter } from "../audiences/audience-store.ts";
+import { chunkAfter } from "../audiences/list-store.ts";
 import { flagEntry } from "../flags/flag.ts";
 import { variationColumns } from "../flags/flag-store.ts";
 import { keyEntry } from "../keys/key.ts";
@@ -12,7 +15,7 @@ import { projectEntry } from "../tenancy/project.ts";
 
 /**
  * Bounds of a page, which is published as one batch that a slow broker must acknowledge in time. `bytes` counts
- * the states, the only large part of an entry.
+ * the states of flags and the conditions of audiences, the only large parts of entries. A page has one chunk of a list.
  */
 const pageBounds = { rows: 500, bytes: 256 * 1024 };
 
@@ -36,6 +39,11 @@ export async function* readFullState(sql: Sql): AsyncGenerator<readonly Snapshot
   const keys = (last?: { id: string }) => workingKeysAfter(sql, last?.id ?? "", pageBounds.rows);
   for await (const rows of pages(keys))
     yield rows.map((key) => keyEntry({ ...key, committedAt: key.createdAt }));
+  // Chunks precede the audiences that name them, and audiences the flags that use them.
+  for await (const [chunk] of pages((last?: ChunkRow) => chunkAfter(sql, last ?? beforeChunks)))
+    if (chunk !== undefined) yield [chunkEntry(chunk)];
+  const audiences = (last?: { id: string }) => audiencesAfter(sql, last?.id ?? nilId, pageBounds);
+  for await (const found of pages(audiences)) yield found.map(audienceEntry);
   for await (const rows of pages((last: FlagRow | undefined) => flagsAfter(sql, last)))
     yield rows.map((row) => flagEntry(row, { ...row, content: stateOf(row.content) }));
 }
@@ -52,6 +60,9 @@ async function* pages<Row>(
 
 /** Lowest UUID. */
 const nilId = "00000000-0000-0000-0000-000000000000";
+
+type ChunkRow = Awaited<ReturnType<typeof chunkAfter>>[number];
+const beforeChunks = { audienceId: nilId, position: 0 };
 
 type OrganizationRow = Parameters<typeof organizationEntry>[0];
 type ProjectRow = Parameters<typeof projectEntry>[0];

@@ -42,7 +42,8 @@ export async function recordSent(
 }
 
 /**
- * Settles rows by their ids. Without the condition on `any`, a plan could read all rows. With `sent_at is null` in
+ * Settles rows by their ids. Chunks of lists leave the outbox, which keeps other rows for days, because they are large.
+ * Without the condition on `any`, a plan could read all rows. With `sent_at is null` in
  * addition, a plan could compare each unsent row with each id.
  */
 export async function settle(tx: Transaction, rows: readonly SettledRow[]): Promise<void> {
@@ -50,7 +51,12 @@ export async function settle(tx: Transaction, rows: readonly SettledRow[]): Prom
   const ids = rows.map(({ id }) => id);
   await tx`
     update outbox as row
-    set sent_at = clock_timestamp(), stream_sequence = settled.sequence
+    set sent_at = clock_timestamp(), stream_sequence = settled.sequence,
+      payload = case
+        when row.stream = 'snapshot' and not row.tombstone
+          and split_part(row.subject, '.', 2) = 'chunk' then ''
+        else row.payload
+      end
     from unnest(${ids}::bigint[], ${rows.map(({ sequence }) => sequence)}::bigint[])
       as settled (id, sequence)
     where row.id = any(${ids}::bigint[]) and row.id = settled.id`;
@@ -108,7 +114,10 @@ export async function unknownEvents(
   return new Set(ours.filter((id) => !known.has(id)));
 }
 
-/** An entry's row without a recorded sequence: it is unsent, or it was superseded by a newer value. */
+/**
+ * An entry's row without a recorded sequence: it is unsent, or it was superseded by a newer value. A superseded chunk has
+ * an empty payload.
+ */
 export type UnrecordedRow = { id: number; key: string; sha256: string; isSent: boolean };
 
 /** Returns the rows of entries without a recorded sequence, in order. */

@@ -124,6 +124,9 @@ type FoundEntry = { key: string; sha256: string; isForeign: boolean };
 function compareEntries(entries: readonly FoundEntry[], rows: readonly UnrecordedRow[]) {
   const value = ({ key, sha256 }: FoundEntry | UnrecordedRow) => `${key} ${sha256}`;
   const idOf = new Map(rows.map((row) => [value(row), row.id]));
+  // The key of a chunk contains the hash of its data.
+  const isExplained = (entry: FoundEntry) =>
+    idOf.has(value(entry)) || idOf.has(value({ ...entry, sha256: sha256OfNothing }));
   const published = new Map(entries.map((entry) => [entry.key, idOf.get(value(entry)) ?? 0]));
   return {
     superseded: rows
@@ -131,9 +134,11 @@ function compareEntries(entries: readonly FoundEntry[], rows: readonly Unrecorde
       .map(({ id }) => ({ id, sequence: null })),
     // Another client may also have stored the value of a row without its signature, which readers reject.
     foreignKey: entries.find(({ isForeign }) => isForeign)?.key,
-    isAhead: entries.some((entry) => !entry.isForeign && !idOf.has(value(entry))),
+    isAhead: entries.some((entry) => !entry.isForeign && !isExplained(entry)),
   };
 }
+
+const sha256OfNothing = createHash("sha256").digest("hex");
 
 async function readEntries(
   { connection, manager }: Broker,

@@ -1,5 +1,7 @@
 import type { EntrySigner } from "@halyard/api-keys";
 import {
+  type AudienceEvent,
+  type EntryKind,
   type FlagEvent,
   isSignedEntry,
   parseEntryKey,
@@ -230,7 +232,7 @@ type Outgoing = OutgoingMessage & {
 };
 
 /**
- * Returns the message of a row. The entity of an event is its flag. The leader signs when it publishes, so a row that was
+ * Returns the message of a row. The entity of an event is its flag or its audience. The leader signs when it publishes, so a row that was
  * written before a rotation, or by an earlier release, has the current signer. A repeated row has the same signature,
  * unless the key was rotated in between.
  */
@@ -238,19 +240,22 @@ async function outgoingEvent(
   { subject, payload, messageId }: UnsentRow,
   sign?: SignMessage,
 ): Promise<Outgoing> {
-  const { flag, organization_id: organizationId } = headOfEvent(payload);
+  const { flag, audience, organization_id: organizationId } = headOfEvent(payload);
   const signature = await sign?.({ subject, payload, messageId });
   const message = { subject, payload, messageId, signature, organizationId };
-  return { ...message, ...(flag && { entity: flag.id }) };
+  const entity = flag?.id ?? audience?.key;
+  return { ...message, ...(entity !== undefined && { entity }) };
 }
 
 /**
  * Parses an event up to its states, which can be a megabyte. The organization and the flag precede them. A text inside
  * the event cannot contain the searched one, because its quotes are escaped.
  */
-export function headOfEvent(payload: string): Partial<FlagEvent> {
+export function headOfEvent(payload: string): Partial<FlagEvent & Pick<AudienceEvent, "audience">> {
   const end = payload.indexOf(',"state":{');
-  return JSON.parse(end < 0 ? payload : `${payload.slice(0, end)}}`) as Partial<FlagEvent>;
+  return JSON.parse(end < 0 ? payload : `${payload.slice(0, end)}}`) as ReturnType<
+    typeof headOfEvent
+  >;
 }
 
 /**
@@ -263,11 +268,14 @@ export async function outgoingEntry(
 ): Promise<OutgoingMessage> {
   const subject = snapshotBucket.subjectPrefix + key;
   const address = parseEntryKey(key);
-  if (signer === undefined || address === undefined || address.kind === "flag")
+  if (signer === undefined || address === undefined || unsignedKinds.has(address.kind))
     return { subject, payload };
   const isSigned = isSignedEntry({ address, value: JSON.parse(payload) });
   return { subject, payload: isSigned ? await signer.sign(key, payload) : payload };
 }
+
+/** Kinds of entries that never have a signature. Their values can be large, and are not parsed. */
+const unsignedKinds: ReadonlySet<EntryKind> = new Set(["flag", "audience", "chunk"]);
 
 type ValueToPublish = {
   row: UnsentRow;

@@ -19,7 +19,7 @@ export async function markDeleted(
 ): Promise<OutboxMessage[]> {
   const marked = await tx<{ entryKey: string; version: number }[]>`
     select entry_key as "entryKey", next_version as version from mark_deleted(${subject}, ${now})`;
-  return marked.map((scope) => entryToPublish(scopeTombstone({ ...scope, deletedAt: now })));
+  return marked.map((row) => entryToPublish(tombstone({ ...row, deletedAt: now })));
 }
 
 /** Days for which every rebuilt snapshot contains a tombstone. All other tombstones are kept for seven days. */
@@ -35,13 +35,13 @@ export async function scopeTombstonesAfter(
   const scopes = await sql<{ entryKey: string; version: number; deletedAt: Date }[]>`
     select entry_key as "entryKey", deleted_version as version, deletion as "deletedAt"
     from deleted_places(${tombstoneDays}, ${lastKey}, ${limit})`;
-  return scopes.map(scopeTombstone);
+  return scopes.map(tombstone);
 }
 
-function scopeTombstone(scope: { entryKey: string; version: number; deletedAt: Date }): Deletion {
-  const address = parseEntryKey(scope.entryKey);
-  if (address === undefined) throw new Error(`${scope.entryKey} is not the key of an entry`);
-  const { version, deletedAt } = scope;
+function tombstone(deleted: { entryKey: string; version: number; deletedAt: Date }): Deletion {
+  const address = parseEntryKey(deleted.entryKey);
+  if (address === undefined) throw new Error(`${deleted.entryKey} is not the key of an entry`);
+  const { version, deletedAt } = deleted;
   return { address, value: { deleted: true, version, committed_at: deletedAt.toISOString() } };
 }
 
@@ -138,6 +138,21 @@ export async function finishEnvironment(
   { environmentId }: DeletedEnvironment,
 ): Promise<void> {
   await tx`select finish_deleted_environment(${environmentId})`;
+}
+
+/**
+ * Removes up to `atMost` audiences of deleted projects. Returns the tombstones of the audiences and of their chunks. The
+ * entries of their lists are removed later.
+ */
+export async function removeAudiences(
+  tx: Transaction,
+  atMost: number,
+  now: Date,
+): Promise<OutboxMessage[]> {
+  const removed = await tx<{ entryKey: string; version: number }[]>`
+    select entry_key as "entryKey", next_version as version
+    from remove_audiences_of_deleted(${atMost})`;
+  return removed.map((row) => entryToPublish(tombstone({ ...row, deletedAt: now })));
 }
 
 /** Removes flags of deleted projects and users of deleted organizations. Returns whether rows may be left. */

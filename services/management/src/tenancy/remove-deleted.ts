@@ -11,6 +11,7 @@ import {
   finishEnvironment,
   hasRowsToRemove,
   lockStates,
+  removeAudiences,
   removeFill,
   removeKeys,
   removeRest,
@@ -23,11 +24,14 @@ import {
  *
  * The tombstone of an environment already ends its keys and flags in every reader of the snapshot. The clean-up purges
  * the entries of its flags just before this tombstone. Each key gets its tombstone, because no subject matches the
- * keys of one environment, and a signed entry of a key must not return.
+ * keys of one environment, and a signed entry of a key must not return. So does each audience and each chunk of its list.
  */
 
 /** Maximum number of rows per batch. The same bound as for a batch of a new environment, for the same reasons. */
 export const removedAtOnce = 200;
+
+/** An audience has up to 1,024 chunks, each with a tombstone, although few have more than 16. */
+const audiencesAtOnce = 10;
 
 /** Removes the next batch. Returns whether work may be left. */
 export async function removeNextBatch(write: Write, now: Date): Promise<boolean> {
@@ -39,7 +43,9 @@ export async function removeNextBatch(write: Write, now: Date): Promise<boolean>
     await removeOfEnvironment(write, environment, now);
     return true;
   }
-  return removeRest(write.tx, removedAtOnce);
+  const tombstones = await removeAudiences(write.tx, audiencesAtOnce, now);
+  write.publish(tombstones);
+  return tombstones.length > 0 || removeRest(write.tx, removedAtOnce);
 }
 
 async function removeOfEnvironment(

@@ -1,6 +1,11 @@
-import { parseEntryKey, snapshotBucket, tombstoneLifetimeMs } from "@halyard/contracts";
+import {
+  chunkTombstoneLifetimeMs,
+  parseEntryKey,
+  snapshotBucket,
+  tombstoneLifetimeMs,
+} from "@halyard/contracts";
 import { deleteExpiredAnswers } from "@halyard/idempotency";
-import type { Sql } from "@halyard/postgres";
+import { type Fragment, fragment, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Broker } from "../publishing/broker.ts";
 import { inboxLifetimeDays } from "./due-changes.ts";
@@ -10,6 +15,7 @@ import { inboxLifetimeDays } from "./due-changes.ts";
  *
  * - outbox rows that were sent seven days ago; until then they can refill an event log that lost them
  * - tombstones of the same age in the snapshot, and the entries of flags in deleted environments
+ * - tombstones of chunks after ten minutes
  * - stored responses of repeated requests
  * - stored outcomes of repeated messages
  *
@@ -50,10 +56,20 @@ export async function cleanUp(
   broker: Pick<Broker, "manager">,
   mayContinue: () => boolean,
 ): Promise<void> {
-  while (mayContinue() && (await cleanOutbox(sql, broker, mayContinue)) === batchSize);
+  for (const expired of [expiredRows, expiredChunks])
+    while (
+      mayContinue() &&
+      (await cleanOutbox(sql, broker, { expired, mayContinue })) === batchSize
+    );
   while (mayContinue() && (await deleteExpiredAnswers(sql, batchSize)) === batchSize);
   while (mayContinue() && (await cleanInbox(sql)) === batchSize);
 }
+
+const expiredRows = fragment`
+  sent_at < clock_timestamp() - ${tombstoneLifetimeMs} * interval '1 millisecond'`;
+const expiredChunks = fragment`
+  tombstone and split_part(subject, '.', 2) = 'chunk'
+  and sent_at < clock_timestamp() - ${chunkTombstoneLifetimeMs} * interval '1 millisecond'`;
 
 type SentRow = {
   id: number;
@@ -67,14 +83,14 @@ type SentRow = {
 async function cleanOutbox(
   sql: Sql,
   broker: Pick<Broker, "manager">,
-  mayContinue: () => boolean,
+  { expired, mayContinue }: { expired: Fragment; mayContinue: () => boolean },
 ): Promise<number> {
   const rows = await sql<SentRow[]>`
     select id, subject, case when tombstone then stream_sequence end as "tombstoneSequence",
       coalesce((select last_sequence from relay_streams where stream = 'snapshot'), 0)
         as "lastSequence"
     from outbox
-    where sent_at < clock_timestamp() - ${tombstoneLifetimeMs} * interval '1 millisecond'
+    where ${expired}
       -- A tombstone stays while rows of its resource are left.
       and not (tombstone and subject = any(array(select entry_key from deleted_places(0, '', null))))
     order by sent_at

@@ -22,7 +22,7 @@ export type RetentionPeriods = {
   endedKeyDays: number | undefined;
 };
 
-type Removed = { history: number; changes: number; api_keys: number };
+type Removed = { history: number; changes: number; audience_history: number; api_keys: number };
 
 type RetentionOptions = { sql: Sql; writer: Writer; periods: RetentionPeriods; now: () => Date };
 
@@ -59,6 +59,9 @@ export async function applyRetention(
   return {
     history: isKept ? 0 : await removeOldHistory(sql, auditDays, mayContinue),
     changes: isKept ? 0 : await inBatches(() => removeOldChanges(sql, auditDays), mayContinue),
+    audience_history: isKept
+      ? 0
+      : await inBatches(() => removeOldAudienceHistory(sql, auditDays), mayContinue),
     api_keys:
       endedKeyDays === undefined
         ? 0
@@ -110,6 +113,13 @@ async function removeOldHistory(
 async function removeOldChanges(sql: Sql, retentionDays: number): Promise<number> {
   const [batch] = await sql<[{ removed: number }]>`
     select remove_old_changes(${retentionDays}, ${batchSize}) as removed`;
+  return batch.removed;
+}
+
+/** Removes superseded entries of the history of audiences. */
+async function removeOldAudienceHistory(sql: Sql, retentionDays: number): Promise<number> {
+  const [batch] = await sql<[{ removed: number }]>`
+    select remove_old_audience_history(${retentionDays}, ${batchSize}) as removed`;
   return batch.removed;
 }
 

@@ -5,6 +5,7 @@ import { call, testSignatures } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { createAuthentication } from "../../src/access/principal.ts";
 import { createKeyLookup } from "../../src/keys/key-lookup.ts";
+import { audiencesOf } from "../audiences/audience-fixture.ts";
 import {
   type Management,
   openManagement,
@@ -90,6 +91,18 @@ describe("given an organization that sends large requests", () => {
     );
     expect(rejected.headers.get("ratelimit-policy")).toBe('"requests";q=15;w=3000');
     expect((await ask(stranger.serverKey)).status).toBe(200);
+  });
+
+  it("counts the entries of uploaded lists in addition to the body", async () => {
+    const project = await seedProject(management);
+    const given = audiencesOf(management, project);
+    await given.create({ key: "beta" });
+    // The body takes half of the burst, and its entries the rest.
+    const entries = Array.from({ length: burstBytes / 2 / 512 }, (_, index) =>
+      `${index}\n`.padStart(512, "u"),
+    );
+    expect((await given.upload("beta", entries.join(""))).status).toBe(200);
+    expect((await ask(project.environmentOnlyKey)).status).toBe(429);
   });
 
   it("rejects a body that costs more than is left before it is read", async () => {

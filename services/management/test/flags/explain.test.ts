@@ -104,6 +104,7 @@ describe("the time of an explanation", () => {
     const used: number[] = [];
     const beganMs = performance.now();
     await explainFlag(
+      management.sql,
       { flag: { key: "slow", ...booleanFlag }, state: { content } } as FlagInEnvironment,
       {
         user: { attributes: { text: "x".repeat(10_000) } },

@@ -94,7 +94,13 @@ describe("rolling back", () => {
       const author = { userId: project.userId, apiKeyId: null };
       const changed = await changeFlag(
         {
-          ...{ tx, publish: () => undefined, doNotAwait: () => undefined, ...clock },
+          ...{
+            tx,
+            publish: () => undefined,
+            countMessages: () => undefined,
+            doNotAwait: () => undefined,
+            ...clock,
+          },
           beforeCommit: () => undefined,
           context: () => readContext(tx, { author, cause: "scheduled" }, clock),
         },

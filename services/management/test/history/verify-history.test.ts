@@ -94,7 +94,13 @@ async function committed<T extends object>(
   const author = { userId: ids.userId, apiKeyId: null };
   const done = await runtime.begin(async (tx) =>
     work({
-      ...{ tx, publish: () => undefined, doNotAwait: () => undefined, ...clock },
+      ...{
+        tx,
+        publish: () => undefined,
+        countMessages: () => undefined,
+        doNotAwait: () => undefined,
+        ...clock,
+      },
       beforeCommit: () => undefined,
       context: () => readContext(tx, { author, cause: "manual" }, clock),
     }),

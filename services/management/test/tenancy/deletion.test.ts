@@ -373,6 +373,51 @@ describe("given rules in two projects", () => {
   });
 });
 
+describe("given a deleted project with audiences", () => {
+  it("has tombstones of its audiences and their chunks, and removes all rows and their size", async () => {
+    const scope = await given.scope(["production"]);
+    const used = async () => (await call(organizationPath(scope))).body.configuration_bytes.used;
+    const options = { key: scope.serverKey };
+    const body = { key: "beta", name: "Beta" };
+    expect(await call("/api/v1/audiences", "POST", { ...options, body })).toMatchObject({
+      status: 201,
+    });
+    const entries = { add: ["ada", "grace"] };
+    await call("/api/v1/audiences/beta/list", "PATCH", { ...options, body: entries });
+    expect(await used()).toBe(16);
+    const { sql } = management;
+    const [audience] = await sql<[{ id: string; sha256: string }]>`
+      select audience_id as id, sha256 from audience_chunks
+      join audiences on audiences.id = audience_chunks.audience_id
+      where project_id = ${scope.project.id}`;
+    await remove(projectPath(scope));
+    await removeEverything();
+    const { organizationId } = scope;
+    for (const subject of [
+      `${organizationId}.audience.${scope.project.id}.${audience.id}`,
+      `${organizationId}.chunk.${audience.id}.${audience.sha256}`,
+    ])
+      expect(await tombstonesOf(subject)).toMatchObject([{ deleted: true, version: 3 }]);
+    const rows = await sql`
+      select id from audiences where project_id = ${scope.project.id}
+      union all
+      select audience_id from audience_history where audience_id = ${audience.id}
+      union all
+      select project_id from fingerprint_keys where project_id = ${scope.project.id}`;
+    expect(rows).toEqual([]);
+    expect(await used()).toBe(0);
+    await eventually(async () => (await sql`select from audience_members`).count === 0, {
+      because: "the entries of the list are removed",
+    });
+  });
+});
+
+async function tombstonesOf(subject: string) {
+  const rows = await management.sql<{ payload: string }[]>`
+    select payload from outbox where subject = ${subject} and tombstone order by id`;
+  return rows.map(({ payload }) => JSON.parse(payload));
+}
+
 describe("given a deleted environment", () => {
   it("keeps its flags in the other environments", async () => {
     const scope = await given.scope(["production", "staging"]);

@@ -133,6 +133,17 @@ describe("given a leader that purges thousands of tombstones", () => {
     expect(await keysIn(organizationId)).toEqual([flags[1]]);
   });
 
+  it("purges deletions of chunks after ten minutes, and no others", async () => {
+    const [organizationId, audienceId] = [randomUUID(), randomUUID()];
+    const chunk = `${organizationId}.chunk.${audienceId}.${"0".repeat(64)}`;
+    const audience = `${organizationId}.audience.${randomUUID()}.${audienceId}`;
+    await publish([chunk, audience].map((subject) => ({ subject, tombstone: true })));
+    expect(await keysIn(organizationId)).toEqual([audience, chunk]);
+    await rebuilds.sql`update outbox set sent_at = sent_at - interval '11 minutes'`;
+    await eventually(async () => !(await keysIn(organizationId)).includes(chunk));
+    expect(await keysIn(organizationId)).toEqual([audience]);
+  });
+
   async function publish(rows: { subject: string; tombstone: boolean }[]): Promise<void> {
     for (const { subject, tombstone } of rows)
       await rebuilds.sql`

@@ -358,6 +358,19 @@ describe("the list of flags with stale_days", () => {
     expect(await keysOf("stale_days=7")).toEqual(["a-flag"]);
   });
 
+  it("leaves out flags that another flag requires in any environment", async () => {
+    const required = await createFlag("z-required");
+    const requiring = await createFlag("z-requiring");
+    const path = `/api/v1/flags/${requiring.id}/environments/${project.otherEnvironmentId}`;
+    const require = (requires: object[]) => call(path, { method: "PATCH", body: { requires } });
+    expect((await require([{ flag: required.key, is: "on" }])).status).toBe(200);
+    passDays(8);
+    const stale = async () => (await keysOf("stale_days=7")).filter((key) => key.startsWith("z-"));
+    expect(await stale()).toEqual(["z-requiring"]);
+    await require([]);
+    expect(await stale()).toEqual(["z-required", "z-requiring"]);
+  });
+
   it.each(["0", "366", "1.5", "many"])("rejects stale_days=%s", async (days) => {
     const answer = await call(`/api/v1/flags?stale_days=${days}`);
     expect(answer.body.error.code).toBe("VALIDATION_001");

@@ -76,7 +76,13 @@ async function committed<T extends object>(
   const clock = { now: () => now, newId };
   const done = await runtime.begin(async (tx) =>
     work({
-      ...{ tx, publish: () => undefined, doNotAwait: () => undefined, ...clock },
+      ...{
+        tx,
+        publish: () => undefined,
+        countMessages: () => undefined,
+        doNotAwait: () => undefined,
+        ...clock,
+      },
       beforeCommit: (send: () => Promise<unknown>) => void send(),
       context: () => readContext(tx, { author, cause: "manual" }, clock),
     }),
@@ -229,7 +235,12 @@ describe("retention without a period", () => {
   it("removes nothing", async () => {
     const flag = await flagChanged("checkout", 99, 98, 97, 96);
     await deleteFlag(flag, 95);
-    expect(await retain({})).toEqual({ history: 0, changes: 0, api_keys: 0 });
+    expect(await retain({})).toEqual({
+      history: 0,
+      changes: 0,
+      audience_history: 0,
+      api_keys: 0,
+    });
     expect(await rolloutsOf(flag)).toEqual([100, 98, 97, 96]);
   });
 });

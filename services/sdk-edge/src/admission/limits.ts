@@ -19,6 +19,8 @@ export type Limits = {
    * reports. The month does not limit reports. Client keys may send no reports, so theirs do not count.
    */
   checkReport(key: DirectoryKey, nowMs: number): Problem | undefined;
+  /** Returns the problem of a request with a key that exceeds its rate limit. The month does not limit it. */
+  checkRate(key: DirectoryKey, nowMs: number): Problem | undefined;
   /** Returns the fields about the limits of a key. Figures may be a second old, so that few texts are made. */
   fields(key: DirectoryKey, nowMs: number): LimitFields;
   /**
@@ -82,6 +84,7 @@ export function createLimits(options: {
   return {
     check: (key, nowMs) => checkEach(limits, key, nowMs),
     checkReport: (key, nowMs) => checkEach([...rates, reports], key, nowMs),
+    checkRate: (key, nowMs) => checkEach(rates, key, nowMs),
     fields: createFields(limits),
     invalidKey: createInvalidKeyLimit(options.invalidKeyRate),
   };

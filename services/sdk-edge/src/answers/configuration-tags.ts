@@ -7,7 +7,11 @@ import {
   type TakenEntry,
 } from "../snapshot/snapshot.ts";
 import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
+import { type ChangedRules, changedRules } from "./changed-rules.ts";
 import { DigestSum, shortHash } from "./digests.ts";
+import type { EnvironmentView } from "./environment-view.ts";
+import type { ViewChange } from "./environment-views.ts";
+import { type Links, noLinks } from "./linked-flags.ts";
 
 /**
  * The current configuration tag of each environment and the tags of its recent states. A client with one of the recent
@@ -18,20 +22,28 @@ import { DigestSum, shortHash } from "./digests.ts";
  * but an edge may apply several together. Undoing one change at a time finds every state that any edge can have had.
  */
 export type ConfigurationTags = {
-  /** Applies every update of the snapshot, in order. */
-  follow(update: SnapshotUpdate): void;
+  /** Applies every update of the snapshot in order, after the views have applied it. */
+  follow(update: SnapshotUpdate, viewChanges?: readonly ViewChange[]): void;
+  /** Applies changes of views without an update of the snapshot. */
+  viewsChanged(changes: readonly ViewChange[]): void;
   of(environmentId: string): ConfigurationTag;
   /** Returns whether this edge is in the state with this tag, or has recently been in it. */
   includes(environmentId: string, tag: ConfigurationTag): boolean;
   /**
-   * Returns the keys of the flags that were changed, created or deleted after the state with this tag; undefined if the
-   * state is unknown.
+   * Returns the keys of the flags and audiences that were changed, created or deleted after the state with this tag;
+   * undefined if the state is unknown.
    */
-  changedSince(environmentId: string, tag: ConfigurationTag): ReadonlySet<string> | undefined;
+  changedSince(environmentId: string, tag: ConfigurationTag): RulesSince | undefined;
 };
 
-/** A change of a flag. `before` is undefined for a new flag, `key` if the flag was deleted before and after. */
-type Step = { key: string | undefined; before: StampedFlag | undefined; after: StampedFlag };
+type RulesSince = { readonly [Kind in keyof ChangedRules]: ReadonlySet<string> };
+
+/** A change of a flag or of what flags use: the texts that are replaced in the state. */
+type Step = {
+  readonly changed: ChangedRules;
+  readonly before: Contents;
+  readonly after: Contents;
+};
 
 /** The state of an environment whose tag was requested; undefined parts are calculated at their next use. */
 type Present = {
@@ -49,80 +61,115 @@ type EarlierStates = ReadonlyMap<string, number>;
  */
 const maxSteps = 16;
 
-export function createConfigurationTags(): ConfigurationTags {
+export function createConfigurationTags(
+  viewOf: (environmentId: string) => Pick<EnvironmentView, "links"> = () => ({ links: noLinks }),
+): ConfigurationTags {
+  let snapshot: Snapshot | undefined;
+  const recent = createRecentStates((environmentId) => {
+    const environment = snapshot?.environments.get(environmentId);
+    return configurationStateOf(environment, viewOf(environmentId).links);
+  });
+
+  function viewsChanged(changes: readonly ViewChange[]): void {
+    for (const { environmentId, before, after } of changes)
+      if (before.links !== after.links)
+        recent.note(environmentId, {
+          changed: changedRules(before, after),
+          before: contentsOfLinks(before.links, after.links),
+          after: contentsOfLinks(after.links, before.links),
+        });
+  }
+
+  return {
+    follow(update, viewChanges = []) {
+      snapshot = update.snapshot;
+      if (update.isReplacement) {
+        for (const environmentId of update.changed.environments) recent.forget(environmentId);
+        for (const { environmentId } of viewChanges) recent.forget(environmentId);
+        return;
+      }
+      for (const { address, before, value } of update.taken)
+        if (address.kind === "flag")
+          recent.note(address.environmentId, stepOf(address.flagId, before, value));
+      viewsChanged(viewChanges);
+    },
+
+    viewsChanged,
+
+    of: recent.tagOf,
+
+    includes: (environmentId, tag) => recent.stepsSince(environmentId, tag) !== undefined,
+
+    changedSince(environmentId, tag) {
+      const steps = recent.stepsSince(environmentId, tag);
+      return (
+        steps && {
+          flags: new Set(steps.flatMap(({ changed }) => changed.flags)),
+          audiences: new Set(steps.flatMap(({ changed }) => changed.audiences)),
+        }
+      );
+    },
+  };
+}
+
+/** The current state and the last changes of each environment. `stateOf` calculates a state that is not known yet. */
+function createRecentStates(stateOf: (environmentId: string) => ConfigurationState) {
   const stepsOf = new Map<string, Step[]>();
   const presentOf = new Map<string, Present>();
-  let snapshot: Snapshot | undefined;
-
-  function note(environmentId: string, step: Step): void {
-    const steps = stepsOf.get(environmentId) ?? [];
-    stepsOf.set(environmentId, steps);
-    steps.push(step);
-    if (steps.length > maxSteps) steps.shift();
-    const present = presentOf.get(environmentId);
-    if (present === undefined) return;
-    present.state.change(step.before, step.after);
-    present.tag = undefined;
-    present.earlierStates = undefined;
-  }
 
   function present(environmentId: string): Present {
     let known = presentOf.get(environmentId);
     if (known === undefined) {
-      const state = configurationStateOf(snapshot?.environments.get(environmentId));
-      known = { state, tag: undefined, earlierStates: undefined };
+      known = { state: stateOf(environmentId), tag: undefined, earlierStates: undefined };
       presentOf.set(environmentId, known);
     }
     return known;
   }
 
-  function tagOf(known: Present): ConfigurationTag {
+  function tagOf(environmentId: string): ConfigurationTag {
+    const known = present(environmentId);
     known.tag ??= known.state.tag;
     return known.tag;
   }
 
-  const stepsIn = (environmentId: string) => stepsOf.get(environmentId) ?? [];
-
-  /** Returns the index of the first step after the state with this tag; undefined if the state is unknown. */
-  function firstStepAfter(environmentId: string, { hash }: ConfigurationTag): number | undefined {
-    const known = present(environmentId);
-    const steps = stepsIn(environmentId);
-    if (hash === tagOf(known).hash) return steps.length;
-    known.earlierStates ??= statesBefore(known.state, steps);
-    return known.earlierStates.get(hash);
-  }
-
   return {
-    follow(update) {
-      snapshot = update.snapshot;
-      if (update.isReplacement)
-        for (const environmentId of update.changed.environments) {
-          stepsOf.delete(environmentId);
-          presentOf.delete(environmentId);
-        }
-      for (const { address, before, value } of update.taken)
-        if (address.kind === "flag")
-          note(address.environmentId, stepOf(address.flagId, before, value));
+    tagOf,
+
+    note(environmentId: string, step: Step): void {
+      const steps = stepsOf.get(environmentId) ?? [];
+      stepsOf.set(environmentId, steps);
+      steps.push(step);
+      if (steps.length > maxSteps) steps.shift();
+      const known = presentOf.get(environmentId);
+      if (known === undefined) return;
+      known.state.replace(step.before, step.after);
+      known.tag = undefined;
+      known.earlierStates = undefined;
     },
 
-    of: (environmentId) => tagOf(present(environmentId)),
+    forget(environmentId: string): void {
+      stepsOf.delete(environmentId);
+      presentOf.delete(environmentId);
+    },
 
-    includes: (environmentId, tag) => firstStepAfter(environmentId, tag) !== undefined,
-
-    changedSince(environmentId, tag) {
-      const first = firstStepAfter(environmentId, tag);
-      if (first === undefined) return undefined;
-      const steps = stepsIn(environmentId).slice(first);
-      return new Set(steps.map(({ key }) => key).filter((key) => key !== undefined));
+    /** Returns the steps after the state with this tag; undefined if the state is unknown. */
+    stepsSince(environmentId: string, { hash }: ConfigurationTag): readonly Step[] | undefined {
+      if (hash === tagOf(environmentId).hash) return [];
+      const known = present(environmentId);
+      const steps = stepsOf.get(environmentId) ?? [];
+      known.earlierStates ??= statesBefore(known.state, steps);
+      const first = known.earlierStates.get(hash);
+      return first === undefined ? undefined : steps.slice(first);
     },
   };
 }
 
 function stepOf(flagId: string, before: TakenEntry["before"], after: TakenEntry["value"]): Step {
+  const key = (existingFlag(after) ?? existingFlag(before))?.key;
   return {
-    key: (existingFlag(after) ?? existingFlag(before))?.key,
-    before: before && stampOf(before, flagId),
-    after: stampOf(after, flagId),
+    changed: { flags: key === undefined ? [] : [key], audiences: [] },
+    before: before === undefined ? nothing : contentsOfFlag(before, flagId),
+    after: contentsOfFlag(after, flagId),
   };
 }
 
@@ -130,7 +177,7 @@ function statesBefore(present: ConfigurationState, steps: readonly Step[]): Earl
   const state = present.copy();
   const states = new Map<string, number>();
   for (const [index, { before, after }] of [...steps.entries()].toReversed()) {
-    state.change(after, before);
+    state.replace(after, before);
     const { hash } = state.tag;
     if (!states.has(hash)) states.set(hash, index);
   }
@@ -148,20 +195,28 @@ export type ConfigurationTag = { text: string; newestMs: number; hash: string };
 
 const shape = /^([0-9a-z]{1,9})-([A-Za-z0-9_-]{22})$/;
 
-/** The properties of a flag that its environment's tag depends on. */
-type StampedFlag = {
-  flagId: string;
-  version: number;
-  committedAt: string;
-  deleted: boolean;
-};
+/** A part of the state of an environment, as texts of a set, and the time of its newest change. */
+type Contents = { readonly texts: readonly string[]; readonly newestMs: number };
 
-function stampOf(entry: Stamped, flagId: string): StampedFlag {
+const nothing: Contents = { texts: [], newestMs: 0 };
+
+/**
+ * Edges remove deletions at different times. A deleted flag therefore has no text, as if it had never existed.
+ */
+function contentsOfFlag(entry: Stamped, flagId: string): Contents {
   const { version, committed_at: committedAt } = entry;
-  return { flagId, version, committedAt, deleted: isDeleted(entry) };
+  return {
+    texts: isDeleted(entry) ? [] : [`${flagId} ${version} ${committedAt}`],
+    newestMs: Date.parse(committedAt),
+  };
 }
 
-/** The state of an environment's flags that a tag identifies. A change costs two digests. */
+/** Returns the contents of links that others do not have. */
+function contentsOfLinks({ texts, newestMs }: Links, others = noLinks): Contents {
+  return { texts: [...texts].filter((text) => !others.texts.has(text)), newestMs };
+}
+
+/** The state of an environment's flags that a tag identifies. A change costs one digest for each text. */
 class ConfigurationState {
   readonly #live: DigestSum;
   #newestMs: number;
@@ -171,14 +226,10 @@ class ConfigurationState {
     this.#newestMs = newestMs;
   }
 
-  /** Replaces a flag. `before` is undefined for a new flag, `after` for a removed one. */
-  change(before: StampedFlag | undefined, after: StampedFlag | undefined): void {
-    // Edges remove deletions at different times. The hash must therefore be the same for a deleted flag and a flag that
-    // never existed.
-    if (before?.deleted === false) this.#live.remove(textOf(before));
-    if (after?.deleted === false) this.#live.add(textOf(after));
-    if (after !== undefined)
-      this.#newestMs = Math.max(this.#newestMs, Date.parse(after.committedAt));
+  replace(before: Contents, after: Contents): void {
+    for (const text of before.texts) this.#live.remove(text);
+    for (const text of after.texts) this.#live.add(text);
+    this.#newestMs = Math.max(this.#newestMs, after.newestMs);
   }
 
   copy(): ConfigurationState {
@@ -191,16 +242,14 @@ class ConfigurationState {
   }
 }
 
-function textOf({ flagId, version, committedAt }: StampedFlag): string {
-  return `${flagId} ${version} ${committedAt}`;
-}
-
 export function configurationStateOf(
   environment: EnvironmentFlags | undefined,
+  links = noLinks,
 ): ConfigurationState {
   const state = new ConfigurationState();
   for (const [flagId, entry] of environment?.flags ?? [])
-    state.change(undefined, stampOf(entry, flagId));
+    state.replace(nothing, contentsOfFlag(entry, flagId));
+  state.replace(nothing, contentsOfLinks(links));
   return state;
 }
 

@@ -1,18 +1,19 @@
-import { isEntryOf } from "@halyard/contracts";
 import {
   codeOfOutcome,
   type EvaluationContext,
   emptyContext,
   evaluateInSteps,
   type Outcome,
+  outcomes,
   outcomesByCode,
+  type Pass,
 } from "@halyard/evaluation";
-import type { EnvironmentFlags, Snapshot, TakenEntry } from "../snapshot/snapshot.ts";
-import type { SnapshotUpdate } from "../snapshot/snapshot-holder.ts";
 import { FlagKeys } from "./flag-keys.ts";
 import { type FlagValues, valuesWriterOf } from "./flag-values.ts";
+import { type Links, noLinks } from "./linked-flags.ts";
 import type { PreparedFlag } from "./prepared-flag.ts";
-import { changeFlags, findFlag, orderFlags, type Segments } from "./segments.ts";
+import { findFlag, type Segment, type Segments } from "./segments.ts";
+import { unmetInSteps, unmetRequirement } from "./unmet-requirement.ts";
 import type { ValueForm } from "./value-form.ts";
 import type { VariationText } from "./variation-texts.ts";
 
@@ -22,8 +23,15 @@ const costlyWeight = 5_000;
 /** A typed flag, and its position among all flags of a view. */
 export type TypedFlag = { readonly position: number; readonly flag: PreparedFlag };
 
-/** The evaluation of all flags: the outcome code of each, and the variation of each typed one. */
-type EvaluatedFlags = { outcomeCodes: Uint8Array; variations: readonly VariationText[] };
+/** The evaluation of all flags. */
+export type EvaluatedFlags = {
+  /** The outcome code of each flag. */
+  outcomeCodes: Uint8Array;
+  /** The variation of each typed flag. */
+  variations: readonly VariationText[];
+  /** The key of the unmet requirement of each flag with the outcome `prerequisiteFailed`. */
+  unmet: readonly string[];
+};
 
 /**
  * The prepared responses of one state of an environment. A view is immutable. A change creates another view, which
@@ -40,10 +48,14 @@ export class EnvironmentView {
   #tagWithoutContext: string | undefined;
   #typed: readonly TypedFlag[] | undefined;
 
-  constructor(segments: Segments, previousKeys: FlagKeys | undefined) {
+  /** The audiences that the flags use. */
+  readonly links: Links;
+
+  constructor(segments: Segments, previousKeys: FlagKeys | undefined, links = noLinks) {
     this.segments = segments;
     this.keys = keysOf(segments, previousKeys);
-    this.isCostly = segments.reduce((sum, { weight }) => sum + weight, 0) > costlyWeight;
+    this.links = links;
+    this.isCostly = segments.reduce((sum, { weight }) => sum + weight, links.weight) > costlyWeight;
   }
 
   /** Returns the flag with a key. */
@@ -92,29 +104,54 @@ export class EnvironmentView {
     );
   }
 
+  /** Returns the key of the unmet requirement of each flag that one holds back, for a context with these outcomes. */
+  unmetFor(context: EvaluationContext, outcomeCodes: Uint8Array): readonly string[] {
+    const unmet: string[] = [];
+    let segment = 0;
+    let begin = 0;
+    for (const position of positionsHeldBack(outcomeCodes)) {
+      let { flags } = this.segments[segment] as Segment;
+      while (position >= begin + flags.length) {
+        begin += flags.length;
+        segment += 1;
+        ({ flags } = this.segments[segment] as Segment);
+      }
+      const { compiled } = flags[position - begin] as PreparedFlag;
+      unmet.push(unmetRequirement(compiled, context, outcomes.prerequisiteFailed) ?? "");
+    }
+    return unmet;
+  }
+
   /**
-   * Evaluates like `outcomesFor` and `variationsFor`, one condition at a time, so that the caller can serve other
+   * Evaluates like `outcomesFor`, `variationsFor` and `unmetFor`, one condition at a time, so that the caller can serve other
    * requests in between. The caller owns the returned bytes.
    */
   *evaluateInSteps(context: EvaluationContext): Generator<undefined, EvaluatedFlags> {
     const outcomeCodes = new Uint8Array(this.keys.size);
     const variations: VariationText[] = [];
+    const unmet: string[] = [];
+    const pass: Pass = new Map();
     let index = 0;
     for (const { flags } of this.segments)
       for (const flag of flags) {
         const { compiled, outcomeWithoutContext } = flag;
+        let outcome = compiled.constant;
         // A generator costs far more than a constant flag, and most flags of a large environment are constant.
-        if (compiled.constant !== undefined) {
+        if (outcome !== undefined) {
           outcomeCodes[index] = outcomeWithoutContext;
-          if (flag.isTyped) variations.push(flag.variationFor(context, compiled.constant));
+          if (flag.isTyped) variations.push(flag.variationFor(context, outcome));
         } else {
-          const { outcome, variation } = yield* evaluateInSteps(compiled, context);
+          const evaluated = yield* evaluateInSteps(compiled, context, pass);
+          ({ outcome } = evaluated);
           outcomeCodes[index] = codeOfOutcome(outcome);
-          if (variation !== undefined) variations.push(flag.variationAt(variation));
+          if (evaluated.variation !== undefined)
+            variations.push(flag.variationAt(evaluated.variation));
         }
+        if (outcome === outcomes.prerequisiteFailed)
+          unmet.push((yield* unmetInSteps(compiled, context, { outcome, pass })) ?? "");
         index += 1;
       }
-    return { outcomeCodes, variations };
+    return { outcomeCodes, variations, unmet };
   }
 
   /** Returns the values of evaluated outcomes. */
@@ -139,6 +176,17 @@ export class EnvironmentView {
 
 const noVariations: readonly VariationText[] = [];
 
+const heldBackCode = codeOfOutcome(outcomes.prerequisiteFailed);
+
+/** Returns the positions of the flags that an unmet requirement holds back. */
+export function positionsHeldBack(outcomeCodes: Uint8Array): number[] {
+  const positions: number[] = [];
+  let position = outcomeCodes.indexOf(heldBackCode);
+  for (; position !== -1; position = outcomeCodes.indexOf(heldBackCode, position + 1))
+    positions.push(position);
+  return positions;
+}
+
 function typedFlagsOf(segments: Segments): readonly TypedFlag[] {
   const typed: TypedFlag[] = [];
   let begin = 0;
@@ -150,72 +198,12 @@ function typedFlagsOf(segments: Segments): readonly TypedFlag[] {
   return typed;
 }
 
-/** Prepares the view of an environment. Flags that `previous` has prepared are reused. */
-export function deriveView(
-  environment: EnvironmentFlags | undefined,
-  previous?: EnvironmentView,
-): EnvironmentView {
-  const segments = orderFlags(environment?.flags.values() ?? [], previous?.segments);
-  return new EnvironmentView(segments, previous?.keys);
-}
-
-/** Returns the view after entries of its flags were applied. */
-function changeView(view: EnvironmentView, taken: Iterable<TakenEntry>): EnvironmentView {
-  return new EnvironmentView(changeFlags(view.segments, taken), view.keys);
-}
-
 /** Returns the previous keys if they are those of the segments. */
 function keysOf(segments: Segments, previous: FlagKeys | undefined): FlagKeys {
   const isSame =
     previous?.segments.length === segments.length &&
     segments.every(({ keys }, index) => keys === previous.segments[index]);
   return isSame ? previous : new FlagKeys(segments.map(({ keys }) => keys));
-}
-
-/**
- * The current view of each environment. The first use of an environment derives its view, and every change of the
- * snapshot updates it. An edge that starts with thousands of environments therefore prepares only those that clients
- * use.
- */
-export type EnvironmentViews = {
-  /** Returns the view of an environment. An unknown environment has no flags. */
-  of(environmentId: string): EnvironmentView;
-  update(update: SnapshotUpdate): void;
-};
-
-export function createEnvironmentViews(): EnvironmentViews {
-  const views = new Map<string, EnvironmentView>();
-  let environments: Snapshot["environments"] = new Map();
-
-  return {
-    of(environmentId) {
-      let view = views.get(environmentId);
-      if (view === undefined) {
-        view = deriveView(environments.get(environmentId));
-        views.set(environmentId, view);
-      }
-      return view;
-    },
-
-    update({ snapshot, changed, isReplacement, taken }) {
-      environments = snapshot.environments;
-      const flags = isReplacement ? undefined : flagsByEnvironment(taken);
-      for (const environmentId of changed.environments) {
-        const view = views.get(environmentId);
-        if (view === undefined) continue;
-        const next =
-          flags === undefined || !environments.has(environmentId)
-            ? deriveView(environments.get(environmentId), view)
-            : changeView(view, flags.get(environmentId) ?? []);
-        views.set(environmentId, next);
-      }
-    },
-  };
-}
-
-function flagsByEnvironment(taken: readonly TakenEntry[]): ReadonlyMap<string, TakenEntry[]> {
-  const flags = taken.filter((entry) => isEntryOf("flag", entry));
-  return Map.groupBy(flags, ({ address }) => address.environmentId);
 }
 
 /** A flag that differs between two views. Undefined on the side that does not have it. */
@@ -283,15 +271,20 @@ export function* deltaFor(
 ): Generator<undefined, Delta | undefined> {
   const changed: [string, string][] = [];
   const removed: string[] = [];
+  const pass: Pass = new Map();
   for (const { key, before, after } of flags) {
     if (after === undefined) {
       removed.push(key);
       continue;
     }
-    const text = inSteps ? yield* textInSteps(form, after, context) : form.textFor(after, context);
+    const text = inSteps
+      ? yield* textInSteps(form, after, { context, pass })
+      : form.textFor(after, context);
     const earlier =
       before &&
-      (inSteps ? yield* textInSteps(form, before, context) : form.textFor(before, context));
+      (inSteps
+        ? yield* textInSteps(form, before, { context, pass })
+        : form.textFor(before, context));
     if (earlier !== text) changed.push([key, text]);
   }
   return changed.length === 0 && removed.length === 0 ? undefined : { changed, removed };
@@ -300,9 +293,9 @@ export function* deltaFor(
 function* textInSteps(
   form: ValueForm,
   flag: PreparedFlag,
-  context: EvaluationContext,
+  { context, pass }: { context: EvaluationContext; pass: Pass },
 ): Generator<undefined, string> {
-  return form.textOf(flag, yield* evaluateInSteps(flag.compiled, context));
+  return form.textOf(flag, yield* evaluateInSteps(flag.compiled, context, pass));
 }
 
 /**

@@ -1,24 +1,23 @@
-import type { TypedFlag } from "./environment-view.ts";
 import { type FlagKeys, joinTemplates } from "./flag-keys.ts";
 
 /**
  * Writes a body with one of a few texts for each flag: that of its outcome, or of its value.
  *
  * Every text is padded to the length of the longest, so that its position in the body is fixed. The bytes of the last
- * body are kept, and only the texts that differ are overwritten (`npm run bench -- targeting`, OFREP). The texts of
- * typed flags, which have any length, replace those at their positions.
+ * body are kept, and only the texts that differ are overwritten (`npm run bench -- targeting`, OFREP). Texts of
+ * any length, such as those of typed flags, replace those at their positions.
  */
 export type FlagBodies = (
   /** The number of the text of each flag. */
   numbers: Uint8Array,
-  typed: TypedTexts,
+  own: OwnTexts,
   /** The end of the body, in ASCII. */
   end: string,
 ) => string;
 
-/** The texts of the typed flags of a view. */
-export type TypedTexts = {
-  readonly flags: readonly TypedFlag[];
+/** The individual texts of some flags, such as typed ones, in the order of their positions. */
+export type OwnTexts = {
+  readonly flags: readonly { readonly position: number }[];
   readonly texts: readonly string[];
 };
 
@@ -51,7 +50,7 @@ function prepareBodies(keys: FlagKeys, layout: Layout): FlagBodies {
   const ends = { begin, end: "", spareBytes: maxEndBytes };
   const { bytes, positions, length } = joinTemplates(keys, shape, ends);
   const written = new Uint8Array(keys.size);
-  return (numbers, typed, end) => {
+  return (numbers, own, end) => {
     for (let index = 0; index < numbers.length; index += 1) {
       const number = numbers[index] as number;
       if (number === written[index]) continue;
@@ -59,20 +58,20 @@ function prepareBodies(keys: FlagKeys, layout: Layout): FlagBodies {
       written[index] = number;
     }
     const body = bytes.toString("latin1", 0, length + bytes.write(end, length, "latin1"));
-    return typed.flags.length === 0 ? body : withTyped(body, typed, { positions, width });
+    return own.flags.length === 0 ? body : withOwn(body, own, { positions, width });
   };
 }
 
-/** Replaces the texts at the positions of typed flags. */
-function withTyped(
+/** Replaces the texts of the flags that have their own. */
+function withOwn(
   body: string,
-  { flags, texts }: TypedTexts,
+  { flags, texts }: OwnTexts,
   { positions, width }: { positions: Int32Array; width: number },
 ): string {
   let written = "";
   let from = 0;
   for (let index = 0; index < flags.length; index += 1) {
-    const at = positions[(flags[index] as TypedFlag).position] as number;
+    const at = positions[(flags[index] as { position: number }).position] as number;
     written += body.slice(from, at) + (texts[index] as string);
     from = at + width;
   }

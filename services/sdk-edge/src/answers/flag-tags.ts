@@ -20,6 +20,8 @@ export type FlagTags = (
 export type TypedVariations = {
   readonly flags: readonly TypedFlag[];
   readonly variations: readonly VariationText[];
+  /** The keys of unmet requirements, if the body contains them. */
+  readonly unmet?: readonly string[];
 };
 
 /** Marks the numbers of typed flags. All numbers of texts are lower. */
@@ -30,17 +32,19 @@ export function createFlagTags(keys: FlagKeys, maxEndBytes: number): FlagTags {
   const endAt = numbersAt + keys.size;
   let bytes = Buffer.alloc(endAt + maxEndBytes);
   bytes.set(keys.digest);
-  return (numbers, { flags, variations }, end = "") => {
+  return (numbers, { flags, variations, unmet = [] }, end = "") => {
     bytes.set(numbers, numbersAt);
     for (const { position } of flags)
       bytes[numbersAt + position] = (numbers[position] as number) | typedMark;
     let length = endAt + bytes.write(end, endAt, "latin1");
-    const needed = length + variations.length * digestBytes;
+    const last = unmet.length === 0 ? "" : JSON.stringify(unmet);
+    const needed = length + variations.length * digestBytes + last.length;
     if (needed > bytes.length) bytes = Buffer.concat([bytes], needed);
     for (const { digest } of variations) {
       bytes.set(digest, length);
       length += digestBytes;
     }
+    if (last !== "") length += bytes.write(last, length, "latin1");
     return `"${shortHash(hash("sha256", bytes.subarray(0, length), "base64url"))}"`;
   };
 }

@@ -2,14 +2,20 @@ import type { FlagEntry } from "@halyard/contracts";
 import {
   type CompiledFlag,
   callersDefault,
-  categoryOf,
   codeOfOutcome,
   compile,
   type EvaluationContext,
   emptyContext,
-  hasPattern,
+  isAttributeCondition,
+  type Need,
+  needsOf,
+  noReferences,
   type Outcome,
+  type References,
+  type State,
 } from "@halyard/evaluation";
+import { weightOfConditions } from "./condition-weight.ts";
+import type { LinkedAudience } from "./linked-audiences.ts";
 import { type VariationText, variationTextsOf } from "./variation-texts.ts";
 
 /** A flag that is ready to be evaluated. It is prepared once for each version of its entry. */
@@ -24,13 +30,28 @@ export class PreparedFlag {
   readonly outcomeWithoutContext: number;
   #variationTexts: readonly VariationText[] | undefined;
 
-  constructor(entry: FlagEntry) {
-    const compiled = compile(entry);
+  constructor(entry: FlagEntry, references = noReferences) {
+    const compiled = compile(entry, references);
     this.entry = entry;
     this.compiled = compiled;
-    this.weight = compiled.constant === undefined ? weightOf(entry) : 0;
+    this.weight = weightOf(compiled, entry, references);
     this.bytes = bytesOf(entry);
     this.outcomeWithoutContext = codeOfOutcome(compiled.evaluate(emptyContext));
+  }
+
+  /** Length of the longest chain of flags that it requires. */
+  get depth(): number {
+    return 0;
+  }
+
+  /** The compiled audiences and flags that it refers to. */
+  get references(): References {
+    return noReferences;
+  }
+
+  /** The features that an evaluator of the flag must support. */
+  get needs(): readonly Need[] {
+    return needsOf(this.entry);
   }
 
   get isTyped(): boolean {
@@ -55,27 +76,63 @@ export class PreparedFlag {
   }
 }
 
-/** Worst-case cost of a condition with a regular expression, in other conditions. */
-const expressionWeight = 500;
+/** The references of a flag, by key. */
+export type LinkedReferences = {
+  readonly audiences: ReadonlyMap<string, LinkedAudience>;
+  readonly flags: ReadonlyMap<string, PreparedFlag>;
+};
 
-/** Number of items in a list whose first lookup costs as much as a condition at worst. */
-const itemsPerWeight = 32;
+/** A flag that refers to audiences or to other flags. It is prepared again when one of them changes. */
+export class LinkedFlag extends PreparedFlag {
+  readonly linked: LinkedReferences;
+  readonly #depth: number;
+  readonly #references: References;
 
-/** A text with commas can be a list, whose items take two characters at least. */
-const charactersPerWeight = 2 * itemsPerWeight;
+  constructor(entry: FlagEntry, linked: LinkedReferences) {
+    const references = {
+      audiences: new Map([...linked.audiences].map(([key, { compiled }]) => [key, compiled])),
+      flags: new Map([...linked.flags].map(([key, { compiled }]) => [key, compiled])),
+    };
+    super(entry, references);
+    this.linked = linked;
+    let depth = 0;
+    for (const required of linked.flags.values()) depth = Math.max(depth, required.depth + 1);
+    this.#depth = depth;
+    this.#references = references;
+  }
 
-function weightOf({ targeting_rules }: FlagEntry): number {
+  override get depth(): number {
+    return this.#depth;
+  }
+
+  override get references(): References {
+    return this.#references;
+  }
+
+  override get needs(): readonly Need[] {
+    return needsOf(this.entry, (key) => this.linked.audiences.get(key)?.entry);
+  }
+}
+
+/**
+ * Returns the cost of evaluating a flag, in conditions. A required flag counts again, because it is evaluated once for
+ * all its dependents and once for its own value. Audiences count once for a view.
+ */
+function weightOf(compiled: CompiledFlag, entry: FlagEntry, references: References): number {
+  let weight = ownWeightOf(compiled, entry);
+  if (weight === 0 || references === noReferences) return weight;
+  for (const required of references.flags.values()) weight += ownWeightOf(required, required.state);
+  return weight;
+}
+
+function ownWeightOf({ constant }: CompiledFlag, state: State): number {
+  if (constant !== undefined) return 0;
+  const { targeting_rules: rules, requires = [] } = state;
   let weight = 0;
   // The variation of a rule is found by matching the rules again.
-  const times = targeting_rules.some(({ serve }) => serve !== undefined) ? 2 : 1;
-  for (const { conditions } of targeting_rules)
-    for (const { operator, value } of conditions) {
-      weight += hasPattern(operator) ? expressionWeight : 1;
-      if (categoryOf(operator) !== "list") continue;
-      if (Array.isArray(value)) weight += Math.floor(value.length / itemsPerWeight);
-      else if (typeof value === "string") weight += Math.floor(value.length / charactersPerWeight);
-    }
-  return times * weight;
+  const times = rules.some(({ serve }) => serve !== undefined) ? 2 : 1;
+  for (const { conditions } of rules) weight += weightOfConditions(conditions);
+  return times * (requires.length + weight);
 }
 
 /** Sizes without texts: of a rule, of a condition, and of an item of a value. */
@@ -90,7 +147,12 @@ function bytesOf({ targeting_rules, serve, variations = [] }: FlagEntry): number
   for (const { json } of variations) bytes += json.length;
   for (const { id = "", name = "", conditions, serve: own } of targeting_rules) {
     bytes += ruleBytes + id.length + name.length + bytesOfServe(own);
-    for (const { attribute, value } of conditions) {
+    for (const condition of conditions) {
+      if (!isAttributeCondition(condition)) {
+        bytes += conditionBytes;
+        continue;
+      }
+      const { attribute, value } = condition;
       bytes += conditionBytes + attribute.length;
       for (const item of Array.isArray(value) ? value : [value])
         bytes += itemBytes + (typeof item === "string" ? item.length : 0);

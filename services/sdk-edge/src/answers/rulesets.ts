@@ -1,10 +1,14 @@
 import type { DirectoryKey } from "@halyard/api-keys";
-import type { FlagEntry, State, StoredVariations } from "@halyard/contracts";
-import { needsOf } from "@halyard/evaluation";
+import type { State, StoredVariations } from "@halyard/contracts";
+import type { ChangedRules } from "./changed-rules.ts";
 import type { ConfigurationTag } from "./configuration-tags.ts";
-import type { EnvironmentView, EnvironmentViews } from "./environment-view.ts";
+import type { EnvironmentView } from "./environment-view.ts";
+import type { EnvironmentViews } from "./environment-views.ts";
 import { createFairScheduler, type Steps } from "./fair-scheduler.ts";
 import { compressPart, gzipHeader, gzipTrailer, storedPart } from "./gzip-parts.ts";
+import type { LinkedAudience } from "./linked-audiences.ts";
+import type { Links } from "./linked-flags.ts";
+import type { PreparedFlag } from "./prepared-flag.ts";
 import type { Segment } from "./segments.ts";
 import { createTurns } from "./turns.ts";
 
@@ -25,7 +29,7 @@ export const unusedLifetimeMs = 90_000;
 
 /** The bytes of one environment. */
 type Prepared = {
-  readonly bytesOf: WeakMap<Segment, SegmentBytes>;
+  readonly bytesOf: PreparedBytes;
   view: EnvironmentView;
   ruleset: Promise<Ruleset>;
   readonly unused: NodeJS.Timeout;
@@ -54,14 +58,14 @@ export function createRulesets(options: {
         const steps = settled(work, reject, resolve);
         scheduler.add(organizationId, environmentId, [{ steps }]);
       });
-    const parts = await inSlices(serialize(view, bytesOf));
-    const compressed = async () => {
+    const { flags, audiences } = await inSlices(serialize(view, bytesOf));
+    const compress = async (parts: readonly MemberBytes[]) => {
       const pieces: Buffer[] = [];
       for (const part of parts)
         pieces.push(await part.compressed((work) => turns.take(organizationId, work)));
       return pieces;
     };
-    return new Ruleset({ environmentId, etag, view, parts, compressed, inSlices });
+    return new Ruleset({ environmentId, etag, view, flags, audiences, compress, inSlices });
   }
 
   return {
@@ -77,7 +81,7 @@ export function createRulesets(options: {
         }
         return known.ruleset;
       }
-      const bytesOf = new WeakMap<Segment, SegmentBytes>();
+      const bytesOf: PreparedBytes = new WeakMap();
       const ruleset = prepare(key, { bytesOf, view });
       const drop = () => void prepared.delete(environmentId);
       const unused = setTimeout(drop, unusedLifetimeMs).unref();
@@ -94,8 +98,11 @@ export function createRulesets(options: {
 /** Does work in time slices. Resolves with its result. */
 type InSlices = <T>(work: Generator<undefined, T>) => Promise<T>;
 
-/** Members of `flags` of one segment, without the braces. */
-class SegmentBytes {
+/** The bytes of segments of flags, and of the audiences of a view. */
+type PreparedBytes = WeakMap<Segment | Links, MemberBytes>;
+
+/** Members of `flags` of one segment, or the members of `audiences`, without the braces. */
+class MemberBytes {
   readonly bytes: Buffer;
   #compressed: Promise<Buffer> | undefined;
 
@@ -116,27 +123,37 @@ class SegmentBytes {
   }
 }
 
-/** Serializes the segments of a view that have no bytes yet. Returns the bytes of those with flags. */
+/** Serializes what has no bytes yet. Returns the bytes of the segments with flags, and of the audiences. */
 function* serialize(
-  { segments }: EnvironmentView,
-  bytesOf: WeakMap<Segment, SegmentBytes>,
-): Generator<undefined, SegmentBytes[]> {
-  const parts: SegmentBytes[] = [];
+  { segments, links }: EnvironmentView,
+  bytesOf: PreparedBytes,
+): Generator<undefined, Pick<RulesetParts, "flags" | "audiences">> {
+  const flags: MemberBytes[] = [];
   for (const segment of segments) {
-    let part = bytesOf.get(segment);
-    if (part === undefined) {
-      const members: string[] = [];
-      for (const { entry } of segment.flags) {
-        members.push(flagMember(entry));
-        yield;
-      }
-      part = new SegmentBytes(Buffer.from(members.join(",")));
-      bytesOf.set(segment, part);
-      yield;
-    }
-    if (part.bytes.length > 0) parts.push(part);
+    const part = yield* bytesFor(bytesOf, segment, { items: segment.flags, memberOf: flagMember });
+    if (part.bytes.length > 0) flags.push(part);
   }
-  return parts;
+  if (links.audiences.size === 0) return { flags, audiences: [] };
+  const audiences = { items: links.audiences.values(), memberOf: audienceMember };
+  return { flags, audiences: [yield* bytesFor(bytesOf, links, audiences)] };
+}
+
+function* bytesFor<T>(
+  bytesOf: PreparedBytes,
+  source: Segment | Links,
+  { items, memberOf }: { items: Iterable<T>; memberOf: (item: T) => string },
+): Generator<undefined, MemberBytes> {
+  const known = bytesOf.get(source);
+  if (known !== undefined) return known;
+  const texts: string[] = [];
+  for (const item of items) {
+    texts.push(memberOf(item));
+    yield;
+  }
+  const part = new MemberBytes(Buffer.from(texts.join(",")));
+  bytesOf.set(source, part);
+  yield;
+  return part;
 }
 
 /** Passes the result or the error on, so that an error reaches the requests that wait for the result. */
@@ -167,12 +184,12 @@ class Ruleset {
     this.view = given.view;
     this.etag = given.etag;
     this.#given = given;
-    this.body = shared(this.#framed(bodyFrame(given.environmentId)));
+    this.body = shared(this.#framed(bodyFrame(given)));
   }
 
   /** The event with all flags. */
   get fullEvent(): readonly Buffer[] {
-    return this.#framed(fullEventFrame(this.#given.environmentId, this.etag));
+    return this.#framed(fullEventFrame(this.#given, this.etag));
   }
 
   /** Resolves with the compressed body. The first request compresses what earlier rule sets did not contain. */
@@ -188,26 +205,34 @@ class Ruleset {
   }
 
   async #compress(): Promise<SharedBytes> {
-    const { environmentId, compressed, inSlices } = this.#given;
-    const { begin, end } = bodyFrame(environmentId);
-    const members = joined(await compressed(), storedComma);
+    const { flags, audiences, compress, inSlices } = this.#given;
+    const { begin, between, end } = bodyFrame(this.#given);
+    const pieces = [
+      ...[gzipHeader, storedPart(begin)],
+      ...joined(await compress(flags), storedComma),
+      ...(between === undefined ? [] : [storedPart(between), ...(await compress(audiences))]),
+    ];
     const trailer = await inSlices(gzipTrailer(this.body.parts));
-    const last = storedPart(end, { isLast: true });
-    return shared([gzipHeader, storedPart(begin), ...members, last, trailer]);
+    return shared([...pieces, storedPart(end, { isLast: true }), trailer]);
   }
 
-  #framed({ begin, end }: Frame): Buffer[] {
-    const members = this.#given.parts.map(({ bytes }) => bytes);
-    return [begin, ...joined(members, comma), end];
+  #framed({ begin, between, end }: Frame): Buffer[] {
+    const { flags, audiences } = this.#given;
+    const bytesIn = (parts: readonly MemberBytes[]) => parts.map(({ bytes }) => bytes);
+    const members = joined(bytesIn(flags), comma);
+    if (between === undefined) return [begin, ...members, end];
+    return [begin, ...members, between, ...bytesIn(audiences), end];
   }
 }
 
 /** The bytes of a rule set, and the work that compresses them. */
 type RulesetParts = {
   environmentId: string;
-  parts: readonly SegmentBytes[];
+  flags: readonly MemberBytes[];
+  /** Empty if no flag uses an audience. */
+  audiences: readonly MemberBytes[];
   /** Resolves with the compressed bytes of each part. */
-  compressed: () => Promise<readonly Buffer[]>;
+  compress: (parts: readonly MemberBytes[]) => Promise<readonly Buffer[]>;
   inSlices: InSlices;
 };
 
@@ -231,11 +256,10 @@ export function etagOf({ text }: ConfigurationTag): string {
 }
 
 /** Returns a flag as a member of `flags`. A literal takes half the time of a loop over the members. */
-function flagMember(flag: FlagEntry): string {
+function flagMember({ entry, needs }: PreparedFlag): string {
   const { key, enabled, rollout_percentage, targeting_rules, bucket_by, bucket_seed, version } =
-    flag;
-  const { value_type, variations, serve, off_variation } = flag;
-  const needs = needsOf(flag);
+    entry;
+  const { value_type, variations, serve, off_variation, requires } = entry;
   const rules = {
     enabled,
     rollout_percentage,
@@ -244,6 +268,7 @@ function flagMember(flag: FlagEntry): string {
     bucket_seed,
     serve,
     off_variation,
+    requires,
     needs: needs.length === 0 ? undefined : needs,
     version,
   } satisfies { [Member in keyof Required<State> | "version" | "needs"]: unknown };
@@ -260,53 +285,83 @@ function typedMembers(valueType: unknown, variations: StoredVariations): string 
   return `"value_type":${JSON.stringify(valueType)},"variations":[${values.join(",")}],`;
 }
 
-/** Returns the text before and after the members of `flags` in a response. */
-function bodyFrame(environmentId: string): Frame {
-  return frameOf({
-    begin: `{"format":${format},"environment_id":"${environmentId}","flags":{`,
-    end: "}}",
-  });
+/** Returns an audience as a member of `audiences`. */
+function audienceMember({ entry: { key, match, list } }: LinkedAudience): string {
+  return `${JSON.stringify(key)}:${JSON.stringify({ match, list })}`;
 }
 
-/**
- * Returns the text before and after the members of `flags` in an event with all flags. JSON has no line breaks, so the
- * data is one line.
- */
-function fullEventFrame(environmentId: string, etag: string): Frame {
+/** The texts before, between and after the members of `flags` and `audiences`. */
+type Frame = { begin: Buffer; between: Buffer | undefined; end: Buffer };
+
+/** Without audiences, the member `audiences` is absent. */
+const betweenMembers = Buffer.from('},"audiences":{');
+
+function bodyFrame({ environmentId, audiences }: RulesetParts): Frame {
+  return {
+    begin: Buffer.from(`{"format":${format},"environment_id":"${environmentId}","flags":{`),
+    between: audiences.length === 0 ? undefined : betweenMembers,
+    end: Buffer.from("}}"),
+  };
+}
+
+/** Returns the frame of an event with all flags. JSON has no line breaks, so the data is one line. */
+function fullEventFrame({ environmentId, audiences }: RulesetParts, etag: string): Frame {
   const begin = `{"format":${format},"environment_id":"${environmentId}","full":true,"flags":{`;
-  return frameOf({ begin: `event: ruleset\nid: ${etag}\ndata: ${begin}`, end: "}}\n\n" });
-}
-
-type Frame = { begin: Buffer; end: Buffer };
-
-function frameOf({ begin, end }: { [part in keyof Frame]: string }): Frame {
-  return { begin: Buffer.from(begin), end: Buffer.from(end) };
+  return {
+    begin: Buffer.from(`event: ruleset\nid: ${etag}\ndata: ${begin}`),
+    between: audiences.length === 0 ? undefined : betweenMembers,
+    end: Buffer.from("}}\n\n"),
+  };
 }
 
 /**
- * Returns the delta event for a client that may have other rules of the flags with these keys, and has all other rules
- * of the view. Keys without a flag are listed as removed.
+ * Returns the delta event for a client that may have other rules of these flags and audiences, and has everything else
+ * of the view. Keys without a flag or an audience are listed as removed.
  */
 export function deltaEvent({
   environmentId,
   view,
   tag,
-  keys,
+  changed,
 }: {
   environmentId: string;
   view: EnvironmentView;
   /** The tag of the view. */
   tag: ConfigurationTag;
-  keys: Iterable<string>;
+  changed: { [Kind in keyof ChangedRules]: Iterable<string> };
 }): Buffer {
-  const members: string[] = [];
+  const flags = membersOf(changed.flags, (key) => view.find(key), flagMember);
+  const audiences = membersOf(
+    changed.audiences,
+    (key) => view.links.audiences.get(key),
+    audienceMember,
+  );
+  const members = [
+    ...[`"format":${format}`, `"environment_id":"${environmentId}"`],
+    `"flags":{${flags.present.join(",")}}`,
+    ...ifAny(flags.removed, (keys) => `"removed":${JSON.stringify(keys)}`),
+    ...ifAny(audiences.present, (present) => `"audiences":{${present.join(",")}}`),
+    ...ifAny(audiences.removed, (keys) => `"removed_audiences":${JSON.stringify(keys)}`),
+  ];
+  return Buffer.from(`event: ruleset\nid: ${etagOf(tag)}\ndata: {${members.join(",")}}\n\n`);
+}
+
+/** Returns the members of what is found by its key, and the other keys. */
+function membersOf<T>(
+  keys: Iterable<string>,
+  find: (key: string) => T | undefined,
+  memberOf: (found: T) => string,
+): { present: string[]; removed: string[] } {
+  const present: string[] = [];
   const removed: string[] = [];
   for (const key of keys) {
-    const flag = view.find(key);
-    if (flag === undefined) removed.push(key);
-    else members.push(flagMember(flag.entry));
+    const found = find(key);
+    if (found === undefined) removed.push(key);
+    else present.push(memberOf(found));
   }
-  const last = removed.length === 0 ? "" : `,"removed":${JSON.stringify(removed)}`;
-  const data = `{"format":${format},"environment_id":"${environmentId}","flags":{${members.join(",")}}${last}}`;
-  return Buffer.from(`event: ruleset\nid: ${etagOf(tag)}\ndata: ${data}\n\n`);
+  return { present, removed };
+}
+
+function ifAny<T>(items: readonly T[], write: (items: readonly T[]) => string): string[] {
+  return items.length === 0 ? [] : [write(items)];
 }

@@ -1,8 +1,7 @@
-import type { FlagEntry, Tombstone } from "@halyard/contracts";
+import type { FlagEntry } from "@halyard/contracts";
 import { compileAll, type EvaluateAll } from "@halyard/evaluation";
-import { existingFlag, type TakenEntry } from "../snapshot/snapshot.ts";
 import { SegmentKeys } from "./flag-keys.ts";
-import { PreparedFlag } from "./prepared-flag.ts";
+import type { PreparedFlag } from "./prepared-flag.ts";
 
 /**
  * The flags of an environment in the order of their keys, in segments of bounded length and size. A change of one flag
@@ -119,9 +118,9 @@ class SegmentDraft {
   }
 
   /** Adds a flag, or replaces the flag with the same key and id. */
-  put(entry: FlagEntry): void {
+  put(flag: PreparedFlag): void {
+    const { entry } = flag;
     const position = this.#positionOf(entry);
-    const flag = new PreparedFlag(entry);
     const replaced = this.#flagAt(position, entry);
     this.#bytes += flag.bytes - (replaced?.bytes ?? 0);
     if (replaced !== undefined) {
@@ -158,25 +157,24 @@ class SegmentDraft {
   }
 }
 
-/** Prepares all flags that exist. Those that `previous` contains are reused. */
-export function orderFlags(
-  entries: Iterable<FlagEntry | Tombstone>,
-  previous: Segments = [],
-): Segments {
-  const known = new Map<FlagEntry, PreparedFlag>();
-  for (const { withReplaced } of previous)
-    for (const one of withReplaced) known.set(one.entry, one);
-  const flags: PreparedFlag[] = [];
-  for (const entry of entries) {
-    const flag = existingFlag(entry);
-    if (flag !== undefined) flags.push(known.get(flag) ?? new PreparedFlag(flag));
-  }
-  return segmentsOf(flags.sort((one, other) => compareEntries(one.entry, other.entry)));
-}
+/** The flags of an environment while a change is applied. */
+export type FlagsDraft = {
+  /** Returns the newest flag with a key. */
+  find(key: string): PreparedFlag | undefined;
+  /** Returns the flag with the key and the id of an entry. */
+  get(entry: FlagEntry): PreparedFlag | undefined;
+  /** Adds a flag, or replaces the one with the same key and id. */
+  put(flag: PreparedFlag): void;
+  /** Removes the flag with the key and the id of an entry. */
+  remove(entry: FlagEntry): void;
+  finish(): Segments;
+};
 
-/** Applies entries of flags in their order. Segments without a change are the same objects as before. */
-export function changeFlags(segments: Segments, taken: Iterable<TakenEntry>): Segments {
+/** Begins a change of some flags. Segments without a change stay the same objects. */
+export function draftOf(segments: Segments): FlagsDraft {
   const drafts = new Map<number, SegmentDraft>();
+  const draftedOrHeld = (index: number) => drafts.get(index) ?? segments[index];
+
   function draftFor({ key }: FlagEntry): SegmentDraft {
     const index = segmentIndexOf(segments, key);
     let draft = drafts.get(index);
@@ -187,26 +185,77 @@ export function changeFlags(segments: Segments, taken: Iterable<TakenEntry>): Se
     return draft;
   }
 
-  for (const entry of taken) {
-    const before = existingFlag(entry.before);
-    const after = existingFlag(entry.value);
-    if (before !== undefined && before.key !== after?.key) draftFor(before).remove(before);
-    if (after !== undefined) draftFor(after).put(after);
-  }
-  const changed: Segment[] = [];
-  segments.forEach((segment, index) => {
-    const draft = drafts.get(index);
-    if (draft === undefined) changed.push(segment);
-    else append(changed, draft);
-  });
-  return changed.length === 0 ? segmentsOf([]) : changed;
+  return {
+    find: (key) =>
+      newestWith(draftedOrHeld(segmentIndexOf(segments, key))?.withReplaced ?? [], key),
+    get(entry) {
+      const flags = draftedOrHeld(segmentIndexOf(segments, entry.key))?.withReplaced ?? [];
+      return flagWith(flags, entry);
+    },
+    put: (flag) => draftFor(flag.entry).put(flag),
+    remove(entry) {
+      if (this.get(entry) !== undefined) draftFor(entry).remove(entry);
+    },
+    finish() {
+      if (drafts.size === 0) return segments;
+      const changed: Segment[] = [];
+      segments.forEach((segment, index) => {
+        const draft = drafts.get(index);
+        if (draft === undefined) changed.push(segment);
+        else append(changed, draft);
+      });
+      return changed.length === 0 ? segmentsOf([]) : changed;
+    },
+  };
 }
+
+/** Begins a draft of all flags, in any order. It creates all segments. */
+export function draftOfAll(flags: readonly PreparedFlag[]): FlagsDraft {
+  const byKey = new Map<string, PreparedFlag[]>();
+  const put = (flag: PreparedFlag) => {
+    const { entry } = flag;
+    const others = (byKey.get(entry.key) ?? []).filter(
+      (other) => other.entry.flag_id !== entry.flag_id,
+    );
+    byKey.set(entry.key, [...others, flag].sort(inOrder));
+  };
+  flags.forEach(put);
+  return {
+    find: (key) => byKey.get(key)?.at(-1),
+    get: (entry) => byKey.get(entry.key)?.find((flag) => compareEntries(flag.entry, entry) === 0),
+    put,
+    remove({ key, flag_id }) {
+      const left = (byKey.get(key) ?? []).filter(({ entry }) => entry.flag_id !== flag_id);
+      byKey.set(key, left);
+    },
+    finish: () => orderFlags([...byKey.values()].flat()),
+  };
+}
+
+/** Creates the segments of flags in any order. */
+export function orderFlags(flags: PreparedFlag[]): Segments {
+  return segmentsOf(flags.sort(inOrder));
+}
+
+const inOrder = (one: PreparedFlag, other: PreparedFlag) => compareEntries(one.entry, other.entry);
 
 /** Returns the flag with a key. */
 export function findFlag(segments: Segments, key: string): PreparedFlag | undefined {
   const candidates = segments[segmentIndexOf(segments, key)]?.flags ?? [];
   const found = candidates[firstIndex(candidates, ({ entry }) => entry.key >= key)];
   return found?.entry.key === key ? found : undefined;
+}
+
+/** Returns the last flag with a key in ordered flags. */
+function newestWith(flags: readonly PreparedFlag[], key: string): PreparedFlag | undefined {
+  const last = flags[firstIndex(flags, ({ entry }) => entry.key > key) - 1];
+  return last?.entry.key === key ? last : undefined;
+}
+
+/** Returns the flag with the key and the id of an entry in ordered flags. */
+function flagWith(flags: readonly PreparedFlag[], entry: FlagEntry): PreparedFlag | undefined {
+  const found = flags[firstIndex(flags, (flag) => compareEntries(flag.entry, entry) >= 0)];
+  return found !== undefined && compareEntries(found.entry, entry) === 0 ? found : undefined;
 }
 
 function append(segments: Segment[], draft: SegmentDraft): void {

@@ -60,7 +60,7 @@ function problemOf(route: EdgeRoute, exchange: SdkExchange, parts: EdgeParts): P
   if (isDraining && isEventStream(route.contract)) return edgeIsStopping;
   const key = route.authenticate(exchange);
   if (isProblem(key)) return key;
-  const overLimit = route.isFree ? limits.checkReport(key, nowMs) : limits.check(key, nowMs);
+  const overLimit = limits[limitOf(route)](key, nowMs);
   if (overLimit !== undefined) return overLimit;
   const isForbidden = route.contract.access === "server_or_reader_key" && key.kind === "client";
   if (route.isFree) usage?.used(key, nowMs);
@@ -68,6 +68,12 @@ function problemOf(route: EdgeRoute, exchange: SdkExchange, parts: EdgeParts): P
   exchange.key = key;
   exchange.rateLimit = limits.fields(key, nowMs);
   return isForbidden ? keyProblems.client : undefined;
+}
+
+/** Returns the name of the limit of a route. The month does not limit free endpoints. */
+function limitOf({ name, isFree }: EdgeRoute): "check" | "checkReport" | "checkRate" {
+  if (isFree === undefined) return "check";
+  return name === "usage" ? "checkReport" : "checkRate";
 }
 
 const nothingReceived = createProblem(

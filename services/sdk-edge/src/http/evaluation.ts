@@ -8,14 +8,15 @@ import {
   explain,
   explainInSteps,
   type Outcome,
-  type ResolvedState,
+  type Pass,
 } from "@halyard/evaluation";
 import { createProblem } from "@halyard/http";
 import type { CostlyEvaluations } from "../admission/costly-evaluations.ts";
-import type { EnvironmentView } from "../answers/environment-view.ts";
+import type { EnvironmentView, EvaluatedFlags } from "../answers/environment-view.ts";
 import type { FlagValues } from "../answers/flag-values.ts";
+import type { PreparedFlag } from "../answers/prepared-flag.ts";
+import { unmetInSteps, unmetRequirement } from "../answers/unmet-requirement.ts";
 import type { ValueForm } from "../answers/value-form.ts";
-import type { VariationText } from "../answers/variation-texts.ts";
 import { unknownKey } from "./authentication.ts";
 import type { SdkExchange } from "./hot-path.ts";
 
@@ -27,18 +28,19 @@ export type Evaluation = {
   /** Evaluates all flags in a form of values. */
   values(subject: Subject, form: ValueForm, use: (values: FlagValues) => void): void;
   /** Evaluates all flags. `use` reads the numbers of the outcomes immediately and does not keep them. */
-  all(
-    subject: Subject,
-    use: (outcomeCodes: Uint8Array, variations: readonly VariationText[]) => void,
-  ): void;
-  /** Evaluates one flag. `use` receives the index of the variation of a typed flag. */
-  one(
-    subject: Subject,
-    flag: CompiledFlag,
-    use: (outcome: Outcome, variation: number | undefined) => void,
-  ): void;
+  all(subject: Subject, use: (evaluated: EvaluatedFlags) => void): void;
+  /** Evaluates one flag. */
+  one(subject: Subject, flag: CompiledFlag, use: (evaluated: EvaluatedFlag) => void): void;
   /** Evaluates one flag from its settings and explains the outcome. */
-  explained(subject: Subject, flag: ResolvedState, use: (explanation: Explanation) => void): void;
+  explained(subject: Subject, flag: PreparedFlag, use: (explanation: Explanation) => void): void;
+};
+
+type EvaluatedFlag = {
+  outcome: Outcome;
+  /** Index of the variation of a typed flag. */
+  variation: number | undefined;
+  /** Key of the required flag that holds the flag back. Undefined if none does. */
+  unmet: string | undefined;
 };
 
 type Subject = {
@@ -86,28 +88,33 @@ export function createEvaluation({
       const { context, view } = subject;
       if (isQuick(subject)) {
         const outcomeCodes = view.outcomesFor(context);
-        use(outcomeCodes, view.variationsFor(context, outcomeCodes));
-      } else
-        begin(subject, view.evaluateInSteps(context), ({ outcomeCodes, variations }) =>
-          use(outcomeCodes, variations),
-        );
+        const variations = view.variationsFor(context, outcomeCodes);
+        use({ outcomeCodes, variations, unmet: view.unmetFor(context, outcomeCodes) });
+      } else begin(subject, view.evaluateInSteps(context), use);
     },
     one(subject, flag, use) {
       const { context } = subject;
       if (isQuick(subject)) {
         const outcome = flag.evaluate(context);
-        use(outcome, flag.variationOf?.(context, outcome));
-      } else
-        begin(subject, evaluateInSteps(flag, context), ({ outcome, variation }) =>
-          use(outcome, variation),
-        );
+        const variation = flag.variationOf?.(context, outcome);
+        use({ outcome, variation, unmet: unmetRequirement(flag, context, outcome) });
+      } else begin(subject, oneInSteps(flag, context), use);
     },
-    explained(subject, flag, use) {
+    explained(subject, { compiled, references }, use) {
       const { context } = subject;
-      if (isQuick(subject)) use(explain(flag, context));
-      else begin(subject, explainInSteps(flag, context), use);
+      if (isQuick(subject)) use(explain(compiled, context, references));
+      else begin(subject, explainInSteps(compiled, context, references), use);
     },
   };
+}
+
+function* oneInSteps(
+  flag: CompiledFlag,
+  context: EvaluationContext,
+): Generator<undefined, EvaluatedFlag> {
+  const pass: Pass = new Map();
+  const { outcome, variation } = yield* evaluateInSteps(flag, context, pass);
+  return { outcome, variation, unmet: yield* unmetInSteps(flag, context, { outcome, pass }) };
 }
 
 const tooMany = createProblem(

@@ -24,7 +24,7 @@ import type { AnswerCounts } from "./answer-counts.ts";
 // comments name the benchmark of each choice.
 
 /** Endpoints whose requests do not count. */
-export type FreeEndpoint = "usage";
+export type FreeEndpoint = "usage" | "list";
 
 /** A route of the hot path. */
 type HotRoute = {
@@ -167,6 +167,15 @@ export class SdkExchange {
   answerByteString(body: string): void {
     this.#begin(200, ["Content-Type", jsonType, "Content-Length", String(body.length)]);
     this.response.end(body, "latin1");
+  }
+
+  /** Sends bytes, which are not copied. */
+  answerBinary(bytes: Buffer): void {
+    this.#begin(200, [
+      ...["Content-Type", "application/octet-stream"],
+      ...["Content-Length", String(bytes.length)],
+    ]);
+    this.response.end(bytes);
   }
 
   /** Sends the head of a stream. The end of the connection ends the body. */

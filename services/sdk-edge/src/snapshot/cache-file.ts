@@ -2,6 +2,8 @@ import { createHash, type Hash } from "node:crypto";
 import { type FileHandle, open, rename, utimes } from "node:fs/promises";
 import { type KeySignatures, signerOf } from "@halyard/api-keys";
 import {
+  AudienceEntry,
+  ChunkEntry,
   CompleteEntry,
   compileCheck,
   EnvironmentEntry,
@@ -16,6 +18,7 @@ import {
   toJsonSchema,
 } from "@halyard/contracts";
 import type { HeldSnapshot } from "@halyard/snapshot";
+import { decoded } from "./audience-chunk.ts";
 import { entriesOf, type Snapshot } from "./snapshot.ts";
 
 /**
@@ -53,7 +56,7 @@ const checkHeader = compileCheck(CompleteEntry.pick({ epoch: true }));
 
 const cachedSchemas = [
   ...[PlansEntry, OrganizationEntry, EnvironmentEntry, KeyEntry, FlagEntry],
-  Tombstone,
+  ...[AudienceEntry, ChunkEntry, Tombstone],
 ];
 
 /** Identifies the schemas that entries are checked against. */
@@ -242,5 +245,5 @@ function parseLine(text: string): SnapshotEntry | string {
   const { key, value } = JSON.parse(text);
   const parsed = parseEntry(key, value);
   if (parsed === undefined) return "the key of an entry is unknown";
-  return parsed.ok ? parsed.value : `${key}: ${parsed.problem}`;
+  return parsed.ok ? decoded(parsed.value) : `${key}: ${parsed.problem}`;
 }

@@ -93,7 +93,7 @@ export function followNats(options: FollowOptions): FollowedNats {
         reached: holder.reached,
         rejected: (key, problem) => {
           rejected += 1;
-          logger.error({ key, problem }, "an entry of the snapshot was left out");
+          logger.error({ key, problem }, "an entry of the snapshot does not match its schema");
         },
       },
     });

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { SnapshotEntry } from "@halyard/contracts";
+import { decoded } from "./audience-chunk.ts";
 import {
   type ChangedIds,
   changedBetween,
@@ -29,7 +30,8 @@ export function beginFullRead(held: Snapshot | undefined): FullRead {
   // An organization whose plan is unknown keeps its limits.
   const read = { ...emptySnapshot(""), limits: new Map(held?.limits) };
   return {
-    take(entry) {
+    take(received) {
+      const entry = decoded(received);
       const before = held && entryAt(held, entry.address);
       const isHeld =
         before?.value.version === entry.value.version &&

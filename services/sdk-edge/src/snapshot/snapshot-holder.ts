@@ -1,5 +1,6 @@
 import type { SnapshotEntry, SnapshotRevision } from "@halyard/contracts";
 import { maxGapMs, type SnapshotRead } from "@halyard/snapshot";
+import type { AudienceChunk } from "./audience-chunk.ts";
 import { beginFullRead } from "./replace.ts";
 import {
   type ChangedIds,
@@ -20,6 +21,8 @@ export type SnapshotUpdate = {
   isReplacement: boolean;
   /** Empty after a full read, whose entries may be of old changes. */
   taken: readonly TakenEntry[];
+  /** Chunks of lists that left the snapshot. Absent after a full read. */
+  removedChunks?: readonly AudienceChunk[];
 };
 
 /**
@@ -82,8 +85,8 @@ export function createSnapshotHolder({ now, pace }: HolderOptions): SnapshotHold
   function takeWaiting(entries: readonly SnapshotEntry[]): void {
     const { snapshot } = held;
     if (snapshot === undefined) return;
-    const { changed, taken } = takeEntries(snapshot, entries);
-    if (!isNothing(changed)) onUpdate({ snapshot, changed, taken, isReplacement: false });
+    const { changed, ...rest } = takeEntries(snapshot, entries);
+    if (!isNothing(changed)) onUpdate({ snapshot, changed, ...rest, isReplacement: false });
     markApplied();
   }
 

@@ -1,4 +1,6 @@
 import {
+  type AudienceEntry,
+  type ChunkEntry,
   type EntryAddress,
   type EntryOf,
   type FlagEntry,
@@ -13,7 +15,8 @@ import {
   type Tombstone,
   tombstoneLifetimeMs,
 } from "@halyard/contracts";
-import { findUnknown } from "@halyard/evaluation";
+import { findUnknown, findUnknownCondition, knownNeeds } from "@halyard/evaluation";
+import { AudienceChunk } from "./audience-chunk.ts";
 
 /**
  * The data of an edge. It changes in place, and only within one turn of the event loop, so a reader that does not await
@@ -36,6 +39,17 @@ export type Snapshot = {
   environments: Map<string, EnvironmentFlags>;
   /** Deleted environments. Their flags are not kept, and their keys are rejected. */
   deletedEnvironments: NewestWins<DeletedEnvironment>;
+  audiences: NewestWins<AudienceEntry | DeletedAudience>;
+  /** The ids of the existing audiences of each project. */
+  audienceIds: Map<string, Set<string>>;
+  /** The chunks of each audience by its id. They can arrive before the audience. */
+  chunks: Map<string, AudienceChunks>;
+};
+
+/** The chunks of the list of one audience by their SHA-256. */
+type AudienceChunks = {
+  organizationId: string;
+  chunks: NewestWins<AudienceChunk>;
 };
 
 /** The flags of one environment by id, including recent deletions. */
@@ -53,6 +67,9 @@ type DeletedKey = Tombstone & { organization_id: string };
 /** The deletion of an environment. Its organization is also taken from the address. */
 type DeletedEnvironment = Tombstone & { organization_id: string };
 
+/** The deletion of an audience, with its organization and project from the address. */
+type DeletedAudience = Tombstone & { organization_id: string; project_id: string };
+
 export function emptySnapshot(epoch: string): Snapshot {
   return {
     epoch,
@@ -62,6 +79,9 @@ export function emptySnapshot(epoch: string): Snapshot {
     keys: new NewestWins(),
     environments: new Map(),
     deletedEnvironments: new NewestWins(),
+    audiences: new NewestWins(),
+    audienceIds: new Map(),
+    chunks: new Map(),
   };
 }
 
@@ -76,6 +96,28 @@ export function isDeleted<E extends object>(entry: E): entry is E & Tombstone {
 export function existingFlag(entry: TakenEntry["before"]): FlagEntry | undefined {
   if (entry === undefined || isDeleted(entry) || entry.kind !== "flag") return undefined;
   return findUnknown({ needs: entry.needs, targeting_rules: [] }) === undefined ? entry : undefined;
+}
+
+/** Returns whether this edge can evaluate an audience. An audience of a later release counts as unknown. */
+export function isKnownAudience({ needs = [], match }: AudienceEntry): boolean {
+  const areKnown = needs.every((need) => (knownNeeds as readonly string[]).includes(need));
+  return areKnown && findUnknownCondition(match.flat()) === undefined;
+}
+
+/** Returns the chunk of a list; undefined while it has not arrived or is damaged, or after its deletion. */
+export function existingChunk(
+  { chunks }: Snapshot,
+  audienceId: string,
+  sha256: string,
+): AudienceChunk | undefined {
+  const chunk = chunks.get(audienceId)?.chunks.get(sha256);
+  return chunk?.isIntact === true ? chunk : undefined;
+}
+
+/** Yields the damaged chunks of an audience. */
+export function* damagedChunks({ chunks }: Snapshot, audienceId: string): Generator<AudienceChunk> {
+  for (const chunk of chunks.get(audienceId)?.chunks.values() ?? [])
+    if (!chunk.isIntact) yield chunk;
 }
 
 /** Returns the entry at an address; undefined for the kinds that a snapshot does not keep. */
@@ -93,6 +135,10 @@ export function entryAt(snapshot: Snapshot, address: EntryAddress): SnapshotEntr
     }
     case "environment":
       return entry(address, snapshot.deletedEnvironments.get(address.environmentId));
+    case "audience":
+      return entry(address, snapshot.audiences.get(address.audienceId));
+    case "chunk":
+      return entry(address, snapshot.chunks.get(address.audienceId)?.chunks.get(address.sha256));
     case "project":
       // No response of an edge depends on a project's entry, which contains its name.
       return undefined;
@@ -118,11 +164,26 @@ export function* entriesOf(snapshot: Snapshot): Generator<SnapshotEntry> {
   for (const { organizationId, environmentId, flags } of snapshot.environments.values())
     for (const [flagId, value] of flags)
       yield { address: { kind: "flag", organizationId, environmentId, flagId }, value };
+  yield* audienceEntriesOf(snapshot);
+}
+
+/** Yields the chunks first, as management publishes them. */
+function* audienceEntriesOf({ audiences, chunks }: Snapshot): Generator<SnapshotEntry> {
+  for (const [audienceId, { organizationId, chunks: ofAudience }] of chunks)
+    for (const [sha256, value] of ofAudience)
+      yield { address: { kind: "chunk", organizationId, audienceId, sha256 }, value };
+  for (const [audienceId, value] of audiences) {
+    const { organization_id: organizationId, project_id: projectId } = value;
+    yield { address: { kind: "audience", organizationId, projectId, audienceId }, value };
+  }
 }
 
 /** Returns the number of entries of each kind. Deletions are counted separately. */
 export function countEntries(snapshot: Snapshot): Record<EntryCount, number> {
-  const counts = { organization: 0, key: 0, flag: 0, environment: 0, deleted: 0 };
+  const counts = {
+    ...{ organization: 0, key: 0, flag: 0, environment: 0 },
+    ...{ audience: 0, chunk: 0, deleted: 0 },
+  };
   counts.environment = snapshot.environments.size;
   counts.deleted = snapshot.deletedEnvironments.size;
   for (const value of snapshot.organizations.values())
@@ -130,10 +191,20 @@ export function countEntries(snapshot: Snapshot): Record<EntryCount, number> {
   for (const value of snapshot.keys.values()) counts[isDeleted(value) ? "deleted" : "key"] += 1;
   for (const { flags } of snapshot.environments.values())
     for (const value of flags.values()) counts[isDeleted(value) ? "deleted" : "flag"] += 1;
+  for (const value of snapshot.audiences.values())
+    counts[isDeleted(value) ? "deleted" : "audience"] += 1;
+  for (const { chunks } of snapshot.chunks.values()) counts.chunk += chunks.size;
   return counts;
 }
 
-type EntryCount = "organization" | "key" | "flag" | "environment" | "deleted";
+type EntryCount = Exclude<LiveEntry["kind"], "plans" | "project"> | "deleted";
+
+/** Returns the number of entries in the lists of all audiences. */
+export function countListEntries({ audiences }: Snapshot): number {
+  let count = 0;
+  for (const value of audiences.values()) if (!isDeleted(value)) count += value.list?.count ?? 0;
+  return count;
+}
 
 /** An applied entry and the entry that it replaced. `before` is undefined for a new one. */
 export type TakenEntry = SnapshotEntry & { before: LiveEntry | Tombstone | undefined };
@@ -147,25 +218,29 @@ export type TakenEntry = SnapshotEntry & { before: LiveEntry | Tombstone | undef
 export function takeEntries(
   snapshot: Snapshot,
   entries: Iterable<SnapshotEntry>,
-): { changed: ChangedIds; taken: readonly TakenEntry[] } {
+): { changed: ChangedIds; taken: readonly TakenEntry[]; removedChunks: readonly AudienceChunk[] } {
+  const removedChunks: AudienceChunk[] = [];
   const environments = new Set<string>();
   const keys = new Set<string>();
   const organizations = new Set<string>();
+  const audiences = new Set<string>();
   const taken: TakenEntry[] = [];
 
   for (const entry of entries) {
     const { address } = entry;
     const before = entryAt(snapshot, address)?.value;
-    if (!put(snapshot, entry)) continue;
+    if (!put(snapshot, entry, removedChunks)) continue;
     taken.push({ ...entry, before });
     if (address.kind === "flag" || address.kind === "environment")
       environments.add(address.environmentId);
     else if (address.kind === "key") keys.add(address.keyId);
+    else if (address.kind === "audience" || address.kind === "chunk")
+      audiences.add(address.audienceId);
     else if (address.kind === "plans")
       for (const id of snapshot.organizations.keys()) organizations.add(id);
     else organizations.add(address.organizationId);
   }
-  return { changed: { environments, keys, organizations }, taken };
+  return { changed: { environments, keys, organizations, audiences }, taken, removedChunks };
 }
 
 /** Builds a snapshot from the entries of a full read. */
@@ -175,13 +250,22 @@ export function buildSnapshot(epoch: string, entries: Iterable<SnapshotEntry>): 
   return snapshot;
 }
 
-/** Puts an entry into a snapshot unless the same or a newer version is stored. Returns whether it was put. */
-export function put(snapshot: Snapshot, entry: SnapshotEntry): boolean {
+/**
+ * Puts an entry into a snapshot unless the same or a newer version is stored. Returns whether it was put. Appends the
+ * chunks that leave the snapshot.
+ */
+export function put(
+  snapshot: Snapshot,
+  entry: SnapshotEntry,
+  removedChunks: AudienceChunk[] = [],
+): boolean {
   if (isEntryOf("plans", entry)) return putPlans(snapshot, entry);
   if (isEntryOf("organization", entry)) return putOrganization(snapshot, entry);
   if (isEntryOf("key", entry)) return snapshot.keys.put(entry.address.keyId, ownedKey(entry));
   if (isEntryOf("environment", entry)) return deleteEnvironment(snapshot, entry);
   if (isEntryOf("flag", entry)) return putFlag(snapshot, entry);
+  if (isEntryOf("audience", entry)) return putAudience(snapshot, entry, removedChunks);
+  if (isEntryOf("chunk", entry)) return putChunk(snapshot, entry, removedChunks);
   return false;
 }
 
@@ -231,6 +315,88 @@ function putFlag(
   return true;
 }
 
+function putAudience(
+  snapshot: Snapshot,
+  { address, value }: EntryOf<"audience">,
+  removedChunks: AudienceChunk[],
+): boolean {
+  const { audiences, audienceIds } = snapshot;
+  if (isDeleted(value)) {
+    const { organizationId, projectId, audienceId } = address;
+    const owner = { organization_id: organizationId, project_id: projectId };
+    if (!audiences.put(audienceId, { ...value, ...owner })) return false;
+    audienceIds.get(projectId)?.delete(audienceId);
+    removedChunks.push(...removeUnused(snapshot, audienceId, value));
+    return true;
+  }
+  // As for flags, uses the ids from the value.
+  const { audience_id: audienceId, project_id: projectId } = value;
+  if (!audiences.put(audienceId, value)) return false;
+  const ids = audienceIds.get(projectId) ?? new Set();
+  audienceIds.set(projectId, ids.add(audienceId));
+  removedChunks.push(...removeUnused(snapshot, audienceId, value));
+  return true;
+}
+
+/**
+ * Puts a chunk, or removes a deleted one. Deletions of chunks are not kept, because a list that changes every second
+ * leaves hundreds of thousands of them in a week. A chunk is used only if its audience names it, so the audience's entry
+ * decides about a chunk that arrives after its deletion.
+ */
+function putChunk(
+  snapshot: Snapshot,
+  { address, value }: EntryOf<"chunk">,
+  removedChunks: AudienceChunk[],
+): boolean {
+  const { audiences, chunks } = snapshot;
+  const { organizationId, audienceId, sha256 } = address;
+  const ofAudience = chunks.get(audienceId) ?? { organizationId, chunks: new NewestWins() };
+  const held = ofAudience.chunks.get(sha256);
+  if (held !== undefined && held.version >= value.version) return false;
+  if (isDeleted(value)) {
+    if (held === undefined) return false;
+    removeChunk(snapshot, held);
+    removedChunks.push(held);
+    return true;
+  }
+  const audience = audiences.get(audienceId);
+  if (audience !== undefined && unusedBy(audience)(value)) return false;
+  chunks.set(audienceId, ofAudience);
+  return ofAudience.chunks.put(value.sha256, AudienceChunk.of(value));
+}
+
+/** Removes the chunks that an audience no longer has, and returns them. */
+function removeUnused(
+  snapshot: Snapshot,
+  audienceId: string,
+  audience: AudienceEntry | Tombstone,
+): AudienceChunk[] {
+  const unused = [...(snapshot.chunks.get(audienceId)?.chunks.values() ?? [])].filter(
+    unusedBy(audience),
+  );
+  for (const chunk of unused) removeChunk(snapshot, chunk);
+  return unused;
+}
+
+/**
+ * Returns a function that decides whether an audience does not use a chunk. A chunk of a later version can belong to the
+ * next entry of the audience.
+ */
+function unusedBy(
+  audience: AudienceEntry | Tombstone,
+): (chunk: Pick<ChunkEntry, "sha256" | "version">) => boolean {
+  // An audience of a later release may name its chunks in another form.
+  if (!isDeleted(audience) && !isKnownAudience(audience)) return () => false;
+  const named = new Set(isDeleted(audience) ? [] : audience.list?.chunks);
+  return ({ sha256, version }) => version <= audience.version && !named.has(sha256);
+}
+
+function removeChunk({ chunks }: Snapshot, { audience_id: id, sha256 }: AudienceChunk): void {
+  const ofAudience = chunks.get(id)?.chunks;
+  ofAudience?.delete(sha256);
+  if (ofAudience?.size === 0) chunks.delete(id);
+}
+
 /**
  * Replaces the parts that flags have in common by one shared object. Parsing creates separate strings and arrays for
  * every entry, which are more than half of its memory.
@@ -250,10 +416,13 @@ export type ChangedIds = {
   environments: ReadonlySet<string>;
   keys: ReadonlySet<string>;
   organizations: ReadonlySet<string>;
+  /** The audiences that changed themselves, or whose chunks did. */
+  audiences: ReadonlySet<string>;
 };
 
 export function isNothing(changed: ChangedIds): boolean {
-  return changed.environments.size + changed.keys.size + changed.organizations.size === 0;
+  const { environments, keys, organizations, audiences } = changed;
+  return environments.size + keys.size + organizations.size + audiences.size === 0;
 }
 
 /** Compares two snapshots. Entries are compared by identity, so shared entries are unchanged. */
@@ -267,6 +436,10 @@ export function changedBetween(before: Snapshot | undefined, after: Snapshot): C
     organizations: new Set([
       ...differingIds(before?.organizations, after.organizations, Object.is),
       ...differingIds(before?.limits, after.limits, Object.is),
+    ]),
+    audiences: new Set([
+      ...differingIds(before?.audiences, after.audiences, Object.is),
+      ...differingIds(before?.chunks, after.chunks, haveSameChunks),
     ]),
   };
 }
@@ -286,8 +459,16 @@ function differingIds<V>(
 }
 
 function haveSameFlags({ flags: before }: EnvironmentFlags, { flags: after }: EnvironmentFlags) {
+  return haveSameEntries(before, after);
+}
+
+function haveSameChunks({ chunks: before }: AudienceChunks, { chunks: after }: AudienceChunks) {
+  return haveSameEntries(before, after);
+}
+
+function haveSameEntries<V>(before: ReadonlyMap<string, V>, after: ReadonlyMap<string, V>) {
   if (before.size !== after.size) return false;
-  for (const [flagId, entry] of after) if (before.get(flagId) !== entry) return false;
+  for (const [id, entry] of after) if (before.get(id) !== entry) return false;
   return true;
 }
 

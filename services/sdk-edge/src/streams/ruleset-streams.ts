@@ -1,11 +1,8 @@
 import type { ServerResponse } from "node:http";
 import type { DirectoryKey } from "@halyard/api-keys";
 import { heartbeatEvent, retryLine } from "@halyard/http";
-import {
-  changedFlags,
-  type EnvironmentView,
-  rememberBetween,
-} from "../answers/environment-view.ts";
+import { changedRules } from "../answers/changed-rules.ts";
+import { type EnvironmentView, rememberBetween } from "../answers/environment-view.ts";
 import { createFairScheduler, type Steps } from "../answers/fair-scheduler.ts";
 import { deltaEvent } from "../answers/rulesets.ts";
 import { OpenStream, rulesetHeartbeatIntervalMs, type StreamOptions } from "./stream-registry.ts";
@@ -55,8 +52,8 @@ export function createRulesetStreams(options: StreamOptions): RulesetStreams {
       scheduler.remove(stream.key.organizationId, stream.key.environmentId, stream),
   });
   const eventBetween = rememberBetween((from, view, environmentId) => {
-    const keys = changedFlags(from, view).map(({ key }) => key);
-    return deltaEvent({ environmentId, view, tag: tagOf(environmentId), keys });
+    const changed = changedRules(from, view);
+    return deltaEvent({ environmentId, view, tag: tagOf(environmentId), changed });
   });
 
   function work(stream: RulesetStream): Steps {

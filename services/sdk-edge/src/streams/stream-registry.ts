@@ -3,7 +3,7 @@ import type { Writable } from "node:stream";
 import type { DirectoryKey } from "@halyard/api-keys";
 import { EventStream } from "@halyard/http";
 import type { ConfigurationTag } from "../answers/configuration-tags.ts";
-import type { EnvironmentViews } from "../answers/environment-view.ts";
+import type { EnvironmentViews } from "../answers/environment-views.ts";
 
 /**
  * "flags": a stream of values for SDKs; "ruleset": a stream of rules for SDKs; "refetch": a stream of refetches for

@@ -8,13 +8,12 @@ import {
   configurationStateOf,
   createConfigurationTags,
 } from "../../src/answers/configuration-tags.ts";
+import { changedFlags, type EnvironmentView } from "../../src/answers/environment-view.ts";
 import {
-  changedFlags,
   createEnvironmentViews,
   deriveView,
-  type EnvironmentView,
   type EnvironmentViews,
-} from "../../src/answers/environment-view.ts";
+} from "../../src/answers/environment-views.ts";
 import { maxSegmentSize } from "../../src/answers/segments.ts";
 import { bulkWriterOf } from "../../src/http/ofrep/bulk-writer.ts";
 import { buildSnapshot, type Snapshot, takeEntries } from "../../src/snapshot/snapshot.ts";
@@ -35,7 +34,12 @@ function follow(entries: SnapshotEntry[]): Derived {
   const snapshot = buildSnapshot(id("epoch"), entries);
   const views = createEnvironmentViews();
   const tags = createConfigurationTags();
-  const changed = { environments: new Set([env]), keys: none, organizations: none };
+  const changed = {
+    environments: new Set([env]),
+    keys: none,
+    organizations: none,
+    audiences: none,
+  };
   for (const follower of [views.update, tags.follow])
     follower({ snapshot, changed, isReplacement: true, taken: [] });
   views.of(env);

@@ -1,12 +1,8 @@
 import type { FlagEntry, SnapshotEntry, TargetingRule } from "@halyard/contracts";
 import { createContext, type EvaluationContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
-import {
-  type ChangedFlag,
-  changedFlags,
-  deltaFor,
-  deriveView,
-} from "../../src/answers/environment-view.ts";
+import { type ChangedFlag, changedFlags, deltaFor } from "../../src/answers/environment-view.ts";
+import { deriveView } from "../../src/answers/environment-views.ts";
 import { asBooleans } from "../../src/answers/value-form.ts";
 import { buildSnapshot } from "../../src/snapshot/snapshot.ts";
 import { deletedFlag, flagEntry, id } from "../builders.ts";

@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import type { FlagEntry, SnapshotEntry } from "@halyard/contracts";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { createConfigurationTags } from "../../src/answers/configuration-tags.ts";
-import { createEnvironmentViews } from "../../src/answers/environment-view.ts";
+import { createEnvironmentViews } from "../../src/answers/environment-views.ts";
 import { createRulesets, type Rulesets, unusedLifetimeMs } from "../../src/answers/rulesets.ts";
 import { maxSegmentBytes, maxSegmentSize } from "../../src/answers/segments.ts";
 import {

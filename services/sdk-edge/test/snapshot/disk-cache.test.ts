@@ -153,11 +153,11 @@ describe("given entries that together are larger than a part of the file", () =>
 describe("given an invalid entry in the file", () => {
   it("rejects the whole file", async () => {
     file = join(directory, "snapshot");
-    const wrong = buildSnapshot(id("epoch"), [flagEntry({ rollout_percentage: 101 })]);
+    const wrong = buildSnapshot(id("epoch"), [flagEntry({ committed_at: "yesterday" })]);
     await writeCacheFile(file, { snapshot: wrong, revision: 1, currentAtMs });
     const reading = await readCacheFile(file, everyEntryIsGenuine.trusts);
     expect(reading).toMatchObject({ found: false });
-    expect(reading).toHaveProperty("problem", expect.stringContaining("/rollout_percentage"));
+    expect(reading).toHaveProperty("problem", expect.stringContaining("/committed_at"));
   });
 });
 

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { maxChunkBytes } from "@halyard/contracts";
 import { findNatsServer } from "@halyard/local-backends";
 import {
   call,
@@ -16,7 +17,7 @@ import {
   testBackends,
 } from "@halyard/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { apiKey, deletedFlag, flagEntry, id } from "../builders.ts";
+import { apiKey, deletedChunk, deletedFlag, flagEntry, id, listedAudience } from "../builders.ts";
 
 /** Runs an edge as a separate process through failures of NATS and of the bucket. */
 const key = apiKey();
@@ -139,6 +140,42 @@ describe("given a cache on disk", () => {
       'halyard_follower_current{stream="KV_SNAPSHOT_2",service="sdk-edge"} 1',
     );
     expect(await values(second)).toEqual({ beta: true });
+  });
+});
+
+describe("given an audience with a chunk of the largest size", () => {
+  const users = Array.from({ length: maxChunkBytes / 8 }, (_, number) => `u${number}`);
+  const { audience, chunks } = listedAudience(users);
+  const changed = listedAudience(users.slice(1), { version: 2 });
+  const used = flagEntry({
+    ...{ flag_id: flagId("listed"), key: "listed", enabled: true },
+    targeting_rules: [{ conditions: [{ audience: "beta" }] }],
+  });
+
+  async function isListed(edge: ServiceProcess, user: string): Promise<unknown> {
+    const url = `${edge.url}/api/v1/sdk/flags?user_id=${user}`;
+    return (await call(url, { key: key.text })).body.flags.listed;
+  }
+
+  it("finds its users with a snapshot from NATS, from the cache, and after a change that it missed", async () => {
+    await bucket.rewrite([key.entry, used, ...chunks, audience]);
+    const first = await startEdge();
+    await ready(first);
+    expect(await isListed(first, "u0")).toBe(true);
+    expect(await first.stop()).toBe(0);
+    await bucket.put(
+      ...changed.chunks,
+      changed.audience,
+      ...chunks.map((one) => deletedChunk(one, 2)),
+    );
+    await nats.kill();
+
+    const second = await startEdge();
+    await ready(second);
+    expect(await isListed(second, "u0")).toBe(true);
+    await nats.start();
+    await eventually(async () => (await isListed(second, "u0")) === false);
+    expect(await isListed(second, "u1")).toBe(true);
   });
 });
 

@@ -94,6 +94,7 @@ describe("given entries of every kind", () => {
       environments: new Set([id("env")]),
       keys: new Set([key.keyId]),
       organizations: new Set([id("org")]),
+      audiences: new Set(),
     });
   });
 

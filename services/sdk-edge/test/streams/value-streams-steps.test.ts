@@ -6,7 +6,7 @@ import { createContext } from "@halyard/evaluation";
 import { maxUnsentBytes } from "@halyard/http";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createConfigurationTags } from "../../src/answers/configuration-tags.ts";
-import { createEnvironmentViews } from "../../src/answers/environment-view.ts";
+import { createEnvironmentViews } from "../../src/answers/environment-views.ts";
 import { sendSliceMs } from "../../src/answers/fair-scheduler.ts";
 import { asBooleans } from "../../src/answers/value-form.ts";
 import { buildSnapshot, changedBetween } from "../../src/snapshot/snapshot.ts";

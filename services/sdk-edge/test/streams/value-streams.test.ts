@@ -5,7 +5,7 @@ import type { DirectoryKey } from "@halyard/api-keys";
 import { createContext, emptyContext } from "@halyard/evaluation";
 import { describe, expect, it } from "@jest/globals";
 import { createConfigurationTags } from "../../src/answers/configuration-tags.ts";
-import { createEnvironmentViews } from "../../src/answers/environment-view.ts";
+import { createEnvironmentViews } from "../../src/answers/environment-views.ts";
 import { asBooleans } from "../../src/answers/value-form.ts";
 import { buildSnapshot, changedBetween } from "../../src/snapshot/snapshot.ts";
 import { createStreamRegistry } from "../../src/streams/stream-registry.ts";

@@ -36,13 +36,14 @@ export function createConfigurationSizes() {
 }
 
 /**
- * Measures like management (`0028_typed_flags.sql`): the rules as JSON without the brackets of the list, and of a typed
- * flag what it serves and the texts of its values.
+ * Measures like management (`0030_references.sql`): the rules as JSON without the brackets of the list, the requirements,
+ * and of a typed flag what it serves and the texts of its values.
  */
-function bytesOf({ targeting_rules: rules, serve, variations = [] }: FlagEntry): number {
+function bytesOf({ targeting_rules: rules, serve, requires, variations = [] }: FlagEntry): number {
   return (
     (rules.length === 0 ? 0 : jsonBytes(rules) - 2) +
     (serve === undefined ? 0 : jsonBytes(serve)) +
+    (requires === undefined ? 0 : jsonBytes(requires)) +
     variations.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0)
   );
 }

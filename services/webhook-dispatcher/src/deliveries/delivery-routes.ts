@@ -88,6 +88,7 @@ function deliveryResource(delivery: Delivery): contract.Delivery {
     event: delivery.event,
     flag_key: delivery.flagKey,
     environment_id: delivery.environmentId,
+    ...(delivery.audienceKey === null ? {} : { audience_key: delivery.audienceKey }),
     status: delivery.status,
     attempts_made: delivery.attemptsMade,
     last_status_code: delivery.lastStatusCode,

@@ -93,13 +93,14 @@ export async function redeliver(
 }
 
 /**
- * Characters of a payload that contain its first members: the event, its time, the flag and the environment. Their order
- * is that of `payloadOf`. The rest can have 64 KiB of rules, and a page of 1,000 deliveries would read all of it.
+ * Characters of a payload that contain its first members: the event, its time, and the flag and the environment or the
+ * audience. Their order is that of `payloadOf`. The rest can have 64 KiB of rules, and a page of 1,000 deliveries would read all of it.
  */
 const headLength = 4_096;
 
 /** In the text of a name, quotes are escaped. Only a member of the payload therefore matches. */
 const flagKey = String.raw`"flag":\{"id":"[^"]*","key":"([^"]*)"`;
+const audienceKey = String.raw`"audience":\{"key":"([^"]*)"`;
 const environmentId = String.raw`"environment":\{"id":"([^"]*)"`;
 
 const columns = fragment`
@@ -107,6 +108,9 @@ const columns = fragment`
   event_id as "eventId", event, status, attempts_made as "attemptsMade", created_at as "createdAt",
   substring(left(payload, ${headLength}) from ${flagKey}) as "flagKey",
   substring(left(payload, ${headLength}) from ${environmentId}) as "environmentId",
+  case when event = 'audience.updated' then
+    substring(left(payload, ${headLength}) from ${audienceKey})
+  end as "audienceKey",
   (select status_code from attempts where delivery_id = deliveries.id order by attempts.id desc limit 1)
     as "lastStatusCode",
   case when status <> 'delivering' then next_attempt_at end as "nextAttemptAt",

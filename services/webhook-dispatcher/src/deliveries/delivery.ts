@@ -12,8 +12,11 @@ export type Delivery = {
   projectId: string;
   eventId: string;
   event: EventName;
-  flagKey: string;
-  environmentId: string;
+  /** Null for an event about an audience. */
+  flagKey: string | null;
+  environmentId: string | null;
+  /** Null for an event about a flag. */
+  audienceKey: string | null;
   status: DeliveryStatus;
   /** Number of attempts, including redeliveries. */
   attemptsMade: number;

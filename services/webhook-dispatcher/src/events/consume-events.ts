@@ -1,4 +1,6 @@
 import {
+  type AudienceEvent,
+  checkAudienceEvent,
   checkFlagEvent,
   checkUserErased,
   type FlagEvent,
@@ -57,6 +59,8 @@ export function consumeEvents(options: ConsumeEventsOptions): Consumption {
   });
 }
 
+const audienceSubject: AudienceEvent["event"] = "audience.updated";
+
 async function takeEvent(
   { sql, newId, onDeliveries }: ConsumeEventsOptions,
   { subject, payload }: QueueMessage,
@@ -67,7 +71,8 @@ async function takeEvent(
     await recordErasure(sql, erased.value);
     return "done";
   }
-  const checked = checkFlagEvent(parseJson(payload));
+  const check = subject === audienceSubject ? checkAudienceEvent : checkFlagEvent;
+  const checked = check(parseJson(payload));
   if (!checked.ok) return { deadLetter: checked.problem };
   if ((await recordEvent(sql, checked.value, newId)) > 0) onDeliveries();
   return "done";
@@ -82,7 +87,7 @@ async function takeEvent(
  */
 export async function recordEvent(
   sql: Sql,
-  event: FlagEvent,
+  event: FlagEvent | AudienceEvent,
   newId: () => string,
 ): Promise<number> {
   return sql.begin(async (tx) => {
@@ -115,7 +120,10 @@ export async function recordEvent(
  *
  * For a known event, the time of receipt is updated: a refilled stream keeps the event for another full period.
  */
-async function takeIn(tx: Transaction, event: FlagEvent): Promise<Date | undefined> {
+async function takeIn(
+  tx: Transaction,
+  event: FlagEvent | AudienceEvent,
+): Promise<Date | undefined> {
   const [taken] = await tx<{ dueAt: Date }[]>`
     insert into inbox (event_id, received_at)
     values (${event.id}, now())

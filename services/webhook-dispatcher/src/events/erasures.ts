@@ -32,7 +32,7 @@ const beforeEveryId = "00000000-0000-0000-0000-000000000000";
 /** Returns the user who caused an event, without an erased address. */
 export async function readActor(
   tx: Transaction,
-  { triggered_by: actor }: FlagEvent,
+  { triggered_by: actor }: Pick<FlagEvent, "triggered_by">,
 ): Promise<FlagEvent["triggered_by"]> {
   const [, erased] = await Promise.all([
     tx`select pg_advisory_xact_lock_shared(${erasureLock})`,

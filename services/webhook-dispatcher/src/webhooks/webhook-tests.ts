@@ -3,7 +3,7 @@ import { createProblem, type Problem, UnavailableError } from "@halyard/http";
 import type { Logger } from "pino";
 import type { SecretBox } from "../secrets/secret-box.ts";
 import { outgoing } from "../sending/outgoing.ts";
-import { payloadOf, type ShownEvent } from "../sending/payload.ts";
+import { payloadOf, type ShownAudienceEvent, type ShownFlagEvent } from "../sending/payload.ts";
 import { logAddressNotAllowed, type Send, type SendResult } from "../sending/send.ts";
 import type { Webhook } from "./webhook.ts";
 import { signingSecrets } from "./webhook-secrets.ts";
@@ -97,20 +97,24 @@ export function testResult(result: SendResult): WebhookTestResult {
   };
 }
 
-/** The id of a flag and an environment that do not exist. */
+/** The id of a flag and of an environment that do not exist. */
 const nilId = "00000000-0000-0000-0000-000000000000";
 
 /**
- * Returns the payload of an event that the webhook subscribes to, about a flag that does not exist. It contains the id
- * of the user that requested the test, and a reserved e-mail address (RFC 2606).
+ * Returns the payload of an event that the webhook subscribes to, about a flag or an audience that does not exist. It
+ * contains the id of the user that requested the test, and a reserved e-mail address (RFC 2606).
  */
 export function testPayload(
   events: readonly EventName[],
   { userId, at }: { userId: string; at: Date },
 ): WebhookPayload {
-  const event: ShownEvent = {
-    event: events[0] ?? "flag.toggled",
-    timestamp: at.toISOString(),
+  const timestamp = at.toISOString();
+  const actor = { id: userId, email: "webhook-test@example.com" };
+  const ofFlag = events.find((event) => event !== "audience.updated");
+  if (ofFlag === undefined && events.length > 0) return payloadOf(testOfAudience(timestamp, actor));
+  const event: ShownFlagEvent = {
+    event: ofFlag ?? "flag.toggled",
+    timestamp,
     flag: {
       id: nilId,
       key: "webhook-test",
@@ -121,7 +125,20 @@ export function testPayload(
     environment: { id: nilId, name: "webhook-test" },
     state: { enabled: true, rollout_percentage: 100, targeting_rules: [] },
     changes: { name: { from: "Before", to: "Webhook test" } },
-    triggered_by: { id: userId, email: "webhook-test@example.com" },
+    triggered_by: actor,
   };
   return payloadOf(event);
 }
+
+const testOfAudience = (
+  timestamp: string,
+  actor: ShownAudienceEvent["triggered_by"],
+): ShownAudienceEvent => ({
+  event: "audience.updated",
+  timestamp,
+  audience: { key: "webhook-test", name: "Webhook test", description: "" },
+  change: "updated",
+  flags: ["webhook-test"],
+  flags_total: 1,
+  triggered_by: actor,
+});

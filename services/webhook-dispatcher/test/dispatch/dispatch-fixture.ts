@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createKeyDirectory, createLastUsed } from "@halyard/api-keys";
 import {
+  type AudienceEvent,
   EventName,
   type FlagEvent,
   flagEventsStream,
@@ -170,7 +171,7 @@ async function openEventLog(natsUrl: string) {
     publishSigned(client, testMessageSigner("management"), { subject, payload });
   return {
     /** Publishes events as management does, but without the message id that removes duplicates. */
-    async publish(...events: FlagEvent[]) {
+    async publish(...events: (FlagEvent | AudienceEvent)[]) {
       for (const event of events) await publishText(event.event, JSON.stringify(event));
     },
     publishText,
@@ -351,6 +352,27 @@ function webhooksIn(admin: postgres.Sql, receiver: Receiver) {
 }
 
 /** Returns an event in the format of management. */
+export function makeAudienceEvent(
+  fields: Partial<AudienceEvent> = {},
+  webhook?: Pick<TestWebhook, "projectId" | "organizationId">,
+): AudienceEvent {
+  return {
+    id: uuidv7(),
+    event: "audience.updated",
+    timestamp: new Date().toISOString(),
+    version: 2,
+    organization_id: webhook?.organizationId ?? uuidv7(),
+    project_id: webhook?.projectId ?? uuidv7(),
+    audience: { key: "beta", name: "Beta users", description: "" },
+    change: "list",
+    flags: ["new-checkout"],
+    flags_total: 1,
+    triggered_by: { id: uuidv7(), email: "ada@example.com" },
+    cause: "manual",
+    ...fields,
+  };
+}
+
 export function makeEvent(
   fields: Partial<FlagEvent> = {},
   webhook?: Pick<TestWebhook, "projectId" | "organizationId">,

@@ -11,7 +11,12 @@ import { v7 as uuidv7 } from "uuid";
 import { recordEvent } from "../../src/events/consume-events.ts";
 import { eraseNextBatch } from "../../src/events/erasures.ts";
 import { payloadOf } from "../../src/sending/payload.ts";
-import { makeEvent, openDispatch, type TestWebhook } from "./dispatch-fixture.ts";
+import {
+  makeAudienceEvent,
+  makeEvent,
+  openDispatch,
+  type TestWebhook,
+} from "./dispatch-fixture.ts";
 
 /** The deliveries of an event: their webhooks and their number. */
 
@@ -77,6 +82,16 @@ describe("an event", () => {
     await dispatch.deliveryWith(webhook, "delivered");
     const sent = JSON.parse(dispatch.received(webhook)[0]?.raw.toString() ?? "");
     expect([sent.changes, sent.state]).toEqual([fields.changes, fields.state]);
+  });
+
+  it("about an audience is sent to the webhooks that subscribe to it", async () => {
+    const webhook = await dispatch.newWebhook({ events: ["audience.updated"] });
+    const event = makeAudienceEvent({}, webhook);
+    await dispatch.log.publish(makeEvent({}, webhook), event);
+    const delivery = await dispatch.deliveryWith(webhook, "delivered");
+    expect(delivery).toMatchObject({ event_id: event.id, event: "audience.updated" });
+    const requests = dispatch.received(webhook);
+    expect(requests.map(({ raw }) => raw.toString())).toEqual([JSON.stringify(payloadOf(event))]);
   });
 
   it("is signed with the webhook's secret", async () => {

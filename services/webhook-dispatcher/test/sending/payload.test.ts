@@ -1,10 +1,10 @@
-import { EventName, type FlagEvent, WebhookPayload } from "@halyard/contracts";
+import { type FlagEvent, FlagEventName, WebhookPayload } from "@halyard/contracts";
 import { describe, expect, it } from "@jest/globals";
 import { payloadOf } from "../../src/sending/payload.ts";
-import { makeEvent } from "../dispatch/dispatch-fixture.ts";
+import { makeAudienceEvent, makeEvent } from "../dispatch/dispatch-fixture.ts";
 
 describe("the payload", () => {
-  it.each(EventName.options)("of %s matches the published schema", (event) => {
+  it.each(FlagEventName.options)("of %s matches the published schema", (event) => {
     const made = makeEvent({ event });
     expect(WebhookPayload.parse(payloadOf(made))).toEqual(payloadOf(made));
   });
@@ -22,9 +22,26 @@ describe("the payload", () => {
     );
   });
 
+  it("of an audience has exactly these fields in this order", () => {
+    const event = makeAudienceEvent();
+    const payload = payloadOf(event);
+    expect(WebhookPayload.parse(payload)).toEqual(payload);
+    expect(JSON.stringify(payload)).toBe(
+      JSON.stringify({
+        event: "audience.updated",
+        timestamp: event.timestamp,
+        audience: { key: "beta", name: "Beta users" },
+        change: "list",
+        flags: ["new-checkout"],
+        flags_total: 1,
+        triggered_by: { id: event.triggered_by.id, email: "ada@example.com" },
+      }),
+    );
+  });
+
   it("has the state for flag_state.updated only, and the changes for flag.updated only", () => {
     const changes = { name: { from: "Old", to: "New" } };
-    const extras = (event: EventName) =>
+    const extras = (event: FlagEventName) =>
       Object.keys(payloadOf(makeEvent({ event, changes }))).slice(5);
     expect(extras("flag_state.updated")).toEqual(["state"]);
     expect(extras("flag.updated")).toEqual(["changes"]);

@@ -1,4 +1,4 @@
-import { createFlagBodies, type TypedTexts } from "../../answers/flag-bodies.ts";
+import { createFlagBodies, type OwnTexts } from "../../answers/flag-bodies.ts";
 import type { FlagKeys } from "../../answers/flag-keys.ts";
 import { createFlagTags, type TypedVariations } from "../../answers/flag-tags.ts";
 import { outcomeTexts } from "./evaluation-json.ts";
@@ -6,15 +6,15 @@ import { outcomeTexts } from "./evaluation-json.ts";
 /** Converts outcomes, one byte per flag, into the body of a bulk evaluation and its tag. */
 type BulkWriter = {
   /**
-   * Returns the tag of the outcomes, the typed flags with their variations, and the offer. Equal ones have the same tag
-   * on every edge.
+   * Returns the tag of the outcomes, the typed flags with their variations, the unmet requirements, and the offer. Equal
+   * ones have the same tag on every edge.
    */
   tag(outcomeCodes: Uint8Array, offer: string, typed?: TypedVariations): string;
   /**
    * Returns the body as a string of bytes. The offer is the JSON after the flags: a member with a comma before it, or
    * "".
    */
-  body(outcomeCodes: Uint8Array, offer: string, typed?: TypedTexts): string;
+  body(outcomeCodes: Uint8Array, offer: string, own?: OwnTexts): string;
 };
 
 const writers = new WeakMap<FlagKeys, BulkWriter>();
@@ -41,11 +41,11 @@ const layout = {
   maxEndBytes: maxOfferBytes,
 };
 
-const noTyped: TypedTexts = { flags: [], texts: [] };
+const noOwn: OwnTexts = { flags: [], texts: [] };
 
 function createBodies(keys: FlagKeys): BulkWriter["body"] {
   const write = createFlagBodies(keys, layout);
-  return (outcomeCodes, offer, typed = noTyped) => write(outcomeCodes, typed, `]${offer}}`);
+  return (outcomeCodes, offer, own = noOwn) => write(outcomeCodes, own, `]${offer}}`);
 }
 
 const noVariations: TypedVariations = { flags: [], variations: [] };

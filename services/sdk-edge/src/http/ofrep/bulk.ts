@@ -1,16 +1,20 @@
 import { ofrepEvaluateFlags } from "@halyard/contracts";
 import type { EvaluationContext } from "@halyard/evaluation";
 import { mayBeNewer, parseConfigurationTag } from "../../answers/configuration-tags.ts";
-import type { EnvironmentView, TypedFlag } from "../../answers/environment-view.ts";
-import type { TypedTexts } from "../../answers/flag-bodies.ts";
-import type { VariationText } from "../../answers/variation-texts.ts";
+import {
+  type EnvironmentView,
+  type EvaluatedFlags,
+  positionsHeldBack,
+  type TypedFlag,
+} from "../../answers/environment-view.ts";
+import type { OwnTexts } from "../../answers/flag-bodies.ts";
 import { readOfrepContext } from "../../context/ofrep-context.ts";
 import { awaitState } from "../await-state.ts";
 import type { EdgeParts } from "../edge-parts.ts";
 import type { EdgeRoute } from "../edge-route.ts";
 import type { SdkExchange } from "../hot-path.ts";
 import { bulkWriterOf } from "./bulk-writer.ts";
-import { answerProblem, typedMembers } from "./evaluation-json.ts";
+import { answerProblem, outcomeTexts, typedMembers, unmetMember } from "./evaluation-json.ts";
 import type { StreamTokens } from "./stream-tokens.ts";
 
 type BulkParts = EdgeParts & {
@@ -63,25 +67,39 @@ function answer(parts: BulkParts, exchange: SdkExchange, context: EvaluationCont
   const { views, evaluation, usage, tokens, now } = parts;
   const { key, nowMs } = exchange;
   const view = views.of(key.environmentId);
-  evaluation.all({ exchange, context, view }, (outcomeCodes, variations) => {
+  evaluation.all({ exchange, context, view }, (evaluated) => {
     const writer = bulkWriterOf(view.keys);
     const offer = tokens?.offer(key.id, now()) ?? "";
     usage?.answeredAll(key, nowMs);
-    const typed = { flags: view.typed, variations };
+    const { outcomeCodes, variations, unmet } = evaluated;
+    const typed = { flags: view.typed, variations, unmet };
     exchange.answerTagged(writer.tag(outcomeCodes, offer, typed), () =>
-      writer.body(outcomeCodes, offer, typedTextsOf(view, outcomeCodes, variations)),
+      writer.body(outcomeCodes, offer, ownTextsOf(view, evaluated)),
     );
   });
 }
 
-function typedTextsOf(
-  { typed }: EnvironmentView,
-  outcomeCodes: Uint8Array,
-  variations: readonly VariationText[],
-): TypedTexts | undefined {
-  if (typed.length === 0) return undefined;
+/** Returns the texts of typed flags and of flags that a required one holds back. */
+function ownTextsOf(view: EnvironmentView, evaluated: EvaluatedFlags): OwnTexts | undefined {
+  const { typed } = view;
+  const { outcomeCodes, variations, unmet } = evaluated;
   const texts = variations.map((variation, index) =>
     typedMembers(variation, outcomeCodes[(typed[index] as TypedFlag).position] as number),
   );
-  return { flags: typed, texts };
+  if (unmet.length > 0) return withUnmet({ flags: typed, texts }, evaluated);
+  return typed.length === 0 ? undefined : { flags: typed, texts };
+}
+
+/** Appends the unmet requirements to the texts of their flags. */
+function withUnmet({ flags, texts }: OwnTexts, { outcomeCodes, unmet }: EvaluatedFlags): OwnTexts {
+  const textAt = new Map(flags.map(({ position }, index) => [position, texts[index]]));
+  positionsHeldBack(outcomeCodes).forEach((position, index) => {
+    const members = textAt.get(position) ?? outcomeTexts[outcomeCodes[position] as number];
+    textAt.set(position, `${members}${unmetMember(unmet[index] ?? "")}`);
+  });
+  const ordered = [...textAt].sort(([one], [other]) => one - other);
+  return {
+    flags: ordered.map(([position]) => ({ position })),
+    texts: ordered.map(([, text]) => text as string),
+  };
 }

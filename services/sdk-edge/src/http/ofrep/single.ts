@@ -36,10 +36,13 @@ function respond({ views, evaluation, usage }: EdgeParts, exchange: SdkExchange)
     return;
   }
   const { entry, compiled } = found;
-  evaluation.one({ exchange, context, view }, compiled, (outcome, variation) => {
+  evaluation.one({ exchange, context, view }, compiled, ({ outcome, variation, unmet }) => {
     usage?.answeredOne(exchange.key, entry.flag_id, exchange.nowMs, found.variationKey(variation));
-    if (variation === undefined) exchange.answerJson(200, evaluationJson(entry.key, outcome));
+    if (variation === undefined)
+      exchange.answerJson(200, evaluationJson(entry.key, outcome, unmet));
     else
-      exchange.answerByteString(typedEvaluationJson(entry, found.variationAt(variation), outcome));
+      exchange.answerByteString(
+        typedEvaluationJson(entry, found.variationAt(variation), { outcome, unmet }),
+      );
   });
 }

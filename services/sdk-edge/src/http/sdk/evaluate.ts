@@ -48,11 +48,11 @@ function respond({ views, evaluation, usage }: EdgeParts, exchange: SdkExchange)
   };
   const subject = { exchange, context, view };
   if (input.isExplained)
-    evaluation.explained(subject, entry, (explanation) =>
+    evaluation.explained(subject, found, (explanation) =>
       answer(explained(entry, explanation), explanation.served?.index),
     );
   else
-    evaluation.one(subject, compiled, (outcome, variation) =>
+    evaluation.one(subject, compiled, ({ outcome, variation }) =>
       answer(
         variation === undefined
           ? JSON.stringify({ key, ...outcome } satisfies EvaluationResult)
@@ -86,14 +86,14 @@ function typedResult({ variations }: FlagEntry, { reason }: Outcome, index: numb
   };
 }
 
-function explained(entry: FlagEntry, { rules, served, ...outcome }: Explanation): string {
+function explained(entry: FlagEntry, { requires, rules, served, ...outcome }: Explanation): string {
   const { key, enabled, rollout_percentage } = entry;
   const result = served === undefined ? outcome : typedResult(entry, outcome, served.index);
   const { serve, bucket } = served ?? {};
   return stringify({
     key,
     ...result,
-    trace: { enabled, rollout_percentage, rules, serve, bucket },
+    trace: { enabled, rollout_percentage, requires, rules, serve, bucket },
   });
 }
 

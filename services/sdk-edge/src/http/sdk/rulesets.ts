@@ -127,6 +127,6 @@ function missedEvent(
   const tag = configurationTags.of(environmentId);
   const view = views.of(environmentId);
   if (tag.hash === held.hash) return { firstEvent: [], view };
-  const keys = configurationTags.changedSince(environmentId, held);
-  return keys && { firstEvent: [deltaEvent({ environmentId, view, tag, keys })], view };
+  const changed = configurationTags.changedSince(environmentId, held);
+  return changed && { firstEvent: [deltaEvent({ environmentId, view, tag, changed })], view };
 }

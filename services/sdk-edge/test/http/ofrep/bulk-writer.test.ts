@@ -30,7 +30,7 @@ describe("given outcomes", () => {
       all.map(({ value, reason, variation }, index) => ({
         key: `flag-${index}`,
         value,
-        reason: reason.toUpperCase(),
+        reason: reason === "prerequisite_failed" ? "DEFAULT" : reason.toUpperCase(),
         variant: variation,
       })),
     );
@@ -66,6 +66,14 @@ describe("given outcomes", () => {
 });
 
 describe("given a tag", () => {
+  it("differs for another unmet requirement", () => {
+    const numbers = numbersOf(outcomes.static, outcomes.prerequisiteFailed, outcomes.disabled);
+    const [one, other] = ["alpha", "gamma"].map((key) =>
+      writerFor(keys).tag(numbers, offer(1), { flags: [], variations: [], unmet: [key] }),
+    );
+    expect(one).not.toBe(other);
+  });
+
   it("is strong, and the same for the same outcomes on every edge", () => {
     const numbers = numbersOf(outcomes.static, outcomes.splitOn, outcomes.disabled);
     const tag = writerFor(keys).tag(numbers, offer(1));
