@@ -23,6 +23,8 @@ export function describeAudienceStory(given: () => Given): void {
       ...{ method, key: tenant.serverKey },
       ...(body && { body }),
     });
+  /** Returns the data of the newest event with values. Heartbeats come in between. */
+  const newestValues = () => stream.events.findLast(({ event }) => event === "flags")?.data;
   const isOn = (key: string, user: { id: string }) => client.isEnabled(key, user, false);
   const valuesAt = async (user: { id: string }) =>
     (
@@ -90,7 +92,7 @@ export function describeAudienceStory(given: () => Given): void {
 
   it("turns both flags off in one event when the required one is turned off", async () => {
     await eventually(() => valuesAt(member), { until: (flags) => flags["new-checkout"] === true });
-    await eventually(() => stream.events.at(-1)?.data, {
+    await eventually(newestValues, {
       until: (data) => JSON.stringify(data) === '{"flags":{"new-checkout":true}}',
     });
     const changed = new Promise<readonly string[]>((resolve) => {
@@ -98,7 +100,7 @@ export function describeAudienceStory(given: () => Given): void {
     });
     await api("PATCH", `/flags/${paymentsId}`, { enabled: false });
     expect((await changed).toSorted()).toEqual(["new-checkout", "payments-v2"]);
-    await eventually(() => stream.events.filter(({ event }) => event === "flags").at(-1)?.data, {
+    await eventually(newestValues, {
       until: (data) =>
         JSON.stringify(data) === '{"flags":{"new-checkout":false,"payments-v2":false}}',
     });
