@@ -72,12 +72,16 @@ export {
 } from "./operators/catalogue.ts";
 export { codeOfOutcome, type Outcome, outcomes, outcomesByCode } from "./outcome.ts";
 export {
+  type ChangedReferences,
+  ReferenceGraph,
+  type Referrer,
+} from "./reference-graph.ts";
+export {
   type FindAudience,
   findMissing,
   noReferences,
   type ReferredKeys,
   referredKeys,
-  requirementsOf,
 } from "./references.ts";
 export { maxPatternLength } from "./regex/bounds.ts";
 export { semverPattern } from "./semver.ts";

@@ -53,14 +53,6 @@ export function findMissing(
   );
 }
 
-/** Returns all requirements of a state: its own, and those in the conditions of its rules. Ignores malformed parts. */
-export function requirementsOf({
-  targeting_rules: rules,
-  requires = [],
-}: Pick<State, "targeting_rules" | "requires">): Requirement[] {
-  return [...objectsOf(requires), ...conditionsIn(rules).filter(isRequirement)];
-}
-
 /** Returns the conditions of all rules. Ignores malformed parts. */
 export function conditionsIn(rules: State["targeting_rules"] | undefined): Condition[] {
   return arrayOr(rules).flatMap((rule) => objectsOf(rule?.conditions));

@@ -18,7 +18,6 @@ import {
   type Requirement,
   type ResolvedState,
   referredKeys,
-  requirementsOf,
 } from "../src/index.ts";
 import { condition, flagWithRollout, flagWithRules, given, oneRuleFlag } from "./flags.ts";
 import { chunksByReference } from "./reference-fingerprints.ts";
@@ -74,11 +73,6 @@ describe("the keys that a state refers to", () => {
       audiences: ["beta", "staff"],
       flags: ["payments", "accounts"],
     });
-    expect(requirementsOf(state).map(({ flag, is }) => [flag, is])).toEqual([
-      ["payments", "on"],
-      ["accounts", ["blue"]],
-      ["payments", "off"],
-    ]);
   });
 
   it("are missing if they are unknown, first the audiences", () => {
@@ -104,7 +98,6 @@ describe("the keys that a state refers to", () => {
   ])("exclude %s", (_, members) => {
     const malformed = { ...flagWithRules(), ...members } as ResolvedState;
     expect(referredKeys(malformed)).toEqual({ audiences: [], flags: [] });
-    expect(requirementsOf(malformed)).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { type ReferredKeys, referredKeys } from "@halyard/evaluation";
+import { ReferenceGraph, type ReferredKeys, referredKeys } from "@halyard/evaluation";
 import type { Source } from "../client.ts";
 import { Audiences } from "./audiences.ts";
 import { addCounts, type Counts } from "./counts.ts";
@@ -6,7 +6,6 @@ import { findLinks, type Missing } from "./find-links.ts";
 import { Flag, haveSameSettings } from "./flag.ts";
 import type { Links } from "./links.ts";
 import type { FlagRules, Rules, RulesChange, UnsupportedFlag } from "./parse-rules.ts";
-import { ReferenceGraph } from "./reference-graph.ts";
 
 /** A flag whose rules cannot be evaluated, because something that they refer to is missing. */
 export type WithheldFlag = Missing & {
@@ -184,11 +183,11 @@ export class RuleSet {
     if (known !== undefined && haveSameSettings(known, rules)) return false;
     const references = rules.enabled ? referredKeys(rules) : undefined;
     if (references === undefined || references.audiences.length + references.flags.length === 0) {
-      this.#references.delete(key);
+      this.#references.remove(key);
       this.#withheld.delete(key);
       this.#show(key, new Flag(rules), changed);
     } else {
-      this.#references.set(key, references);
+      this.#references.put({ id: key, key, ...references });
       // Withheld with its new rules until it is linked.
       this.#setWithheld(key, rules, circle);
     }
@@ -197,7 +196,7 @@ export class RuleSet {
 
   #remove(key: string, changed: string[]): void {
     this.#unsupported.delete(key);
-    this.#references.delete(key);
+    this.#references.remove(key);
     this.#withheld.delete(key);
     this.#show(key, undefined, changed);
   }
@@ -207,8 +206,8 @@ export class RuleSet {
    * the same.
    */
   #link(keys: ReferredKeys, changed: string[]): void {
-    const { ordered, unordered } = this.#references.affectedBy(keys);
-    for (const key of unordered) this.#withhold(key, circle, changed);
+    const { ordered, circular } = this.#references.reachedBy({ ...keys, referrers: keys.flags });
+    for (const key of circular) this.#withhold(key, circle, changed);
     for (const key of ordered) this.#linkOne(key, changed);
   }
 

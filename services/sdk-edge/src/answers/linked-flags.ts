@@ -1,13 +1,13 @@
 import type { FlagEntry } from "@halyard/contracts";
-import { isAttributeCondition, type ReferredKeys, referredKeys } from "@halyard/evaluation";
-import type { LinkedAudience, LinkedAudiences } from "./linked-audiences.ts";
 import {
-  type Changed,
-  type LinkState,
-  nextLinkState,
+  type ChangedReferences,
+  isAttributeCondition,
   ReferenceGraph,
-  type Resolved,
-} from "./linking.ts";
+  type ReferredKeys,
+  referredKeys,
+} from "@halyard/evaluation";
+import { type LinkState, nextLinkState, type Resolved } from "./link-state.ts";
+import type { LinkedAudience, LinkedAudiences } from "./linked-audiences.ts";
 import { LinkedFlag, type LinkedReferences, PreparedFlag } from "./prepared-flag.ts";
 import type { FlagsDraft } from "./segments.ts";
 
@@ -170,7 +170,7 @@ export class LinkedFlags {
     return removed.state.form?.entry;
   }
 
-  #relink(draft: FlagsDraft, changed: Changed, nowMs: number): void {
+  #relink(draft: FlagsDraft, changed: ChangedReferences, nowMs: number): void {
     const { ordered, circular } = this.#graph.reachedBy(changed);
     const connected: string[] = [];
     for (const id of circular) {

@@ -13,7 +13,7 @@ import {
   type EnvironmentViews,
   type ViewChange,
 } from "../../src/answers/environment-views.ts";
-import { maxWaitMs } from "../../src/answers/linking.ts";
+import { maxWaitMs } from "../../src/answers/link-state.ts";
 import {
   buildSnapshot,
   changedBetween,

@@ -1,19 +1,13 @@
-/**
- * Decides which flags of an environment are prepared again after a change, and in which order. A prepared flag contains
- * the audiences and the flags that it refers to. Flags without references are not part of the graph.
- */
+import type { ReferredKeys } from "./references.ts";
 
-/** A flag that refers to audiences or to other flags, all by their keys. */
-export type Referrer = {
-  id: string;
-  key: string;
-  audiences: readonly string[];
-  /** The required flags. Empty for a disabled flag, whose value does not depend on them. */
-  flags: readonly string[];
-};
+/**
+ * A flag that refers to audiences or to other flags by their keys. A disabled flag refers to no flags, because its value
+ * does not depend on them.
+ */
+export type Referrer = ReferredKeys & { readonly id: string; readonly key: string };
 
 /** The start of a change: referrers by id, audiences and flags by key. */
-export type Changed = {
+export type ChangedReferences = {
   referrers: Iterable<string>;
   audiences: Iterable<string>;
   flags: Iterable<string>;
@@ -27,11 +21,21 @@ type Reached = {
   circular: readonly string[];
 };
 
+/**
+ * The references of the flags of an environment. It decides which flags are compiled again after a change, and in which
+ * order, because a compiled flag contains the audiences and flags that it refers to. Flags without references are not in
+ * it.
+ */
 export class ReferenceGraph {
   readonly #referrers = new Map<string, Referrer>();
   readonly #ids = new KeyIndex();
   readonly #byAudience = new KeyIndex();
   readonly #byFlag = new KeyIndex();
+
+  /** Returns the flag with an id. */
+  of(id: string): Referrer | undefined {
+    return this.#referrers.get(id);
+  }
 
   /** Returns the ids of the flags with a key. */
   idsOf(key: string): ReadonlySet<string> {
@@ -57,7 +61,8 @@ export class ReferenceGraph {
   }
 
   /** Returns the flags that a change reaches, directly or through flags that they require. */
-  reachedBy({ referrers, audiences, flags }: Changed): Reached {
+  reachedBy({ referrers, audiences, flags }: ChangedReferences): Reached {
+    if (this.#referrers.size === 0) return nothing;
     const reached = new Set<Referrer>();
     const keys = new Set(flags);
     const add = (ids: Iterable<string>) => {
@@ -117,38 +122,4 @@ class KeyIndex {
 }
 
 const noIds: ReadonlySet<string> = new Set();
-
-/** Time for which a flag keeps its previous state while an audience or a chunk of a list is missing. */
-export const maxWaitMs = 30_000;
-
-/** The references of a flag, if all of them are found. */
-export type Resolved<References> =
-  | { found: "all"; references: References }
-  /** An audience or a chunk has not arrived, or a required flag lacks one. */
-  | { found: "some" }
-  /** A required flag does not exist. */
-  | { found: "never" };
-
-/** The state of a flag with references. */
-export type LinkState<Form> = {
-  /** The last complete form. Undefined without one, and for a flag that counts as not found. */
-  form: Form | undefined;
-  /** Time at which the wait ends or has ended. Undefined while nothing is missing. */
-  waitsUntilMs: number | undefined;
-};
-
-/**
- * Decides the next state of a flag. While something is missing, the flag keeps its previous form, for 30 s in total:
- * further changes do not extend the wait. After that, and without a previous form, it is not found.
- */
-export function nextLinkState<References, Form>(
-  { form, waitsUntilMs = Number.NaN }: LinkState<Form>,
-  resolved: Resolved<References>,
-  { nowMs, prepare }: { nowMs: number; prepare: (references: References) => Form },
-): LinkState<Form> {
-  if (resolved.found === "all")
-    return { form: prepare(resolved.references), waitsUntilMs: undefined };
-  if (resolved.found === "never") return { form: undefined, waitsUntilMs: undefined };
-  const untilMs = Number.isNaN(waitsUntilMs) ? nowMs + maxWaitMs : waitsUntilMs;
-  return { form: nowMs < untilMs ? form : undefined, waitsUntilMs: untilMs };
-}
+const nothing: Reached = { ordered: [], circular: [] };
