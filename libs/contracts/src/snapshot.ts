@@ -298,7 +298,7 @@ const checkLaterAudience = compileCheck(LaterAudience);
 const ofLaterRelease = { needs: ["unknown"] };
 
 /** An entry, or its problem. An entry with a problem contains only what is known of it. */
-export type ParsedEntry =
+type ParsedEntry =
   | { ok: true; value: SnapshotEntry; problem?: string }
   | { ok: false; problem: string };
 

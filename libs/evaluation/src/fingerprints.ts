@@ -8,7 +8,7 @@ export const fingerprintBytes = 8;
  * Returns whether a text belongs to a list. With a probability of 1 in 18 million million, a text that does not belong to
  * a list of a million entries has the fingerprint of an entry.
  */
-export type HasMember = (text: string) => boolean;
+type HasMember = (text: string) => boolean;
 
 /**
  * Compiles the fingerprints of a list. The chunks are those that `list.chunks` names, in their order; they are not

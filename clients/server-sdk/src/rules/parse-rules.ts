@@ -77,7 +77,7 @@ export type RulesChange = Rules & {
 };
 
 /** An event of the stream: everything if `full`, otherwise a change. */
-export type RulesEvent = RulesChange & { readonly full: boolean };
+type RulesEvent = RulesChange & { readonly full: boolean };
 
 type Parsed<T> = { ok: true; value: T } | { ok: false; problem: string };
 

@@ -8,7 +8,7 @@ import type { Links } from "./links.ts";
 import type { FlagRules, Rules, RulesChange, UnsupportedFlag } from "./parse-rules.ts";
 
 /** A flag whose rules cannot be evaluated, because something that they refer to is missing. */
-export type WithheldFlag = Missing & {
+type WithheldFlag = Missing & {
   readonly rules: FlagRules;
   /** The revision since which the previous state is not the newest one. */
   readonly staleSince: number;

@@ -37,7 +37,7 @@ export const maxAlternatives = 20;
 type Settings = Pick<Audience, "name" | "description" | "match">;
 
 /** Makes a draft of an audience. The identities are the positions, so a repeated read changes none. */
-export const draftOfAudience = ({ name, description, match }: Settings): AudienceDraft => ({
+const draftOfAudience = ({ name, description, match }: Settings): AudienceDraft => ({
   name,
   description,
   alternatives: match.map((conditions, at) => ({

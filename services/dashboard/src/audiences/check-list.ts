@@ -6,7 +6,7 @@ export type ListFormat = "text/csv" | "application/x-ndjson";
 export const formatOf = (fileName: string): ListFormat =>
   /\.(ndjson|jsonl)$/i.test(fileName) ? "application/x-ndjson" : "text/csv";
 
-export type RejectedLine = { readonly line: number; readonly problem: string };
+type RejectedLine = { readonly line: number; readonly problem: string };
 
 export type CheckedList = {
   /** Number of entries that the API accepts, repeated ones included. */
@@ -23,7 +23,7 @@ const maxEntryLength = 512;
 const maxRecordLength = 64 * 1024;
 
 /** Rejected lines that are named. The others are counted. */
-export const maxNamedLines = 20;
+const maxNamedLines = 20;
 
 type Options = { readonly format: ListFormat; readonly hasHeader: boolean };
 type Entry = { entry: string } | { problem: string };

@@ -11,7 +11,7 @@ import { VariationsEditor } from "../variations/variations-editor.tsx";
 import { valueTypes } from "./flag-search.ts";
 
 /** The values of a flag that is being created. Each type keeps its variations, so that another choice loses none. */
-export type ValuesDraft = {
+type ValuesDraft = {
   readonly type: ValueType;
   readonly byType: Partial<Record<TypedValueType, readonly VariationDraft[]>>;
 };

@@ -41,7 +41,7 @@ export function Shortcuts({ pages }: { pages: readonly SearchedPage[] }) {
 type PressedKey = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey">;
 
 /** Returns the dialog that a key opens. Keyboards differ in the keys with Shift, so only the character counts. */
-export function openedBy({ key, ctrlKey, metaKey, altKey }: PressedKey): Opened | undefined {
+function openedBy({ key, ctrlKey, metaKey, altKey }: PressedKey): Opened | undefined {
   if (altKey) return undefined;
   if (ctrlKey || metaKey) return key.toLowerCase() === "k" ? "search" : undefined;
   if (key === "/") return "search";

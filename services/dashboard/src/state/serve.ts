@@ -40,7 +40,7 @@ export function servedText(
 }
 
 /** Returns the percentage of users that each variation gets. */
-export const weightsOf = (serve: Serve): [variation: string, weight: number][] =>
+const weightsOf = (serve: Serve): [variation: string, weight: number][] =>
   "variation" in serve
     ? [[serve.variation, 100]]
     : serve.split.map(({ variation, weight }) => [variation, weight]);

@@ -87,7 +87,7 @@ export const ruleOf = remembered(
   }),
 );
 
-export function conditionOf(condition: DraftCondition): Condition {
+function conditionOf(condition: DraftCondition): Condition {
   if ("audience" in condition) return { audience: condition.audience };
   if ("flag" in condition) return { flag: condition.flag, is: condition.is };
   return comparisonOf(condition);

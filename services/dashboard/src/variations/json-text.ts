@@ -4,7 +4,7 @@
  */
 
 /** A position in a text, and what is wrong there. Lines and columns begin at 1. */
-export type JsonProblem = { line: number; column: number; text: string };
+type JsonProblem = { line: number; column: number; text: string };
 
 /** Maximum depth of an object that the API accepts. */
 const maxDepth = 20;

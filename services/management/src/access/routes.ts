@@ -46,7 +46,7 @@ type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> =
 };
 
 /** Runs a use case in the transaction of a write. */
-export type RunWrite = <Done extends object>(
+type RunWrite = <Done extends object>(
   run: (change: Change<KeyPrincipal>) => Promise<Done | Problem>,
 ) => Promise<Done | Problem>;
 

@@ -10,7 +10,7 @@ export type EntryParser = {
   parse(part: Buffer, isLast: boolean): string[] | LineProblem;
 };
 
-export type LineProblem = { line: number; problem: string };
+type LineProblem = { line: number; problem: string };
 
 /** Maximum length of a line, or of a record of several lines, in bytes. Only its first column is used. */
 const maxLineBytes = 64 * 1024;

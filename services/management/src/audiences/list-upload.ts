@@ -45,7 +45,7 @@ type UploadInput = {
   query: z.infer<typeof replaceAudienceList.query>;
 };
 
-export type UploadBounds = {
+type UploadBounds = {
   projectId: string;
   /** Checks the number of entries so far, so that an upload beyond a limit ends early. */
   checkCount: (count: number) => Promise<Problem | undefined>;
@@ -124,11 +124,27 @@ type Receiving = Omit<UploadBounds, "projectId"> & {
   stream: Readable | undefined;
 };
 
-async function receiveEntries(
-  sql: Sql,
-  { id, key, parser, stream, checkCount, onBytes }: Receiving,
-): Promise<UploadedList | Problem> {
+async function receiveEntries(sql: Sql, receiving: Receiving): Promise<UploadedList | Problem> {
+  const { id, key } = receiving;
   const batches = createBatches(sql, id, key);
+  try {
+    const problem = await readInto(batches, receiving);
+    if (problem !== undefined) return problem;
+    const { count, fingerprints } = await batches.finish();
+    const chunks = divide(fingerprints);
+    if (chunks === undefined) return indivisible;
+    return { id, count, fingerprintKey: key.toString("hex"), chunks: chunks.map(chunkOf) };
+  } finally {
+    // Entries that are written after a failed upload was removed would stay until the next sweep.
+    await batches.settled();
+  }
+}
+
+/** Reads the body to its end. Returns the first problem. */
+async function readInto(
+  batches: ReturnType<typeof createBatches>,
+  { parser, stream, checkCount, onBytes }: Receiving,
+): Promise<Problem | undefined> {
   let bytes = 0;
   for await (const part of stream === undefined ? [] : partsAtPace(stream)) {
     if (isProblem(part)) return part;
@@ -138,13 +154,7 @@ async function receiveEntries(
     const problem = await addEntries(parser.parse(part, false));
     if (problem !== undefined) return problem;
   }
-  const problem = await addEntries(parser.parse(Buffer.alloc(0), true));
-  if (problem !== undefined) return problem;
-  const { count, fingerprints } = await batches.finish();
-  const chunks = divide(fingerprints);
-  if (chunks === undefined) return indivisible;
-  const fingerprintKey = key.toString("hex");
-  return { id, count, fingerprintKey, chunks: chunks.map(chunkOf) };
+  return addEntries(parser.parse(Buffer.alloc(0), true));
 
   async function addEntries(
     parsed: ReturnType<EntryParser["parse"]>,
@@ -193,6 +203,8 @@ function createBatches(sql: Sql, listId: string, key: Buffer) {
       await insertNext();
       return count;
     },
+    /** Waits for an insert in progress, whatever its outcome. */
+    settled: () => inserting.catch(() => undefined),
     async finish(): Promise<{ count: number; fingerprints: Buffer }> {
       await insertNext();
       await inserting;

@@ -27,7 +27,7 @@ import {
  * The compiled references of a flag and of the flags that it requires, to explain the flag for one user. Their lists
  * contain only the fingerprints of that user.
  */
-export type ExplainedReferences = {
+type ExplainedReferences = {
   references: References;
   /** Time of the last change of each audience. */
   changedAt: ReadonlyMap<string, Date>;

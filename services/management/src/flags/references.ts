@@ -75,7 +75,7 @@ function findTooMany({ targeting_rules }: Content): ReferenceProblem | undefined
 }
 
 /** A reference that a state must not have: the JSON pointer to it, and a sentence. */
-export type ReferenceProblem = { pointer: string; problem: string };
+type ReferenceProblem = { pointer: string; problem: string };
 
 /** Checks the references of a flag's state in an environment. The caller that stores the state has taken the lock. */
 export async function checkReferences(

@@ -3,7 +3,7 @@ import { json, type Sql, type Transaction } from "@halyard/postgres";
 import { reportSeenAt } from "./decide-sums.ts";
 
 /** A row of a reader, with the time of its last report. */
-export type ReaderRow = Reader & { environment_id: string; last_seen_at: string };
+type ReaderRow = Reader & { environment_id: string; last_seen_at: string };
 
 /**
  * Age after which the row of a reader is updated. Hundreds of processes of an application report each minute, and a row
