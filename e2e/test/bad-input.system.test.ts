@@ -54,7 +54,7 @@ type Expectation = {
   what: string;
   asked: RawRequest;
   codes: readonly string[];
-  /** Whether the request waits for others of its kind. An organization cannot upload two lists at the same time. */
+  /** True if the request waits for others of its kind. An organization cannot upload two lists at the same time. */
   oneByOne?: boolean;
 };
 

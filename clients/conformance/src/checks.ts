@@ -20,7 +20,7 @@ export type Comparison = {
 /** A flag, and the values that it may have: on, off, or one of some variations. */
 export type Requirement = { flag: string; is: "on" | "off" | readonly string[] };
 
-/** A named set of users: those for whom all conditions of an alternative hold, and the entries of the list. */
+/** A named set of users. A user is in it if all conditions of an alternative hold, or if the list has the user. */
 export type Audience = {
   match: readonly (readonly Comparison[])[];
   list?: AudienceList;
@@ -37,7 +37,7 @@ export type AudienceList = {
   chunks: readonly string[];
 };
 
-/** What a flag can refer to. */
+/** The audiences and flags that a flag can refer to. */
 export type Environment = {
   /** Other flags. */
   flags: readonly Flag[];

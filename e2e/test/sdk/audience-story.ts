@@ -23,7 +23,7 @@ export function describeAudienceStory(given: () => Given): void {
       ...{ method, key: tenant.serverKey },
       ...(body && { body }),
     });
-  /** Returns the data of the newest event with values. Heartbeats come in between. */
+  /** Returns the data of the newest event with values. Skips heartbeats. */
   const newestValues = () => stream.events.findLast(({ event }) => event === "flags")?.data;
   const isOn = (key: string, user: { id: string }) => client.isEnabled(key, user, false);
   const valuesAt = async (user: { id: string }) =>

@@ -27,7 +27,7 @@ export const MatchInput = z
     "Alternatives of conditions. A user is in the audience if all conditions of one alternative hold. At most 480 KiB as JSON",
   );
 
-/** What a change of an audience concerns: `list` for one that only concerns its list. */
+/** The kind of a change of an audience: `list` for one that changes only the list. */
 export const AudienceChange = z.enum(["created", "updated", "deleted", "list"]);
 export type AudienceChange = z.infer<typeof AudienceChange>;
 

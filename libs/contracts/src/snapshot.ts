@@ -297,7 +297,7 @@ const checkLaterAudience = compileCheck(LaterAudience);
 /** No evaluator knows this feature, so such a flag is not found and such an audience is unknown. */
 const ofLaterRelease = { needs: ["unknown"] };
 
-/** An entry, or its problem. An entry with a problem contains only what is known of it. */
+/** An entry, or its problem. An entry with a problem contains only its known parts. */
 type ParsedEntry =
   | { ok: true; value: SnapshotEntry; problem?: string }
   | { ok: false; problem: string };

@@ -111,7 +111,7 @@ function planOf(flag: ResolvedState, { rules, requirements = [], isComplete }: P
   return gates.length === 0 ? plan : { ...plan, rules: [...gates, ...plan.rules] };
 }
 
-/** Returns a requirement as a rule: users for whom it is not met are out. */
+/** Returns a requirement as a rule, which excludes a user if the requirement is not met. */
 function gateOf({ unmet }: CompiledRequirement): CompiledRule {
   const result = outcomes.prerequisiteFailed;
   return { conditions: [unmet], matches: unmet.holds, result, pick: undefined };

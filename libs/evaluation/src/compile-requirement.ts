@@ -29,7 +29,7 @@ export function compileRequirement(
   return { requirement, required, constant, met: condition(true), unmet: condition(false) };
 }
 
-/** The last results of a flag that others require. They share these, however many they are. */
+/** The last results of a flag that others require. All of these share them. */
 type LastResults = {
   readonly outcomes: LastResult<Outcome>;
   /** Only lists of variations need these, which cost an object for each context. */

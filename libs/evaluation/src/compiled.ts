@@ -85,7 +85,7 @@ export type CompiledCondition = {
 export type CompiledRequirement = {
   readonly requirement: Requirement;
   readonly required: CompiledFlag;
-  /** Whether it is met, if that is the same for every context. */
+  /** True or false if the result is the same for every context. */
   readonly constant: boolean | undefined;
   /** Holds if it is met. */
   readonly met: CompiledCondition;
@@ -97,7 +97,7 @@ export type CompiledAudience = {
   readonly audience: Audience;
   /** The condition of rules that refer to the audience. */
   readonly condition: CompiledCondition;
-  /** Whether a user is in the audience. It is evaluated once for a context, however many flags ask. */
+  /** Whether a user is in the audience. All flags share one evaluation for a context. */
   readonly isIn: LastResult<boolean>;
   /** The alternatives of `match`. */
   readonly alternatives: readonly (readonly CompiledCondition[])[];

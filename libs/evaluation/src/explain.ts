@@ -144,7 +144,7 @@ type Run = {
   readonly context: EvaluationContext;
   readonly references: References;
   readonly pass: Pass;
-  /** How many more comparisons of audiences and requirements of required flags can be traced. */
+  /** The number of comparisons and requirements that may still be traced. */
   detailsLeft: number;
 };
 

@@ -77,7 +77,7 @@ export type AttributeCondition = {
 /** The key of an audience of the project. */
 export type AudienceCondition = { audience: string };
 
-/** A named set of users: those for whom all conditions of an alternative hold, and the members of the list. */
+/** A named set of users. A user is in it if all conditions of an alternative hold, or if the list has the user. */
 export type Audience = {
   /** Alternatives. All conditions of one must hold. */
   match: readonly (readonly AttributeCondition[])[];

@@ -113,7 +113,7 @@ export class Audiences {
     return completed;
   }
 
-  /** Continues with the newest version of each audience of which an earlier one needs a chunk that cannot be loaded. */
+  /** Continues with the newest version of an audience if an earlier one needs a chunk that cannot be loaded. */
   skip(sha256: string): void {
     for (const [key, { loading, ...others }] of this.#audiences)
       if (loading !== undefined && chunkNames([loading.version]).has(sha256))

@@ -75,7 +75,7 @@ export const RuleTrace = z.strictObject({
     ),
 });
 
-/** What a typed flag serves, in a trace. */
+/** The serve of a typed flag, in a trace. */
 export const servedTrace = {
   serve: Serve.optional().describe(
     "What the user gets, with the ranges of buckets of a split. Only for a typed flag that is on for the user, or whose split needs an attribute that the user lacks",

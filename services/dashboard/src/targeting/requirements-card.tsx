@@ -29,8 +29,8 @@ export function RequirementsCard({ draft, problems }: { draft: Draft; problems: 
       <div className={styles.stack}>
         <p className={styles.note}>
           {requires.length === 0
-            ? "The flag requires no other flag. With a required flag, it is off for each user for whom the other flag has another value."
-            : "The flag is off for each user for whom one of these flags has another value."}
+            ? "The flag requires no other flag. With a required flag, it is off for each user who gets another value of that flag."
+            : "The flag is off for each user who gets another value of one of these flags."}
         </p>
         <RequirementList requires={requires} problems={problems} />
         <Chain requires={requires} />

@@ -31,7 +31,7 @@ export type EditedVariations = {
   readonly base: Variations;
   /** The first base, if the changes of other people were merged since. */
   readonly firstBase: Variations | undefined;
-  /** The conflicts in which the person has not chosen yet. The drafts have the person's own variations. */
+  /** The conflicts without a choice of the person. The drafts have the person's own variations. */
   readonly conflicts: readonly VariationConflict[];
 };
 

@@ -80,7 +80,7 @@ export async function lockAudience(
     where audience.project_id = ${projectId} and audience.key = ${key}
     for update of audience
     for key share of project`;
-  // A statement of its own, because the chunks in the first one could be older than its lock.
+  // A separate statement, because the chunks in the first one could be older than its lock.
   return locked.count === 0 ? undefined : findAudience(tx, { projectId, key });
 }
 

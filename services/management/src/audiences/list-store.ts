@@ -4,7 +4,7 @@ import type { Audience, StoredChunk } from "./audience.ts";
 import type { Chunk } from "./fingerprint-chunks.ts";
 
 /**
- * The entries of lists in PostgreSQL. Each list has an id of its own, so that an upload can write its entries beside the
+ * The entries of lists in PostgreSQL. Each list has its own id, so that an upload can write its entries beside the
  * current list, in many short transactions, and replace it at the end.
  */
 

@@ -65,7 +65,7 @@ export type UploadedList = {
 const maxConcurrent = 3;
 const maxConcurrentOfOrganization = 1;
 
-/** Number of entries from which on a statement inserts them. With fewer, more commits wait for the disk. */
+/** Minimum number of entries in a batch. Smaller batches are more commits that wait for the disk. */
 const batchSize = 5_000;
 
 /** Time for the last transaction after the end of the body. */
@@ -183,7 +183,7 @@ function createBatches(sql: Sql, listId: string, key: Buffer) {
     inserting = insertMembers(sql, listId, members).then((inserted) => {
       count += inserted;
     });
-    // Whoever waits for it next gets the rejection.
+    // The next wait for it gets the rejection.
     inserting.catch(() => undefined);
   }
 

@@ -8,7 +8,7 @@ const defaultPace: Pace = { bytes: 64 * 1024, withinMs: 10_000 };
 
 /**
  * Reads the parts of a body. The last one is a problem if the client is too slow, because a few slow clients would
- * otherwise take all concurrent uploads. Only the time counts in which the process waits for the client. The stream is
+ * otherwise take all concurrent uploads. Only the time that the process waits for the client counts. The stream is
  * left open, because the response needs its connection.
  */
 export async function* partsAtPace(

@@ -1,4 +1,4 @@
-/** Time for which a flag keeps its previous state while an audience or a chunk of a list is missing. */
+/** Maximum time that a flag keeps its previous state while an audience or a chunk of a list is missing. */
 export const maxWaitMs = 30_000;
 
 /** The references of a flag, if all of them are found. */

@@ -82,7 +82,7 @@ class LazyValues implements FlagValues {
 
 /** Returns 1 for each boolean flag with the value true, and 0 for all others. */
 function booleansOf({ typed }: EnvironmentView, outcomeCodes: Uint8Array): Uint8Array {
-  // Small buffers share memory. An array with memory of its own takes a microsecond.
+  // Small buffers share memory. An array with its own memory takes a microsecond.
   const booleans = Buffer.allocUnsafe(outcomeCodes.length);
   for (let flag = 0; flag < booleans.length; flag += 1)
     booleans[flag] = (outcomeCodes[flag] as number) & 1;

@@ -12,7 +12,7 @@ export class AudienceChunk implements ChunkEntry {
   readonly version: number;
   readonly committed_at: string;
   readonly bytes: Buffer;
-  /** Whether the bytes have the SHA-256 of the entry. It is computed once. A damaged chunk counts as missing. */
+  /** True if the bytes have the SHA-256 of the entry. It is computed once. A damaged chunk counts as missing. */
   readonly isIntact: boolean;
 
   private constructor({ audience_id, sha256, data, version, committed_at }: ChunkEntry) {

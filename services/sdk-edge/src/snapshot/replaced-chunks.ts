@@ -12,7 +12,7 @@ export type ReplacedChunks = {
   stop(): void;
 };
 
-/** Twice the time for which an SDK waits for the chunks of a list. */
+/** Twice the time that an SDK waits for the chunks of a list. */
 const keptMs = 60_000;
 
 /** Maximum size of the kept chunks of one audience: the list of a million users, once. The oldest ones are dropped. */

@@ -21,7 +21,7 @@ export const maxFlagsOfEnvironment = 5_000;
 
 /**
  * Maximum number of variations of an environment and hour. Beyond it, an evaluation counts for its flag only. The
- * variations have a maximum of their own, so that they do not take the room of flags.
+ * variations have their own maximum, so that they do not take the room of flags.
  */
 export const maxVariationsOfEnvironment = maxFlagsOfEnvironment / 2;
 

@@ -62,7 +62,7 @@ function expectedOf(forest: Forest, user: Attributes): Expected {
   return expected;
 }
 
-/** One environment in a project of its own. */
+/** One environment in a separate project. */
 type Place = { environment: number; scope: Pick<FlagEntry, "project_id" | "environment_id"> };
 
 /** Returns the entries of a forest: all flags before their audiences, whose chunks come last. */
