@@ -14,7 +14,9 @@ const seriousImpacts: readonly unknown[] = ["serious", "critical"];
  */
 const checks = `axe.run({ exclude: ["[data-live-announcer]"] })`;
 
-/** Time for which a violation must persist. On a busy machine, axe can see a page while its colors change. */
+/**
+ * Time for which a violation must persist. On a busy machine, axe can see a page while its colors or elements change.
+ */
 const persistsMs = 2_000;
 
 /**
@@ -39,8 +41,13 @@ async function seriousViolations(page: Page): Promise<string[]> {
   await awaitTransitions(page);
   // The driver evaluates it, so that the content security policy of the page stays in force.
   await page.evaluate(axe);
-  const { violations } = (await page.evaluate(checks)) as AxeResults;
-  return violations
+  const result = await page.evaluate(checks).then(
+    (value) => value as AxeResults,
+    // Axe throws if an element leaves the page while axe reads it.
+    (error: unknown) => `axe: ${String(error)}`,
+  );
+  if (typeof result === "string") return [result];
+  return result.violations
     .filter(({ impact }) => seriousImpacts.includes(impact))
     .flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`),

@@ -289,6 +289,7 @@ export function describeValues(given: () => DashboardSystem): void {
     await value.fill('{\n  "10": 1.0\n  "2": 3\n}');
     await button("Save variations").click();
     await page.locator("p").getByText("Line 3, column 3: expected a comma or }.").waitFor();
+    await variation(1).locator(".cm-lintRange-error").waitFor();
     await expectNoSeriousViolations(page);
     await value.fill('{"10": 2.50, "2": 3}');
     await button("Save variations").click();
