@@ -11,10 +11,13 @@ afterAll(() => {
 
 /** Starts a server that sends the parts with chunked encoding, one after the other. */
 function startChunked(parts: readonly string[]): Promise<string> {
-  const server = createServer(async (_request, response) => {
+  const server = createServer((_request, response) => {
     response.flushHeaders();
-    for (const part of parts) await new Promise<void>((sent) => response.write(part, () => sent()));
-    response.end();
+    const send = ([part, ...others]: readonly string[]): void => {
+      if (part === undefined) response.end();
+      else response.write(part, () => send(others));
+    };
+    send(parts);
   });
   servers.push(server);
   return listen(server);
