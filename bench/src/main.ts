@@ -75,7 +75,8 @@ function help(): string {
 
 ${lines.join("\n")}
 
-  * compares with the packages in bench/peers, which are installed on first use (200 MB)
+  * compares with the packages in bench/peers, which are installed on first use (200 MB). peers and gateway
+    also compare with servers in Go and Rust, which Go and Cargo build on first use (several minutes).
 
   growth selects all benchmarks whose names begin with growth-. They fail if a ratio is more than 1.5
   times the saved one.

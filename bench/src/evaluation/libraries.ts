@@ -1,5 +1,6 @@
 import { EventEmitter, once } from "node:events";
 import { type CompiledFlag, compile, contextOf } from "@halyard/evaluation";
+import { flagdFlag } from "../peers/flagd-flag.ts";
 import { importPeer } from "../peers/peers-package.ts";
 import { unleashFeature } from "../peers/unleash-feature.ts";
 import { flagState, type TargetedFlag, type User } from "../targeting/targeted-flags.ts";
@@ -98,18 +99,6 @@ const loadFlagd: Load = async (flags, users) => {
       (resolvable[flag] as FlagdFlag).evaluate(contexts[user] as object).value,
   };
 };
-
-function flagdFlag(flag: TargetedFlag): object {
-  const states = { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "off" };
-  if (flag.kind === "constant") return { ...states, defaultVariant: flag.on ? "on" : "off" };
-  if (flag.kind === "rollout") {
-    const fractional = Object.entries({ on: flag.percentage, off: 100 - flag.percentage });
-    return { ...states, targeting: { fractional } };
-  }
-  const country = { in: [{ var: "country" }, flag.countries] };
-  const plan = { "==": [{ var: "plan" }, flag.plan] };
-  return { ...states, targeting: { if: [{ and: [country, plan] }, "on", "off"] } };
-}
 
 type FlagdFlag = { evaluate(context: object): { value: boolean } };
 type FlagdExports = {

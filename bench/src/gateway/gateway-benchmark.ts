@@ -4,9 +4,10 @@ import type { Bench, Benchmark } from "../benchmark.ts";
 import { type Load, type Polling, pollInTurn, startLoad, type Target } from "../http/load.ts";
 import { unchanged } from "../http/raw-connection.ts";
 import { authorized, type RequestPlan, requestBytes } from "../http/requests.ts";
+import { buildPeer } from "../peers/built-peers.ts";
 import { assertFrontendApi, frontendApi } from "../peers/frontend-api.ts";
 import { installPeers, peerVersion } from "../peers/peers-package.ts";
-import { hasUnleashEdge, startUnleashEdge } from "../peers/unleash-edge.ts";
+import { startUnleashEdge } from "../peers/unleash-edge.ts";
 import { startUnleash } from "../peers/unleash-server.ts";
 import { startChild } from "../processes/child-process.ts";
 import { residentBytes } from "../processes/process-usage.ts";
@@ -24,7 +25,7 @@ export const gatewayBenchmark: Benchmark = {
   pinned: true,
   summary: "requests and streams through HAProxy as it is deployed, vs. the edge alone",
   method:
-    "HAProxy with the generated configuration and the edge share one core; the load generator has the other. The baseline is the edge alone, asked in turn. 64 keep-alive connections, 100 flags. The CPU is that of HAProxy alone beside that of the edge alone, for each request. For the latency, another generator sends requests at a fixed rate, half of what the path can do, and counts from the moment at which each was due. If `unleash-edge` is installed, the path that Unleash documents follows with the same flags: the same HAProxy with a plain configuration, then Unleash Edge in the mode `edge` with a token for its first copy, both on the shared core, and unleash-server on the other. Its frontend API gets a new user in every request, as the `X-User-Context` of ours does. The benchmark verifies that both return the same values of all constant flags and rules.",
+    "HAProxy with the generated configuration and the edge share one core; the load generator has the other. The baseline is the edge alone, asked in turn. 64 keep-alive connections, 100 flags. The CPU is that of HAProxy alone beside that of the edge alone, for each request. For the latency, another generator sends requests at a fixed rate, half of what the path can do, and counts from the moment at which each was due. With Cargo, which builds Unleash Edge, the path that Unleash documents follows with the same flags: the same HAProxy with a plain configuration, then Unleash Edge in the mode `edge` with a token for its first copy, both on the shared core, and unleash-server on the other. Its frontend API gets a new user in every request, as the `X-User-Context` of ours does. The benchmark verifies that both return the same values of all constant flags and rules.",
   run,
 };
 
@@ -68,13 +69,13 @@ async function comparePeer(
     flags,
   }: { path: Target; plans: readonly RequestPlan[]; flags: readonly TargetedFlag[] },
 ): Promise<void> {
-  if (!hasUnleashEdge()) return void bench.note`unleash-edge is not installed.`;
+  const program = buildPeer(bench, "Unleash Edge");
+  if (program === undefined) return;
   installPeers();
   const postgres = await startPostgres(bench);
   const unleash = await startUnleash(bench, { postgres, flags, core: "load" });
-  const unleashEdge = await startUnleashEdge(bench, unleash);
+  const unleashEdge = await startUnleashEdge(bench, program, unleash);
   const peer = await startPlainProxy(bench, unleashEdge);
-  bench.version("Unleash Edge", unleashEdge.version);
   bench.version("unleash-server", peerVersion("unleash-server"));
   const bytes = await assertFrontendApi(peer.url, { key: unleash.frontendToken, flags });
   const samples = await pollInTurn(bench, load, {

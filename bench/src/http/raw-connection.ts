@@ -3,7 +3,7 @@ import { type RequestPlan, requestBytes } from "./requests.ts";
 
 /**
  * A minimal keep-alive connection with one request in flight, so that the load generator is not the
- * bottleneck. It sends prepared bytes and parses only the status and the length of a response.
+ * bottleneck. It sends prepared bytes and parses only the status and the end of a response.
  */
 export type RawConnection = { send(request: Buffer): void; close(): void };
 
@@ -16,6 +16,9 @@ type Handlers = {
 
 const headEnd = Buffer.from("\r\n\r\n");
 const contentLength = /\r\ncontent-length: (\d+)\r\n/i;
+const chunked = /\r\ntransfer-encoding: chunked\r\n/i;
+/** Ends a chunked response. JSON never contains these bytes, because it escapes line breaks in texts. */
+const lastChunk = Buffer.from("\r\n0\r\n\r\n");
 /** Larger than any response, so that most arrive in one read. */
 const readBufferBytes = 64 * 1024;
 
@@ -68,8 +71,10 @@ function finishedStatus(answer: Buffer): number | undefined {
   if (headLength < 0) return undefined;
   const head = answer.toString("latin1", 0, headLength + 2);
   const status = Number(head.slice("HTTP/1.1 ".length, "HTTP/1.1 200".length));
-  const bodyLength = Number(contentLength.exec(head)?.[1] ?? 0);
-  const length = headLength + headEnd.length + bodyLength;
+  const bodyLength = contentLength.exec(head)?.[1];
+  if (bodyLength === undefined && chunked.test(head))
+    return answer.subarray(-lastChunk.length).equals(lastChunk) ? status : undefined;
+  const length = headLength + headEnd.length + Number(bodyLength ?? 0);
   return answer.length >= length ? status : undefined;
 }
 
@@ -112,7 +117,21 @@ export async function captureAnswer(url: string, plan: RequestPlan) {
     return [line.slice(0, colon), line.slice(colon + 1).trim()] as const;
   });
   const statusText = statusLine.split(" ").slice(2).join(" ");
-  return { status, statusText, headers, body: bytes.subarray(headLength + 4) };
+  const body = bytes.subarray(headLength + headEnd.length);
+  const isChunked = chunked.test(bytes.toString("latin1", 0, headLength + 2));
+  return { status, statusText, headers, body: isChunked ? joinChunks(body) : body };
+}
+
+function joinChunks(body: Buffer): Buffer {
+  const chunks: Buffer[] = [];
+  let at = 0;
+  while (true) {
+    const start = body.indexOf("\r\n", at) + 2;
+    const size = Number.parseInt(body.toString("latin1", at, start), 16);
+    if (size === 0) return Buffer.concat(chunks);
+    chunks.push(body.subarray(start, start + size));
+    at = start + size + 2;
+  }
 }
 
 export function headerOf({ headers }: CapturedAnswer, name: string): string {

@@ -1,6 +1,7 @@
-import { assertTargeted, type ReadValues } from "../targeting/assert-targeted.ts";
-import type { TargetedFlag } from "../targeting/targeted-flags.ts";
+import type { Value } from "../targeting/assert-targeted.ts";
+import { type AnyFlag, colorOtherwise } from "../targeting/targeted-flags.ts";
 import type { Way } from "../targeting/ways-of-asking.ts";
+import { assertPeer } from "./assert-peer.ts";
 
 /** Sends the context in the query, as Unleash's browser SDKs do. */
 export const frontendApi: Way = {
@@ -16,19 +17,20 @@ export const frontendApi: Way = {
   },
 };
 
-/**
- * Verifies that a frontend API returns the right values of constant flags and rules. Unleash's rollouts use another
- * hash. Returns the mean size of a response.
- */
+/** Verifies the values of a frontend API. Returns the mean size of a response. */
 export function assertFrontendApi(
   url: string,
-  { key, flags }: { key: string; flags: readonly TargetedFlag[] },
+  { key, flags }: { key: string; flags: readonly AnyFlag[] },
 ): Promise<number> {
-  const settled = flags.filter(({ kind }) => kind !== "rollout");
-  const readValues: ReadValues = (body) => {
-    const { toggles } = JSON.parse(body) as { toggles: { name: string }[] };
-    const on = new Set(toggles.map(({ name }) => name));
-    return new Map(settled.map((flag) => [flag.key, on.has(flag.key)]));
-  };
-  return assertTargeted(url, { way: frontendApi, key, flags: settled, readValues });
+  return assertPeer(url, { way: frontendApi, key, flags, readValues });
+
+  function readValues(body: string): Map<string, Value> {
+    const { toggles } = JSON.parse(body) as { toggles: Toggle[] };
+    const on = new Map(toggles.map(({ name, variant }) => [name, variant.payload?.value ?? true]));
+    return new Map(flags.map((flag) => [flag.key, on.get(flag.key) ?? offValue(flag)]));
+  }
 }
+
+type Toggle = { name: string; variant: { payload?: { value: string } } };
+
+const offValue = ({ kind }: AnyFlag) => (kind === "split" ? colorOtherwise : false);

@@ -11,15 +11,20 @@ import { contentOf, targetedFlags } from "../targeting/targeted-flags.ts";
 import { contextHeader, plansOf } from "../targeting/ways-of-asking.ts";
 import { assertFrontendApi, frontendApi } from "./frontend-api.ts";
 import { peerVersion } from "./peers-package.ts";
+import { compareTypedValues } from "./typed-values.ts";
 import { startUnleash } from "./unleash-server.ts";
 
 export const peersBenchmark: Benchmark = {
   name: "peers",
   pinned: true,
   withPeers: true,
-  summary: "all flags for a new user in every request, vs. unleash-server's frontend API",
-  method:
+  summary:
+    "all flags for a new user in every request, vs. Unleash's servers, GO Feature Flag and flagd's evaluator",
+  method: [
     "The same flags in `unleash-server` and on an edge, with a new user in every request. unleash-server runs as documented for production (`NODE_ENV=production`, caches on, only errors logged) with its own PostgreSQL; rate limits, telemetry and version checks are off. Each server in turn has a core to itself. Unleash returns only flags that are on, with a variant for each. The benchmark verifies that both return the same values of all constant flags and rules.",
+    "The rows with OFREP compare its bulk evaluation on an edge with other servers. A third of the flags each are constant, rules with two conditions, and texts: one of two for the half of the users that is in a rollout, and a third one for the others. Each server hashes users in its own way, so the benchmark verifies the values of constant flags and rules, and the shares of the texts. Go and Cargo build the servers from their registries, with pinned sources; without these tools the rows are missing, and a note says so.",
+    "[Unleash Edge](https://docs.getunleash.io/unleash-edge/deploy) runs in the mode `edge` with one worker, and logs only errors. It does not serve OFREP; the requests are those of its frontend API, which returns the variants of the flags that are on. unleash-server, its upstream, is almost idle on the other core. GO Feature Flag is its [relay proxy](https://gofeatureflag.org/docs/relay-proxy/configure-relay-proxy) with the defaults, a file of flags, and the log level `ERROR`. Its rules are in JsonLogic, the faster of its two documented languages, and it requires no API keys. flagd's own server is not in the registry of Go. A small `net/http` server in `bench/peers/flagd` serves flagd's evaluator instead: it parses the request, evaluates all flags and writes the response as flagd does, without its metrics, traces and logs.",
+  ].join("\n\n"),
   run,
 };
 
@@ -32,6 +37,7 @@ async function run(bench: Bench): Promise<void> {
   const load = await startLoad(bench);
   for (const flags of bench.quick ? quickSizes : sizes)
     await compare(bench, { postgres, load, flags });
+  await compareTypedValues(bench, { postgres, load });
 }
 
 async function compare(

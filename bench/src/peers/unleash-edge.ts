@@ -1,13 +1,8 @@
-import { spawnSync } from "node:child_process";
 import { findFreePort } from "@halyard/local-backends";
 import type { Bench } from "../benchmark.ts";
 import type { Target } from "../http/load.ts";
 import { startProgram } from "../processes/program.ts";
 import { until } from "../time.ts";
-
-const command = "unleash-edge";
-
-export const hasUnleashEdge = () => spawnSync(command, ["--help"]).status === 0;
 
 /**
  * Starts Unleash Edge as its documentation recommends for production: in the mode `edge`, with a token for its first copy
@@ -15,13 +10,14 @@ export const hasUnleashEdge = () => spawnSync(command, ["--help"]).status === 0;
  */
 export async function startUnleashEdge(
   bench: Bench,
+  path: string,
   { url: upstream, backendToken }: { url: string; backendToken: string },
-): Promise<Target & { version: string }> {
+): Promise<Target> {
   const host = "127.0.0.1";
   const port = await findFreePort(host);
   const server = await startProgram(bench, "unleash-edge", {
     program: () => [
-      ...[command, "--interface", host, "--port", String(port), "--workers", "1"],
+      ...[path, "--interface", host, "--port", String(port), "--workers", "1"],
       ...["edge", "--upstream-url", upstream, "--tokens", backendToken],
     ],
     environment: { RUST_LOG: "error" },
@@ -32,7 +28,5 @@ export async function startUnleashEdge(
     await response?.arrayBuffer();
     return response?.status === 200;
   });
-  const data = await (await fetch(`${url}/internal-backstage/instancedata`)).json();
-  const { this_instance: instance } = data as { this_instance: { edgeVersion: string } };
-  return { url, ...server, version: instance.edgeVersion };
+  return { url, ...server };
 }

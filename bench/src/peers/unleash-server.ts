@@ -5,7 +5,7 @@ import type { Target } from "../http/load.ts";
 import { startChild } from "../processes/child-process.ts";
 import type { Cores } from "../processes/cores.ts";
 import type { Postgres } from "../system/backends.ts";
-import type { TargetedFlag } from "../targeting/targeted-flags.ts";
+import type { AnyFlag } from "../targeting/targeted-flags.ts";
 import { until } from "../time.ts";
 import { unleashFeature } from "./unleash-feature.ts";
 
@@ -18,7 +18,7 @@ export async function startUnleash(
     postgres: server,
     flags,
     core,
-  }: { postgres: Postgres; flags: readonly TargetedFlag[]; core: keyof Cores },
+  }: { postgres: Postgres; flags: readonly AnyFlag[]; core: keyof Cores },
 ): Promise<Target & { frontendToken: string; backendToken: string }> {
   const secret = randomBytes(32).toString("hex");
   const [adminToken, frontendToken] = [`*:*.${secret}`, `default:${environment}.${secret}`];
@@ -30,7 +30,7 @@ export async function startUnleash(
     nodeOptions: ["--no-deprecation"],
     environment: {
       ...{ NODE_ENV: "production", TZ: "UTC" },
-      DATABASE_URL: await createDatabase(server, `unleash_${flags.length}`),
+      DATABASE_URL: await createDatabase(server, `unleash_${secret}`),
       ...{ DATABASE_SSL: "false", INIT_ADMIN_API_TOKENS: adminToken },
       ...{ INIT_FRONTEND_API_TOKENS: frontendToken, INIT_BACKEND_API_TOKENS: backendToken },
     },
@@ -53,7 +53,7 @@ async function createDatabase({ adminUrl }: Postgres, database: string): Promise
   return Object.assign(new URL(adminUrl), { pathname: `/${database}` }).href;
 }
 
-async function createFlag(projectUrl: string, token: string, flag: TargetedFlag): Promise<void> {
+async function createFlag(projectUrl: string, token: string, flag: AnyFlag): Promise<void> {
   const post = async (path: string, body: object) => {
     const response = await fetch(`${projectUrl}/features${path}`, {
       method: "POST",

@@ -10,7 +10,7 @@ const checkedUsers = 60;
 const minDifferent = 0.9;
 /** The flags of a response, with their values, or the variations of typed ones. */
 export type ReadValues = (body: string) => ReadonlyMap<string, Value>;
-type Value = boolean | string | undefined;
+export type Value = boolean | string | undefined;
 
 /**
  * Verifies that a server returns the right values for each user. Otherwise a fast but wrong response would go
@@ -26,7 +26,7 @@ export async function assertTargeted(
     readValues?: ReadValues;
   },
 ): Promise<number> {
-  const { way, key, flags, readValues = valuesIn } = options;
+  const { way, key, flags, readValues = readFlagValues } = options;
   const answers = new Set<string>();
   let bytes = 0;
   for (let number = 0; number < checkedUsers; number += 1) {
@@ -53,7 +53,8 @@ type Body = {
   values?: TypedValues["values"];
 };
 
-function valuesIn(body: string): Map<string, Value> {
+/** Reads a response of an edge, or of any server with OFREP. */
+export function readFlagValues(body: string): Map<string, Value> {
   const { flags = {}, values } = JSON.parse(body) as Body;
   if (values !== undefined) return new Map(Object.entries(values).map(typedValue));
   if (!Array.isArray(flags)) return new Map(Object.entries(flags));

@@ -34,29 +34,45 @@ function targetedFlag(number: number, kind: FlagKind): TargetedFlag {
   return { key, kind, countries: listed, plan: "pro" };
 }
 
+/**
+ * A flag with texts as values: a split of two for the users in its rollout, and a third one for all others.
+ */
+export type SplitFlag = { key: string; kind: "split"; percentage: number };
+export type AnyFlag = TargetedFlag | SplitFlag;
+
 /** Options of a snapshot with the flags. */
 export const contentOf = (flags: readonly AnyFlag[]): ContentOptions => ({
   flagsPerEnvironment: flags.length,
   flagState: (number) => flagState(flags[number] as AnyFlag),
 });
 
-export type AnyFlag = TargetedFlag | SnapshotFlag;
-
 /** Returns the flags with a split of three colors in place of each rollout. */
-export function withColors(flags: readonly TargetedFlag[]): SnapshotFlag[] {
-  return flags.map((flag) =>
-    flag.kind === "rollout" ? { ...flagState(flag), ...colors } : flagState(flag),
-  );
+export function withColors(flags: readonly TargetedFlag[]): AnyFlag[] {
+  return flags.map((flag) => (flag.kind === "rollout" ? { ...flag, kind: "split" } : flag));
+}
+
+/** The weights of the colors in the rollout, in percent. */
+export const colorWeights = { blue: 60, green: 40 };
+export const colorOtherwise = "red";
+export const colorKeys = [...Object.keys(colorWeights), colorOtherwise];
+
+/** Returns the share of each color among all users, in percent. */
+export function colorShares({ percentage }: SplitFlag): Record<string, number> {
+  const inRollout = Object.entries(colorWeights).map(([key, weight]) => [
+    key,
+    (percentage * weight) / 100,
+  ]);
+  return { ...Object.fromEntries(inRollout), [colorOtherwise]: 100 - percentage };
 }
 
 const colors = {
   value_type: "string" as const,
-  variations: ["blue", "green", "red"].map((key) => ({ key, json: JSON.stringify(key) })),
-  off_variation: "red",
+  variations: colorKeys.map((key) => ({ key, json: JSON.stringify(key) })),
+  off_variation: colorOtherwise,
   serve: {
     split: [
-      { variation: "blue", weight: 60, ranges: [[0, 6_000] satisfies Range] },
-      { variation: "green", weight: 40, ranges: [[6_000, 10_000] satisfies Range] },
+      { variation: "blue", weight: colorWeights.blue, ranges: [[0, 6_000] satisfies Range] },
+      { variation: "green", weight: colorWeights.green, ranges: [[6_000, 10_000] satisfies Range] },
     ],
   },
 };
@@ -64,10 +80,10 @@ const colors = {
 type Range = [from: number, to: number];
 
 export function flagState(flag: AnyFlag): SnapshotFlag {
-  if (!("kind" in flag)) return flag;
   const everyone = { key: flag.key, enabled: true, rollout_percentage: 100, targeting_rules: [] };
   if (flag.kind === "constant") return { ...everyone, enabled: flag.on };
   if (flag.kind === "rollout") return { ...everyone, rollout_percentage: flag.percentage };
+  if (flag.kind === "split") return { ...everyone, rollout_percentage: flag.percentage, ...colors };
   const value = [...flag.countries];
   const country = { attribute: "country", operator: "in" as const, value };
   const plan = { attribute: "plan", operator: "equals" as const, value: flag.plan };
