@@ -99,6 +99,7 @@ const theirs = await fillTenant(await createTenant(gateway.url, { name: "Theirs"
 describe("given invalid requests", () => {
   const fieldsOf = (tenant: FilledTenant): IdsByField => ({
     user_id: tenant.userId,
+    organization: tenant.organizationId,
     enable_at: enableAt,
     disable_at: disableAt,
     url: receiver.url,
@@ -521,6 +522,16 @@ describe("given invalid requests", () => {
         body: "{}",
       });
       streamPath = JSON.parse(bulk.text).eventStreams[0].endpoint.requestUri;
+      // The generated bodies give the tenant's user lesser roles, which would bound the key. The highest role counts.
+      await must(`${gateway.url}/api/v1/organizations/${tenant.organizationId}/grants`, {
+        method: "POST",
+        key: operatorToken,
+        body: {
+          subject: { user_id: tenant.userId },
+          role: "owner",
+          scope: { organization: tenant.organizationId },
+        },
+      });
     });
 
     /**
@@ -535,6 +546,13 @@ describe("given invalid requests", () => {
       const isTime = parseInstant(value) !== undefined;
       const replacements: Record<string, [applies: boolean, value: string]> = {
         user_id: [/^[0-9a-f-]{36}$/i.test(value), tenant.userId],
+        organization: [/^[0-9a-f-]{36}$/i.test(value), tenant.organizationId],
+        project: [/^[0-9a-f-]{36}$/i.test(value), tenant.projectId],
+        environments: [/^[0-9a-f-]{36}$/i.test(value), tenant.environmentId],
+        // JSON Schema does not describe that only server keys have a scope.
+        kind: [["client", "reader"].includes(value), "server"],
+        // Owners exist in organizations only.
+        role: [value === "owner", "admin"],
         flag_ids: [/^[0-9a-f-]{36}$/i.test(value), tenant.flagId],
         plan: [value.length >= 1 && value.length <= 50, "pro"],
         url: [[...value].length <= 2_048, receiver.url],
@@ -553,12 +571,16 @@ describe("given invalid requests", () => {
     function askWith(operation: Operation, body: unknown): RawRequest {
       const token = operation.accepts.has("serverKey") ? tenant.serverKey : operatorToken;
       const path =
-        operation.path === "/ofrep/v1/stream" ? streamPath : pathOf(operation, idsOf(tenant));
+        operation.path === "/ofrep/v1/stream"
+          ? streamPath
+          : pathOf(operation, { ...idsOf(tenant), ...made });
       const content = contentOf(operation, body);
       const headers = { ...bearer(token), ...content.headers };
       return { ...content, method: operation.method, path, headers };
     }
 
+    /** Ids of what the examples made, which the tenant did not have before. */
+    const made: Record<string, string> = {};
     const exampleFor = ({ body }: Operation) => body && mendAll(body.example, mend);
 
     /** Returns the differences between the responses, the document and the expectations. */
@@ -656,6 +678,15 @@ describe("given invalid requests", () => {
       // A used audience cannot be deleted.
       const using = `${gateway.url}/api/v1/flags/${tenant.audienceFlagId}`;
       await must(using, { method: "DELETE", key: tenant.serverKey });
+      const ofPeople = `${gateway.url}/api/v1/organizations/${tenant.organizationId}`;
+      const byOperator = { key: operatorToken };
+      const { invitations } = await must(`${ofPeople}/invitations`, byOperator);
+      const { grants } = await must(`${ofPeople}/grants`, byOperator);
+      made.invitationId = invitations[0].id;
+      const [{ user: invited }] = invitations;
+      made.grantId = grants.find(
+        (grant: { subject: { user_id?: string } }) => grant.subject.user_id === invited.id,
+      ).id;
       for (const operation of documented.filter(({ method }) => method === "DELETE")) {
         const answer = await sendRaw(gateway.url, askWith(operation, undefined));
         const problem = problemOfAnswer(operation, answer);

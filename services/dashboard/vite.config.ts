@@ -42,7 +42,7 @@ export default defineConfig({
       "/api": gateway,
       "/openapi.json": gateway,
       "/docs": gateway,
-      "/dashboard/sign-in": gateway,
+      "/auth": gateway,
     },
   },
 });

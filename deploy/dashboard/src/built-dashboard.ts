@@ -44,6 +44,7 @@ const immutable = "public, max-age=31536000, immutable";
 const otherPrefixes: ReadonlySet<string> = new Set([
   "api",
   "ofrep",
+  "auth",
   "docs",
   "openapi.json",
   "healthz",

@@ -82,7 +82,7 @@ describe("given a built dashboard", () => {
     "/ofrep",
     "/docs/nothing",
     "/metrics",
-    "/dashboard/sign-in",
+    "/auth/link/verify",
     "/assets/",
     "/assets/index-00000000.js",
     "/assets/../favicon.svg/",

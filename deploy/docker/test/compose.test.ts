@@ -111,7 +111,8 @@ describe("docker-compose.yml", () => {
       "migrate-scheduler": ["database"],
       "migrate-webhook-dispatcher": ["database"],
       "migrate-usage-metering": ["database"],
-      management: withSchema,
+      // Identity providers are on the internet.
+      management: ["broker", "database", "internet", "services"],
       scheduler: withSchema,
       "webhook-dispatcher": ["broker", "database", "internet", "services"],
       "usage-metering": withSchema,

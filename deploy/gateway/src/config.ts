@@ -21,6 +21,11 @@ const upstreams = (of: string) =>
 export const configSchema = z.object({
   ...listenVariables,
   PORT: portVariable(8080),
+  PUBLIC_URL: variable(z.url().optional(), {
+    description:
+      "Address at which browsers open this installation. With the host `localhost`, page loads at 127.0.0.1 are redirected to it.",
+    expects: "a URL",
+  }),
   UPSTREAM_MANAGEMENT_URL: upstreams("management"),
   UPSTREAM_SCHEDULER_URL: upstreams("the schedulers"),
   UPSTREAM_SDK_EDGE_URL: upstreams("the edges"),

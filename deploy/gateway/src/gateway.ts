@@ -1,6 +1,7 @@
 import { uploadTimeoutMs } from "@halyard/contracts";
 import { type App, createApp, escapeMalformedPath, isOpenToAllOrigins } from "@halyard/http";
 import { createTrustedPeers, type Logger, type Metrics } from "@halyard/service";
+import type { FastifyRequest } from "fastify";
 import { createProxy } from "./proxy.ts";
 import { mapTargets, routeTable, type Target } from "./route-table.ts";
 import { createUpstreams } from "./upstreams.ts";
@@ -10,6 +11,8 @@ type GatewayOptions = {
   metrics: Metrics;
   trustedProxies: readonly string[];
   upstreams: Readonly<Record<Target, readonly URL[]>>;
+  /** Address at which browsers open the installation. */
+  publicUrl?: string | undefined;
   /** Replaces the time limit of every service, for tests. */
   answerWithinMs?: number;
 };
@@ -55,9 +58,26 @@ export function createGateway(options: GatewayOptions): Gateway {
     const forward = forwards[target];
     app.all(pattern, {
       // Runs before the body is read, and never calls `done`, so that Fastify does not handle the request.
-      onRequest: (request, reply, _done) => forward(request, reply),
+      onRequest: (request, reply, _done) => {
+        const page = target === "dashboard" ? pageAtName(request, options.publicUrl) : undefined;
+        if (page === undefined) forward(request, reply);
+        else reply.redirect(page, temporaryRedirect);
+      },
       handler: () => undefined,
     });
   }
   return { app, drain: proxy.drain, close: proxy.close };
+}
+
+const temporaryRedirect = 307;
+
+/**
+ * Returns where to load a page that was requested at 127.0.0.1, if browsers open the installation at `localhost`. Cookies
+ * and passkeys belong to the name. Requests of programs stay, because not all of them follow redirects.
+ */
+function pageAtName({ method, headers, url }: FastifyRequest, publicUrl = ""): string | undefined {
+  const { hostname, origin } = URL.parse(publicUrl) ?? {};
+  const isPage = method === "GET" && headers.accept?.includes("text/html") === true;
+  const isByAddress = /^127\.0\.0\.1(?::\d+)?$/.test(headers.host ?? "");
+  return hostname === "localhost" && isPage && isByAddress ? `${origin}${url}` : undefined;
 }

@@ -12,6 +12,7 @@ await startOrExit(async () => {
     metrics,
     trustedProxies: config.TRUSTED_PROXIES,
     upstreams: config.upstreams,
+    publicUrl: config.PUBLIC_URL,
   });
   await runService({
     config,

@@ -34,7 +34,7 @@ export const routeTable: readonly { pattern: `/${string}`; target: Target }[] = 
   { pattern: "/api/v1/usage/days", target: "usage-metering" },
   { pattern: "/api/v1/usage/flags", target: "usage-metering" },
   { pattern: "/api/v1/*", target: "management" },
-  { pattern: "/dashboard/sign-in", target: "management" },
+  { pattern: "/auth/*", target: "management" },
   { pattern: "/*", target: "dashboard" },
 ];
 

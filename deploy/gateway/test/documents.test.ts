@@ -80,7 +80,10 @@ describe("given the OpenAPI document", () => {
     expect(operation("get", "/api/v1/sdk/flags").security).toEqual(anyKey);
     expect(operation("get", "/api/v1/sdk/ruleset").security).toEqual(anyKey.slice(1));
     expect(operation("get", "/ofrep/v1/stream").responses["403"]).toBeUndefined();
-    expect(operation("post", "/api/v1/flags").security).toEqual([{ serverKey: [] }]);
+    expect(operation("post", "/api/v1/flags").security).toEqual([
+      { serverKey: [] },
+      { session: [] },
+    ]);
     expect(operation("post", "/api/v1/flags").responses["403"]).toEqual({
       $ref: "#/components/responses/AUTH_002",
     });
@@ -145,10 +148,11 @@ describe("given the OpenAPI document", () => {
   it("describes which caches may store a response, and on which headers it depends", () => {
     const headersOf = (method: string, path: string, status: string) =>
       operation(method, path).responses[status]?.headers as Record<string, { schema: object }>;
+    const sessionVary = "Authorization, Cookie, Halyard-Environment";
     const read = headersOf("get", "/api/v1/flags", "200");
     expect(read["Cache-Control"]?.schema).toMatchObject({ const: "private, no-cache" });
     expect(read.Vary?.schema).toMatchObject({
-      enum: ["Authorization", "Authorization, Accept-Encoding"],
+      enum: [sessionVary, `${sessionVary}, Accept-Encoding`],
     });
     const evaluated = headersOf("post", "/ofrep/v1/evaluate/flags", "304");
     expect(evaluated.Vary?.schema).toMatchObject({ const: "Authorization, X-API-Key" });

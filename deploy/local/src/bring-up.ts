@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Target } from "@halyard/gateway/route-table";
 import { findHaproxy, StartError } from "@halyard/local-backends";
 import { provideNats, provideNatsBinary, providePostgres } from "./backends.ts";
-import type { Settings } from "./config.ts";
+import { publicUrlOf, type Settings } from "./config.ts";
 import {
   type Credentials,
   type DemoCredentials,
@@ -12,7 +12,13 @@ import {
 } from "./credentials.ts";
 import { ensureDashboard } from "./dashboard-build.ts";
 import { type DatabaseUrls, migrate, prepareDatabase, removeDemoKeys } from "./database.ts";
-import { createOperatorApi, hasDemoFlags, type OperatorApi, provideDemoData } from "./demo-data.ts";
+import {
+  createOperatorApi,
+  createSignInLink,
+  hasDemoFlags,
+  type OperatorApi,
+  provideDemoData,
+} from "./demo-data.ts";
 import { writeDemoFile } from "./home.ts";
 import { startProxy } from "./proxy.ts";
 import { planDashboard, planGateway, planServices } from "./service-plans.ts";
@@ -23,7 +29,6 @@ import {
   type SupervisedService,
   startServiceProcess,
 } from "./service-process.ts";
-import { writeSignInFile } from "./sign-in.ts";
 import type { Note } from "./steps.ts";
 import { type Supervision, supervise } from "./supervise.ts";
 import { restartOnChange } from "./watch-sources.ts";
@@ -55,15 +60,24 @@ export async function bringUp(launch: Launch): Promise<void> {
   if (launch.watch) await restartOnChange(services, launch);
   throwIfEnding(launch);
   for (const service of services) service.onRestarted(announce);
-  const dashboardUrl = hasDashboard ? linkDashboard(settings.home, baseUrl, demo) : undefined;
+  const dashboardUrl = hasDashboard ? await linkDashboard(launch, api, demo) : undefined;
   announce();
   steps.say(welcome({ settings, baseUrl, demo, hasFlags, dashboardUrl }));
 }
 
-/** Returns the address of the dashboard. With a demo, it contains a code that signs in with the demo's server key. */
-function linkDashboard(home: string, baseUrl: string, demo: DemoCredentials | undefined): string {
-  const code = demo && writeSignInFile(home, demo.server_key);
-  return code === undefined ? `${baseUrl}/` : `${baseUrl}/#code=${code}`;
+/**
+ * Returns the address of the dashboard. With a demo, it signs in as the demo's user, unless the operator's links are
+ * switched off.
+ */
+async function linkDashboard(
+  { settings }: Launch,
+  api: OperatorApi,
+  demo: DemoCredentials | undefined,
+): Promise<string> {
+  const { SIGN_IN_BY_OPERATOR: byOperator } = settings.ofProcesses.management;
+  return demo === undefined || byOperator === "off"
+    ? `${publicUrlOf(settings)}/`
+    : createSignInLink(api, demo);
 }
 
 type Prepared = {

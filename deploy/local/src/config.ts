@@ -28,6 +28,14 @@ export type Settings = {
   ofProcesses: Readonly<Record<ProcessName, Readonly<Record<string, string>>>>;
 };
 
+/**
+ * Returns the address at which browsers open Halyard. It names the host `localhost` by default, because a passkey cannot
+ * belong to an IP address.
+ */
+export function publicUrlOf({ ofProcesses, port }: Settings): string {
+  return ofProcesses.management.PUBLIC_URL ?? `http://localhost:${port}`;
+}
+
 type SettingsResult = { ok: true; settings: Settings } | { ok: false; problems: string[] };
 
 /** The processes of Halyard, and the directories of their programs, in the order of their start. */

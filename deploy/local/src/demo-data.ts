@@ -31,7 +31,7 @@ export function createOperatorApi(options: { baseUrl: string; token: string }): 
 /**
  * Provides the demo organization through the API's routes for operators. An existing resource is found by the id that
  * the home has stored, so that it may be renamed. Otherwise it is found by its name, so that the next start completes
- * an interrupted one. Deleted resources are created again. The user is found by its address only, because production
+ * an interrupted one. Deleted resources are created again. The user is an owner. The user is found by its address only, because production
  * detects demo keys by that address. A key that no longer works is replaced, because only the home stores its text.
  */
 export async function provideDemoData(
@@ -49,6 +49,14 @@ export async function provideDemoData(
     list: "users",
     matches: (found) => found.email.toLowerCase() === demoUserEmail,
     create: { email: demoUserEmail, name: NAME },
+  });
+  await findOrCreate<Grant>(api, `${organizationPath}/grants`, {
+    list: "grants",
+    matches: ({ subject, role }) => subject.user_id === user.id && role === "owner",
+    create: {
+      ...{ subject: { user_id: user.id }, role: "owner" },
+      scope: { organization: organization.id },
+    },
   });
   const project = await findOrCreate<Named>(api, `${organizationPath}/projects`, {
     list: "projects",
@@ -79,9 +87,10 @@ const NAME = "Demo";
 const ENVIRONMENT = "development";
 
 type Named = { id: string; name: string };
+type Grant = { id: string; subject: { user_id?: string }; role: string };
 type Key = { id: string; user_id: string; expires_at: string | null; revoked_at: string | null };
 
-async function findOrCreate<T extends Named>(
+async function findOrCreate<T extends { id: string }>(
   api: OperatorApi,
   path: string,
   wanted: {
@@ -111,6 +120,15 @@ async function provideKey(
   if (kept !== undefined && isEndless && record.user_id === userId) return kept;
   const body = { kind, name: `Demo ${kind}`, user_id: userId };
   return (await api<{ key: string }>(path, body)).key;
+}
+
+/** Creates a link that signs in the demo's user once, within five minutes. Returns its address. */
+export async function createSignInLink(
+  api: OperatorApi,
+  { organization_id: organizationId, user_id }: DemoCredentials,
+): Promise<string> {
+  const path = `/api/v1/organizations/${organizationId}/sign-in-links`;
+  return (await api<{ url: string }>(path, { user_id })).url;
 }
 
 /** Reads the audit log instead of the flags, because a request with the demo's key would change its last use. */

@@ -1,10 +1,15 @@
-import { type PortState, portState, StartError } from "@halyard/local-backends";
+import { findFreePort, type PortState, portState, StartError } from "@halyard/local-backends";
 
-/** Checks the port before anything starts, because a port in use is the most common cause of a failed start. */
-export async function checkGatewayPort(options: { host: string; port: number }): Promise<void> {
-  if (options.port === 0) return;
-  const problem = portProblem(options.port, await portState(options));
+/**
+ * Returns the port of the gateway; for 0, a free one, because the services need its number before the gateway starts. A
+ * port in use is the most common cause of a failed start, so it is checked before anything starts.
+ */
+export async function chooseGatewayPort(options: { host: string; port: number }): Promise<number> {
+  const { port } = options;
+  if (port === 0) return findFreePort(options.host);
+  const problem = portProblem(port, await portState(options));
   if (problem !== undefined) throw new StartError(problem);
+  return port;
 }
 
 /** Returns a message that states the problem and the remedy, or undefined if the port is free. */

@@ -4,11 +4,10 @@ import { StartError, settledWithin } from "@halyard/local-backends";
 import { bringUp } from "./bring-up.ts";
 import type { Settings } from "./config.ts";
 import { createEnding, createReleasers, endWhenAsked, type Reason } from "./ending.ts";
-import { checkGatewayPort } from "./gateway-port.ts";
+import { chooseGatewayPort } from "./gateway-port.ts";
 import { demoFileIn, makeHome } from "./home.ts";
 import { type HomeLock, lockHome } from "./home-lock.ts";
 import { HOST } from "./service-plans.ts";
-import { signInFileIn } from "./sign-in.ts";
 import type { Steps } from "./steps.ts";
 
 /** Maximum time that the stop waits for a step of the start. Its processes stop when this process ends. */
@@ -31,7 +30,7 @@ export async function run(
   endWhenAsked(ending);
   const releasers = createReleasers();
   // They contain keys, and ids of processes that end with the run.
-  const files = [demoFileIn(settings.home), signInFileIn(settings.home)];
+  const files = [demoFileIn(settings.home)];
   let lock: HomeLock | undefined;
   let starting: Promise<void> | undefined;
   try {
@@ -41,13 +40,15 @@ export async function run(
     removeAll(files);
     const description: RunDescription = { files, startedByNpm: settings.startedByNpm };
     process.send?.(description);
-    await checkGatewayPort({ host: HOST, port: settings.port });
+    const port = await chooseGatewayPort({ host: HOST, port: settings.port });
     const { projectDir, home } = settings;
     const logsDir = join(home, "logs");
     const supervision = { projectDir, logsDir, releasers, ending, steps, watch };
-    starting = bringUp({ ...supervision, settings, removeDemoKeys }).catch((error) => {
-      ending.settle({ kind: "failed", error });
-    });
+    starting = bringUp({ ...supervision, settings: { ...settings, port }, removeDemoKeys }).catch(
+      (error) => {
+        ending.settle({ kind: "failed", error });
+      },
+    );
     return explainEnd(await ending.promise, steps);
   } catch (error) {
     return explainFailure(error);

@@ -1,12 +1,11 @@
 import { createHash, createPrivateKey, createPublicKey } from "node:crypto";
 import { join } from "node:path";
 import { type ServiceName, serviceNames } from "@halyard/contracts";
-import type { ProcessName, Settings } from "./config.ts";
+import { type ProcessName, publicUrlOf, type Settings } from "./config.ts";
 import type { Credentials } from "./credentials.ts";
 import { type DatabaseUrls, hasSchema, type ServiceWithSchema } from "./database.ts";
 import { demoFileIn } from "./home.ts";
 import type { ServicePlan } from "./service-process.ts";
-import { signInFileIn } from "./sign-in.ts";
 
 export const HOST = "127.0.0.1";
 
@@ -35,7 +34,6 @@ export function planServices(options: {
       SIGNING_PRIVATE_KEY: signing.privateKey,
       SCHEDULER_SIGNING_PUBLIC_KEYS: schedulerSigning.publicKey,
       WEBHOOK_DISPATCHER_SIGNING_PUBLIC_KEYS: dispatcherSigning.publicKey,
-      ...(settings.mode !== "production" && { SIGN_IN_FILE: signInFileIn(settings.home) }),
     },
     scheduler: { SCHEDULER_SIGNING_PRIVATE_KEY: schedulerSigning.privateKey },
     "sdk-edge": {
@@ -64,6 +62,7 @@ export function planServices(options: {
       // The services are reached only through the gateway, which runs on this machine.
       TRUSTED_PROXIES: HOST,
       SIGNING_PUBLIC_KEYS: signing.publicKey,
+      PUBLIC_URL: publicUrlOf(settings),
       OPERATOR_TOKEN_DIGEST: createHash("sha256").update(operatorToken).digest("hex"),
       ...(hasSchema(name) && { POSTGRES_URL: databaseUrls[name].runtimeUrl }),
       ...own[name],
@@ -94,7 +93,11 @@ export function planGateway(settings: Settings, upstreams: Record<string, string
   return {
     name: "gateway",
     port: settings.port,
-    environment: { ...forProcess("gateway", settings), ...Object.fromEntries(addresses) },
+    environment: {
+      ...forProcess("gateway", settings),
+      PUBLIC_URL: publicUrlOf(settings),
+      ...Object.fromEntries(addresses),
+    },
   };
 }
 

@@ -13,7 +13,8 @@ export function welcome(options: {
   dashboardUrl: string | undefined;
 }): string {
   const { settings, baseUrl, demo, hasFlags, dashboardUrl } = options;
-  const note = demo === undefined ? [] : ["The link signs in once, within five minutes."];
+  const isLink = dashboardUrl?.includes("#") ?? false;
+  const note = isLink ? ["The link signs in once, within five minutes."] : [];
   const dashboard = dashboardUrl === undefined ? [] : [`Dashboard: ${dashboardUrl}`, ...note, ""];
   const head = ["", `Halyard is ready at ${baseUrl} (API: ${baseUrl}/docs)`, "", ...dashboard];
   const tail = [`Data, keys and logs: ${settings.home}`, "Press Ctrl-C to stop.", ""];

@@ -109,12 +109,11 @@ describe("given the dashboard and the gateway", () => {
     return read.settings;
   }
 
-  it("gives management the file of the one-time code in development mode only", async () => {
-    const given = async (mode: string) =>
-      (await environmentOf("management", { HALYARD_MODE: mode, HALYARD_HOME: "/srv/halyard" })) ??
-      {};
-    expect((await given("development")).SIGN_IN_FILE).toBe("/srv/halyard/sign-in.json");
-    expect(await given("production")).not.toHaveProperty("SIGN_IN_FILE");
+  it.each([
+    ["the name localhost and the port", {}, "http://localhost:8080"],
+    ["the given address", { PUBLIC_URL: "https://flags.example.com" }, "https://flags.example.com"],
+  ])("gives management %s as the address of the installation", async (_, given, url) => {
+    expect((await environmentOf("management", given))?.PUBLIC_URL).toBe(url);
   });
 
   it("gives the built dashboard, and a folder that does not exist if the build failed", async () => {

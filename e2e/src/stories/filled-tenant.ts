@@ -92,6 +92,10 @@ export const idsOf = (tenant: FilledTenant): Record<string, string> => ({
   userId: tenant.userId,
   webhookId: tenant.webhookId,
   deliveryId: tenant.deliveryId,
+  // No tenant has a grant, an invitation or a passkey, so these name nothing.
+  grantId: tenant.webhookId,
+  invitationId: tenant.webhookId,
+  passkeyId: tenant.webhookId,
   key: tenant.flagKey,
   sha256: tenant.sha256,
   format: "2",

@@ -166,6 +166,8 @@ export async function startSystem(options: {
         POSTGRES_MAX_CONNECTIONS: defaultPostgresConnections,
         NATS_URL: gate.url,
         OPERATOR_TOKEN_DIGEST: operatorTokenDigest,
+        // No test of this system signs in, but routes about people exist only with it.
+        PUBLIC_URL: "http://localhost:8080",
         ...variables,
         ...asOftenAsTheyLike,
         ...settings[service],

@@ -46,9 +46,10 @@ export function exampleOf(schema: Schema, ids: IdsByField, name = ""): unknown {
   }
 }
 
-/** Returns the options that refer to no other flag and to no audience, which would have to exist. */
+/** Returns the options that refer to no other flag, audience or group of a provider, which would have to exist. */
 export function selfContained(options: readonly Schema[]): Schema[] {
-  const refers = ({ properties = {} }: Schema) => "flag" in properties || "audience" in properties;
+  const refers = ({ properties = {} }: Schema) =>
+    ["flag", "audience", "group"].some((name) => name in properties);
   return options.filter((option) => !refers(resolve(option)));
 }
 

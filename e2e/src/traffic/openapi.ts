@@ -113,6 +113,10 @@ function uploadOf({ requestBody }: RawOperation): Operation["upload"] {
 }
 
 export function operations(): Operation[] {
+  return allOperations().filter(({ accepts }) => [...accepts].some((each) => each !== "session"));
+}
+
+function allOperations(): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, raw]) => {
       const parameters = (raw.parameters ?? []).map((each) => componentOf("parameters", each));

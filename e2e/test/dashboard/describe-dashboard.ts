@@ -2,7 +2,6 @@ import type { ServiceProcess } from "@halyard/testing";
 import { type Browser, describeInChromium, startChromium } from "@halyard/testing/chromium";
 import { afterAll, beforeAll } from "@jest/globals";
 import { ensureDashboard } from "../../../deploy/local/src/dashboard-build.ts";
-import { signInFileIn } from "../../../deploy/local/src/sign-in.ts";
 import { type System, startSystem } from "../../src/system/system.ts";
 
 type DashboardSystem = { system: System; gateway: ServiceProcess; browser: Browser };
@@ -24,8 +23,8 @@ export function describeDashboard(
         dispatchers: 1,
         meterings: 1,
         edges: 1,
-        settings: (directory) => ({
-          management: { SIGN_IN_FILE: signInFileIn(directory), TRUSTED_PROXIES: "127.0.0.1" },
+        settings: () => ({
+          management: { TRUSTED_PROXIES: "127.0.0.1" },
           dashboard: { DASHBOARD_DIR: folder },
         }),
       });

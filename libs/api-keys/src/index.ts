@@ -1,9 +1,5 @@
 export { idIn, makeApiKey, type NewApiKey, parseApiKey } from "./api-key.ts";
-export {
-  type AuthenticateServerKey,
-  checkKeyEnvironment,
-  createServerKeyAuthentication,
-} from "./authenticate-server-key.ts";
+
 export {
   bearerToken,
   createIsOperatorToken,
@@ -21,6 +17,7 @@ export {
 } from "./entry-signature.ts";
 export { followDirectory } from "./follow-directory.ts";
 export { createKeyDirectory, type KeyDirectory } from "./key-directory.ts";
+export { checkKeyEnvironment } from "./key-environment.ts";
 export { createKeyLimits, type KeyLimits, keyProblems } from "./key-limits.ts";
 export { createKeySignatures, everyEntryIsGenuine, type KeySignatures } from "./key-signatures.ts";
 export type { DirectoryKey } from "./key-verification.ts";

@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import type { CompleteEntry, SignedEntry } from "@halyard/contracts";
+import type { CompleteEntry } from "@halyard/contracts";
 import { publicKeysById, throttleLog } from "@halyard/jetstream";
 import type { Logger } from "pino";
 import { Counter, type Registry } from "prom-client";
@@ -10,7 +10,10 @@ export type KeySignatures = {
   /** Returns whether this process can verify the entries of a signer. The signer of unsigned entries is undefined. */
   trusts(signer: string | undefined): boolean;
   /** Verifies the signature of the entry with this key in the bucket. */
-  isGenuine(entryKey: string, entry: SignedEntry): boolean;
+  isGenuine(
+    entryKey: string,
+    entry: Readonly<Record<string, unknown>> & { signature?: string | undefined },
+  ): boolean;
   /** Verifies the signature of the entry `complete` at this sequence of the stream. */
   isGenuineComplete(entry: CompleteEntry, sequence: number): boolean;
 };

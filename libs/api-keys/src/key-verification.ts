@@ -1,5 +1,11 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import { entryKey, type KeyEntry, type KeyKind, type Tombstone } from "@halyard/contracts";
+import {
+  entryKey,
+  type KeyEntry,
+  type KeyKind,
+  type KeyScope,
+  type Tombstone,
+} from "@halyard/contracts";
 import type { KeySignatures } from "./key-signatures.ts";
 
 export type DirectoryKey = {
@@ -10,6 +16,8 @@ export type DirectoryKey = {
   environmentId: string;
   userId: string;
   environmentOnly: boolean;
+  /** What a server key may do at most. */
+  scope: KeyScope;
   /** Milliseconds since 1970; undefined for a key that does not expire. */
   expiresAtMs: number | undefined;
 };
@@ -102,6 +110,7 @@ function keyOf(entry: KeyEntry): DirectoryKey {
     environmentId: entry.environment_id,
     userId: entry.user_id,
     environmentOnly: entry.environment_only,
+    scope: entry.scope ?? "write",
     expiresAtMs: expiryOf(entry),
   };
 }

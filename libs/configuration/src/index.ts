@@ -7,6 +7,7 @@ export {
   variable,
 } from "./environment.ts";
 export { natsServers } from "./nats-servers.ts";
+export { isSafeUrl, publicUrlVariable } from "./public-url.ts";
 export {
   burstVariable,
   commaSeparated,

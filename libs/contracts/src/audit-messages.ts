@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { compileCheck } from "./json-schema.ts";
+import { ChangeVia } from "./people.ts";
 
 /**
  * `audit.recorded`: a change of a webhook or a schedule, for the project's audit log. The service that made the change
@@ -19,10 +20,12 @@ export const AuditRecorded = z.object({
     "schedule_cleared",
   ]),
   service: z.string().max(100),
-  /** The user of the API key; null for an automatic change of the service. */
+  /** The user of the API key or of the session; null for an automatic change of the service. */
   user_id: z.uuid().nullable(),
-  /** The API key used for the change; null for an automatic change of the service. */
+  /** The API key used for the change; null for a session and for an automatic change of the service. */
   api_key_id: z.string().nullable(),
+  /** Present for a session: how the person has signed in. */
+  via: ChangeVia.optional(),
   /** The webhook; null for a schedule. */
   webhook_id: z.uuid().nullable(),
   /** The flag and the environment of the schedule; null for a webhook. */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { AudienceList, Match } from "./audiences.ts";
 import { type Checked, compileCheck } from "./json-schema.ts";
 import { KeyKind } from "./key-kind.ts";
+import { KeyScope } from "./people.ts";
 import { ConfiguredLimits } from "./plans.ts";
 import { State } from "./state.ts";
 import { StoredVariations, ValueType } from "./values.ts";
@@ -80,6 +81,8 @@ export const KeyEntry = z.object({
   environment_id: Uuid,
   user_id: Uuid,
   environment_only: z.boolean(),
+  /** What a server key may do at most. Absent: write. */
+  scope: KeyScope.optional(),
   expires_at: z.string().meta({ format: "date-time" }).nullable(),
   ...Stamp,
   ...Signed,

@@ -105,6 +105,7 @@ export type EvaluationsReported = z.infer<typeof EvaluationsReported>;
  * latest time wins, so that repeated and reordered messages do no harm.
  */
 export const UsageLastSeen = z.object({
+  /** Keys, and sessions of people, whose ids are UUIDs. */
   keys: z.array(z.object({ key_id: z.string(), used_at: Instant })),
   /** Bulk responses. They count for the flags that existed at that time. */
   environments: z.array(z.object({ environment_id: Uuid, evaluated_at: Instant })),

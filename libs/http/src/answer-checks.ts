@@ -1,4 +1,10 @@
-import { type Access, compileCheck, type ErrorCode, type RouteContract } from "@halyard/contracts";
+import {
+  type Access,
+  compileCheck,
+  type ErrorCode,
+  needOf,
+  type RouteContract,
+} from "@halyard/contracts";
 import { type Answer, isProblem, type Problem } from "./answer.ts";
 import { stringify } from "./raw-json.ts";
 
@@ -14,7 +20,9 @@ const openToEveryCredential: ReadonlySet<Access> = new Set(["stream_token", "ope
 /** Returns the error codes that a route may return: its own, and those of its kind. */
 export function answerableErrors(contract: RouteContract): ErrorCode[] {
   const codes = new Set<ErrorCode>(["AUTH_001"]);
-  if (!openToEveryCredential.has(contract.access)) codes.add("AUTH_002");
+  const need = needOf(contract);
+  if (need !== undefined || !openToEveryCredential.has(contract.access)) codes.add("AUTH_002");
+  if (typeof need === "object" && need.recent) codes.add("AUTH_003");
   codes.add("NOT_FOUND_001").add("VALIDATION_001").add("VALIDATION_002");
   if (contract.method !== "GET") codes.add("VALIDATION_003");
   if (contract.idempotent === true) codes.add("CONFLICT_001");

@@ -21,6 +21,8 @@ export type RequestFacts = {
   id: string;
   ip: string;
   headers: IncomingHttpHeaders;
+  /** The parameters of the path as they were sent. Absent outside of routes with a contract. */
+  params?: Readonly<Record<string, string>>;
   /** The entity tags of `If-Match`, or only `*`, if the route honors it. */
   ifMatch?: readonly string[];
   /** The value of `Idempotency-Key` as it was sent. */
@@ -249,7 +251,8 @@ const noStream = createProblem("VALIDATION_001", "The body must not be empty.");
 
 function factsOf(request: FastifyRequest): RequestFacts {
   const { id, ip, headers } = request;
-  const facts: RequestFacts = { id, ip, headers };
+  const params = request.params as Record<string, string>;
+  const facts: RequestFacts = { id, ip, headers, params };
   const idempotencyKey = headers["idempotency-key"];
   if (typeof idempotencyKey === "string") facts.idempotencyKey = idempotencyKey;
   return facts;

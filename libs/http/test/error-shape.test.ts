@@ -304,7 +304,7 @@ describe("given a route that reads", () => {
   it("allows only private caches to store a response, and no cache to store an API key", async () => {
     const read = await fetch(`${given.url}/api/v1/flags`, { headers: key });
     expect(read.headers.get("cache-control")).toBe("private, no-cache");
-    expect(read.headers.get("vary")).toBe("Authorization");
+    expect(read.headers.get("vary")).toBe("Authorization, Cookie, Halyard-Environment");
     const rotated = await errorOf(
       "POST",
       `/api/v1/projects/${id}/environments/${id}/keys/${"a".repeat(16)}/rotate`,

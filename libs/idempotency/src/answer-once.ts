@@ -26,6 +26,8 @@ export type AnswerOnce = (
   operation: {
     /** Identifies the caller, for example by the id of the API key. */
     caller: string;
+    /** The secret of the caller's session, if there is no bearer token. */
+    sessionSecret?: string | undefined;
     operationId: string;
     params: unknown;
     body: unknown;
@@ -46,13 +48,14 @@ const ivBytes = 12;
 const tagBytes = 16;
 
 export function createAnswerOnce(randomBytes: (size: number) => Buffer): AnswerOnce {
-  return async (tx, { caller, operationId, params, body, request }, work) => {
+  return async (tx, { caller, sessionSecret, operationId, params, body, request }, work) => {
     const idempotencyKey = request.idempotencyKey;
     if (idempotencyKey === undefined) return work();
     const invalid = checkIdempotencyKey(idempotencyKey);
     if (invalid !== undefined) return invalid;
     const requestSha256 = sha256(JSON.stringify([operationId, canonical(params), canonical(body)]));
-    const sealingKey = deriveKey(bearerToken(request.headers.authorization) ?? "", idempotencyKey);
+    const presented = sessionSecret ?? bearerToken(request.headers.authorization) ?? "";
+    const sealingKey = deriveKey(presented, idempotencyKey);
 
     const earlier = await claim(tx, { caller, idempotencyKey, requestSha256 });
     if (earlier !== undefined) {

@@ -41,6 +41,7 @@ export {
   ensureAudit,
   ensureEvaluations,
   ensureFlagEvents,
+  ensurePeople,
   ensureQuota,
   ensureSchedule,
   ensureSnapshot,

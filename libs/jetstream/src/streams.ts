@@ -4,6 +4,7 @@ import {
   deadLetterStream,
   evaluationsStream,
   flagEventsStream,
+  peopleBucket,
   quotaBucket,
   scheduleStream,
   snapshotBucket,
@@ -137,6 +138,7 @@ export const ensureDeadLetters = ensures({
 
 export const ensureSnapshot = ensures(bucket(snapshotBucket));
 export const ensureQuota = ensures(bucket(quotaBucket));
+export const ensurePeople = ensures(bucket(peopleBucket));
 
 export type StreamSettings = {
   /** Number of servers that keep each stream: 1, or 3 in a cluster. */

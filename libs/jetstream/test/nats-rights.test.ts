@@ -7,6 +7,7 @@ import {
   inboxPrefixOf,
   keysAndScopesFilter,
   natsUsers,
+  peopleBucket,
   quotaBucket,
   type SigningService,
   scheduleStream,
@@ -122,6 +123,7 @@ describe("a NATS user", () => {
   it.each<[string, Service[]]>([
     [`${snapshotBucket.subjectPrefix}organization.key.id`, ["management"]],
     [`${snapshotBucket.subjectPrefix}complete`, ["management"]],
+    [`${peopleBucket.subjectPrefix}session.id`, ["management"]],
     [`${quotaBucket.subjectPrefix}organization`, ["usage-metering"]],
     ["flag.toggled", ["management"]],
     ["flag_state.updated", ["management"]],
@@ -182,8 +184,16 @@ describe("a NATS user", () => {
     },
   );
 
+  /** Every service but edges. */
+  const readersOfPeople: Service[] = [
+    "management",
+    "scheduler",
+    "webhook-dispatcher",
+    "usage-metering",
+  ];
   const created: Service[] = ["management", "setup"];
   const { streamName: snapshot } = snapshotBucket;
+  const { streamName: people } = peopleBucket;
   it.each<[string, Service[]]>([
     ["STREAM.CREATE.FOREIGN", []],
     [`STREAM.CREATE.${usageStream.name}`, created],
@@ -194,6 +204,14 @@ describe("a NATS user", () => {
     [`STREAM.DELETE.${flagEventsStream.name}`, ["management"]],
     [`STREAM.PURGE.${snapshot}`, ["management"]],
     [`STREAM.PURGE.${usageStream.name}`, []],
+    [`STREAM.CREATE.${people}`, ["management"]],
+    [`STREAM.DELETE.${people}`, []],
+    [`STREAM.PURGE.${people}`, ["management"]],
+    [`STREAM.INFO.${people}`, readersOfPeople],
+    [`STREAM.MSG.GET.${people}`, []],
+    [`DIRECT.GET.${people}`, []],
+    [`DIRECT.GET.${people}.$KV.PEOPLE.complete`, readersOfPeople],
+    [`CONSUMER.CREATE.${people}.name`, readersOfPeople],
     [`STREAM.UPDATE.${snapshot}`, []],
     [`STREAM.UPDATE.${flagEventsStream.name}`, created],
     [`STREAM.UPDATE.${usageStream.name}`, created],

@@ -3,11 +3,16 @@ import {
   createKeyLimits,
   createKeySignatures,
   createLastUsed,
-  createServerKeyAuthentication,
 } from "@halyard/api-keys";
 import { keyRate, natsServers } from "@halyard/configuration";
 import type { ServiceName } from "@halyard/contracts";
 import { UnavailableError } from "@halyard/http";
+import {
+  createCallers,
+  createMemberAuthentication,
+  createPeopleDirectory,
+  createPlaces,
+} from "@halyard/people";
 import { openDatabase } from "@halyard/postgres";
 import { createLogger, createMetrics, runService, type ServiceOptions } from "@halyard/service";
 import { createDeletions } from "@halyard/snapshot";
@@ -27,24 +32,37 @@ export function openService(service: ServiceName, config: ServiceConfig) {
     maxConnections: config.POSTGRES_MAX_CONNECTIONS,
     logger,
   });
-  const keys = createKeyDirectory(
-    createKeySignatures({ publicKeys: config.SIGNING_PUBLIC_KEYS, metrics, logger }),
-  );
+  const signatures = createKeySignatures({
+    ...{ publicKeys: config.SIGNING_PUBLIC_KEYS, metrics, logger },
+  });
+  const keys = createKeyDirectory(signatures);
+  const people = createPeopleDirectory();
+  const places = createPlaces();
   const lastUsed = createLastUsed();
   const nats = natsServers(config);
   return {
-    ...{ sql: database.sql, keys, lastUsed, nats, metrics, logger },
+    ...{ sql: database.sql, keys, people, places, signatures, lastUsed, nats, metrics, logger },
     deletions: createDeletions(),
     sweep: { nowMs: Date.now },
     /** Returns the options of the application that do not depend on its routes. */
     appOptions: (workers: Workers) => ({
-      authenticate: createServerKeyAuthentication({
+      authenticate: createMemberAuthentication({
         verify(text, nowMs) {
-          if (workers.isLoaded()) return keys.verify(text, nowMs);
-          throw new UnavailableError(
-            "The service has not loaded the API keys yet; retry after 1 s.",
-          );
+          assertLoaded(workers);
+          return keys.verify(text, nowMs);
         },
+        callers: createCallers({
+          people: {
+            ...people,
+            session(cookie, nowMs) {
+              assertLoaded(workers);
+              return people.session(cookie, nowMs);
+            },
+            places,
+          },
+          publicUrl: config.PUBLIC_URL === undefined ? undefined : new URL(config.PUBLIC_URL),
+          nowMs: Date.now,
+        }),
         limits: createKeyLimits(keyRate(config)),
         lastUsed,
         operatorTokenDigest: config.OPERATOR_TOKEN_DIGEST,
@@ -65,4 +83,9 @@ export function openService(service: ServiceName, config: ServiceConfig) {
         close: [database.close, ...close, workers.stop],
       }),
   };
+}
+
+function assertLoaded(workers: Workers): void {
+  if (workers.isLoaded()) return;
+  throw new UnavailableError("The service has not loaded keys and people yet; retry after 1 s.");
 }

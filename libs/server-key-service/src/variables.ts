@@ -4,6 +4,7 @@ import {
   portVariable,
   postgresMaxConnectionsVariable,
   postgresUrlVariable,
+  publicUrlVariable,
   sharedVariables,
   signingPublicKeysVariable,
 } from "@halyard/configuration";
@@ -18,6 +19,7 @@ export const serviceVariables = ({ port, schema }: { port: number; schema: strin
   SIGNING_PUBLIC_KEYS: signingPublicKeysVariable,
   ...keyRateVariables,
   OPERATOR_TOKEN_DIGEST: operatorTokenDigestVariable,
+  PUBLIC_URL: publicUrlVariable,
 });
 
 export type ServiceConfig = z.output<z.ZodObject<ReturnType<typeof serviceVariables>>>;

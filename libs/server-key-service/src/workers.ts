@@ -1,6 +1,13 @@
-import { followDirectory, type KeyDirectory, type LastUsed, sendLastUsed } from "@halyard/api-keys";
+import {
+  followDirectory,
+  type KeyDirectory,
+  type KeySignatures,
+  type LastUsed,
+  sendLastUsed,
+} from "@halyard/api-keys";
 import type { ServiceName } from "@halyard/contracts";
 import { apiTimeoutMs, connectNats, type NatsServers, trackProblem } from "@halyard/jetstream";
+import { followPeople, type PeopleDirectory } from "@halyard/people";
 import { identifyDatabase, isOutage, type Sql } from "@halyard/postgres";
 import { reportStatus } from "@halyard/reports";
 import { onceConnected } from "@halyard/service";
@@ -16,7 +23,7 @@ import { type SweepOptions, startSweep } from "./sweep.ts";
  * up to date, remove the rows of deleted scopes, and send the last use of keys. They start when NATS is available.
  */
 export type Workers = {
-  /** Returns whether the snapshot has been read completely at least once. */
+  /** Returns whether the snapshot and the people have been read completely at least once. */
   isLoaded(): boolean;
   details(): { nats: "connected" | "away"; nats_problem?: string | undefined };
   stop(): Promise<void>;
@@ -26,6 +33,9 @@ export type WorkerOptions = {
   nats: NatsServers;
   sql: Sql;
   keys: KeyDirectory;
+  people: PeopleDirectory;
+  places: SnapshotPart;
+  signatures: KeySignatures;
   deletions: Deletions;
   /** The clock of the sweep, and the interval of its checks. */
   sweep: { nowMs: () => number; intervalMs?: number };
@@ -47,7 +57,7 @@ export function startWorkers(
     begin: (connection: NatsConnection, client: JetStreamClient) => OwnWorkers;
   },
 ): Workers & Pick<FollowedSnapshot, "isCurrent"> {
-  let isLoaded = false;
+  const loaded = { keys: false, people: false };
   let followed: FollowedSnapshot | undefined;
   const { problem, onProblem } = trackProblem();
   const connecting = connectNats({ ...options, name: options.service, onProblem });
@@ -56,10 +66,16 @@ export function startWorkers(
     const client = jetstream(connection, { timeout: apiTimeoutMs });
     const { parts, stops } = options.begin(connection, client);
     followed = followDirectory({
-      ...{ ...options, connection, parts: [options.deletions, ...parts] },
+      ...{ ...options, connection, parts: [options.deletions, options.places, ...parts] },
       onCurrent() {
-        isLoaded = true;
+        loaded.keys = true;
         options.onCurrent?.();
+      },
+    });
+    const people = followPeople({
+      ...{ ...options, connection, directory: options.people },
+      onCurrent() {
+        loaded.people = true;
       },
     });
     const sweeping = startSweep({
@@ -68,11 +84,11 @@ export function startWorkers(
       identifyDatabase: () => identifyDatabase(options.sql),
     });
     const sending = sendLastUsed({ ...options, client, monotonicMs: () => performance.now() });
-    return [sending.stop, followed.stop, sweeping.stop, ...stops];
+    return [sending.stop, followed.stop, people.stop, sweeping.stop, ...stops];
   });
   const isCurrent = () => followed?.isCurrent() ?? false;
   return {
-    isLoaded: () => isLoaded,
+    isLoaded: () => loaded.keys && loaded.people,
     isCurrent,
     details: () => ({ nats: isCurrent() ? "connected" : "away", nats_problem: problem() }),
     stop: working.stop,

@@ -14,6 +14,12 @@ export { restoreMessagesAfter } from "./restore-messages.ts";
 export { seededRandom, testSeed } from "./seed.ts";
 export { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 export { openSnapshotBucket, recreateSnapshot, type SnapshotBucket } from "./snapshot-bucket.ts";
+export {
+  type Ceremony,
+  createPasskey,
+  type SoftwarePasskey,
+  signWithPasskey,
+} from "./software-authenticator.ts";
 export { stepClock } from "./step-clock.ts";
 export {
   deletedProjectInSnapshot,

@@ -1,14 +1,29 @@
 import { randomUUID } from "node:crypto";
-import { signComplete } from "@halyard/api-keys";
+import { completeAt, signComplete } from "@halyard/api-keys";
 import {
   type CompleteEntry,
   completeKey,
   entryKey,
+  peopleBucket,
+  peopleCompleteKey,
+  peopleSignaturePrefix,
   type SnapshotEntry,
   snapshotBucket,
 } from "@halyard/contracts";
-import { deleteStream, ensureSnapshot, keepStreams, type StreamPosition } from "@halyard/jetstream";
-import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import {
+  deleteStream,
+  ensurePeople,
+  ensureSnapshot,
+  keepStreams,
+  type StreamPosition,
+  streamPosition,
+} from "@halyard/jetstream";
+import {
+  type JetStreamClient,
+  type JetStreamManager,
+  jetstream,
+  jetstreamManager,
+} from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { pino } from "pino";
 import { eventually } from "./eventually.ts";
@@ -16,7 +31,7 @@ import { payloadOf, testSigner } from "./test-signing.ts";
 
 /**
  * The bucket of the snapshot in a real NATS server, which a test writes instead of management. The other streams exist
- * while it is open, because management creates them too.
+ * while it is open, because management creates them too, and a people bucket without people.
  */
 export type SnapshotBucket = {
   /** Creates the bucket again, with a new epoch, and writes these entries. */
@@ -50,6 +65,9 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
   const manager = await jetstreamManager(connection);
   const client = jetstream(connection);
   const streams = keepStreams({ connection, replicas: 1, logger: pino({ level: "silent" }) });
+
+  if ((await streamPosition(manager, peopleBucket.streamName)) === undefined)
+    await createPeopleBucket(manager, client);
 
   async function write(key: string, value: unknown): Promise<void> {
     await client.publish(snapshotBucket.subjectPrefix + key, JSON.stringify(value));
@@ -104,4 +122,14 @@ export async function openSnapshotBucket(url: string): Promise<SnapshotBucket> {
       await connection.close();
     },
   };
+}
+
+async function createPeopleBucket(
+  manager: JetStreamManager,
+  client: JetStreamClient,
+): Promise<void> {
+  await ensurePeople(manager, 1);
+  const payload = JSON.stringify({ epoch: randomUUID(), from: 1, signed_by: testSigner.id });
+  const signed = await testSigner.sign(peopleSignaturePrefix + completeAt(1), payload);
+  await client.publish(peopleBucket.subjectPrefix + peopleCompleteKey, signed);
 }

@@ -16,6 +16,7 @@ import {
   variable,
 } from "@halyard/configuration";
 import { z } from "zod";
+import { requireSignInTogether, signInVariables } from "./sign-in/settings.ts";
 import { parsePlans, plansExpectation } from "./tenancy/parse-plans.ts";
 
 /** Minimum length of the operator token: a 128-bit key in hex. */
@@ -63,11 +64,7 @@ export const configSchema = z.object({
   SCHEDULER_SIGNING_PUBLIC_KEYS: messagePublicKeysVariable("the scheduler"),
   WEBHOOK_DISPATCHER_SIGNING_PUBLIC_KEYS: messagePublicKeysVariable("the webhook dispatcher"),
   FLAG_EVENTS_MAX_BYTES: flagEventsMaxBytesVariable,
-  SIGN_IN_FILE: variable(z.string().optional(), {
-    description:
-      "JSON file with a one-time code for the dashboard. `npm start` sets it. The file may be missing.",
-    expects: "the path of a file",
-  }),
+  ...signInVariables,
   ...keyRateVariables,
 });
 
@@ -76,7 +73,7 @@ export type Config = z.output<typeof configSchema>;
 export const readConfig = (): Config =>
   readEnvironment(
     requireInProduction(
-      configSchema,
+      requireSignInTogether(configSchema),
       "SIGNING_PRIVATE_KEY",
       "SCHEDULER_SIGNING_PUBLIC_KEYS",
       "WEBHOOK_DISPATCHER_SIGNING_PUBLIC_KEYS",

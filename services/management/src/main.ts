@@ -9,20 +9,26 @@ import {
 import { keyRate, natsServers } from "@halyard/configuration";
 import { defaultPlans } from "@halyard/contracts";
 import { createMessageSigner, createMessageVerifier } from "@halyard/jetstream";
-import { type Database, openDatabase } from "@halyard/postgres";
+import { createCallers, createPeopleDirectory, createPlaces } from "@halyard/people";
+import { type Database, openDatabase, type Sql } from "@halyard/postgres";
 import { createLogger, createMetrics, runService, startOrExit } from "@halyard/service";
+import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v7 as uuidv7 } from "uuid";
 import { createManagementApp } from "./app.ts";
 import { startRemovingLists } from "./audiences/remove-lists.ts";
 import { type Config, readConfig } from "./config.ts";
 import { startFilling } from "./flags/environment-fills.ts";
-import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./keys/demo-keys.ts";
 import { createKeyLookup } from "./keys/key-lookup.ts";
 import { createWriter, type Writer } from "./outbox/write.ts";
+import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./people/demo-keys.ts";
+import { createPeopleLookup } from "./people/people-lookup.ts";
 import { createChangeStreams } from "./publishing/change-streams.ts";
+import { createFindBrowserSession } from "./sign-in/browser-session.ts";
+import { startEndingIdle } from "./sign-in/end-idle.ts";
+import { type SignInSettings, signInSettings } from "./sign-in/settings.ts";
 import { checkDatabase } from "./tenancy/check-database.ts";
-import { startRemoving } from "./tenancy/remove-deleted.ts";
+import { startRemoving } from "./upkeep/remove-deleted.ts";
 import { startRetention } from "./upkeep/retention.ts";
 import { startWorkers, type Workers } from "./workers.ts";
 
@@ -73,7 +79,44 @@ function startBackgroundWork(
     periods: { auditDays, endedKeyDays },
   });
   const batches = [startFilling(options), startRemoving(options), startRemovingLists(options)];
-  return [retention, ...batches].map(({ stop }) => stop);
+  const idle = startEndingIdle({ ...options, writer: unawaitedWriter });
+  return [retention, idle, ...batches].map(({ stop }) => stop);
+}
+
+function openOwnDatabase(config: Config, logger: Logger): Database {
+  const { POSTGRES_URL: url, POSTGRES_MAX_CONNECTIONS: maxConnections } = config;
+  return openDatabase({ url, name: "management", maxConnections, logger });
+}
+
+const createDirectories = (signatures: Parameters<typeof createKeyDirectory>[0]) => ({
+  directory: createKeyDirectory(signatures),
+  people: createPeopleDirectory(),
+  places: createPlaces(),
+});
+
+/** Creates the ways to find the holders of keys and the people who are signed in. */
+function createFinders(
+  signIn: SignInSettings | undefined,
+  parts: ReturnType<typeof createDirectories> & { sql: Sql; workers: Workers },
+) {
+  const { peopleAreCurrent, directoryIsCurrent } = parts.workers;
+  const placesAreCurrent = directoryIsCurrent;
+  const { people } = parts;
+  return {
+    findKey: createKeyLookup({ ...parts, directoryIsCurrent }),
+    callers: createCallers({
+      people: createPeopleLookup({ ...parts, peopleAreCurrent, placesAreCurrent }),
+      publicUrl: signIn?.publicUrl,
+      nowMs: Date.now,
+    }),
+    signIn: signIn && {
+      ...{ settings: signIn, people },
+      findSession: createFindBrowserSession({
+        ...{ people, publicUrl: signIn.publicUrl },
+        now: () => new Date(),
+      }),
+    },
+  };
 }
 
 const exitWith = (error: Error) => void startOrExit(() => Promise.reject(error));
@@ -82,24 +125,21 @@ await startOrExit(async () => {
   const config = readConfig();
   const logger = createLogger({ service: "management", level: config.LOG_LEVEL });
   const metrics = createMetrics({ service: "management" });
-  const database = openDatabase({
-    url: config.POSTGRES_URL,
-    name: "management",
-    maxConnections: config.POSTGRES_MAX_CONNECTIONS,
-    logger,
-  });
+  const database = openOwnDatabase(config, logger);
   const { sql } = database;
   const plans = { ...defaultPlans, ...config.PLANS };
   const planOptions = { plans, now: () => new Date(), newId: uuidv7, logger };
   const databaseCheck = await checkDatabase(sql, planOptions, exitWith);
-  const demoKeys =
-    config.HALYARD_MODE === "production"
-      ? await forbidDemoKeys({ sql, onFound: exitWith, logger })
-      : allowDemoKeys;
+  const isProduction = config.HALYARD_MODE === "production";
+  const demoKeys = isProduction
+    ? await forbidDemoKeys({ sql, onFound: exitWith, logger })
+    : allowDemoKeys;
   const signed = signing(config, { metrics, logger });
-  const directory = createKeyDirectory(signed.signatures);
+  const directories = createDirectories(signed.signatures);
   const lastUsed = createLastUsed();
-  const shared = { ...planOptions, sql, lastUsed, metrics };
+  const signIn = signInSettings(config);
+  const groupsOrganizations = signIn?.oidc?.admission.groupsOrganizations ?? [];
+  const shared = { ...planOptions, sql, groupsOrganizations, lastUsed, metrics };
   const changeStreams = createChangeStreams({ ...shared, monotonicMs: () => performance.now() });
   const workers = startWorkers({
     onWritten: changeStreams.wake,
@@ -107,18 +147,18 @@ await startOrExit(async () => {
     replicas: config.JETSTREAM_REPLICAS,
     flagEventsMaxBytes: config.FLAG_EVENTS_MAX_BYTES,
     holder: randomUUID(),
-    ...{ directory, ...signed },
+    ...{ ...directories, ...signed },
     ...shared,
   });
-  const { wakeRelay, effects, directoryIsCurrent } = workers;
-  const writer = createWriter({ sql, newId: uuidv7, wakeRelay, effects });
+  const { wakeRelay, effects, awaitPeople } = workers;
+  const writer = createWriter({ sql, newId: uuidv7, wakeRelay, effects, awaitPeople });
   const background = startBackgroundWork(config, {
     ...shared,
     writer,
     // Has no effects, because no request waits for the removal of an expired key.
     unawaitedWriter: createWriter({ sql, newId: uuidv7, wakeRelay }),
   });
-  const findKey = createKeyLookup({ sql, directory, directoryIsCurrent });
+  const { findKey, ...finders } = createFinders(signIn, { sql, workers, ...directories });
   const app = createManagementApp({
     ...shared,
     writer,
@@ -127,12 +167,13 @@ await startOrExit(async () => {
       demoKeys.assertDone();
       return findKey(...caller);
     },
+    ...finders,
     readStatus: workers.readStatus,
-    ...{ operatorToken: config.OPERATOR_TOKEN, signInFile: config.SIGN_IN_FILE },
+    operatorToken: config.OPERATOR_TOKEN,
     keyLimits: createKeyLimits(keyRate(config)),
     trustedProxies: config.TRUSTED_PROXIES,
-    checkAnswers: config.HALYARD_MODE !== "production",
-    allowDemoUser: config.HALYARD_MODE !== "production",
+    ...{ checkAnswers: !isProduction, allowDemoUser: !isProduction },
+    signInByKey: config.SIGN_IN_BY_KEY === "on",
   });
   await runService({
     config,

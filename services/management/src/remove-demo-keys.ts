@@ -4,12 +4,13 @@ import { connectPostgres, type Sql } from "@halyard/postgres";
 import { createLogger, runCommand } from "@halyard/service";
 import { v7 as uuidv7 } from "uuid";
 import { readDatabaseUrl } from "./config.ts";
-import { revokeDemoKeys } from "./keys/demo-keys.ts";
 import { createLeaderNotifier } from "./outbox/notifications.ts";
 import { createWriter } from "./outbox/write.ts";
+import { removeDemoRoles, revokeDemoKeys } from "./people/demo-keys.ts";
 
-/** `npm run remove-demo-keys`: revokes the keys of the demo user, then exits. */
-const help = `Revokes the API keys of the demo user, so that a database can be used in production.
+/** `npm run remove-demo-keys`: removes the keys and roles of the demo user, then exits. */
+const help = `Revokes the API keys of the demo user, withdraws its roles and ends its sessions, so that a
+database can be used in production.
 
 The audit log records each revocation. Running management publishes it within a second.
 Without a running management, edges accept the keys until one starts. A second run
@@ -31,20 +32,25 @@ async function removeDemoKeys(): Promise<void> {
   const url = readDatabaseUrl();
   const sql = connectPostgres({ url, name: "remove-demo-keys", maxConnections: 1, logger });
   try {
-    const ids = await revoke(sql, createLeaderNotifier(sql, logger));
-    const lines = ids.map((id) => `Revoked the demo key ${id}.\n`);
+    const lines = await remove(sql, createLeaderNotifier(sql, logger));
     process.stdout.write(lines.join("") || "The database contains no demo keys.\n");
   } finally {
     await sql.end();
   }
 }
 
-async function revoke(sql: Sql, wakeRelay: () => void): Promise<string[]> {
+/** Removes keys and roles, each in a transaction. Returns a line for each. */
+async function remove(sql: Sql, wakeRelay: () => void): Promise<string[]> {
   const writer = createWriter({ sql, newId: uuidv7, wakeRelay });
-  const revoked = await writer((write) =>
-    revokeDemoKeys(write, { now: new Date(), newId: uuidv7 }),
-  );
-  return isProblem(revoked) ? [] : revoked.map(({ id }) => id);
+  const clock = { now: new Date(), newId: uuidv7 };
+  const keys = await writer((write) => revokeDemoKeys(write, clock));
+  const users = await writer((write) => removeDemoRoles(write, clock));
+  return [
+    ...(isProblem(keys) ? [] : keys.map(({ id }) => `Revoked the demo key ${id}.\n`)),
+    ...(isProblem(users)
+      ? []
+      : users.map(({ id }) => `Withdrew the roles of the demo user ${id}.\n`)),
+  ];
 }
 
 await runCommand(async () => {

@@ -18,16 +18,18 @@ import {
   trackProblem,
   type VerifyMessage,
 } from "@halyard/jetstream";
+import { followPeople, type PeopleDirectory } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 import { type FollowedReports, reportStatus } from "@halyard/reports";
 import { onceConnected } from "@halyard/service";
-import type { FollowedSnapshot } from "@halyard/snapshot";
+import type { FollowedSnapshot, SnapshotPart } from "@halyard/snapshot";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v4 as uuidv4 } from "uuid";
 import { consumeAudit } from "./audit/consume-audit.ts";
+import { createAwaitPeople } from "./outbox/await-people.ts";
 import {
   createEffectMetrics,
   createEffects,
@@ -36,6 +38,8 @@ import {
 } from "./outbox/effects.ts";
 import { createLiveEdges, followEdges } from "./outbox/live-edges.ts";
 import { createLeaderNotifier, listenForNotifications } from "./outbox/notifications.ts";
+import { createWriter } from "./outbox/write.ts";
+import type { GroupSettings } from "./people/group-grants.ts";
 import { createLease } from "./publishing/lease.ts";
 import { createRelayMetrics, type Relay, startRelay } from "./publishing/relay.ts";
 import {
@@ -57,6 +61,9 @@ import { consumeLastSeen } from "./upkeep/last-seen.ts";
 export type Workers = {
   wakeRelay: () => void;
   directoryIsCurrent: () => boolean;
+  peopleAreCurrent: () => boolean;
+  /** Makes writes wait until this process has the entries about people. */
+  awaitPeople: ReturnType<typeof createAwaitPeople>;
   /** Makes writes wait until they are in effect. */
   effects: Effects;
   readStatus: ReadStatus;
@@ -69,7 +76,7 @@ export type Workers = {
   stop: () => Promise<void>;
 };
 
-type WorkerOptions = {
+type WorkerOptions = GroupSettings & {
   nats: NatsServers;
   replicas: number;
   flagEventsMaxBytes?: number;
@@ -79,6 +86,9 @@ type WorkerOptions = {
   /** Called when this process or another one may have written something. */
   onWritten: () => void;
   directory: KeyDirectory;
+  people: PeopleDirectory;
+  /** The places of projects and environments, which follow the snapshot as the keys do. */
+  places: SnapshotPart;
   /** Signs the entries of API keys. If undefined, they are not signed. */
   signer: EntrySigner | undefined;
   /** Verifies the entries of API keys that the relay finds in the snapshot. */
@@ -104,6 +114,7 @@ export function startWorkers(options: WorkerOptions): Workers {
     if (workers?.relay.isLeading()) workers.relay.wake();
     else notifyLeader();
   };
+  const peopleAreCurrent = () => workers?.people.isCurrent() ?? false;
   const { problem, onProblem } = trackProblem();
   const connecting = connectNats({ ...options, name: "management", onProblem });
   const working = onceConnected(connecting, async (connection) => {
@@ -115,6 +126,8 @@ export function startWorkers(options: WorkerOptions): Workers {
   return {
     wakeRelay,
     directoryIsCurrent: () => workers?.keys.isCurrent() ?? false,
+    peopleAreCurrent,
+    awaitPeople: createAwaitPeople(options.people, peopleAreCurrent),
     effects: composed.effects,
     readStatus: createReadStatus({
       isConnected,
@@ -137,6 +150,7 @@ export function startWorkers(options: WorkerOptions): Workers {
 type ConnectedWorkers = {
   relay: Relay;
   keys: FollowedSnapshot;
+  people: ReturnType<typeof followPeople>;
   dueChanges: Consumption;
   edges: FollowedReports;
   readDeadLetters: ReturnType<typeof createDeadLetterReader>;
@@ -168,11 +182,17 @@ async function startConnectedWorkers(
     lease: createLease({ sql, name: "relay", holder: options.holder, monotonicMs }),
     metrics: createRelayMetrics(options.metrics),
   });
-  const keys = followDirectory({ connection, keys: options.directory, logger });
+  const keys = followDirectory({
+    ...{ connection, keys: options.directory, logger },
+    parts: [options.places],
+  });
+  const people = followPeople({ ...options, directory: options.people });
   const metrics = createQueueMetrics(options.metrics);
   const dueChanges = consumeDueChanges({ ...options, broker: withBroker, metrics });
+  // Its writes have no effects that a request waits for.
+  const writer = createWriter({ sql, newId: options.newId, wakeRelay: options.wakeRelay });
   const others = [
-    consumeLastSeen({ ...withBroker, metrics }),
+    consumeLastSeen({ ...withBroker, metrics, writer }),
     consumeAudit({ ...withBroker, metrics }),
     sendLastUsed({ ...withBroker, monotonicMs }),
     keepStreams(withBroker),
@@ -197,11 +217,11 @@ async function startConnectedWorkers(
       ending.abort();
       await listening;
     },
-    ...[relay.stop, keys.stop],
+    ...[relay.stop, keys.stop, people.stop],
     // These stop before the relay, which still publishes what they write.
     async () => void (await Promise.all([dueChanges, ...others].map((each) => each.stop()))),
   ];
-  return { relay, keys, dueChanges, edges, readDeadLetters, stops };
+  return { relay, keys, people, dueChanges, edges, readDeadLetters, stops };
 }
 
 function composeEffects(options: {

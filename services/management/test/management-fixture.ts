@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
 import { type ConfiguredLimits, defaultPlans, type KeyEntry } from "@halyard/contracts";
+import { createCallers, createPeopleDirectory, createPlaces } from "@halyard/people";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import {
@@ -30,7 +31,10 @@ import { insertKey } from "../src/keys/key-store.ts";
 import { insertUser } from "../src/keys/user-store.ts";
 import { entryToPublish } from "../src/outbox/outbox-message.ts";
 import { createWriter } from "../src/outbox/write.ts";
+import { createPeopleLookup } from "../src/people/people-lookup.ts";
 import { createChangeStreams } from "../src/publishing/change-streams.ts";
+import { createFindBrowserSession } from "../src/sign-in/browser-session.ts";
+import type { SignInSettings } from "../src/sign-in/settings.ts";
 import { environmentEntry } from "../src/tenancy/environment.ts";
 import { insertEnvironments } from "../src/tenancy/environment-store.ts";
 import { organizationEntry } from "../src/tenancy/organization.ts";
@@ -38,8 +42,19 @@ import { insertOrganization } from "../src/tenancy/organization-store.ts";
 import { preparePlans } from "../src/tenancy/plans.ts";
 import { projectEntry } from "../src/tenancy/project.ts";
 import { insertProject } from "../src/tenancy/project-store.ts";
-import { startRemoving } from "../src/tenancy/remove-deleted.ts";
+import { startRemoving } from "../src/upkeep/remove-deleted.ts";
 import { startWorkers } from "../src/workers.ts";
+
+/** The address at which people open this installation. */
+export const publicUrl = "http://localhost:8080";
+
+/** Settings with which people sign in, so that all routes of people exist. The port is that of the opened service. */
+export const signInSettings = (): SignInSettings => ({
+  publicUrl: new URL("http://127.0.0.1"),
+  oidc: undefined,
+  passkeys: true,
+  byOperator: true,
+});
 
 export const operatorToken = "an operator token for the tests only";
 
@@ -63,13 +78,18 @@ export async function openManagement(
     /** False: the test removes the rows of deleted resources itself, batch by batch. */
     removesDeleted?: boolean;
     flagEventsMaxBytes?: number;
+    /** Organizations that map groups. */
+    groupsOrganizations?: readonly string[] | "all";
     /** True: streams of changes get no hints, as if all notifications were lost. */
     losesHints?: boolean;
+    /** People can sign in. The fixture sets the port of the public URL. */
+    signIn?: SignInSettings;
+    trustedProxies?: string[];
   } = {},
 ) {
   const backends = options.over ?? (await openBackends());
   const { database, nats } = backends;
-  const { plans = defaultPlans } = options;
+  const { plans = defaultPlans, groupsOrganizations = [] } = options;
   const logger = options.logger ?? pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
   const sql = connectPostgres({
     url: database.runtimeUrls.management,
@@ -80,6 +100,8 @@ export async function openManagement(
   const metrics = createMetrics({ service: "management" });
   const signatures = testSignatures();
   const directory = createKeyDirectory(signatures);
+  const people = createPeopleDirectory();
+  const places = createPlaces();
   const lastUsed = createLastUsed();
   const clock = { now: () => new Date(), monotonicMs: () => performance.now() };
   const changeStreams = createChangeStreams({
@@ -100,12 +122,14 @@ export async function openManagement(
     holder: randomUUID(),
     sql,
     directory,
+    ...{ people, places },
     signer: testSigner,
     signatures,
     sign: testMessageSigner("management"),
     verify: testMessageVerifier,
     lastUsed,
     plans,
+    groupsOrganizations,
     now: () => clock.now(),
     newId: uuidv7,
     metrics,
@@ -116,6 +140,7 @@ export async function openManagement(
     newId: uuidv7,
     wakeRelay: workers.wakeRelay,
     effects: workers.effects,
+    awaitPeople: workers.awaitPeople,
   });
   const filling =
     options.fillsEnvironments === false
@@ -126,24 +151,44 @@ export async function openManagement(
       ? undefined
       : startRemoving({ sql, writer, now: () => clock.now(), logger });
   const removingLists = startRemovingLists({ sql, writer, logger });
+  const findSession =
+    options.signIn &&
+    createFindBrowserSession({
+      ...{ people, publicUrl: options.signIn.publicUrl },
+      now: () => clock.now(),
+    });
   const app = createManagementApp({
     sql,
     writer,
     changeStreams,
     findKey: createKeyLookup({ sql, directory, directoryIsCurrent: workers.directoryIsCurrent }),
+    callers: createCallers({
+      people: createPeopleLookup({
+        ...{ sql, people, places },
+        peopleAreCurrent: workers.peopleAreCurrent,
+        placesAreCurrent: workers.directoryIsCurrent,
+      }),
+      publicUrl: options.signIn?.publicUrl ?? new URL(publicUrl),
+      nowMs: () => clock.now().getTime(),
+    }),
     readStatus: workers.readStatus,
+    groupsOrganizations,
     operatorToken,
+    signInByKey: true,
     keyLimits: createKeyLimits(options.keyRate ?? manyRequests),
     lastUsed,
     now: () => clock.now(),
     newId: uuidv7,
-    trustedProxies: [],
+    signIn: options.signIn && findSession && { settings: options.signIn, findSession, people },
+    trustedProxies: options.trustedProxies ?? [],
     checkAnswers: true,
     allowDemoUser: true,
     metrics,
     logger,
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
+  // No route reads the URL before the first request.
+  if (options.signIn) options.signIn.publicUrl.port = new URL(url).port;
   await eventually(() => workers.directoryIsCurrent(), { because: "management follows the keys" });
   const stop = once(async () => {
     await changeStreams.drain();
@@ -164,6 +209,8 @@ export async function openManagement(
     writer,
     clock,
     directory,
+    people,
+    findSession: findSession ?? (() => undefined),
     metrics,
     call: (path: string, options?: CallOptions) => call(url + path, options),
     /** Stops management but not its backends. */
@@ -207,7 +254,15 @@ export async function seedProject({ writer, directory }: Management) {
     { id: environmentId, projectId, name: "production", caution: true, version, ...dates },
     { id: otherEnvironmentId, projectId, name: "staging", caution: false, version, ...dates },
   ];
-  const user = { id: userId, organizationId, email: "ada@example.com", name: "Ada", createdAt };
+  const user = {
+    id: userId,
+    organizationId,
+    kind: "person",
+    email: "ada@example.com",
+    name: "Ada",
+    personId: null,
+    createdAt,
+  } as const;
   const keys = keyEntries.map(({ value }) => seededKey(value, createdAt));
   await writer(async ({ tx, publish }) => {
     await insertOrganization(tx, { ...organization, updatedAt: createdAt });
@@ -243,6 +298,7 @@ function seededKey(entry: KeyEntry, createdAt: Date): Key {
     environmentId: entry.environment_id,
     userId: entry.user_id,
     environmentOnly: entry.environment_only,
+    scope: entry.scope ?? "write",
     version: entry.version,
     createdAt,
     expiresAt: null,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import type { AuthenticateServerKey } from "@halyard/api-keys";
 import { type App, createApp } from "@halyard/http";
 import { createAnswerOnce } from "@halyard/idempotency";
+import type { AuthenticateMember } from "@halyard/people";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -18,7 +18,7 @@ export function createSchedulerApp(options: {
   changes: ScheduleChanges;
   findFlag: FindFlag;
   hasEnded: (environmentId: string) => boolean;
-  authenticate: AuthenticateServerKey;
+  authenticate: AuthenticateMember;
   trustedProxies: readonly string[];
   checkAnswers: boolean;
   metrics: Registry;

@@ -1,10 +1,11 @@
-import {
-  createKeyDirectory,
-  createKeyLimits,
-  createLastUsed,
-  createServerKeyAuthentication,
-} from "@halyard/api-keys";
+import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
 import type { FlagEntry, SnapshotEntry } from "@halyard/contracts";
+import {
+  createCallers,
+  createMemberAuthentication,
+  createPeopleDirectory,
+  createPlaces,
+} from "@halyard/people";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import { createDeletions } from "@halyard/snapshot";
@@ -94,6 +95,8 @@ async function composeReplica({
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections: 10, logger });
   const metrics = createMetrics({ service: "scheduler" });
   const keys = createKeyDirectory(testSignatures());
+  const people = createPeopleDirectory();
+  const places = createPlaces();
   const flags = createFlagDirectory({ now: Date.now, hasEnded: keys.hasEnded, ...options });
   const lastUsed = createLastUsed();
   const workers = startWorkers({
@@ -104,6 +107,7 @@ async function composeReplica({
     lastUsed,
     sign: testMessageSigner("scheduler"),
     verify: testMessageVerifier,
+    ...{ people, places, signatures: testSignatures() },
     deletions: createDeletions(),
     sweep: { nowMs, intervalMs: 50 },
     metrics,
@@ -119,8 +123,13 @@ async function composeReplica({
     }),
     findFlag: flags.find,
     hasEnded: keys.hasEnded,
-    authenticate: createServerKeyAuthentication({
+    authenticate: createMemberAuthentication({
       verify: keys.verify,
+      callers: createCallers({
+        people: { ...people, places },
+        publicUrl: new URL("http://localhost:8080"),
+        nowMs: Date.now,
+      }),
       limits: createKeyLimits({ requestsPerSecond: 1_000_000, burst: 1_000_000 }),
       lastUsed,
       nowMs: Date.now,
@@ -137,6 +146,7 @@ async function composeReplica({
   return {
     url,
     sql,
+    people,
     metrics,
     hasFlag: (scope: { flagId: string; environmentId: string }) =>
       flags.statusOf(scope) === "exists",

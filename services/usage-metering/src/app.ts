@@ -1,4 +1,4 @@
-import { type AuthenticateServerKey, checkKeyEnvironment } from "@halyard/api-keys";
+import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import {
   type App,
@@ -8,6 +8,7 @@ import {
   registerRoute,
   UnavailableError,
 } from "@halyard/http";
+import type { AuthenticateMember } from "@halyard/people";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { OpenStreams } from "@halyard/reports";
 import type { Logger } from "pino";
@@ -30,7 +31,7 @@ type Sources = {
   sql: Sql;
   directory: Directory;
   openStreams: OpenStreams;
-  authenticate: AuthenticateServerKey;
+  authenticate: AuthenticateMember;
 };
 
 /** Creates the HTTP server of usage metering. All routes need a server key. */
@@ -51,7 +52,7 @@ export function createUsageApp(
 
 function registerUsage(app: App, { sql, directory, openStreams, authenticate }: Sources): void {
   registerRoute(app, contract.getUsage, {
-    authenticate,
+    authenticate: authenticate(contract.getUsage),
     handle: async (_input, { organizationId }) => {
       const organization = directory.organization(organizationId);
       // The key's entry can arrive shortly before that of the organization.
@@ -75,7 +76,7 @@ function registerUsage(app: App, { sql, directory, openStreams, authenticate }: 
   });
 
   registerRoute(app, contract.listUsageDays, {
-    authenticate,
+    authenticate: authenticate(contract.listUsageDays),
     handle: async ({ query: { from, to } }, { organizationId }) => {
       const period = await resolvePeriod(sql, { from, to });
       if (period.days < 1 || period.days > contract.maxUsageDays)
@@ -95,7 +96,7 @@ function registerUsage(app: App, { sql, directory, openStreams, authenticate }: 
 /** Registers the evaluations of the project's flags. */
 function registerFlagUsage(app: App, { sql, directory, authenticate }: Sources): void {
   registerRoute(app, contract.getFlagUsage, {
-    authenticate,
+    authenticate: authenticate(contract.getFlagUsage),
     handle: async ({ params, query }, key) => {
       const flagId = params.id.toLowerCase();
       const environments = directory
@@ -109,7 +110,7 @@ function registerFlagUsage(app: App, { sql, directory, authenticate }: Sources):
   });
 
   registerRoute(app, contract.listFlagTraffic, {
-    authenticate,
+    authenticate: authenticate(contract.listFlagTraffic),
     handle: async ({ query }, key) => {
       const environmentId =
         query.environment_id?.toLowerCase() ??
@@ -131,7 +132,7 @@ function registerFlagUsage(app: App, { sql, directory, authenticate }: Sources):
 /** Registers the SDKs that evaluate the flags of an environment. */
 function registerReaders(app: App, { sql, directory, authenticate }: Sources): void {
   registerRoute(app, contract.listReaders, {
-    authenticate,
+    authenticate: authenticate(contract.listReaders),
     handle: async ({ params }, key) => {
       const environmentId = params.environmentId.toLowerCase();
       const isOfProject =

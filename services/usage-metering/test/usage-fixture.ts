@@ -1,10 +1,5 @@
 import { randomUUID } from "node:crypto";
-import {
-  createKeyDirectory,
-  createKeyLimits,
-  createLastUsed,
-  createServerKeyAuthentication,
-} from "@halyard/api-keys";
+import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
 import {
   type ConfiguredLimits,
   defaultPlans,
@@ -17,6 +12,12 @@ import {
   type UsageRecorded,
   usageStream,
 } from "@halyard/contracts";
+import {
+  createCallers,
+  createMemberAuthentication,
+  createPeopleDirectory,
+  createPlaces,
+} from "@halyard/people";
 import { connectPostgres } from "@halyard/postgres";
 import { createOpenStreams } from "@halyard/reports";
 import { createMetrics } from "@halyard/service";
@@ -144,6 +145,8 @@ async function composeReplica(
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections, logger });
   const metrics = createMetrics({ service: "usage-metering" });
   const keys = createKeyDirectory(testSignatures());
+  const people = createPeopleDirectory();
+  const places = createPlaces();
   const directory = createDirectory();
   const openStreams = createOpenStreams();
   const lastUsed = createLastUsed();
@@ -153,6 +156,7 @@ async function composeReplica(
     keys,
     directory,
     openStreams,
+    ...{ people, places, signatures: testSignatures() },
     deletions: createDeletions(),
     sweep: { nowMs, intervalMs: 50 },
     lastUsed,
@@ -165,8 +169,13 @@ async function composeReplica(
     sql,
     directory,
     openStreams,
-    authenticate: createServerKeyAuthentication({
+    authenticate: createMemberAuthentication({
       verify: keys.verify,
+      callers: createCallers({
+        people: { ...people, places },
+        publicUrl: new URL("http://localhost:8080"),
+        nowMs: Date.now,
+      }),
       limits: createKeyLimits({ requestsPerSecond: 1_000, burst: 1_000 }),
       lastUsed,
       nowMs: Date.now,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import type { AuthenticateServerKey } from "@halyard/api-keys";
 import { type App, createApp } from "@halyard/http";
 import { createAnswerOnce } from "@halyard/idempotency";
+import type { AuthenticateMember } from "@halyard/people";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -23,7 +23,7 @@ export function createWebhookApp(options: {
   webhooksPerProject: number;
   /** Called when an attempt is due immediately. */
   onDue: () => void;
-  authenticate: AuthenticateServerKey;
+  authenticate: AuthenticateMember;
   newId: () => string;
   now: () => Date;
   trustedProxies: readonly string[];

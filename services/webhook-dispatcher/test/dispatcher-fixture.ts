@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { Writable } from "node:stream";
-import {
-  createKeyDirectory,
-  createKeyLimits,
-  createLastUsed,
-  createServerKeyAuthentication,
-} from "@halyard/api-keys";
+import { createKeyDirectory, createKeyLimits, createLastUsed } from "@halyard/api-keys";
 import type { EventName } from "@halyard/contracts";
+import {
+  createCallers,
+  createMemberAuthentication,
+  createPeopleDirectory,
+  createPlaces,
+} from "@halyard/people";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import { createDeletions } from "@halyard/snapshot";
@@ -120,6 +121,8 @@ async function composeReplica({
   const { logger } = log;
   const sql = connectPostgres({ url: postgresUrl, name: "test", maxConnections: 10, logger });
   const keys = createKeyDirectory(testSignatures());
+  const people = createPeopleDirectory();
+  const places = createPlaces();
   const lastUsed = createLastUsed();
   const secrets = createSecretBox({ keys: keysOf(options.secretKeys), randomBytes });
   const sender = createSend({ rules });
@@ -130,6 +133,7 @@ async function composeReplica({
     ...shared,
     nats: natsLogin("webhook-dispatcher", natsUrl),
     keys,
+    ...{ people, places, signatures: testSignatures() },
     deletions: createDeletions(),
     sweep: { nowMs: sweepNowMs, intervalMs: 50 },
     lastUsed,
@@ -147,8 +151,13 @@ async function composeReplica({
     onDue: () => {
       wokenTimes += 1;
     },
-    authenticate: createServerKeyAuthentication({
+    authenticate: createMemberAuthentication({
       verify: keys.verify,
+      callers: createCallers({
+        people: { ...people, places },
+        publicUrl: new URL("http://localhost:8080"),
+        nowMs: Date.now,
+      }),
       limits: createKeyLimits({ requestsPerSecond: 1_000_000, burst: 1_000_000 }),
       lastUsed,
       nowMs: Date.now,

@@ -37,6 +37,7 @@ const tags = [
   { name: "Usage", description: "Usage of the plan, and of each flag" },
   { name: "Environments", description: "Environments of a project" },
   { name: "API keys", description: "Client keys read flag values; server keys also manage flags" },
+  { name: "People", description: "Sessions, invitations and roles of people" },
   { name: "Operations", description: "The state of the installation. For operators" },
   { name: "Organizations", description: "Organizations, users and projects. For operators" },
 ];
@@ -52,6 +53,12 @@ const securitySchemes = {
     in: "header",
     name: "X-API-Key",
     description: "A client or server key",
+  },
+  session: {
+    type: "apiKey",
+    in: "cookie",
+    name: "__Host-halyard-session",
+    description: "A person who is signed in. Over HTTP, the cookie is `halyard-session-<port>`",
   },
   streamToken: {
     type: "apiKey",

@@ -15,6 +15,7 @@ import { commonHeaders, headerRef, limitHeaders, optionalCacheHeaders } from "./
 const explanations: Readonly<Record<ErrorCode, string>> = {
   AUTH_001: "The key or token is missing, malformed, unknown, expired or revoked",
   AUTH_002: "The key is valid, but not permitted to do this",
+  AUTH_003: "The sign-in is older than 30 minutes. Confirm it, and repeat the request",
   NOT_FOUND_001: "The resource does not exist, or the key has no access to it",
   VALIDATION_001: "The body, the query or a header is invalid",
   VALIDATION_002: "The body or the headers are too large",

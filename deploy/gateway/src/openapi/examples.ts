@@ -47,6 +47,12 @@ const examples: Readonly<Record<string, JsonObject>> = {
   }),
   webhookId: idOf(exampleIds.webhookId, listOf("the project's webhooks"), inDeletions),
   deliveryId: idOf(exampleIds.deliveryId, listOf("the webhook's deliveries")),
+  passkeyId: { description: "From `GET /api/v1/passkeys`", example: "cGFzc2tleS1vZi1ncmFjZQ" },
+  invitationId: {
+    description: "From the organization's invitations",
+    example: exampleIds.confirm,
+  },
+  grantId: { description: "From the organization's grants", example: exampleIds.confirm },
   confirm: {
     description: "The example is a placeholder, so that sending it deletes nothing",
     example: exampleIds.confirm,

@@ -1,4 +1,4 @@
-import { cacheHeadersOf, type RouteContract } from "@halyard/contracts";
+import { cacheHeadersOf, environmentHeader, type RouteContract } from "@halyard/contracts";
 import type { JsonObject } from "./components.ts";
 
 /** Headers of requests and responses. Each is described once. */
@@ -53,6 +53,11 @@ export const requestHeaderParameters: JsonObject = {
     ...text,
     maxLength: 128,
   }),
+  [environmentHeader]: header(
+    environmentHeader,
+    "The environment of a request by session, which must send it. Requests with an API key have the environment of the key",
+    { ...text, format: "uuid" },
+  ),
   "If-Match": header(
     "If-Match",
     "Applies the change only if the resource still has this ETag; otherwise 412",

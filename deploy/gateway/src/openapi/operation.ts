@@ -1,8 +1,14 @@
 import {
   type Access,
+  environmentHeader,
   isEventStream,
+  type Need,
+  needOf,
   type RouteContract,
+  recentSignInMinutes,
   reportsRemaining,
+  signedIn,
+  takesEnvironmentHeader,
   userHeaders,
 } from "@halyard/contracts";
 import type { Components, JsonObject } from "./components.ts";
@@ -17,12 +23,15 @@ import {
   parameterRef,
 } from "./headers.ts";
 
+const session: JsonObject = { session: [] };
 const anyKey: JsonObject[] = [{ clientKey: [] }, { readerKey: [] }, { serverKey: [] }];
 
 /** Credentials that a route accepts. Any one of them is sufficient. */
 const securityOf: Readonly<Record<Access, JsonObject[]>> = {
   operator: [{ operatorToken: [] }],
   operator_or_server_key: [{ operatorToken: [] }, { serverKey: [] }],
+  session: [session],
+  operator_or_session: [{ operatorToken: [] }, session],
   server_key: [{ serverKey: [] }],
   server_or_reader_key: [{ readerKey: [] }, { serverKey: [] }],
   any_key: anyKey,
@@ -37,8 +46,10 @@ export function describeOperation(contract: RouteContract, components: Component
     operationId,
     tags: [tag],
     summary,
-    description,
-    security: securityOf[access],
+    description: [description, ...roleTexts(contract)].join(" "),
+    security: isForPeople(contract)
+      ? [...new Set([...securityOf[access], session])]
+      : securityOf[access],
     parameters: parametersOf(contract, components),
     ...requestBodyOf(contract, components),
     responses: {
@@ -49,12 +60,32 @@ export function describeOperation(contract: RouteContract, components: Component
   };
 }
 
+const isForPeople = (contract: RouteContract) => needOf(contract) !== undefined;
+
+/** Describes the role that a route needs. */
+function roleTexts(contract: RouteContract): string[] {
+  const need = needOf(contract);
+  if (need === undefined || need === signedIn) return [];
+  const { role, at, recent } = need;
+  const text = `People, and server keys whose user has a role, need the role \`${role}\` ${placeNames[at]}.`;
+  return recent ? [text, `A sign-in must be at most ${recentSignInMinutes} minutes old.`] : [text];
+}
+
+const placeNames: Readonly<Record<Need["at"], string>> = {
+  environment: "in the environment",
+  project: "in the whole project",
+  any_environment: "in the project or one of its environments",
+  organization: "in the whole organization",
+  anywhere: "somewhere in the organization",
+};
+
 function parametersOf(contract: RouteContract, components: Components): JsonObject[] {
   const parameters = [
     ...fieldsOf(contract, "params", components),
     ...fieldsOf(contract, "query", components),
     parameterRef("X-Request-Id"),
   ];
+  if (takesEnvironmentHeader(contract)) parameters.push(parameterRef(environmentHeader));
   if (contract.readsUser === true) parameters.push(...userHeaders.map(parameterRef));
   if (contract.conditional === true) parameters.push(parameterRef("If-Match"));
   if (contract.idempotent !== undefined) parameters.push(parameterRef("Idempotency-Key"));

@@ -23,6 +23,7 @@ const varying: readonly [RegExp, string][] = [
   [/("used":)\d+/g, "$1<number>"],
   [/((?:sha256=|v1,))[A-Za-z0-9+/=]{40,}/g, "$1<signature>"],
   [/("(?:signature|secret_sha256|hash|previous_hash)":)"[^"]+"/g, '$1"<digest>"'],
+  [/(#(?:invitation|link)=)[\w-]{43}/g, "$1<code>"],
   [/(token=)[\w.-]{20,}/g, "$1<token>"],
   [/("monthly";q=\d+;w=)\d+/g, "$1<seconds of the month>"],
   [/\b(r|t)=\d+/g, "$1=<number>"],

@@ -49,6 +49,19 @@ export async function useManagement(
     name: "Ada",
   });
   ids.userId = user.body.id;
+  const invited = await operator("invite a person", "POST", `${ofOrganization}/invitations`, {
+    ...{ email: "grace@example.com", name: "Grace", role: "viewer" },
+  });
+  ids.invitationId = invited.body.id;
+  const granted = await operator("give a role", "POST", `${ofOrganization}/grants`, {
+    subject: { user_id: invited.body.user.id },
+    role: "editor",
+    scope: { organization: ids.organizationId },
+  });
+  ids.grantId = granted.body.id;
+  ids.passkeyId = "no-passkey";
+  await operator("list roles", "GET", `${ofOrganization}/grants`);
+  await operator("list invitations", "GET", `${ofOrganization}/invitations`);
   const project = await operator("create a project", "POST", `${ofOrganization}/projects`, {
     name: "Web",
     environments: ["production", "staging"],

@@ -24,14 +24,17 @@ export async function rejectEverywhere({ group }: Transcript, ids: Ids): Promise
   }));
   await everywhere("with a revoked key", ({ right }) => ({ ...right, as: "revoked" }));
   await everywhere("with a client key", ({ route, right }) =>
-    ["server_key", "server_or_reader_key", "operator_or_server_key", "operator"].includes(
-      route.access,
-    )
+    [
+      ...["server_key", "server_or_reader_key", "operator_or_server_key"],
+      ...["operator", "operator_or_session", "session"],
+    ].includes(route.access)
       ? { ...right, as: "client" }
       : undefined,
   );
   await everywhere("with a server key where the operator is needed", ({ route, right }) =>
-    route.access === "operator" ? { ...right, as: "server" } : undefined,
+    right.as === "operator" && route.access !== "operator_or_server_key"
+      ? { ...right, as: "server" }
+      : undefined,
   );
   await everywhere("with the operator's token where a key is needed", ({ route, right }) =>
     route.access.startsWith("operator") ? undefined : { ...right, as: "operator" },
@@ -91,7 +94,7 @@ type Each = { route: RouteContract; right: AskedAs };
 /** Returns a request with existing ids, which callers make invalid. Its body is never valid. */
 function rightRequest(route: RouteContract, ids: Ids): AskedAs {
   const body = route.body === undefined || route.bodyOptional ? undefined : {};
-  const as = route.access === "operator" ? "operator" : "server";
+  const as = ["operator", "operator_or_session"].includes(route.access) ? "operator" : "server";
   const query = route.path.endsWith("/evaluate") ? "?key=checkout" : "";
   return { as, method: route.method, path: pathWith(route, (name) => ids[name]) + query, body };
 }

@@ -1,3 +1,4 @@
+import { environmentHeader, needOf } from "./needed-roles.ts";
 import { isEventStream, type RouteContract } from "./route.ts";
 
 /** Request headers with the user's context, in the order of the document. */
@@ -29,6 +30,7 @@ export function defaultCacheHeadersOf(contract: RouteContract): CacheHeaders {
   if (carriesKey === true || isEventStream(contract)) return { "Cache-Control": "no-store" };
   if (method !== "GET" && service !== "sdk-edge") return {};
   const vary = ["Authorization"];
+  if (needOf(contract) !== undefined) vary.push("Cookie", environmentHeader);
   if (access === "any_key_in_either_header") vary.push("X-API-Key");
   if (readsUser === true) vary.push(...userHeaders);
   if (compressed === true) vary.push("Accept-Encoding");

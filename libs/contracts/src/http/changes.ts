@@ -1,7 +1,11 @@
 import { z } from "zod";
+import { ChangeVia } from "../people.ts";
 import { Id, IdParam, InstantIn, InstantOut } from "./fields.ts";
 import { ChangeType } from "./history.ts";
 import { defineRoute } from "./route.ts";
+
+/** Changes of an organization's users, which the audit logs of its projects contain too. */
+export const userActions = ["user_created", "user_changed", "user_deleted"] as const;
 
 const AuditedAction = z.enum([
   "created",
@@ -18,9 +22,7 @@ const AuditedAction = z.enum([
   "project_created",
   "project_renamed",
   "project_deleted",
-  "user_created",
-  "user_changed",
-  "user_deleted",
+  ...userActions,
   "webhook_created",
   "webhook_changed",
   "webhook_deleted",
@@ -32,6 +34,24 @@ const AuditedAction = z.enum([
   "audience_list_changed",
   "audience_deleted",
 ]);
+
+const Actor = z
+  .strictObject({
+    id: Id,
+    email: z.string(),
+    via: ChangeVia.optional().describe(
+      "How the actor was identified: a method of sign-in, `key`, `schedule`, or `operator` for the operator's token and for a sign-in by the operator's link. Absent for a service, and in entries of earlier releases",
+    ),
+  })
+  .describe(
+    "The user of the API key or of the session. The operator has the nil UUID and the email `operator`; an automatic change of a service has the nil UUID and the name of the service.",
+  );
+const ApiKeyId = z
+  .string()
+  .nullable()
+  .describe(
+    "The API key used for the change. Null for the operator, for people who are signed in, for scheduled changes, and for entries from before release 0.2.0",
+  );
 
 /** An entry of the audit log of a project. */
 export const AuditedChange = z.strictObject({
@@ -47,17 +67,8 @@ export const AuditedChange = z.strictObject({
   user_id: Id.nullable().describe("The user that was created, changed or deleted"),
   audience_key: z.string().optional().describe("The audience that was changed"),
   environment_id: Id.nullable().describe("Null for a change that concerns no single environment"),
-  actor: z
-    .strictObject({ id: Id, email: z.string() })
-    .describe(
-      "The user of the API key. The operator has the nil UUID and the email `operator`; an automatic change of a service has the nil UUID and the name of the service.",
-    ),
-  api_key_id: z
-    .string()
-    .nullable()
-    .describe(
-      "The API key used for the change. Null for the operator, for scheduled changes, and for entries from before release 0.2.0",
-    ),
+  actor: Actor,
+  api_key_id: ApiKeyId,
   before: z.record(z.string(), z.unknown()).nullable(),
   after: z.record(z.string(), z.unknown()).nullable(),
   changed_at: InstantOut,
@@ -90,6 +101,64 @@ export const listChanges = defineRoute({
     status: 200,
     description: "A page of changes: 100 entries without `limit`",
     body: z.strictObject({ changes: z.array(AuditedChange), next_cursor: z.string().nullable() }),
+  },
+});
+
+const OrganizationAction = z.enum([
+  ...userActions,
+  "user_linked",
+  "user_unlinked",
+  "invited",
+  "invitation_withdrawn",
+  "sign_in_link_created",
+  "granted",
+  "grant_withdrawn",
+  "signed_in",
+  "signed_out",
+  "sessions_ended",
+  "passkey_added",
+  "passkey_removed",
+]);
+
+/** An entry of the audit log of an organization. */
+export const OrganizationChange = z.strictObject({
+  id: Id,
+  action: OrganizationAction,
+  user_id: Id.nullable().describe("The user whom the change concerns; null for a group"),
+  actor: Actor,
+  api_key_id: ApiKeyId,
+  before: z.record(z.string(), z.unknown()).nullable(),
+  after: z.record(z.string(), z.unknown()).nullable(),
+  changed_at: InstantOut,
+});
+export type OrganizationChange = z.infer<typeof OrganizationChange>;
+
+export const listOrganizationChanges = defineRoute({
+  service: "management",
+  access: "operator_or_session",
+  tag: "People",
+  operationId: "listOrganizationChanges",
+  method: "GET",
+  path: "/api/v1/organizations/:organizationId/changes",
+  params: z.strictObject({ organizationId: IdParam }),
+  summary: "Read the audit log of an organization's people, the newest first",
+  description:
+    "For owners and the operator: users, invitations, grants and sign-ins. Changes of a project are in the audit log of the project. Filters can be combined. `next_cursor` is null on the last page.",
+  query: z.strictObject({
+    actor_id: IdParam.optional(),
+    action: OrganizationAction.optional(),
+    since: InstantIn.optional().describe("Lists only changes at or after this instant"),
+    until: InstantIn.optional().describe("Lists only changes before this instant"),
+    limit: z.int().min(1).max(1000).optional(),
+    cursor: z.string().max(400).optional(),
+  }),
+  success: {
+    status: 200,
+    description: "A page of changes: 100 entries without `limit`",
+    body: z.strictObject({
+      changes: z.array(OrganizationChange),
+      next_cursor: z.string().nullable(),
+    }),
   },
 });
 

@@ -4,6 +4,7 @@ import { z } from "zod";
 export const errorCodes = {
   AUTH_001: { status: 401, category: "AUTH" },
   AUTH_002: { status: 403, category: "AUTH" },
+  AUTH_003: { status: 403, category: "AUTH" },
   NOT_FOUND_001: { status: 404, category: "NOT_FOUND" },
   VALIDATION_001: { status: 400, category: "VALIDATION" },
   VALIDATION_002: { status: 413, category: "VALIDATION" },

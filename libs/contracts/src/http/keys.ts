@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { KeyKind } from "../key-kind.ts";
 import { Name } from "../name.ts";
+import { KeyScope } from "../people.ts";
 import { exampleIds } from "./example-ids.ts";
 import { Id, IdParam, InstantIn, InstantOut, KeyIdParam } from "./fields.ts";
 import { defineRoute } from "./route.ts";
@@ -15,6 +16,7 @@ const keyFields = {
   environment_id: Id,
   user_id: Id,
   environment_only: z.boolean(),
+  scope: KeyScope.optional().describe("Of a server key: what it may do at most"),
   issued_by: z
     .string()
     .nullable()
@@ -47,6 +49,9 @@ export const IssueKey = z.strictObject({
     .boolean()
     .optional()
     .describe("The key works only in its own environment. Always true for a reader key"),
+  scope: KeyScope.optional().describe(
+    "Of a server key: `read` reads only, `propose` also opens change requests, `write` (the default) may do what its user may. Only a key with `write` handles keys",
+  ),
 });
 export const RotateKey = z.strictObject({
   overlap_seconds: z.int().min(0).max(maxOverlapSeconds).optional(),
@@ -129,7 +134,7 @@ export const rotateKey = defineRoute({
   params: KeyParams,
   summary: "Replace an API key",
   description:
-    "The old key stops working after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, restriction and expiry. During the overlap, both count as live keys. A server key can rotate only keys that expire no later than itself.",
+    "The old key stops working after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, scope, restriction and expiry. During the overlap, both count as live keys. A server key can rotate only keys that expire no later than itself.",
   body: RotateKey,
   example: { overlap_seconds: 3_600 },
   bodyOptional: true,

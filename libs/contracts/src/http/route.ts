@@ -6,6 +6,9 @@ export type Access =
   | "operator"
   | "operator_or_server_key"
   | "server_key"
+  /** A person who is signed in. */
+  | "session"
+  | "operator_or_session"
   | "server_or_reader_key"
   | "any_key"
   | "operator_or_any_key"

@@ -6,6 +6,7 @@ import * as keys from "./keys.ts";
 import * as me from "./me.ts";
 import * as ofrep from "./ofrep.ts";
 import * as operators from "./operators.ts";
+import * as people from "./people.ts";
 import type { RouteContract } from "./route.ts";
 import * as schedules from "./schedules.ts";
 import * as sdk from "./sdk.ts";
@@ -59,6 +60,7 @@ export const routes: readonly RouteContract[] = [
   history.rollBack,
   changes.listChanges,
   changes.streamChanges,
+  changes.listOrganizationChanges,
   webhooks.createWebhook,
   webhooks.listWebhooks,
   webhooks.getWebhook,
@@ -101,4 +103,19 @@ export const routes: readonly RouteContract[] = [
   tenancy.getProject,
   tenancy.updateProject,
   tenancy.deleteProject,
+  people.getSession,
+  people.listSessions,
+  people.endSessions,
+  people.listPasskeys,
+  people.deletePasskey,
+  people.createSignInLink,
+  people.invite,
+  people.listInvitations,
+  people.withdrawInvitation,
+  people.acceptInvitation,
+  people.createGrant,
+  people.listGrants,
+  people.deleteGrant,
+  people.endUserSessions,
+  people.unlinkUser,
 ] as unknown as readonly RouteContract[];

@@ -23,11 +23,18 @@ export const Organization = z.strictObject({
 });
 export type Organization = z.infer<typeof Organization>;
 
+export const UserKind = z
+  .enum(["person", "service"])
+  .describe("A service user never signs in. Its API keys are for programs, and admins issue them");
+export type UserKind = z.infer<typeof UserKind>;
+
 export const User = z.strictObject({
   id: Id,
   organization_id: Id,
+  kind: UserKind,
   email: z.string(),
   name: z.string().nullable(),
+  signs_in: z.boolean().describe("Whether a person who has signed in belongs to the user"),
   created_at: InstantOut,
 });
 export type User = z.infer<typeof User>;
@@ -58,7 +65,12 @@ export const UpdateOrganization = z.strictObject({
   name: Name.optional(),
   plan: PlanName.optional(),
 });
-export const CreateUser = z.strictObject({ email: Email, name: Name.optional() });
+export const CreateUser = z.strictObject({
+  email: Email,
+  name: Name.optional(),
+  kind: UserKind.optional().describe("`person` by default"),
+});
+export type CreateUser = z.infer<typeof CreateUser>;
 export const UpdateUser = z.strictObject({ email: Email.optional(), name: Name.optional() });
 export const CreateProject = z.strictObject({
   name: Name,
@@ -137,6 +149,7 @@ export const listOrganizations = defineRoute({
 
 export const getOrganization = defineRoute({
   ...operator,
+  access: "operator_or_session",
   operationId: "getOrganization",
   method: "GET",
   path: organization,
@@ -148,6 +161,7 @@ export const getOrganization = defineRoute({
 
 export const updateOrganization = defineRoute({
   ...operator,
+  access: "operator_or_session",
   operationId: "updateOrganization",
   method: "PATCH",
   alsoMethod: "PUT",
@@ -175,6 +189,7 @@ export const deleteOrganization = defineRoute({
 
 export const createUser = defineRoute({
   ...operator,
+  access: "operator_or_session",
   operationId: "createUser",
   method: "POST",
   path: `${organization}/users`,
@@ -191,6 +206,7 @@ export const createUser = defineRoute({
 
 export const listUsers = defineRoute({
   ...operator,
+  access: "operator_or_session",
   operationId: "listUsers",
   method: "GET",
   path: `${organization}/users`,
@@ -206,6 +222,7 @@ export const listUsers = defineRoute({
 
 export const getUser = defineRoute({
   ...operator,
+  access: "operator_or_session",
   operationId: "getUser",
   method: "GET",
   path: `${organization}/users/:userId`,
@@ -217,6 +234,7 @@ export const getUser = defineRoute({
 
 export const updateUser = defineRoute({
   ...operator,
+  access: "operator_or_session",
   operationId: "updateUser",
   method: "PATCH",
   alsoMethod: "PUT",
@@ -232,6 +250,7 @@ export const updateUser = defineRoute({
 
 export const deleteUser = defineRoute({
   ...operator,
+  access: "operator_or_session",
   operationId: "deleteUser",
   method: "DELETE",
   path: `${organization}/users/:userId`,
@@ -239,12 +258,14 @@ export const deleteUser = defineRoute({
   query: Confirmation.extend({ erase: z.boolean().optional() }),
   summary: "Delete a user and revoke the API keys of the user",
   description:
-    "The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background. It also applies to a user that is already deleted, and can be repeated.",
+    "The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background. It also applies to a user that is already deleted, and can be repeated. An organization keeps at least one owner who can sign in (409).",
   success: deleted("The user no longer exists"),
+  errors: ["CONFLICT_001"],
 });
 
 export const createProject = defineRoute({
   ...operator,
+  access: "operator_or_session",
   operationId: "createProject",
   method: "POST",
   path: `${organization}/projects`,
@@ -261,6 +282,7 @@ export const createProject = defineRoute({
 
 export const listProjects = defineRoute({
   ...operator,
+  access: "operator_or_session",
   operationId: "listProjects",
   method: "GET",
   path: `${organization}/projects`,
@@ -276,6 +298,7 @@ export const listProjects = defineRoute({
 
 export const getProject = defineRoute({
   ...operator,
+  access: "operator_or_session",
   operationId: "getProject",
   method: "GET",
   path: `${organization}/projects/:projectId`,
@@ -287,6 +310,7 @@ export const getProject = defineRoute({
 
 export const updateProject = defineRoute({
   ...operator,
+  access: "operator_or_session",
   operationId: "updateProject",
   method: "PATCH",
   alsoMethod: "PUT",
@@ -302,6 +326,7 @@ export const updateProject = defineRoute({
 
 export const deleteProject = defineRoute({
   ...operator,
+  access: "operator_or_session",
   operationId: "deleteProject",
   method: "DELETE",
   path: `${organization}/projects/:projectId`,
@@ -380,7 +405,7 @@ export const updateEnvironment = defineRoute({
 
 export const deleteEnvironment = defineRoute({
   ...projectScoped,
-  access: "operator",
+  access: "operator_or_session",
   operationId: "deleteEnvironment",
   method: "DELETE",
   path: `${environments}/:environmentId`,

@@ -1,5 +1,6 @@
 import { edgeReports } from "../edge-reports.ts";
 import { edgeStreams } from "../edge-streams.ts";
+import { peopleBucket, peopleCompleteKey } from "../people.ts";
 import { processStatuses } from "../process-status.ts";
 import { completeKey, keysAndScopesFilter } from "../snapshot.ts";
 import {
@@ -67,6 +68,11 @@ const readsSnapshot = (filter?: string) => [
   api("DIRECT.GET", snapshotBucket.streamName, snapshotBucket.subjectPrefix + completeKey),
 ];
 
+const readsPeople = [
+  ...reads(peopleBucket.streamName),
+  api("DIRECT.GET", peopleBucket.streamName, peopleBucket.subjectPrefix + peopleCompleteKey),
+];
+
 /**
  * Rights to process messages with one durable consumer, and to dead-letter those that cannot be processed. Without a
  * filter, the consumer reads all subjects of the stream.
@@ -108,6 +114,7 @@ const allStreams = [
   evaluationsStream.name,
   snapshotBucket.streamName,
   quotaBucket.streamName,
+  peopleBucket.streamName,
 ];
 
 const createsStreams = allStreams.flatMap((stream) => [info(stream), api("STREAM.CREATE", stream)]);
@@ -121,6 +128,9 @@ const extendsStreams = [
   evaluationsStream,
 ].map(({ name }) => api("STREAM.UPDATE", name));
 
+/** Only the relay creates these, because a reader must never read an empty one. */
+const ofManagement = [snapshotBucket.streamName, peopleBucket.streamName];
+
 const publishes: Record<NatsUser, readonly string[]> = {
   management: [
     ...createsStreams,
@@ -128,6 +138,9 @@ const publishes: Record<NatsUser, readonly string[]> = {
     ...flagEventsStream.allSubjects,
     `${snapshotBucket.subjectPrefix}>`,
     api("STREAM.PURGE", snapshotBucket.streamName),
+    `${peopleBucket.subjectPrefix}>`,
+    api("STREAM.PURGE", peopleBucket.streamName),
+    ...readsPeople,
     api("STREAM.DELETE", flagEventsStream.name),
     api("STREAM.DELETE", scheduleStream.name),
     ...readsSnapshot(),
@@ -144,6 +157,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
   scheduler: [
     processStatuses.subjectOf("scheduler"),
     ...readsSnapshot(),
+    ...readsPeople,
     scheduleStream.due.subject,
     ...consumesQueue(scheduleStream.name, scheduleStream.resolved),
     ...sendsToAudit,
@@ -161,6 +175,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
   "webhook-dispatcher": [
     processStatuses.subjectOf("webhook-dispatcher"),
     ...readsSnapshot(keysAndScopesFilter),
+    ...readsPeople,
     ...consumes(
       flagEventsStream.name,
       flagEventsStream.webhookConsumer,
@@ -173,6 +188,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
   "usage-metering": [
     processStatuses.subjectOf("usage-metering"),
     ...readsSnapshot(),
+    ...readsPeople,
     ...reads(quotaBucket.streamName),
     `${quotaBucket.subjectPrefix}*`,
     ...consumesQueue(usageStream.name, usageStream.recorded),
@@ -182,7 +198,7 @@ const publishes: Record<NatsUser, readonly string[]> = {
   operator: [">"],
   setup: [
     api("INFO"),
-    ...createsStreams.filter((subject) => !subject.endsWith(snapshotBucket.streamName)),
+    ...createsStreams.filter((subject) => !ofManagement.some((name) => subject.endsWith(name))),
     ...extendsStreams,
   ],
 };

@@ -2,20 +2,20 @@ import createClient, { type Client } from "openapi-fetch";
 import { ApiProblem, ConnectionLost } from "./problem.ts";
 import type { paths } from "./schema.d.ts";
 
-/** The typed client of Halyard's API, with the credentials of one key. */
+/** The typed client of Halyard's API, for one key, or for the environment of a person who is signed in. */
 export type Api = Client<paths>;
 
 /** Time after which a request without a response counts as lost. The gateway answers within 40 s at the latest. */
 const timeoutMs = 45_000;
 
 /**
- * Creates a client that sends this token. `onRejected` is called when the API no longer accepts the token.
+ * Creates a client that sends these headers. `onRejected` is called when the API no longer accepts the caller.
  */
-export function createApi(token: string, onRejected: () => void): Api {
+export function createApi(headers: Readonly<Record<string, string>>, onRejected: () => void): Api {
   const api = createClient<paths>({ baseUrl: window.location.origin });
   api.use({
     onRequest({ request }) {
-      request.headers.set("Authorization", `Bearer ${token}`);
+      for (const [name, value] of Object.entries(headers)) request.headers.set(name, value);
       return new Request(request, {
         signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]),
       });

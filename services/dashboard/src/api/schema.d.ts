@@ -245,13 +245,13 @@ export interface paths {
         };
         /**
          * List the audiences of the project
-         * @description In the order of their keys.
+         * @description In the order of their keys. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["listAudiences"];
         put?: never;
         /**
          * Create an audience
-         * @description An audience without `match` and without a list contains nobody. A project has at most 1,000 audiences. An `environment_only` key cannot change audiences. Some conditions match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of `match` together have a maximum size too.
+         * @description An audience without `match` and without a list contains nobody. A project has at most 1,000 audiences. An `environment_only` key cannot change audiences. Some conditions match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of `match` together have a maximum size too. People, and server keys whose user has a role, need the role `editor` in the whole project.
          */
         post: operations["createAudience"];
         delete?: never;
@@ -269,21 +269,21 @@ export interface paths {
         };
         /**
          * Read an audience
-         * @description The ETag depends on everything in the response. A change compares only the version in it, so the ETag of a read can be sent with a change.
+         * @description The ETag depends on everything in the response. A change compares only the version in it, so the ETag of a read can be sent with a change. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["getAudience"];
         put?: never;
         post?: never;
         /**
          * Delete an audience
-         * @description An audience that rules use cannot be deleted: 409 names the flags and environments.
+         * @description An audience that rules use cannot be deleted: 409 names the flags and environments. People, and server keys whose user has a role, need the role `editor` in the whole project.
          */
         delete: operations["deleteAudience"];
         options?: never;
         head?: never;
         /**
          * Change an audience
-         * @description The change reaches every flag that uses the audience. `POST …/preview` lists these flags before. Some conditions match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of `match` together have a maximum size too.
+         * @description The change reaches every flag that uses the audience. `POST …/preview` lists these flags before. Some conditions match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of `match` together have a maximum size too. People, and server keys whose user has a role, need the role `editor` in the whole project.
          */
         patch: operations["updateAudience"];
         trace?: never;
@@ -297,7 +297,7 @@ export interface paths {
         };
         /**
          * Read the history of an audience, newest first
-         * @description Each entry is the audience after one change. Of the list it contains numbers, never the entries. To read older entries, set `before` to the version of the last entry that you have.
+         * @description Each entry is the audience after one change. Of the list it contains numbers, never the entries. To read older entries, set `before` to the version of the last entry that you have. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["getAudienceHistory"];
         put?: never;
@@ -319,7 +319,7 @@ export interface paths {
         put?: never;
         /**
          * List the flags that a change of an audience would affect
-         * @description The new `match` is checked like that of a change, and not stored.
+         * @description The new `match` is checked like that of a change, and not stored. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         post: operations["previewAudience"];
         delete?: never;
@@ -338,7 +338,7 @@ export interface paths {
         get?: never;
         /**
          * Replace the list of an audience by an uploaded one
-         * @description Send the entries as `text/csv`, of which the first column counts, or as `application/x-ndjson`, one JSON text in each line: at most 1,000,000 entries of 1 to 512 characters, and 64 MiB. Entries are compared exactly, with case. The body is read as a stream. The list is replaced as a whole, or not at all: a line that is not valid is rejected and named. Repeated entries count once. Each upload sets the attribute too: without `attribute`, a list of another attribute, such as `company`, becomes one of `id`.
+         * @description Send the entries as `text/csv`, of which the first column counts, or as `application/x-ndjson`, one JSON text in each line: at most 1,000,000 entries of 1 to 512 characters, and 64 MiB. Entries are compared exactly, with case. The body is read as a stream. The list is replaced as a whole, or not at all: a line that is not valid is rejected and named. Repeated entries count once. Each upload sets the attribute too: without `attribute`, a list of another attribute, such as `company`, becomes one of `id`. People, and server keys whose user has a role, need the role `editor` in the whole project.
          */
         put: operations["replaceAudienceList"];
         post?: never;
@@ -347,7 +347,7 @@ export interface paths {
         head?: never;
         /**
          * Add entries to the list of an audience, and remove others
-         * @description At most 10,000 entries together. An entry in both `add` and `remove` is rejected with 400. Adding an entry that the list has, and removing one that it lacks, changes nothing. Without a list, one of the attribute `id` is created.
+         * @description At most 10,000 entries together. An entry in both `add` and `remove` is rejected with 400. Adding an entry that the list has, and removing one that it lacks, changes nothing. Without a list, one of the attribute `id` is created. People, and server keys whose user has a role, need the role `editor` in the whole project.
          */
         patch: operations["changeAudienceList"];
         trace?: never;
@@ -363,7 +363,7 @@ export interface paths {
         put?: never;
         /**
          * Look up one entry of the list of an audience
-         * @description The entry is in the body, because paths are logged.
+         * @description The entry is in the body, because paths are logged. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         post: operations["lookUpAudienceMember"];
         delete?: never;
@@ -381,13 +381,13 @@ export interface paths {
         };
         /**
          * List the flags of the project
-         * @description Without `limit`, the response contains all flags and is sent while they are read. A flag that is created, changed or deleted meanwhile is listed as it is when its part of the list is read; every other flag is listed once. If the connection closes before the end of the body, the list is incomplete: repeat the request. With `limit`, a page can contain fewer flags if their rules are very long. `next_cursor` is null on the last page. A cursor is valid for the query that returned it; only `limit` may differ. Archived flags are listed unless `archived=false` is given. Filters can be combined.
+         * @description Without `limit`, the response contains all flags and is sent while they are read. A flag that is created, changed or deleted meanwhile is listed as it is when its part of the list is read; every other flag is listed once. If the connection closes before the end of the body, the list is incomplete: repeat the request. With `limit`, a page can contain fewer flags if their rules are very long. `next_cursor` is null on the last page. A cursor is valid for the query that returned it; only `limit` may differ. Archived flags are listed unless `archived=false` is given. Filters can be combined. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["listFlags"];
         put?: never;
         /**
          * Create a flag
-         * @description The flag exists in every environment of the project immediately: disabled, rollout 100, no rules. `enabled`, `rollout_percentage` and `targeting_rules` set its state in the key's environment. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON.
+         * @description The flag exists in every environment of the project immediately: disabled, rollout 100, no rules. `enabled`, `rollout_percentage` and `targeting_rules` set its state in the key's environment. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON. People, and server keys whose user has a role, need the role `editor` in the project or one of its environments.
          */
         post: operations["createFlag"];
         delete?: never;
@@ -405,7 +405,7 @@ export interface paths {
         };
         /**
          * Read a flag
-         * @description The ETag depends on everything in the response. `If-Match` compares only the version in it, so the ETag of a read can be sent with a change.
+         * @description The ETag depends on everything in the response. `If-Match` compares only the version in it, so the ETag of a read can be sent with a change. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["getFlag"];
         /**
@@ -416,14 +416,14 @@ export interface paths {
         post?: never;
         /**
          * Delete a flag permanently, in every environment
-         * @description Cancels the schedules of the flag. SDKs no longer receive it. The audit log keeps its changes. A flag that other flags require cannot be deleted: 409 names them. An `environment_only` key cannot delete flags.
+         * @description Cancels the schedules of the flag. SDKs no longer receive it. The audit log keeps its changes. A flag that other flags require cannot be deleted: 409 names them. An `environment_only` key cannot delete flags. People, and server keys whose user has a role, need the role `editor` in the whole project.
          */
         delete: operations["deleteFlag"];
         options?: never;
         head?: never;
         /**
          * Change a flag's settings, or its state in the key's environment
-         * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON.
+         * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON. People, and server keys whose user has a role, need the role `editor` in the project or one of its environments.
          */
         patch: operations["updateFlag"];
         trace?: never;
@@ -439,7 +439,7 @@ export interface paths {
         put?: never;
         /**
          * Change the tags, the owner or the archive of several flags
-         * @description All flags are changed in one transaction, or none. `add_tags` are added before `remove_tags` are removed. A flag that already has the requested settings stays the same. The response contains the flags in the order of `flag_ids`; a repeated id counts once. An unknown id is rejected with 404 and its JSON pointer. An `environment_only` key cannot use this route.
+         * @description All flags are changed in one transaction, or none. `add_tags` are added before `remove_tags` are removed. A flag that already has the requested settings stays the same. The response contains the flags in the order of `flag_ids`; a repeated id counts once. An unknown id is rejected with 404 and its JSON pointer. An `environment_only` key cannot use this route. People, and server keys whose user has a role, need the role `editor` in the whole project.
          */
         post: operations["updateFlags"];
         delete?: never;
@@ -457,7 +457,7 @@ export interface paths {
         };
         /**
          * List the flags that require a flag, directly or through others
-         * @description In every environment of the project; an `environment_only` key sees only its own. A flag requires another one in `requires` or in a condition of a rule.
+         * @description In every environment of the project; an `environment_only` key sees only its own. A flag requires another one in `requires` or in a condition of a rule. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["getDependents"];
         put?: never;
@@ -477,7 +477,7 @@ export interface paths {
         };
         /**
          * Read the evaluations of a flag
-         * @description Counts evaluations by environment and hour, over the last `hours` (default 24). A response with all flags counts as one evaluation of each flag. Opening a stream of values counts like such a response; the later events of the stream do not count. An `environment_only` key sees its own environment.
+         * @description Counts evaluations by environment and hour, over the last `hours` (default 24). A response with all flags counts as one evaluation of each flag. Opening a stream of values counts like such a response; the later events of the stream do not count. An `environment_only` key sees its own environment. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["getFlagUsage"];
         put?: never;
@@ -497,7 +497,7 @@ export interface paths {
         };
         /**
          * Read a flag's state in an environment
-         * @description The `version` of a state is that of the flag at the last change of this state.
+         * @description The `version` of a state is that of the flag at the last change of this state. People, and server keys whose user has a role, need the role `viewer` in the environment.
          */
         get: operations["getFlagState"];
         /**
@@ -511,7 +511,7 @@ export interface paths {
         head?: never;
         /**
          * Change a flag's state in an environment
-         * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON.
+         * @description Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON. People, and server keys whose user has a role, need the role `editor` in the environment.
          */
         patch: operations["updateFlagState"];
         trace?: never;
@@ -527,7 +527,7 @@ export interface paths {
         put?: never;
         /**
          * Explain the value of a flag for a user
-         * @description For trying out a flag, including settings that are not saved yet. The user is not stored or logged, and the request does not count towards the monthly limit. The response names attributes, but does not contain their values. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON.
+         * @description For trying out a flag, including settings that are not saved yet. The user is not stored or logged, and the request does not count towards the monthly limit. The response names attributes, but does not contain their values. Some rules match the schema and are rejected with 400. A `matches_regex` pattern is rejected if it is not RE2 syntax, compiles to too large a program, matches no text that is searched, or has more than 500 UTF-16 code units (`maxLength` counts characters). A number in a text must fit a double. `match_case` is only allowed with operators of texts and lists, and not with `matches_regex`. All patterns of a flag together have a maximum size too. A percentage has at most two decimals. All rules together are at most 480 KiB as JSON. People, and server keys whose user has a role, need the role `viewer` in the environment.
          */
         post: operations["explainFlag"];
         delete?: never;
@@ -545,18 +545,18 @@ export interface paths {
         };
         /**
          * Read the latest schedule of a flag in an environment, even if it has ended
-         * @description The ETag is the id of the schedule.
+         * @description The ETag is the id of the schedule. People, and server keys whose user has a role, need the role `viewer` in the environment.
          */
         get: operations["getSchedule"];
         put?: never;
         /**
          * Schedule changes of a flag in an environment
-         * @description Set `enable_at`, `disable_at` or both, in either order. The schedule replaces the pending schedule of the flag in this environment: after the response, no change of the replaced schedule takes effect. The request waits up to 5 seconds for a change that is being applied. The ETag of a schedule is its id. With `If-Match`, only this pending schedule is replaced; with `If-None-Match: *`, none is. A schedule that has ended is not pending. Otherwise the response is 412 and nothing changes. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ.
+         * @description Set `enable_at`, `disable_at` or both, in either order. The schedule replaces the pending schedule of the flag in this environment: after the response, no change of the replaced schedule takes effect. The request waits up to 5 seconds for a change that is being applied. The ETag of a schedule is its id. With `If-Match`, only this pending schedule is replaced; with `If-None-Match: *`, none is. A schedule that has ended is not pending. Otherwise the response is 412 and nothing changes. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ. People, and server keys whose user has a role, need the role `editor` in the environment.
          */
         post: operations["setSchedule"];
         /**
          * Cancel the pending schedule of a flag in an environment
-         * @description Succeeds even if no schedule is pending. With `If-Match`, only the schedule with this id is cancelled; if another one or none is pending, the response is 412. After the response, no change of the schedule takes effect. The request waits up to 5 seconds for a change that is being applied.
+         * @description Succeeds even if no schedule is pending. With `If-Match`, only the schedule with this id is cancelled; if another one or none is pending, the response is 412. After the response, no change of the schedule takes effect. The request waits up to 5 seconds for a change that is being applied. People, and server keys whose user has a role, need the role `editor` in the environment.
          */
         delete: operations["clearSchedule"];
         options?: never;
@@ -573,7 +573,7 @@ export interface paths {
         };
         /**
          * List the project's schedules, newest first
-         * @description Lists pending schedules and, for 90 days, those that have ended. `status=pending` lists only pending schedules.
+         * @description Lists pending schedules and, for 90 days, those that have ended. `status=pending` lists only pending schedules. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["listSchedules"];
         put?: never;
@@ -593,7 +593,7 @@ export interface paths {
         };
         /**
          * Read the history of a flag's state in an environment, newest first
-         * @description Without `limit`, the last 20 changes. Each entry is the complete state after one change. To read older entries, set `before` to the id of the last entry that you have. With `limit` or `before`, the response also has `next_before`, which is null on the last page. A page can have fewer entries than `limit` if the rules are large.
+         * @description Without `limit`, the last 20 changes. Each entry is the complete state after one change. To read older entries, set `before` to the id of the last entry that you have. With `limit` or `before`, the response also has `next_before`, which is null on the last page. A page can have fewer entries than `limit` if the rules are large. People, and server keys whose user has a role, need the role `viewer` in the environment.
          */
         get: operations["getHistory"];
         put?: never;
@@ -615,7 +615,7 @@ export interface paths {
         put?: never;
         /**
          * Restore the state before the newest history entry
-         * @description Restores the whole state, and adds a history entry. Two rollbacks in a row therefore undo each other. A state that refers to an audience, a flag or a variation that no longer exists is not restored: 409 names it. Send `If-Match` with the version that you want to undo, so that a repeated request cannot roll back twice.
+         * @description Restores the whole state, and adds a history entry. Two rollbacks in a row therefore undo each other. A state that refers to an audience, a flag or a variation that no longer exists is not restored: 409 names it. Send `If-Match` with the version that you want to undo, so that a repeated request cannot roll back twice. People, and server keys whose user has a role, need the role `editor` in the environment.
          */
         post: operations["rollBack"];
         delete?: never;
@@ -633,7 +633,7 @@ export interface paths {
         };
         /**
          * Read the audit log of a project, the newest first
-         * @description The entries of a flag remain after its deletion. A request has one entry for each resource that it changes, such as each API key that ends with its user. The creation and the deletion of a flag have one entry, with the state in the environment of the key. A change of settings that also changes a state is one `settings` entry with both. Entries are in the order of the commits of management; `changed_at` of webhooks and schedules is the time at their service. Changes of the organization's users are in the audit log of each of its projects. URLs of webhooks have no user info and no query, and `***` in place of each segment of the path. Changes of webhooks and schedules appear within seconds. An `environment_only` key sees only the changes that name its environment: no settings of flags, webhooks, users or the project, and no creation or deletion of a flag by a key of another environment. Filters can be combined. A page of large changes can have fewer entries than `limit`. `next_cursor` is null on the last page.
+         * @description The entries of a flag remain after its deletion. A request has one entry for each resource that it changes, such as each API key that ends with its user. The creation and the deletion of a flag have one entry, with the state in the environment of the key. A change of settings that also changes a state is one `settings` entry with both. Entries are in the order of the commits of management; `changed_at` of webhooks and schedules is the time at their service. Changes of the organization's users are in the audit log of each of its projects. URLs of webhooks have no user info and no query, and `***` in place of each segment of the path. Changes of webhooks and schedules appear within seconds. An `environment_only` key sees only the changes that name its environment: no settings of flags, webhooks, users or the project, and no creation or deletion of a flag by a key of another environment. Filters can be combined. A page of large changes can have fewer entries than `limit`. `next_cursor` is null on the last page. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["listChanges"];
         put?: never;
@@ -653,9 +653,29 @@ export interface paths {
         };
         /**
          * Stream the changes of a project as they are made
-         * @description Server-sent events. Each `change` event is one entry of the audit log, in the form and with the visibility of `GET …/changes`; its `id` is the id of the entry. An `environment_only` key receives `flag_changed` with only `flag_id` and `flag_key` if a flag is created or deleted with a key of another environment, or if its settings change. `heartbeat` is sent at the start and every 15 seconds; the first one has the id of the newest entry, so a list that is read after it misses nothing. After a reconnection with `Last-Event-ID`, the stream sends the changes that were missed, each once and in order. `reset` is sent instead if there are more than 1,000, or if the id is unknown: then read the list again. The stream uses no stream and no request of the plan. All keys of an organization together can have 100 open streams in each process of management. The stream ends with its key and with its project.
+         * @description Server-sent events. Each `change` event is one entry of the audit log, in the form and with the visibility of `GET …/changes`; its `id` is the id of the entry. An `environment_only` key receives `flag_changed` with only `flag_id` and `flag_key` if a flag is created or deleted with a key of another environment, or if its settings change. `heartbeat` is sent at the start and every 15 seconds; the first one has the id of the newest entry, so a list that is read after it misses nothing. After a reconnection with `Last-Event-ID`, the stream sends the changes that were missed, each once and in order. `reset` is sent instead if there are more than 1,000, or if the id is unknown: then read the list again. The stream uses no stream and no request of the plan. All keys of an organization together can have 100 open streams in each process of management. The stream ends with its key and with its project. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["streamChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{organizationId}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the audit log of an organization's people, the newest first
+         * @description For owners and the operator: users, invitations, grants and sign-ins. Changes of a project are in the audit log of the project. Filters can be combined. `next_cursor` is null on the last page. People, and server keys whose user has a role, need the role `owner` in the whole organization.
+         */
+        get: operations["listOrganizationChanges"];
         put?: never;
         post?: never;
         delete?: never;
@@ -673,13 +693,13 @@ export interface paths {
         };
         /**
          * List the webhooks of the project
-         * @description Secrets are never returned; `has_secret` is true for a webhook that has one.
+         * @description Secrets are never returned; `has_secret` is true for a webhook that has one. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["listWebhooks"];
         put?: never;
         /**
          * Create a webhook
-         * @description A webhook receives events of all environments of the project, so `environment_only` keys cannot use webhooks. A project can have 100 webhooks; more are rejected with 429.
+         * @description A webhook receives events of all environments of the project, so `environment_only` keys cannot use webhooks. A project can have 100 webhooks; more are rejected with 429. People, and server keys whose user has a role, need the role `admin` in the whole project.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -697,7 +717,7 @@ export interface paths {
         };
         /**
          * Read a webhook
-         * @description The `ETag` is the version of the webhook, for `If-Match`.
+         * @description The `ETag` is the version of the webhook, for `If-Match`. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["getWebhook"];
         /**
@@ -708,14 +728,14 @@ export interface paths {
         post?: never;
         /**
          * Delete a webhook
-         * @description Pending deliveries are cancelled.
+         * @description Pending deliveries are cancelled. People, and server keys whose user has a role, need the role `admin` in the whole project.
          */
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
         /**
          * Change a webhook, disable or enable it, or replace its secret
-         * @description Disabling a webhook cancels its pending deliveries. With a new `secret` and `secret_overlap_seconds`, deliveries have Standard Webhooks signatures with both secrets for that time. Without an overlap, the previous secret ends immediately. A request whose response was lost can be repeated without `If-Match`.
+         * @description Disabling a webhook cancels its pending deliveries. With a new `secret` and `secret_overlap_seconds`, deliveries have Standard Webhooks signatures with both secrets for that time. Without an overlap, the previous secret ends immediately. A request whose response was lost can be repeated without `If-Match`. People, and server keys whose user has a role, need the role `admin` in the whole project.
          */
         patch: operations["updateWebhook"];
         trace?: never;
@@ -731,7 +751,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test payload to the URL of a webhook
-         * @description The response contains the result, even if the target failed. A test is not a delivery and is not retried. The target must respond within 30 seconds. An organization can run 5 tests at the same time; more are rejected with 429.
+         * @description The response contains the result, even if the target failed. A test is not a delivery and is not retried. The target must respond within 30 seconds. An organization can run 5 tests at the same time; more are rejected with 429. People, and server keys whose user has a role, need the role `admin` in the whole project.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -749,7 +769,7 @@ export interface paths {
         };
         /**
          * List the deliveries of a webhook, newest first
-         * @description Deliveries without their payloads and attempts. `next_cursor` is absent on the last page.
+         * @description Deliveries without their payloads and attempts. `next_cursor` is absent on the last page. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["listDeliveries"];
         put?: never;
@@ -769,7 +789,7 @@ export interface paths {
         };
         /**
          * Read a delivery with its payload and every attempt
-         * @description `attempts` contains the status, the duration, and the beginning of the response of each attempt.
+         * @description `attempts` contains the status, the duration, and the beginning of the response of each attempt. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["getDelivery"];
         put?: never;
@@ -791,7 +811,7 @@ export interface paths {
         put?: never;
         /**
          * Make one more attempt now, with the same payload and ids
-         * @description A delivery that has ended gets one attempt without retries, even if the webhook is disabled. A delivery that waits for a retry makes this retry now. The delays of its later retries do not change, so repeated requests use up its retries. If an attempt is in progress, no other one is made.
+         * @description A delivery that has ended gets one attempt without retries, even if the webhook is disabled. A delivery that waits for a retry makes this retry now. The delays of its later retries do not change, so repeated requests use up its retries. If an attempt is in progress, no other one is made. People, and server keys whose user has a role, need the role `admin` in the whole project.
          */
         post: operations["redeliver"];
         delete?: never;
@@ -829,7 +849,7 @@ export interface paths {
         };
         /**
          * Read the organization's usage and the limits of its plan
-         * @description The figures are up to two seconds old. Management requests do not count, and the monthly limit never blocks them.
+         * @description The figures are up to two seconds old. Management requests do not count, and the monthly limit never blocks them. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["getUsage"];
         put?: never;
@@ -849,7 +869,7 @@ export interface paths {
         };
         /**
          * List the organization's requests by day
-         * @description Days are in UTC. The period is at most 92 days long, and includes `from` and `to`. `to` is today by default, `from` the first day of the month of `to`. The days of a month add up to `requests.used` of `GET /api/v1/usage`, unless the operator has restored a backup of the database in this month.
+         * @description Days are in UTC. The period is at most 92 days long, and includes `from` and `to`. `to` is today by default, `from` the first day of the month of `to`. The days of a month add up to `requests.used` of `GET /api/v1/usage`, unless the operator has restored a backup of the database in this month. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["listUsageDays"];
         put?: never;
@@ -869,7 +889,7 @@ export interface paths {
         };
         /**
          * List the project's flags by evaluations
-         * @description Counts like `GET /api/v1/flags/{id}/usage`, in whole days: the period begins at the start of the day in UTC that contains the first of the `hours` (default 24). Evaluations of an earlier day that arrive late, for instance after an outage, can count in the period. Flags without evaluations are included. `order=least` lists the least evaluated flags first. Without `environment_id`, the numbers are sums over all environments of the project; an `environment_only` key sees its own environment. `limit` is 20 by default.
+         * @description Counts like `GET /api/v1/flags/{id}/usage`, in whole days: the period begins at the start of the day in UTC that contains the first of the `hours` (default 24). Evaluations of an earlier day that arrive late, for instance after an outage, can count in the period. Flags without evaluations are included. `order=least` lists the least evaluated flags first. Without `environment_id`, the numbers are sums over all environments of the project; an `environment_only` key sees its own environment. `limit` is 20 by default. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["listFlagTraffic"];
         put?: never;
@@ -889,7 +909,7 @@ export interface paths {
         };
         /**
          * List the SDKs that evaluate the flags of an environment
-         * @description SDKs that evaluate in applications and reported usage in the last 7 days, by name and version: at most 100. A flag whose `needs` has a word that is missing in `knows` is not found by that SDK, which returns the application's default. `last_seen_at` is up to five minutes old. SDKs that do not send `sdk` in their reports are not listed. An `environment_only` key can read its own environment only.
+         * @description SDKs that evaluate in applications and reported usage in the last 7 days, by name and version: at most 100. A flag whose `needs` has a word that is missing in `knows` is not found by that SDK, which returns the application's default. `last_seen_at` is up to five minutes old. SDKs that do not send `sdk` in their reports are not listed. An `environment_only` key can read its own environment only. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["listReaders"];
         put?: never;
@@ -909,13 +929,13 @@ export interface paths {
         };
         /**
          * List the environments of a project
-         * @description Environments in the order of their creation. Their ids are the `envId` of the routes for flags.
+         * @description Environments in the order of their creation. Their ids are the `envId` of the routes for flags. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["listEnvironments"];
         put?: never;
         /**
          * Add an environment to a project
-         * @description Every flag of the project has a state in the new environment: disabled, rollout 100, no rules. The SDK endpoints return 200 flags immediately, and up to 1,000 more each second. A project has at most 50 environments.
+         * @description Every flag of the project has a state in the new environment: disabled, rollout 100, no rules. The SDK endpoints return 200 flags immediately, and up to 1,000 more each second. A project has at most 50 environments. People, and server keys whose user has a role, need the role `admin` in the whole project.
          */
         post: operations["createEnvironment"];
         delete?: never;
@@ -933,7 +953,7 @@ export interface paths {
         };
         /**
          * Read an environment
-         * @description An environment has its own API keys, and its own state of each flag.
+         * @description An environment has its own API keys, and its own state of each flag. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["getEnvironment"];
         /**
@@ -944,14 +964,14 @@ export interface paths {
         post?: never;
         /**
          * Delete an environment with its API keys and the states of flags in it
-         * @description Its API keys stop within a second, and their streams close. Schedules in it are cancelled. Stored rows are removed in the background.
+         * @description Its API keys stop within a second, and their streams close. Schedules in it are cancelled. Stored rows are removed in the background. People, and server keys whose user has a role, need the role `admin` in the whole project.
          */
         delete: operations["deleteEnvironment"];
         options?: never;
         head?: never;
         /**
          * Rename an environment, or change its mark
-         * @description The id, the API keys and the states of flags stay the same. Only the operator can change `name`. A server key without `environment_only` can change `caution`.
+         * @description The id, the API keys and the states of flags stay the same. Only the operator can change `name`. A server key without `environment_only` can change `caution`. People, and server keys whose user has a role, need the role `admin` in the whole project.
          */
         patch: operations["updateEnvironment"];
         trace?: never;
@@ -985,13 +1005,13 @@ export interface paths {
         };
         /**
          * List the API keys of an environment
-         * @description Newest first. Without `limit`, the response contains all live keys, and those that were revoked or have expired in the last 30 days. It is sent while they are read: if the connection closes before the end of the body, repeat the request. With `limit`, pages contain all stored keys, and `next_cursor` is null on the last one.
+         * @description Newest first. Without `limit`, the response contains all live keys, and those that were revoked or have expired in the last 30 days. It is sent while they are read: if the connection closes before the end of the body, repeat the request. With `limit`, pages contain all stored keys, and `next_cursor` is null on the last one. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["listKeys"];
         put?: never;
         /**
          * Issue an API key
-         * @description Only this response contains `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it. An environment has at most 1,000 live keys, which are neither revoked nor expired; a further one is rejected with 409.
+         * @description Only this response contains `key`. A server key issues keys for its own user only. A key that expires issues keys that expire no later; without `expires_at`, they expire with it. An environment has at most 1,000 live keys, which are neither revoked nor expired; a further one is rejected with 409. People, and server keys whose user has a role, need the role `viewer` in the whole project. A sign-in must be at most 30 minutes old.
          */
         post: operations["issueKey"];
         delete?: never;
@@ -1009,14 +1029,14 @@ export interface paths {
         };
         /**
          * Read an API key
-         * @description The text of a key is returned only when it is issued or rotated.
+         * @description The text of a key is returned only when it is issued or rotated. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["getKey"];
         put?: never;
         post?: never;
         /**
          * Revoke an API key
-         * @description With `issued=true`, this also revokes every key that this key or one of its successors has issued, directly or indirectly, and the successors of those keys.
+         * @description With `issued=true`, this also revokes every key that this key or one of its successors has issued, directly or indirectly, and the successors of those keys. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         delete: operations["revokeKey"];
         options?: never;
@@ -1035,7 +1055,7 @@ export interface paths {
         put?: never;
         /**
          * Replace an API key
-         * @description The old key stops working after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, restriction and expiry. During the overlap, both count as live keys. A server key can rotate only keys that expire no later than itself.
+         * @description The old key stops working after `overlap_seconds` (default 0, at most 7 days). The new key has the same kind, scope, restriction and expiry. During the overlap, both count as live keys. A server key can rotate only keys that expire no later than itself. People, and server keys whose user has a role, need the role `viewer` in the whole project. A sign-in must be at most 30 minutes old.
          */
         post: operations["rotateKey"];
         delete?: never;
@@ -1117,7 +1137,7 @@ export interface paths {
         };
         /**
          * Read an organization
-         * @description `plan` is the name of one of the configured plans.
+         * @description `plan` is the name of one of the configured plans. People, and server keys whose user has a role, need the role `viewer` somewhere in the organization.
          */
         get: operations["getOrganization"];
         /**
@@ -1135,7 +1155,7 @@ export interface paths {
         head?: never;
         /**
          * Rename an organization or move it to another plan
-         * @description A change of the plan reaches every edge within a second. No open stream is closed.
+         * @description A change of the plan reaches every edge within a second. No open stream is closed. People, and server keys whose user has a role, need the role `owner` in the whole organization.
          */
         patch: operations["updateOrganization"];
         trace?: never;
@@ -1149,13 +1169,13 @@ export interface paths {
         };
         /**
          * List the users of an organization
-         * @description API keys are issued to users, and changes are attributed to them.
+         * @description API keys are issued to users, and changes are attributed to them. People, and server keys whose user has a role, need the role `viewer` somewhere in the organization.
          */
         get: operations["listUsers"];
         put?: never;
         /**
          * Create a user
-         * @description Changes are attributed to users. An e-mail address is unique in its organization, ignoring case.
+         * @description Changes are attributed to users. An e-mail address is unique in its organization, ignoring case. People, and server keys whose user has a role, need the role `admin` in the whole organization.
          */
         post: operations["createUser"];
         delete?: never;
@@ -1173,7 +1193,7 @@ export interface paths {
         };
         /**
          * Read a user
-         * @description An e-mail address is unique within its organization, regardless of case.
+         * @description An e-mail address is unique within its organization, regardless of case. People, and server keys whose user has a role, need the role `viewer` somewhere in the organization.
          */
         get: operations["getUser"];
         /**
@@ -1184,14 +1204,14 @@ export interface paths {
         post?: never;
         /**
          * Delete a user and revoke the API keys of the user
-         * @description The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background. It also applies to a user that is already deleted, and can be repeated.
+         * @description The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background. It also applies to a user that is already deleted, and can be repeated. An organization keeps at least one owner who can sign in (409). People, and server keys whose user has a role, need the role `admin` in the whole organization.
          */
         delete: operations["deleteUser"];
         options?: never;
         head?: never;
         /**
          * Change the name or the e-mail address of a user
-         * @description The id stays the same, so earlier changes and API keys still belong to the user.
+         * @description The id stays the same, so earlier changes and API keys still belong to the user. People, and server keys whose user has a role, need the role `admin` in the whole organization.
          */
         patch: operations["updateUser"];
         trace?: never;
@@ -1205,13 +1225,13 @@ export interface paths {
         };
         /**
          * List the projects of an organization
-         * @description Projects in the order of their creation, with their environments.
+         * @description Projects in the order of their creation, with their environments. People, and server keys whose user has a role, need the role `viewer` somewhere in the organization.
          */
         get: operations["listProjects"];
         put?: never;
         /**
          * Create a project with its environments
-         * @description Without `environments`, the project has `development`, `staging` and `production`. An environment with the name `production` has `caution: true`. The plan limits the number of projects of an organization; a project beyond it is rejected with 429.
+         * @description Without `environments`, the project has `development`, `staging` and `production`. An environment with the name `production` has `caution: true`. The plan limits the number of projects of an organization; a project beyond it is rejected with 429. People, and server keys whose user has a role, need the role `owner` in the whole organization.
          */
         post: operations["createProject"];
         delete?: never;
@@ -1229,7 +1249,7 @@ export interface paths {
         };
         /**
          * Read a project with its environments
-         * @description A project has a set of flags. Each flag has a state in each of the environments.
+         * @description A project has a set of flags. Each flag has a state in each of the environments. People, and server keys whose user has a role, need the role `viewer` in the whole project.
          */
         get: operations["getProject"];
         /**
@@ -1240,22 +1260,283 @@ export interface paths {
         post?: never;
         /**
          * Delete a project with its environments and flags
-         * @description Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of the project.
+         * @description Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of the project. People, and server keys whose user has a role, need the role `owner` in the whole organization.
          */
         delete: operations["deleteProject"];
         options?: never;
         head?: never;
         /**
          * Rename a project
-         * @description The id of the project and everything in the project stay the same.
+         * @description The id of the project and everything in the project stay the same. People, and server keys whose user has a role, need the role `owner` in the whole organization.
          */
         patch: operations["updateProject"];
+        trace?: never;
+    };
+    "/api/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read who is signed in, and the roles of that person
+         * @description Contains only what the person may see. An organization in which the person has no role is left out.
+         */
+        get: operations["getSession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List one's own sessions
+         * @description Newest first, with the address and the browser of each sign-in.
+         */
+        get: operations["listSessions"];
+        put?: never;
+        post?: never;
+        /**
+         * Sign out everywhere, or end one session
+         * @description Ends all sessions of the person, or the one in `id`, on every service within a second.
+         */
+        delete: operations["endSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List one's own passkeys
+         * @description A passkey is registered in the dashboard.
+         */
+        get: operations["listPasskeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/passkeys/{passkeyId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove one of one's own passkeys
+         * @description The passkey signs in nobody from now on. Sessions stay.
+         */
+        delete: operations["deletePasskey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{organizationId}/sign-in-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a link that signs in a user
+         * @description For the first owner, and for emergencies. The link works once, for 5 minutes. `SIGN_IN_BY_OPERATOR=off` ends it.
+         */
+        post: operations["createSignInLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{organizationId}/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the open invitations of an organization
+         * @description Newest first, without the links. People, and server keys whose user has a role, need the role `owner` in the whole organization.
+         */
+        get: operations["listInvitations"];
+        put?: never;
+        /**
+         * Invite a person
+         * @description Creates the user if there is none with this address, and grants the role, by default in the organization. Only this response contains the link, which works once, for 24 hours. People, and server keys whose user has a role, need the role `owner` in the whole organization. A sign-in must be at most 30 minutes old.
+         */
+        post: operations["invite"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{organizationId}/invitations/{invitationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw an invitation
+         * @description The link no longer works. The user and the role stay. People, and server keys whose user has a role, need the role `owner` in the whole organization.
+         */
+        delete: operations["withdrawInvitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept an invitation while signed in
+         * @description Joins the organization of the invitation with the person who is signed in. A person without an account follows the link instead.
+         */
+        post: operations["acceptInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{organizationId}/grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the roles that an organization has given
+         * @description In the order of their creation. People, and server keys whose user has a role, need the role `viewer` somewhere in the organization.
+         */
+        get: operations["listGrants"];
+        put?: never;
+        /**
+         * Give a role to a user or a group
+         * @description The highest role of a user counts. Nobody gives more than they have. From the first grant on, roles also bound the server keys of the user. The operator may give roles too. People, and server keys whose user has a role, need the role `admin` somewhere in the organization. A sign-in must be at most 30 minutes old.
+         */
+        post: operations["createGrant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{organizationId}/grants/{grantId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw a role
+         * @description Counts on every service within a second, also for open streams. An organization keeps at least one owner by a direct grant to a person who can sign in (409). People, and server keys whose user has a role, need the role `admin` somewhere in the organization. A sign-in must be at most 30 minutes old.
+         */
+        delete: operations["deleteGrant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{organizationId}/users/{userId}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End all sessions of a user's person
+         * @description For a lost computer. Only the operator can, because the sessions may belong to other organizations too.
+         */
+        delete: operations["endUserSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organizations/{organizationId}/users/{userId}/person": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Part a user from the person who signs in
+         * @description For an account that the identity provider has replaced: the next verified sign-in with the user's address links it again.
+         */
+        delete: operations["unlinkUser"];
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AcceptInvitationAnswer: {
+            /** Format: uuid */
+            organization_id: string;
+            /** Format: uuid */
+            user_id: string;
+        };
+        AcceptInvitationBody: {
+            code: string;
+        };
         ApiKey: {
             id: string;
             kind: components["schemas"]["KeyKind"];
@@ -1265,6 +1546,8 @@ export interface components {
             /** Format: uuid */
             user_id: string;
             environment_only: boolean;
+            /** @description Of a server key: what it may do at most */
+            scope?: components["schemas"]["KeyScope"];
             /** @description The id of the key that issued this one; null for keys issued by the operator or by release 0.1.0 */
             issued_by: string | null;
             /** Format: date-time */
@@ -1403,13 +1686,15 @@ export interface components {
             audience_key?: string;
             /** @description Null for a change that concerns no single environment */
             environment_id: string | null;
-            /** @description The user of the API key. The operator has the nil UUID and the email `operator`; an automatic change of a service has the nil UUID and the name of the service. */
+            /** @description The user of the API key or of the session. The operator has the nil UUID and the email `operator`; an automatic change of a service has the nil UUID and the name of the service. */
             actor: {
                 /** Format: uuid */
                 id: string;
                 email: string;
+                /** @description How the actor was identified: a method of sign-in, `key`, `schedule`, or `operator` for the operator's token and for a sign-in by the operator's link. Absent for a service, and in entries of earlier releases */
+                via?: components["schemas"]["ChangeVia"];
             };
-            /** @description The API key used for the change. Null for the operator, for scheduled changes, and for entries from before release 0.2.0 */
+            /** @description The API key used for the change. Null for the operator, for people who are signed in, for scheduled changes, and for entries from before release 0.2.0 */
             api_key_id: string | null;
             before: {
                 [key: string]: unknown;
@@ -1428,6 +1713,8 @@ export interface components {
         };
         /** @enum {string} */
         ChangeType: "manual" | "scheduled" | "rollback";
+        /** @enum {string} */
+        ChangeVia: "oidc" | "passkey" | "operator" | "key" | "schedule" | "change_request";
         ComparisonTrace: {
             attribute: string;
             operator: string;
@@ -1491,6 +1778,43 @@ export interface components {
             /** @description Other flags of the project that must have these values for the same user in the same environment. Otherwise the flag is off, with the reason `prerequisite_failed`. Conditions of rules can require flags too. A circle of requirements is rejected, and a chain of more than 10. An empty list removes all */
             requires?: components["schemas"]["Requirement"][];
         } & (unknown & unknown & unknown & unknown);
+        CreateGrant: {
+            /** @description A user, or everybody with this value in the provider's claim of groups */
+            subject: {
+                /** @description must be an id */
+                user_id: string;
+            } | {
+                group: string;
+            };
+            role: components["schemas"]["Role"];
+            /** @description Where the role counts: the organization, or a project of the organization */
+            scope: {
+                /** @description must be an id */
+                organization: string;
+            } | {
+                /** @description must be an id */
+                project: string;
+                /** @description The role counts in these environments, and `viewer` in the rest of the project */
+                environments?: string[];
+            };
+        };
+        CreateInvitation: {
+            /** @description must be an e-mail address */
+            email: string;
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
+            name?: string;
+            role: components["schemas"]["Role"];
+            /** @description Where the role counts: the organization, or a project of the organization */
+            scope?: {
+                /** @description must be an id */
+                organization: string;
+            } | {
+                /** @description must be an id */
+                project: string;
+                /** @description The role counts in these environments, and `viewer` in the rest of the project */
+                environments?: string[];
+            };
+        };
         CreateOrganization: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name: string;
@@ -1501,11 +1825,22 @@ export interface components {
             name: string;
             environments?: string[];
         };
+        CreateSignInLinkAnswer: {
+            url: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        CreateSignInLinkBody: {
+            /** @description must be an id */
+            user_id: string;
+        };
         CreateUser: {
             /** @description must be an e-mail address */
             email: string;
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
+            /** @description `person` by default */
+            kind?: components["schemas"]["UserKind"];
         };
         CreateWebhook: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
@@ -1605,7 +1940,7 @@ export interface components {
         ErrorBody: {
             error: {
                 /** @enum {string} */
-                code: "AUTH_001" | "AUTH_002" | "NOT_FOUND_001" | "VALIDATION_001" | "VALIDATION_002" | "VALIDATION_003" | "CONFLICT_001" | "CONFLICT_002" | "CONFLICT_003" | "RATE_001" | "SERVER_001" | "SERVER_002";
+                code: "AUTH_001" | "AUTH_002" | "AUTH_003" | "NOT_FOUND_001" | "VALIDATION_001" | "VALIDATION_002" | "VALIDATION_003" | "CONFLICT_001" | "CONFLICT_002" | "CONFLICT_003" | "RATE_001" | "SERVER_001" | "SERVER_002";
                 category: string;
                 message: string;
                 status: number;
@@ -1846,6 +2181,27 @@ export interface components {
             history: components["schemas"]["HistoryEntry"][];
             next_before?: string | null;
         };
+        Grant: {
+            /** Format: uuid */
+            id: string;
+            subject: {
+                /** Format: uuid */
+                user_id: string;
+            } | {
+                group: string;
+            };
+            role: components["schemas"]["Role"];
+            scope: {
+                /** Format: uuid */
+                organization: string;
+            } | {
+                /** Format: uuid */
+                project: string;
+                environments?: string[];
+            };
+            /** Format: date-time */
+            created_at: string;
+        };
         HistoryEntry: {
             /** Format: uuid */
             id: string;
@@ -1872,6 +2228,16 @@ export interface components {
             }[];
         };
         Identity: components["schemas"]["ServerKeyIdentity"] | components["schemas"]["OperatorIdentity"];
+        InviteAnswer: {
+            /** Format: uuid */
+            id: string;
+            user: components["schemas"]["User"];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string;
+            url: string;
+        };
         IssueKey: {
             /** @description `client` keys are public and read values; `reader` keys are for applications on servers, which also read rules and report usage; `server` keys also manage flags */
             kind: components["schemas"]["KeyKind"];
@@ -1885,6 +2251,8 @@ export interface components {
             expires_at?: string | null;
             /** @description The key works only in its own environment. Always true for a reader key */
             environment_only?: boolean;
+            /** @description Of a server key: `read` reads only, `propose` also opens change requests, `write` (the default) may do what its user may. Only a key with `write` handles keys */
+            scope?: components["schemas"]["KeyScope"];
         };
         IssuedApiKey: {
             id: string;
@@ -1895,6 +2263,8 @@ export interface components {
             /** Format: uuid */
             user_id: string;
             environment_only: boolean;
+            /** @description Of a server key: what it may do at most */
+            scope?: components["schemas"]["KeyScope"];
             /** @description The id of the key that issued this one; null for keys issued by the operator or by release 0.1.0 */
             issued_by: string | null;
             /** Format: date-time */
@@ -1906,6 +2276,8 @@ export interface components {
         };
         /** @enum {string} */
         KeyKind: "client" | "reader" | "server";
+        /** @enum {string} */
+        KeyScope: "read" | "propose" | "write";
         ListAudiencesAnswer: {
             audiences: components["schemas"]["Audience"][];
         };
@@ -1926,6 +2298,20 @@ export interface components {
             flags: components["schemas"]["ListedFlag"][];
             next_cursor?: string | null;
         };
+        ListGrantsAnswer: {
+            grants: components["schemas"]["Grant"][];
+        };
+        ListInvitationsAnswer: {
+            invitations: {
+                /** Format: uuid */
+                id: string;
+                user: components["schemas"]["User"];
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                expires_at: string;
+            }[];
+        };
         ListKeysAnswer: {
             keys: components["schemas"]["ApiKey"][];
             next_cursor?: string | null;
@@ -1933,8 +2319,21 @@ export interface components {
         ListOperatorsAnswer: {
             operators: components["schemas"]["Operator"][];
         };
+        ListOrganizationChangesAnswer: {
+            changes: components["schemas"]["OrganizationChange"][];
+            next_cursor: string | null;
+        };
         ListOrganizationsAnswer: {
             organizations: components["schemas"]["Organization"][];
+        };
+        ListPasskeysAnswer: {
+            passkeys: {
+                id: string;
+                name: string;
+                /** Format: date-time */
+                created_at: string;
+                last_used_at: string | null;
+            }[];
         };
         ListPlansAnswer: {
             plans: components["schemas"]["Plan"][];
@@ -1945,6 +2344,21 @@ export interface components {
         ListSchedulesAnswer: {
             schedules: components["schemas"]["Schedule"][];
             next_cursor: string | null;
+        };
+        ListSessionsAnswer: {
+            sessions: {
+                /** Format: uuid */
+                id: string;
+                /** @description The session of this request */
+                current: boolean;
+                signed_in_by: components["schemas"]["SignInMethod"];
+                /** Format: date-time */
+                signed_in_at: string;
+                /** Format: date-time */
+                expires_at: string;
+                address: string;
+                user_agent: string;
+            }[];
         };
         ListUsersAnswer: {
             users: components["schemas"]["User"][];
@@ -2095,6 +2509,32 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
+        OrganizationChange: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            action: "user_created" | "user_changed" | "user_deleted" | "user_linked" | "user_unlinked" | "invited" | "invitation_withdrawn" | "sign_in_link_created" | "granted" | "grant_withdrawn" | "signed_in" | "signed_out" | "sessions_ended" | "passkey_added" | "passkey_removed";
+            /** @description The user whom the change concerns; null for a group */
+            user_id: string | null;
+            /** @description The user of the API key or of the session. The operator has the nil UUID and the email `operator`; an automatic change of a service has the nil UUID and the name of the service. */
+            actor: {
+                /** Format: uuid */
+                id: string;
+                email: string;
+                /** @description How the actor was identified: a method of sign-in, `key`, `schedule`, or `operator` for the operator's token and for a sign-in by the operator's link. Absent for a service, and in entries of earlier releases */
+                via?: components["schemas"]["ChangeVia"];
+            };
+            /** @description The API key used for the change. Null for the operator, for people who are signed in, for scheduled changes, and for entries from before release 0.2.0 */
+            api_key_id: string | null;
+            before: {
+                [key: string]: unknown;
+            } | null;
+            after: {
+                [key: string]: unknown;
+            } | null;
+            /** Format: date-time */
+            changed_at: string;
+        };
         Plan: {
             name: string;
             limits: components["schemas"]["PlanLimits"];
@@ -2174,6 +2614,8 @@ export interface components {
                 reason: string;
             }[];
         };
+        /** @enum {string} */
+        Role: "viewer" | "editor" | "approver" | "admin" | "owner";
         Rollback: {
             message: string;
             enabled: boolean;
@@ -2334,6 +2776,48 @@ export interface components {
              * @example 2099-02-14T18:30:00+01:00
              */
             disable_at?: string | null;
+        };
+        /** @enum {string} */
+        SignInMethod: "oidc" | "passkey" | "operator";
+        SignedIn: {
+            person: {
+                name: string | null;
+                email: string;
+            };
+            organizations: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                /** Format: uuid */
+                user_id: string;
+                /** @description The highest role in the whole organization; null without one */
+                role: components["schemas"]["Role"] | null;
+                projects: {
+                    /** Format: uuid */
+                    id: string;
+                    name: string;
+                    /** @description The highest role in the whole project; null without one */
+                    role: components["schemas"]["Role"] | null;
+                    environments: {
+                        /** Format: uuid */
+                        id: string;
+                        name: string;
+                        /** @description The highest role here; null without one */
+                        role: components["schemas"]["Role"] | null;
+                        protected: boolean;
+                    }[];
+                }[];
+            }[];
+            signed_in_by: components["schemas"]["SignInMethod"];
+            /** Format: date-time */
+            signed_in_at: string;
+            /**
+             * Format: date-time
+             * @description The sign-in, or the last confirmation since then
+             */
+            confirmed_at: string;
+            /** Format: date-time */
+            expires_at: string;
         };
         State: {
             enabled: boolean;
@@ -2667,8 +3151,11 @@ export interface components {
             id: string;
             /** Format: uuid */
             organization_id: string;
+            kind: components["schemas"]["UserKind"];
             email: string;
             name: string | null;
+            /** @description Whether a person who has signed in belongs to the user */
+            signs_in: boolean;
             /** Format: date-time */
             created_at: string;
         };
@@ -2691,6 +3178,11 @@ export interface components {
         } & {
             [key: string]: unknown | ((string | number | boolean) | (string | number | boolean)[] | null);
         };
+        /**
+         * @description A service user never signs in. Its API keys are for programs, and admins issue them
+         * @enum {string}
+         */
+        UserKind: "person" | "service";
         /** @enum {string} */
         ValueType: "boolean" | "string" | "number" | "object";
         /** @description must be 1 to 64 letters, digits, dots, underscores or hyphens, a letter or digit first */
@@ -2998,6 +3490,8 @@ export interface components {
     parameters: {
         /** @description An id for this request, to find it in the logs */
         "X-Request-Id": string;
+        /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+        "Halyard-Environment": string;
         /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
         "If-Match": string;
         /** @description Returns 304 if the ETag is still the same */
@@ -3042,6 +3536,8 @@ export interface components {
     };
     pathItems: never;
 }
+export type AcceptInvitationAnswer = components['schemas']['AcceptInvitationAnswer'];
+export type AcceptInvitationBody = components['schemas']['AcceptInvitationBody'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type AttributeCondition = components['schemas']['AttributeCondition'];
 export type AttributeConditionInput = components['schemas']['AttributeConditionInput'];
@@ -3058,6 +3554,7 @@ export type AuditedChange = components['schemas']['AuditedChange'];
 export type BucketSeed = components['schemas']['BucketSeed'];
 export type ChangeAudienceList = components['schemas']['ChangeAudienceList'];
 export type ChangeType = components['schemas']['ChangeType'];
+export type ChangeVia = components['schemas']['ChangeVia'];
 export type ComparisonTrace = components['schemas']['ComparisonTrace'];
 export type Condition = components['schemas']['Condition'];
 export type ConditionInput = components['schemas']['ConditionInput'];
@@ -3066,8 +3563,12 @@ export type ContextUser = components['schemas']['ContextUser'];
 export type CreateAudience = components['schemas']['CreateAudience'];
 export type CreateEnvironment = components['schemas']['CreateEnvironment'];
 export type CreateFlag = components['schemas']['CreateFlag'];
+export type CreateGrant = components['schemas']['CreateGrant'];
+export type CreateInvitation = components['schemas']['CreateInvitation'];
 export type CreateOrganization = components['schemas']['CreateOrganization'];
 export type CreateProject = components['schemas']['CreateProject'];
+export type CreateSignInLinkAnswer = components['schemas']['CreateSignInLinkAnswer'];
+export type CreateSignInLinkBody = components['schemas']['CreateSignInLinkBody'];
 export type CreateUser = components['schemas']['CreateUser'];
 export type CreateWebhook = components['schemas']['CreateWebhook'];
 export type Delivery = components['schemas']['Delivery'];
@@ -3097,23 +3598,31 @@ export type FlagValues = components['schemas']['FlagValues'];
 export type GetAudienceHistoryAnswer = components['schemas']['GetAudienceHistoryAnswer'];
 export type GetDependentsAnswer = components['schemas']['GetDependentsAnswer'];
 export type GetHistoryAnswer = components['schemas']['GetHistoryAnswer'];
+export type Grant = components['schemas']['Grant'];
 export type HistoryEntry = components['schemas']['HistoryEntry'];
 export type Identity = components['schemas']['Identity'];
+export type InviteAnswer = components['schemas']['InviteAnswer'];
 export type IssueKey = components['schemas']['IssueKey'];
 export type IssuedApiKey = components['schemas']['IssuedApiKey'];
 export type KeyKind = components['schemas']['KeyKind'];
+export type KeyScope = components['schemas']['KeyScope'];
 export type ListAudiencesAnswer = components['schemas']['ListAudiencesAnswer'];
 export type ListChangesAnswer = components['schemas']['ListChangesAnswer'];
 export type ListDeliveriesAnswer = components['schemas']['ListDeliveriesAnswer'];
 export type ListEntry = components['schemas']['ListEntry'];
 export type ListEnvironmentsAnswer = components['schemas']['ListEnvironmentsAnswer'];
 export type ListFlagsAnswer = components['schemas']['ListFlagsAnswer'];
+export type ListGrantsAnswer = components['schemas']['ListGrantsAnswer'];
+export type ListInvitationsAnswer = components['schemas']['ListInvitationsAnswer'];
 export type ListKeysAnswer = components['schemas']['ListKeysAnswer'];
 export type ListOperatorsAnswer = components['schemas']['ListOperatorsAnswer'];
+export type ListOrganizationChangesAnswer = components['schemas']['ListOrganizationChangesAnswer'];
 export type ListOrganizationsAnswer = components['schemas']['ListOrganizationsAnswer'];
+export type ListPasskeysAnswer = components['schemas']['ListPasskeysAnswer'];
 export type ListPlansAnswer = components['schemas']['ListPlansAnswer'];
 export type ListProjectsAnswer = components['schemas']['ListProjectsAnswer'];
 export type ListSchedulesAnswer = components['schemas']['ListSchedulesAnswer'];
+export type ListSessionsAnswer = components['schemas']['ListSessionsAnswer'];
 export type ListUsersAnswer = components['schemas']['ListUsersAnswer'];
 export type ListWebhooksAnswer = components['schemas']['ListWebhooksAnswer'];
 export type ListedFlag = components['schemas']['ListedFlag'];
@@ -3130,6 +3639,7 @@ export type OfrepRequest = components['schemas']['OfrepRequest'];
 export type Operator = components['schemas']['Operator'];
 export type OperatorIdentity = components['schemas']['OperatorIdentity'];
 export type Organization = components['schemas']['Organization'];
+export type OrganizationChange = components['schemas']['OrganizationChange'];
 export type Plan = components['schemas']['Plan'];
 export type PlanLimits = components['schemas']['PlanLimits'];
 export type PreviewAudienceAnswer = components['schemas']['PreviewAudienceAnswer'];
@@ -3138,6 +3648,7 @@ export type Project = components['schemas']['Project'];
 export type Readers = components['schemas']['Readers'];
 export type Requirement = components['schemas']['Requirement'];
 export type RequirementTrace = components['schemas']['RequirementTrace'];
+export type Role = components['schemas']['Role'];
 export type Rollback = components['schemas']['Rollback'];
 export type RolloutPercentage = components['schemas']['RolloutPercentage'];
 export type RotateKey = components['schemas']['RotateKey'];
@@ -3152,6 +3663,8 @@ export type Serve = components['schemas']['Serve'];
 export type ServeInput = components['schemas']['ServeInput'];
 export type ServerKeyIdentity = components['schemas']['ServerKeyIdentity'];
 export type SetSchedule = components['schemas']['SetSchedule'];
+export type SignInMethod = components['schemas']['SignInMethod'];
+export type SignedIn = components['schemas']['SignedIn'];
 export type State = components['schemas']['State'];
 export type SystemStatus = components['schemas']['SystemStatus'];
 export type TargetingRule = components['schemas']['TargetingRule'];
@@ -3176,6 +3689,7 @@ export type UsageReport = components['schemas']['UsageReport'];
 export type User = components['schemas']['User'];
 export type UserAttributes = components['schemas']['UserAttributes'];
 export type UserContext = components['schemas']['UserContext'];
+export type UserKind = components['schemas']['UserKind'];
 export type ValueType = components['schemas']['ValueType'];
 export type VariationKey = components['schemas']['VariationKey'];
 export type Variations = components['schemas']['Variations'];
@@ -3202,6 +3716,7 @@ export type ResponseServer_001WithLimits = components['responses']['SERVER_001_w
 export type ResponseServer_002 = components['responses']['SERVER_002'];
 export type ResponseServer_002WithLimits = components['responses']['SERVER_002_with_limits'];
 export type ParameterXRequestId = components['parameters']['X-Request-Id'];
+export type ParameterHalyardEnvironment = components['parameters']['Halyard-Environment'];
 export type ParameterIfMatch = components['parameters']['If-Match'];
 export type ParameterIfNoneMatch = components['parameters']['If-None-Match'];
 export type ParameterIfNoneMatchAny = components['parameters']['If-None-Match-Any'];
@@ -4467,6 +4982,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
             };
             path?: never;
             cookie?: never;
@@ -4481,7 +4998,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -4504,6 +5021,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
                 /** @description Makes repetitions safe for 24 hours: the same key with the same body returns the first response again */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
@@ -4570,6 +5089,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
                 /** @description Returns 304 if the ETag is still the same */
                 "If-None-Match"?: components["parameters"]["If-None-Match"];
             };
@@ -4592,7 +5113,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -4608,7 +5129,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -4630,6 +5151,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
                 /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
                 "If-Match"?: components["parameters"]["If-Match"];
             };
@@ -4672,6 +5195,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
                 /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
                 "If-Match"?: components["parameters"]["If-Match"];
             };
@@ -4744,6 +5269,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
             };
             path: {
                 /**
@@ -4764,7 +5291,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -4787,6 +5314,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
             };
             path: {
                 /**
@@ -4854,6 +5383,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
                 /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
                 "If-Match"?: components["parameters"]["If-Match"];
             };
@@ -4912,6 +5443,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
                 /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
                 "If-Match"?: components["parameters"]["If-Match"];
                 /** @description Makes repetitions safe for 24 hours: the same key with the same body returns the first response again */
@@ -4973,6 +5506,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
             };
             path: {
                 /**
@@ -5033,6 +5568,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
             };
             path?: never;
             cookie?: never;
@@ -5047,7 +5584,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5070,6 +5607,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
                 /** @description Makes repetitions safe for 24 hours: the same key with the same body returns the first response again */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
@@ -5114,6 +5653,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
                 /** @description Returns 304 if the ETag is still the same */
                 "If-None-Match"?: components["parameters"]["If-None-Match"];
             };
@@ -5136,7 +5677,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -5152,7 +5693,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -5174,6 +5715,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
                 /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
                 "If-Match"?: components["parameters"]["If-Match"];
             };
@@ -5229,6 +5772,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
                 /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
                 "If-Match"?: components["parameters"]["If-Match"];
             };
@@ -5271,6 +5816,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
                 /** @description Applies the change only if the resource still has this ETag; otherwise 412 */
                 "If-Match"?: components["parameters"]["If-Match"];
             };
@@ -5326,6 +5873,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
             };
             path?: never;
             cookie?: never;
@@ -5380,6 +5929,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
             };
             path: {
                 /**
@@ -5400,7 +5951,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5425,6 +5976,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
             };
             path: {
                 /**
@@ -5445,7 +5998,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5493,7 +6046,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -5805,7 +6358,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -5947,6 +6500,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
             };
             path?: never;
             cookie?: never;
@@ -5961,7 +6516,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6012,7 +6567,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6128,7 +6683,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6188,6 +6743,56 @@ export interface operations {
             503: components["responses"]["SERVER_002"];
         };
     };
+    listOrganizationChanges: {
+        parameters: {
+            query?: {
+                actor_id?: string;
+                action?: "user_created" | "user_changed" | "user_deleted" | "user_linked" | "user_unlinked" | "invited" | "invitation_withdrawn" | "sign_in_link_created" | "granted" | "grant_withdrawn" | "signed_in" | "signed_out" | "sessions_ended" | "passkey_added" | "passkey_removed";
+                since?: string;
+                until?: string;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
+                 */
+                organizationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes: 100 entries without `limit` */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListOrganizationChangesAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
     listWebhooks: {
         parameters: {
             query?: never;
@@ -6214,7 +6819,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6323,7 +6928,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -6585,7 +7190,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6638,7 +7243,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6727,7 +7332,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, max-age=86400";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -6743,7 +7348,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, max-age=86400";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
@@ -6765,6 +7370,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
             };
             path?: never;
             cookie?: never;
@@ -6779,7 +7386,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6805,6 +7412,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
             };
             path?: never;
             cookie?: never;
@@ -6819,7 +7428,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6847,6 +7456,8 @@ export interface operations {
             header?: {
                 /** @description An id for this request, to find it in the logs */
                 "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
             };
             path?: never;
             cookie?: never;
@@ -6861,7 +7472,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6909,7 +7520,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6952,7 +7563,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -7054,7 +7665,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -7301,7 +7912,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -7371,7 +7982,19 @@ export interface operations {
             };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
-            403: components["responses"]["AUTH_002"];
+            /** @description AUTH_002: The key is valid, but not permitted to do this. AUTH_003: The sign-in is older than 30 minutes. Confirm it, and repeat the request */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             404: components["responses"]["NOT_FOUND_001"];
             409: components["responses"]["CONFLICT_001"];
             413: components["responses"]["VALIDATION_002"];
@@ -7417,7 +8040,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -7540,7 +8163,19 @@ export interface operations {
             };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
-            403: components["responses"]["AUTH_002"];
+            /** @description AUTH_002: The key is valid, but not permitted to do this. AUTH_003: The sign-in is older than 30 minutes. Confirm it, and repeat the request */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             404: components["responses"]["NOT_FOUND_001"];
             409: components["responses"]["CONFLICT_001"];
             413: components["responses"]["VALIDATION_002"];
@@ -7607,7 +8242,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -7616,6 +8251,7 @@ export interface operations {
             };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
             413: components["responses"]["VALIDATION_002"];
             429: components["responses"]["RATE_001"];
@@ -7735,7 +8371,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -7922,7 +8558,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -8025,7 +8661,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -8140,6 +8776,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];
@@ -8228,7 +8865,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -8334,7 +8971,7 @@ export interface operations {
                     /** @description The caches that may store the response, and for how long */
                     "Cache-Control": "private, no-cache";
                     /** @description Request headers that the response depends on */
-                    Vary: "Authorization" | "Authorization, Accept-Encoding";
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
                     [name: string]: unknown;
                 };
                 content: {
@@ -8503,6 +9140,700 @@ export interface operations {
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
             409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    getSession: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    listSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions of the person */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListSessionsAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    endSessions: {
+        parameters: {
+            query?: {
+                id?: string;
+            };
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions have ended */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    listPasskeys: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The passkeys of the person */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListPasskeysAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    deletePasskey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From `GET /api/v1/passkeys`
+                 * @example cGFzc2tleS1vZi1ncmFjZQ
+                 */
+                passkeyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The passkey is removed */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    createSignInLink: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
+                 */
+                organizationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "user_id": "01993b5e-7a01-7d8a-8f02-51c7d6a4e0b3"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateSignInLinkBody"];
+            };
+        };
+        responses: {
+            /** @description The link */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "no-store";
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateSignInLinkAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    listInvitations: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
+                 */
+                organizationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The open invitations */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListInvitationsAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    invite: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
+                 */
+                organizationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "grace@example.com",
+                 *       "name": "Grace",
+                 *       "role": "editor"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateInvitation"];
+            };
+        };
+        responses: {
+            /** @description The invitation with its link */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "no-store";
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InviteAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            /** @description AUTH_002: The key is valid, but not permitted to do this. AUTH_003: The sign-in is older than 30 minutes. Confirm it, and repeat the request */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    withdrawInvitation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
+                 */
+                organizationId: string;
+                /**
+                 * @description From the organization's invitations
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
+                 */
+                invitationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invitation is withdrawn */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    acceptInvitation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "N3vqYc0d5Rz4mXW1b2u7kQeT9sLhJaP6oGfDiKtVyBw"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AcceptInvitationBody"];
+            };
+        };
+        responses: {
+            /** @description The organization that the person joined */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcceptInvitationAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    listGrants: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
+                 */
+                organizationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All grants of the organization */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListGrantsAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    createGrant: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description Makes repetitions safe for 24 hours: the same key with the same body returns the first response again */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
+                 */
+                organizationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "subject": {
+                 *         "user_id": "01993b5e-7a01-7d8a-8f02-51c7d6a4e0b3"
+                 *       },
+                 *       "role": "editor",
+                 *       "scope": {
+                 *         "project": "01993b5e-7a02-71b4-b6c9-2f9e83d70a15",
+                 *         "environments": [
+                 *           "01993b5e-7a03-7e60-a3d8-7740c2b95f6e"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateGrant"];
+            };
+        };
+        responses: {
+            /** @description The grant */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Grant"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            /** @description AUTH_002: The key is valid, but not permitted to do this. AUTH_003: The sign-in is older than 30 minutes. Confirm it, and repeat the request */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    deleteGrant: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
+                 */
+                organizationId: string;
+                /**
+                 * @description From the organization's grants
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
+                 */
+                grantId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The role is withdrawn */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            /** @description AUTH_002: The key is valid, but not permitted to do this. AUTH_003: The sign-in is older than 30 minutes. Confirm it, and repeat the request */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    endUserSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
+                 */
+                organizationId: string;
+                /**
+                 * @description From the list of the organization's users. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a01-7d8a-8f02-51c7d6a4e0b3
+                 */
+                userId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions have ended */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    unlinkUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+            };
+            path: {
+                /**
+                 * @description From the list of organizations. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a00-7c3e-9a51-0c5b1f0e4d21
+                 */
+                organizationId: string;
+                /**
+                 * @description From the list of the organization's users. The example is an id of the demo under `npm start`, and a placeholder in production
+                 * @example 01993b5e-7a01-7d8a-8f02-51c7d6a4e0b3
+                 */
+                userId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The user belongs to no person */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];

@@ -3,7 +3,7 @@ import type { Audience } from "../api/schema.d.ts";
 
 type Upload = {
   path: string;
-  token: string;
+  headers: Readonly<Record<string, string>>;
   /** The list is replaced only if the audience still has this version. */
   version: number;
   file: Blob;
@@ -18,11 +18,11 @@ type Upload = {
  * with an `ApiProblem`, with `ConnectionLost` without a response, or with the reason of the signal.
  */
 export function sendFile(upload: Upload): Promise<Audience> {
-  const { path, token, version, file, format, onProgress, signal } = upload;
+  const { path, headers, version, file, format, onProgress, signal } = upload;
   const { promise, resolve, reject } = Promise.withResolvers<Audience>();
   const request = new XMLHttpRequest();
   request.open("PUT", path);
-  request.setRequestHeader("Authorization", `Bearer ${token}`);
+  for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
   request.setRequestHeader("Content-Type", format);
   request.setRequestHeader("If-Match", `"${version}"`);
   request.upload.onprogress = ({ loaded, total }) => onProgress(total === 0 ? 1 : loaded / total);

@@ -173,7 +173,7 @@ type Chosen = { file: File; hasHeader: boolean; attribute: string };
 
 /** Sends a file and reports its progress. The page that is left cancels the upload, and the old list stays. */
 function useUpload(audience: Audience, onUploaded: () => void) {
-  const { token } = useKeySession();
+  const { headers } = useKeySession();
   const take = useTakeAudience();
   const [share, setShare] = useState<number>();
   const [error, setError] = useState<unknown>();
@@ -189,7 +189,7 @@ function useUpload(audience: Audience, onUploaded: () => void) {
     try {
       const saved = await sendFile({
         path: `/api/v1/audiences/${encodeURIComponent(audience.key)}/list?${query}`,
-        token,
+        headers,
         version: audience.version,
         file,
         format: formatOf(file.name),

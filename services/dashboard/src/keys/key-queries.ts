@@ -3,7 +3,7 @@ import { type Api, unwrap } from "../api/client.ts";
 import type { ApiKey, Environment, User } from "../api/schema.d.ts";
 import { readChanges } from "../changes/read-changes.ts";
 import { useEnvironment } from "../session/environment.tsx";
-import { useKeySession } from "../session/session.tsx";
+import { type Me, useKeySession } from "../session/session.tsx";
 import { useKeyQuery } from "../session/use-key-query.ts";
 
 /** The keys of an environment, and what the signed-in person may do with them. */
@@ -14,7 +14,7 @@ export type KeyPlace = {
   /** People whom a new key can belong to. */
   users: readonly Pick<User, "id" | "email" | "name">[];
   /** The key in use. Null for the operator, who may handle every key. */
-  own: ApiKey | null;
+  own: Me["key"] | null;
 };
 
 /** Returns the chosen environment, for the key of the session. */

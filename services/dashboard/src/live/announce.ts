@@ -1,5 +1,6 @@
-import type { AuditedChange, ServerKeyIdentity } from "../api/schema.d.ts";
+import type { AuditedChange } from "../api/schema.d.ts";
 import { describeChange } from "../changes/describe-change.ts";
+import type { Me } from "../session/session.tsx";
 import { createPacer } from "./pacer.ts";
 
 /** The first change is announced almost immediately. Changes that follow share one notice for each person. */
@@ -8,7 +9,10 @@ const pace = { collectMs: 500, everyMs: 5_000 };
 const maxNotices = 3;
 
 /** Announces the changes of other people through `announce`, grouped by person. */
-export function createAnnouncer(me: ServerKeyIdentity, announce: (text: string) => void) {
+export function createAnnouncer(
+  me: Pick<Me, "user" | "environments">,
+  announce: (text: string) => void,
+) {
   let collected: AuditedChange[] = [];
   const { request, stop } = createPacer(() => {
     noticesOf(collected, me.environments).forEach(announce);
@@ -24,7 +28,7 @@ export function createAnnouncer(me: ServerKeyIdentity, announce: (text: string) 
   };
 }
 
-type Environments = ServerKeyIdentity["environments"];
+type Environments = Me["environments"];
 
 function noticesOf(
   changes: readonly AuditedChange[],

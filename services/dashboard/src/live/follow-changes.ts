@@ -6,7 +6,8 @@ export type LiveState = "connecting" | "live" | "lost";
 
 type FollowOptions = {
   url: string;
-  token: string;
+  /** Headers of the caller. */
+  headers: Readonly<Record<string, string>>;
   onChange: (change: AuditedChange) => void;
   /** A flag changed by an entry that the key cannot read. */
   onFlagChanged: (flagKey: string) => void;
@@ -58,14 +59,14 @@ type FlagChanged = { flag_id: string; flag_key: string };
 type Ended = "rejected" | "failed" | "opened";
 
 async function readStream(
-  { url, token, onChange, onFlagChanged, onReset, onState, signal }: FollowOptions,
+  { url, headers, onChange, onFlagChanged, onReset, onState, signal }: FollowOptions,
   lastId: string | undefined,
   moved: (id: string) => void,
 ): Promise<Ended> {
   const silence = createWatchdog(signal);
   try {
     const response = await fetch(url, {
-      headers: { Authorization: `Bearer ${token}`, ...(lastId && { "Last-Event-ID": lastId }) },
+      headers: { ...headers, ...(lastId && { "Last-Event-ID": lastId }) },
       signal: silence.signal,
       cache: "no-store",
     });

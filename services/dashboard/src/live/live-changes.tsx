@@ -46,7 +46,7 @@ export function LiveChanges({ children }: { children: ReactNode }) {
     });
     void followChanges({
       url: `/api/v1/projects/${session.me.project.id}/changes/stream`,
-      token: session.token,
+      headers: session.headers,
       signal: ending.signal,
       onState: (next) => {
         setState(next);

@@ -1,4 +1,5 @@
-import type { Environment, ServerKeyIdentity } from "../api/schema.d.ts";
+import type { Environment } from "../api/schema.d.ts";
+import type { Me } from "./session.tsx";
 
 /** The environment of the pages, with the name in the address at which it was found. Without a name, it is the key's. */
 export type Chosen =
@@ -20,7 +21,7 @@ export function chooseEnvironment(
     isHeld,
   }: {
     name: string | undefined;
-    me: Pick<ServerKeyIdentity, "environments" | "key">;
+    me: Pick<Me, "environments" | "key">;
     isHeld: boolean;
   },
 ): Chosen {
@@ -35,7 +36,7 @@ export function chooseEnvironment(
 
 function findByName(
   name: string | undefined,
-  { environments, key }: Pick<ServerKeyIdentity, "environments" | "key">,
+  { environments, key }: Pick<Me, "environments" | "key">,
 ): Chosen {
   const environment = environments.find((each) =>
     name === undefined ? each.id === key.environment_id : each.name === name,

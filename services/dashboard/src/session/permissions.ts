@@ -1,6 +1,7 @@
+import { includes } from "./person.ts";
 import type { KeySession } from "./session.tsx";
 
-/** The permissions of a key. Pages offer only permitted actions, and the API enforces the same rules. */
+/** The permissions of a session. Pages offer only permitted actions, and the API enforces the same rules. */
 type Permissions = {
   /** Changes flags' states in this environment, and rolls them back. */
   mayChange(environmentId: string): boolean;
@@ -13,6 +14,14 @@ type Permissions = {
 };
 
 export function permissionsOf({ me }: Pick<KeySession, "me">): Permissions {
+  const { roles } = me;
+  if (roles !== undefined)
+    return {
+      mayChange: (environmentId) => includes(roles.environments.get(environmentId), "editor"),
+      mayChangeEverywhere: includes(roles.project, "editor"),
+      mayUseWebhooks: includes(roles.project, "admin"),
+      mayIssueKeys: () => true,
+    };
   const { environment_only: isLimited, environment_id: own } = me.key;
   const reaches = (environmentId: string) => !isLimited || environmentId === own;
   return {

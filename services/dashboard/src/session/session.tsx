@@ -5,10 +5,33 @@ import { isTemporary, isUnconfirmed } from "../api/problem.ts";
 import type { ServerKeyIdentity } from "../api/schema.d.ts";
 import { useLeaveGuard } from "../ui/leave-guard.ts";
 import { sendKeys } from "./hand-over.ts";
+import { hasEnded, isPerson, openPerson, type Role, signOutPerson } from "./person.ts";
 import { addKey, readKeys, removeKey, type StoredKeys, writeKeys } from "./stored-keys.ts";
 
-/** The signed-in credentials with what they may access. */
-export type KeySession = { kind: "server_key"; token: string; api: Api; me: ServerKeyIdentity };
+/** The signed-in credentials with what they may access: a server key, or a person in a project (person.ts). */
+export type KeySession = {
+  kind: "server_key";
+  /** Identifies the session in this tab. */
+  token: string;
+  /** Headers of requests that do not use `api`. */
+  headers: Readonly<Record<string, string>>;
+  api: Api;
+  me: Me;
+};
+
+/** The project and the environments of a session, with the key or the roles that bound it. */
+export type Me = Pick<ServerKeyIdentity, "environments"> & {
+  user: Pick<ServerKeyIdentity["user"], "id" | "email" | "name">;
+  organization: Pick<ServerKeyIdentity["organization"], "id" | "name">;
+  project: Pick<ServerKeyIdentity["project"], "id" | "name">;
+  key: Pick<
+    ServerKeyIdentity["key"],
+    "id" | "name" | "environment_id" | "environment_only" | "expires_at"
+  >;
+  /** Absent for a key. */
+  roles?: { project: Role | null; environments: ReadonlyMap<string, Role | null> };
+};
+
 type OperatorSession = { kind: "operator"; token: string; api: Api };
 export type Session = KeySession | OperatorSession;
 
@@ -62,14 +85,17 @@ export function useOperatorSession(): OperatorSession {
 }
 
 async function openSession(token: string, onRejected: () => Promise<void>): Promise<Session> {
-  const api = createApi(token, () => void onRejected());
+  if (isPerson(token)) return openPerson(token, () => void onRejected());
+  const headers = { Authorization: `Bearer ${token}` };
+  const api = createApi(headers, () => void onRejected());
   const me = await unwrap(api.GET("/api/v1/me"));
   return me.kind === "operator"
     ? { kind: "operator", token, api }
-    : { kind: "server_key", token, api, me };
+    : { kind: "server_key", token, headers, api, me };
 }
 
 const endedText = "A key is no longer valid: it was revoked, was rotated or has expired.";
+const endedSessionText = "Your sign-in has ended. Sign in again.";
 
 /** The keys of this tab with their sessions, and the operator's session. */
 function useTab() {
@@ -88,7 +114,7 @@ function useTab() {
 
   const current = operator ?? keys.find(({ token }) => token === stored.current);
   const { isRejected, reject } = useRejected(current?.token, (token) => {
-    setEnded(endedText);
+    setEnded(isPerson(token) ? endedSessionText : endedText);
     forget(token);
   });
   const inUse = current?.kind === "server_key" && !isRejected ? current.token : undefined;
@@ -176,7 +202,11 @@ export function SessionsProvider({ children }: { children: ReactNode }) {
       setStored((before) => addKey(before, token));
     },
     async signOut(token) {
-      if (await mayLeave()) forget(token);
+      if (!(await mayLeave())) return;
+      const address = isPerson(token) ? await signOutPerson() : undefined;
+      for (const each of isPerson(token) ? tab.stored.tokens.filter(isPerson) : [token])
+        forget(each);
+      if (address !== undefined) window.location.assign(address);
     },
     async signInAgain() {
       if (current === undefined || !(unsaved === "draft" || (await mayLeave()))) return;
@@ -200,6 +230,7 @@ const replaceMe = (keys: readonly KeySession[], { token, me }: KeySession) =>
  * does not end a session.
  */
 async function isInvalid(token: string): Promise<boolean> {
+  if (isPerson(token)) return hasEnded();
   const headers = { Authorization: `Bearer ${token}` };
   const response = await fetch("/api/v1/me", { headers }).catch(() => undefined);
   return response?.status === 401;

@@ -1,5 +1,5 @@
 import { KeyRound } from "lucide-react";
-import { type FormEvent, use, useEffect, useState } from "react";
+import { type FormEvent, use, useState } from "react";
 import { AdvisedError, ApiProblem } from "../api/problem.ts";
 import { Button } from "../ui/button.tsx";
 import { DialogContext } from "../ui/dialog-context.ts";
@@ -8,8 +8,8 @@ import { TextField } from "../ui/fields.tsx";
 import { Logo } from "../ui/logo.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { useSessions } from "./session.tsx";
-import { exchangeCode } from "./sign-in-code.ts";
 import styles from "./sign-in-page.module.css";
+import { WaysToSignIn } from "./ways-to-sign-in.tsx";
 
 /** The page of a tab without a current session. It offers the other keys of the tab, if there are any. */
 export function SignInPage() {
@@ -24,6 +24,7 @@ export function SignInPage() {
             Continue in {me.project.name} with {me.key.name}
           </Button>
         ))}
+        <WaysToSignIn />
         <SignInForm />
       </div>
     </main>
@@ -31,8 +32,8 @@ export function SignInPage() {
 }
 
 /**
- * Signs in with a server key or the operator's token. A link with a one-time code needs neither. The field is not a
- * password field, because browsers offer to store passwords beyond the tab.
+ * Signs in with a server key or the operator's token. The field is not a password field, because browsers offer to store
+ * passwords beyond the tab.
  */
 export function SignInForm({ onDone }: { onDone?: () => void }) {
   const { signIn, ended } = useSessions();
@@ -41,35 +42,25 @@ export function SignInForm({ onDone }: { onDone?: () => void }) {
   const [isPending, setPending] = useState(false);
   const { markInput } = use(DialogContext);
 
-  async function run(tokenOf: () => Promise<string | undefined>) {
+  async function submit(event: FormEvent): Promise<void> {
+    event.preventDefault();
     setPending(true);
     setError(undefined);
     try {
-      const given = await tokenOf();
-      if (given !== undefined) {
-        if (await signIn(given)) onDone?.();
-      }
+      if (await signIn(token.trim())) onDone?.();
     } catch (failure) {
       setError(failure);
     } finally {
       setPending(false);
     }
   }
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the code of an address is used once.
-  useEffect(() => {
-    const exchange = () => void run(exchangeCode);
-    exchange();
-    // Another link in the same tab changes only the fragment.
-    window.addEventListener("hashchange", exchange);
-    return () => window.removeEventListener("hashchange", exchange);
-  }, []);
-
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void run(async () => token.trim());
-  };
   return (
-    <form className={styles.form} onSubmit={submit} onInput={markInput} autoComplete="off">
+    <form
+      className={styles.form}
+      onSubmit={(event) => void submit(event)}
+      onInput={markInput}
+      autoComplete="off"
+    >
       {ended !== undefined && error === undefined && <Warning>{ended}</Warning>}
       <TextField
         label="Server key"

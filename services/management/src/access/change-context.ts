@@ -1,3 +1,4 @@
+import type { ChangeVia } from "@halyard/contracts";
 import type { Transaction } from "@halyard/postgres";
 
 /** The actor, time and cause of a change. */
@@ -8,11 +9,14 @@ export type ChangeContext = Attribution & {
   newId: () => string;
 };
 
-/** The actor of a change, and the API key that was used. The key is null for the operator and for scheduled changes. */
-export type Attribution = { actor: Actor; apiKeyId: string | null };
+/**
+ * The actor of a change, the API key that was used, and how the actor was identified. The key is null for the operator,
+ * for sessions and for scheduled changes. `via` is null for an automatic change of a service.
+ */
+export type Attribution = { actor: Actor; apiKeyId: string | null; via: ChangeVia | null };
 
 /** The requester of a change, by id. */
-export type Author = { userId: string; apiKeyId: string | null } | "operator";
+export type Author = { userId: string; apiKeyId: string | null; via: ChangeVia } | "operator";
 
 /** The recorded actor of a change: a user, the operator or a service. */
 export type Actor = { id: string; email: string };
@@ -36,9 +40,10 @@ export async function readContext(
   { now, newId }: TimeAndIds,
 ): Promise<ChangeContext> {
   if (author === "operator")
-    return { actor: operatorActor, apiKeyId: null, cause, now: now(), newId };
-  const actor = await readActor(tx, author.userId);
-  return { actor, apiKeyId: author.apiKeyId, cause, now: now(), newId };
+    return { actor: operatorActor, apiKeyId: null, via: "operator", cause, now: now(), newId };
+  const { userId, ...attribution } = author;
+  const actor = await readActor(tx, userId);
+  return { actor, ...attribution, cause, now: now(), newId };
 }
 
 /**

@@ -8,24 +8,36 @@ import {
   keyProblems,
   type LastUsed,
 } from "@halyard/api-keys";
-import type { Access } from "@halyard/contracts";
+import type { Access, RouteContract } from "@halyard/contracts";
 import { createProblem, isProblem, type Problem, type RequestFacts } from "@halyard/http";
+import type { Caller, Callers } from "@halyard/people";
 import type { Author } from "./change-context.ts";
 import { costOfRequest } from "./request-cost.ts";
 
-/** The authenticated caller: the holder of an API key, or the platform's operator. */
-export type KeyPrincipal = { kind: "key"; key: DirectoryKey };
+/**
+ * The authenticated caller: the platform's operator, the holder of an API key, or a person who is signed in, who acts like
+ * the holder of a server key.
+ */
+export type KeyPrincipal = { kind: "key"; key: Caller };
 export type Principal = { kind: "operator" } | KeyPrincipal;
 
 /** The credentials that the routes of this service require: a bearer token of the operator or an API key. */
 export type BearerAccess = Extract<
   Access,
-  "operator" | "operator_or_server_key" | "server_key" | "any_key" | "operator_or_any_key"
+  | "operator"
+  | "session"
+  | "operator_or_session"
+  | "operator_or_server_key"
+  | "server_key"
+  | "any_key"
+  | "operator_or_any_key"
 >;
 
 /** The principals that a route with this access accepts. */
 export type PrincipalOf<A extends BearerAccess> = {
   operator: Principal;
+  session: KeyPrincipal;
+  operator_or_session: Principal;
   operator_or_server_key: Principal;
   server_key: KeyPrincipal;
   any_key: KeyPrincipal;
@@ -46,78 +58,105 @@ export type FindKey = (
   checkCaller: () => Problem | undefined,
 ) => Promise<DirectoryKey | Problem | undefined>;
 
+/** What the authentication needs to know of a route. */
+export type AuthenticatedRoute = Pick<RouteContract, "operationId" | "method"> & {
+  access: BearerAccess;
+};
+
 /**
- * Creates the authentication of routes. A missing or invalid token gets 401, and a valid token without permission for
- * the route gets 403. A key that exceeds its rate limit, or an address with too many invalid tokens, gets 429 instead.
- * The operator has no rate limit.
+ * Creates the authentication of routes. A missing or invalid token gets 401, and a valid token or session without
+ * permission for the route gets 403. A key or session that exceeds its rate limit, or an address with too many invalid
+ * tokens, gets 429 instead. The operator has no rate limit.
  */
 export function createAuthentication(options: {
   operatorToken: string;
   findKey: FindKey;
+  callers: Callers;
   limits: KeyLimits;
   lastUsed: LastUsed;
   nowMs: () => number;
-}): (access: BearerAccess) => Authenticate {
-  const { limits, lastUsed } = options;
+}): (route: AuthenticatedRoute) => Authenticate {
+  const { callers, limits, lastUsed } = options;
   const isOperatorToken = createIsOperatorToken(digestOfToken(options.operatorToken));
 
-  async function identify(
+  /** Finds the caller of a key, after the rate limit and the access of the key. */
+  async function authenticateKey(
     token: string,
-    address: string,
-    nowMs: number,
+    { route, request, nowMs }: { route: AuthenticatedRoute; request: RequestFacts; nowMs: number },
   ): Promise<Principal | Problem> {
-    if (isOperatorToken(token)) return { kind: "operator" };
-    const key = await options.findKey(token, nowMs, () => limits.checkAddress(address, nowMs));
-    if (key === undefined) return limits.rejectInvalidKey(address, nowMs);
-    return isProblem(key) ? key : { kind: "key", key };
-  }
-
-  function authorize(
-    principal: Principal,
-    { access, cost, nowMs }: { access: BearerAccess; cost: number; nowMs: number },
-  ): Principal | Problem {
-    if (principal.kind === "operator") return checkAccess(principal, access) ?? principal;
-    const { key } = principal;
+    const key = await options.findKey(token, nowMs, () => limits.checkAddress(request.ip, nowMs));
+    if (key === undefined) return limits.rejectInvalidKey(request.ip, nowMs);
+    if (isProblem(key)) return key;
     // Rejected requests count too. Otherwise a key in use could appear unused and be revoked.
     lastUsed.note(key.id, nowMs);
     const problem = limits.admit(key, nowMs, {
-      checkAccess: () => checkAccess(principal, access),
-      cost,
+      checkAccess: () => checkKeyAccess(key, route.access),
+      cost: costOfRequest(request.headers),
     });
-    return problem ?? principal;
+    return problem ?? principalOf(await callers.ofKey(route, key, request));
   }
 
-  return (access) => async (request) => {
-    const token = bearerToken(request.headers.authorization);
-    if (token === undefined) return keyProblems.missing;
+  async function authenticateSession(
+    route: AuthenticatedRoute,
+    request: RequestFacts,
+    nowMs: number,
+  ): Promise<Principal | Problem> {
+    const session = await callers.findSession(request);
+    if (session === undefined) return keyProblems.missing;
+    lastUsed.note(session.id, nowMs);
+    const caller = await callers.ofSession(route, session, request);
+    // Requests that are rejected, or belong to no organization, count for the person.
+    const organizationId = (!isProblem(caller) && caller.organizationId) || session.personId;
+    const problem = limits.admit({ id: session.id, organizationId, kind: "server" }, nowMs, {
+      checkAccess: () => (isProblem(caller) ? caller : undefined),
+      cost: costOfRequest(request.headers),
+    });
+    return problem ?? principalOf(caller);
+  }
+
+  return (route) => async (request) => {
     const nowMs = options.nowMs();
-    const principal = await identify(token, request.ip, nowMs);
-    if (isProblem(principal)) return principal;
-    return authorize(principal, { access, cost: costOfRequest(request.headers), nowMs });
+    const token = bearerToken(request.headers.authorization);
+    if (token === undefined) return authenticateSession(route, request, nowMs);
+    if (!isOperatorToken(token)) return authenticateKey(token, { route, request, nowMs });
+    return checkOperatorAccess(route.access) ?? { kind: "operator" };
   };
 }
 
-function checkAccess(principal: Principal, access: BearerAccess): Problem | undefined {
+function principalOf(caller: Caller | Problem): Principal | Problem {
+  return isProblem(caller) ? caller : { kind: "key", key: caller };
+}
+
+function checkOperatorAccess(access: BearerAccess): Problem | undefined {
+  if (access === "session") return needsSession;
+  return access === "server_key" || access === "any_key" ? keyProblems.operator : undefined;
+}
+
+function checkKeyAccess(key: DirectoryKey, access: BearerAccess): Problem | undefined {
   switch (access) {
     case "operator":
-      if (principal.kind === "operator") return undefined;
       return createProblem("AUTH_002", "This needs the operator's token, not an API key.");
+    case "session":
+      return needsSession;
+    case "operator_or_session":
+      return createProblem("AUTH_002", "This needs a sign-in or the operator's token.");
     case "operator_or_server_key":
-      if (principal.kind === "operator" || principal.key.kind === "server") return undefined;
+      if (key.kind === "server") return undefined;
       return createProblem("AUTH_002", "This needs a server key or the operator's token.");
     case "server_key":
-      if (principal.kind === "operator") return keyProblems.operator;
-      return principal.key.kind === "server" ? undefined : keyProblems.notServer;
+      return key.kind === "server" ? undefined : keyProblems.notServer;
     case "any_key":
-      return principal.kind === "key" ? undefined : keyProblems.operator;
     case "operator_or_any_key":
       return undefined;
   }
 }
 
+const needsSession = createProblem("AUTH_002", "This needs a sign-in.");
+
 export function authorOf(principal: Principal): Author {
   if (principal.kind === "operator") return "operator";
-  return { userId: principal.key.userId, apiKeyId: principal.key.id };
+  const { userId, id, via } = principal.key;
+  return { userId, apiKeyId: via === "key" ? id : null, via };
 }
 
 /**

@@ -17,6 +17,7 @@ import { type Cause, type ChangeContext, readContext, type TimeAndIds } from "./
 import type { Costs } from "./costs.ts";
 import {
   type Authenticate,
+  type AuthenticatedRoute,
   authorOf,
   type BearerAccess,
   type KeyPrincipal,
@@ -54,7 +55,7 @@ export type Routes = ReturnType<typeof createRoutes>;
 
 type RoutesOptions = TimeAndIds & {
   app: App;
-  authenticationFor: (access: BearerAccess) => Authenticate;
+  authenticationFor: (route: AuthenticatedRoute) => Authenticate;
   writer: Writer;
   costs: Costs;
   randomBytes: (size: number) => Buffer;
@@ -67,8 +68,8 @@ type RoutesOptions = TimeAndIds & {
 export function createRoutes(options: RoutesOptions) {
   const { app, writer, costs, now, newId } = options;
   const answerOnce = createAnswerOnce(options.randomBytes);
-  const authenticationFor = <A extends BearerAccess>(access: A) =>
-    options.authenticationFor(access) as Authenticate<PrincipalOf<A>>;
+  const authenticationFor = <A extends BearerAccess>(route: AuthenticatedRoute & { access: A }) =>
+    options.authenticationFor(route) as Authenticate<PrincipalOf<A>>;
 
   function read<
     P extends z.ZodObject,
@@ -81,7 +82,7 @@ export function createRoutes(options: RoutesOptions) {
     { isCostly = false }: { isCostly?: boolean } = {},
   ): void {
     registerRoute(app, contract, {
-      authenticate: authenticationFor(contract.access),
+      authenticate: authenticationFor(contract),
       admitBody: (input, principal) =>
         costs.admit(input, principal, isCostly ? "costly_read" : "read"),
       handle,
@@ -115,16 +116,15 @@ export function createRoutes(options: RoutesOptions) {
           return isProblem(done) ? done : steps.answer(done, write);
         };
         if (!idempotent) return run();
-        const caller = principal.kind === "operator" ? "operator" : principal.key.id;
         const { params, request, body } = input;
-        const asked = { caller, operationId, params, request, body: checked ?? body };
-        return answerOnce(write.tx, asked, run);
+        const asked = { operationId, params, request, body: checked ?? body };
+        return answerOnce(write.tx, { ...askerOf(principal), ...asked }, run);
       };
       return writer(work, (bytes) => costs.chargeMessages(input, principal, bytes));
     }
 
     registerRoute(app, contract, {
-      authenticate: authenticationFor(contract.access),
+      authenticate: authenticationFor(contract),
       admitBody: (input, principal) => costs.admit(input, principal, "change"),
       handle,
     });
@@ -146,7 +146,9 @@ function createReceive({
   now,
   newId,
 }: Omit<RoutesOptions, "authenticationFor"> & {
-  authenticationFor: (access: "server_key") => Authenticate<KeyPrincipal>;
+  authenticationFor: (
+    route: AuthenticatedRoute & { access: "server_key" },
+  ) => Authenticate<KeyPrincipal>;
 }) {
   return function receive<P extends z.ZodObject, Q extends z.ZodObject>(
     contract: RouteContract<P, Q, z.ZodUndefined, "server_key">,
@@ -160,7 +162,7 @@ function createReceive({
     },
   ): void {
     registerRoute(app, contract, {
-      authenticate: authenticationFor(contract.access),
+      authenticate: authenticationFor(contract),
       admitBody: (_, principal: KeyPrincipal) => steps.begin(principal),
       handle: (input, principal: KeyPrincipal) =>
         steps.receive(input, principal, {
@@ -173,6 +175,13 @@ function createReceive({
         }),
     });
   };
+}
+
+/** Returns who may get a stored response again. */
+function askerOf(principal: Principal): { caller: string; sessionSecret?: string | undefined } {
+  if (principal.kind === "operator") return { caller: "operator" };
+  const { id, session } = principal.key;
+  return { caller: id, sessionSecret: session?.secret };
 }
 
 /** Lets other requests run between the steps of a large request. Each step takes tens of milliseconds. */

@@ -1,14 +1,16 @@
 import {
   type AuditedChange,
+  type ChangeVia,
   type Match,
   matchOf,
+  type OrganizationChange,
   type StoredVariations,
   stateOf,
 } from "@halyard/contracts";
 import { RawJson } from "@halyard/http";
 import type { Actor, Attribution, Cause, ChangeContext } from "../access/change-context.ts";
 
-/** An entry of the audit log. Changes of users belong to an organization, all others to a project. */
+/** An entry of the audit log. Changes of people belong to an organization, all others to a project. */
 export type AuditEntry = AuditedScope &
   AuditedDifference &
   Attribution & { id: string; cause: Cause; changedAt: Date };
@@ -18,7 +20,7 @@ type AuditedScope =
   | { organizationId: string };
 
 type AuditedDifference = {
-  action: AuditedChange["action"];
+  action: AuditedChange["action"] | OrganizationChange["action"];
   before: Record<string, unknown> | null;
   after: Record<string, unknown> | null;
   // The subject of the change, unless the subject is the project or the environment.
@@ -35,14 +37,14 @@ export function auditEntry(
   context: ChangeContext,
   change: AuditedScope & AuditedDifference & { changedAt?: Date },
 ): AuditEntry {
-  const { cause, actor, apiKeyId, now: changedAt } = context;
-  return { id: context.newId(), cause, actor, apiKeyId, changedAt, ...change };
+  const { cause, actor, apiKeyId, via, now: changedAt } = context;
+  return { id: context.newId(), cause, actor, apiKeyId, via, changedAt, ...change };
 }
 
-/** An entry of the audit log of a project, as stored. */
-export type StoredAuditEntry = {
+/** An entry as stored, with the actions of the audit log of a project or of an organization. */
+export type StoredAuditEntry<Action = AuditedChange["action"]> = {
   id: string;
-  action: AuditedChange["action"];
+  action: Action;
   cause: Cause;
   flagId: string | null;
   flagKey: string | null;
@@ -53,12 +55,13 @@ export type StoredAuditEntry = {
   environmentId: string | null;
   actor: Actor;
   apiKeyId: string | null;
+  via: ChangeVia | null;
   before: Record<string, unknown> | null;
   after: Record<string, unknown> | null;
   changedAt: Date;
 };
 
-/** An entry as the API returns it. */
+/** An entry of the audit log of a project as the API returns it. */
 export function auditEntryResource(change: StoredAuditEntry): AuditedChange {
   return {
     id: change.id,
@@ -71,12 +74,35 @@ export function auditEntryResource(change: StoredAuditEntry): AuditedChange {
     user_id: change.userId,
     ...(change.audienceKey === null ? {} : { audience_key: change.audienceKey }),
     environment_id: change.environmentId,
-    actor: change.actor,
+    actor: actorResource(change),
     api_key_id: change.apiKeyId,
     before: valuesResource(change.before),
     after: valuesResource(change.after),
     changed_at: change.changedAt.toISOString(),
   };
+}
+
+/** An entry of the audit log of an organization as the API returns it. */
+export function organizationEntryResource(
+  change: StoredAuditEntry<OrganizationChange["action"]>,
+): OrganizationChange {
+  return {
+    id: change.id,
+    action: change.action,
+    user_id: change.userId,
+    actor: actorResource(change),
+    api_key_id: change.apiKeyId,
+    before: change.before,
+    after: change.after,
+    changed_at: change.changedAt.toISOString(),
+  };
+}
+
+function actorResource({
+  actor,
+  via,
+}: Pick<StoredAuditEntry, "actor" | "via">): AuditedChange["actor"] {
+  return { ...actor, ...(via !== null && { via }) };
 }
 
 /**

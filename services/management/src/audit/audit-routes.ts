@@ -1,16 +1,19 @@
 import * as contract from "@halyard/contracts";
-import { answer, createProblem, cursorOf, readCursor } from "@halyard/http";
+import {
+  type Answer,
+  answer,
+  createProblem,
+  cursorOf,
+  isProblem,
+  type Problem,
+  readCursor,
+} from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
 import { validate as isUuid } from "uuid";
 import { noSuchProject, type Principal, reachesProject } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
 import { auditEntryResource } from "./audit-log.ts";
-import {
-  type AuditLog,
-  findAuditSequence,
-  findOrganizationOf,
-  listChanges,
-} from "./audit-store.ts";
+import { findAuditSequence, findOrganizationOf, listChanges } from "./audit-store.ts";
 
 /** Default number of entries per page. */
 const defaultLimit = 100;
@@ -30,31 +33,55 @@ export function registerAuditRoutes(routes: Routes, { sql }: { sql: Sql }): void
     if (organizationId === null) return noSuchProject;
 
     const log = { projectId, organizationId };
-    const { limit = defaultLimit, cursor } = query;
-    const beforeSequence = cursor === undefined ? null : await sequenceOfCursor(sql, log, cursor);
-    if (beforeSequence === undefined)
-      return createProblem(
-        "VALIDATION_001",
-        "query parameter /cursor must be the `next_cursor` of an earlier answer",
-      );
-    const { changes, more } = await listChanges(
-      sql,
-      {
-        ...log,
-        flagId: query.flag_id,
-        environmentId: onlyEnvironmentOf(principal),
-        actorId: query.actor_id,
-        action: query.action,
-        since: dateOf(query.since),
-        until: dateOf(query.until),
-      },
-      { beforeSequence, limit },
-    );
-    const last = more ? changes.at(-1) : undefined;
-    return answer.ok({
-      changes: changes.map(auditEntryResource),
-      next_cursor: last === undefined ? null : cursorOf(last.id),
-    });
+    const page = await readPage(query, (id) => findAuditSequence(sql, log, id));
+    if (isProblem(page)) return page;
+    const { flag_id: flagId } = query;
+    const which = { ...log, flagId, environmentId: onlyEnvironmentOf(principal) };
+    const listed = await listChanges(sql, { ...which, ...filterOf(query) }, page);
+    return pageAnswer(listed, auditEntryResource);
+  });
+}
+
+type Query = {
+  actor_id?: string | undefined;
+  action?: string | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+};
+
+/** Returns the filter of a query. */
+export const filterOf = ({ actor_id: actorId, action, since, until }: Query) => ({
+  actorId,
+  action,
+  since: dateOf(since),
+  until: dateOf(until),
+});
+
+/** Returns the page that a query asks for. The cursor is the id of the last entry of an earlier page. */
+export async function readPage(
+  { limit = defaultLimit, cursor }: Query,
+  findSequence: (entryId: string) => Promise<number | undefined>,
+): Promise<{ beforeSequence: number | null; limit: number } | Problem> {
+  if (cursor === undefined) return { beforeSequence: null, limit };
+  const entryId = readCursor(cursor, isUuid);
+  const beforeSequence = entryId === undefined ? undefined : await findSequence(entryId);
+  if (beforeSequence !== undefined) return { beforeSequence, limit };
+  return createProblem(
+    "VALIDATION_001",
+    "query parameter /cursor must be the `next_cursor` of an earlier answer",
+  );
+}
+
+export function pageAnswer<Entry extends { id: string }>(
+  { changes, more }: { changes: readonly Entry[]; more: boolean },
+  resourceOf: (entry: Entry) => object,
+): Answer {
+  const last = more ? changes.at(-1) : undefined;
+  return answer.ok({
+    changes: changes.map(resourceOf),
+    next_cursor: last === undefined ? null : cursorOf(last.id),
   });
 }
 
@@ -67,14 +94,4 @@ function dateOf(instant: string | undefined): Date | undefined {
 export function onlyEnvironmentOf(principal: Principal): string | undefined {
   if (principal.kind === "operator" || !principal.key.environmentOnly) return undefined;
   return principal.key.environmentId;
-}
-
-async function sequenceOfCursor(
-  sql: Sql,
-  log: AuditLog,
-  cursor: string,
-): Promise<number | undefined> {
-  const changeId = readCursor(cursor, isUuid);
-  if (changeId === undefined) return undefined;
-  return findAuditSequence(sql, log, changeId);
 }

@@ -69,6 +69,7 @@ async function insertRecorded(tx: Transaction, message: AuditRecorded): Promise<
       cause: "manual",
       actor: userId === null ? serviceActor(message.service) : { id: userId, email: known.email },
       apiKeyId: message.api_key_id,
+      via: message.via ?? (message.api_key_id === null ? null : "key"),
       before: message.before,
       after: message.after,
       changedAt: new Date(message.changed_at),

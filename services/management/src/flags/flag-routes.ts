@@ -15,6 +15,7 @@ import {
   type Problem,
   readCursor,
 } from "@halyard/http";
+import { type Caller, includes as includesRole, missingRole } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 import type { z } from "zod";
 import { answerAll } from "../access/answer-all.ts";
@@ -55,7 +56,10 @@ export function registerFlagRoutes(
   registerFlagList(routes, { sql, now });
   routes.write(contract.createFlag, {
     check: ({ body }) => readRequest(body),
-    run: (change, _, request) => createFlag(change, change.principal.key, request),
+    run: async (change, _, request) => {
+      const { key } = change.principal;
+      return (request.enabled && checkMayChangeState(key)) || createFlag(change, key, request);
+    },
     answer: ({ flag, state }) =>
       answer.created(pathOf(flag), flagResource({ flag, state, lastEvaluatedAt: null }), {
         etag: etagOf(flag),
@@ -77,8 +81,7 @@ export function registerFlagRoutes(
     run: (change, { params, request }, settings) => {
       const { key } = change.principal;
       const permit = ({ flag }: { flag: Flag }) =>
-        checkMayChangeSettings(key, flag, settings) ??
-        checkIfMatch(request.ifMatch, flag, pathOf(flag));
+        checkMayChange(key, flag, settings) ?? checkIfMatch(request.ifMatch, flag, pathOf(flag));
       const scope = { ...key, flagId: params.id };
       return changeFlag(change, { scope, permit }, settings);
     },
@@ -289,23 +292,41 @@ const notForAllEnvironments = createProblem(
 );
 
 /**
- * Rejects a change to settings by an `environment_only` key. A request that repeats the current settings is allowed.
+ * Rejects a change to settings by an `environment_only` key, and without a role in the whole project. A request that
+ * repeats the current settings is allowed. A change to the state needs a role in the environment of the request.
  */
-function checkMayChangeSettings(
-  key: DirectoryKey,
+function checkMayChange(
+  key: Caller,
   flag: Flag,
   request: WithStoredVariations<contract.UpdateFlag>,
 ): Problem | undefined {
-  if (!key.environmentOnly) return undefined;
   const { variations = flag.variations } = request;
   const [name = isDeepStrictEqual(variations, flag.variations) ? undefined : "variations"] =
     Object.keys(changedSettings(flag, request));
-  if (name === undefined) return undefined;
-  return createProblem(
-    "AUTH_002",
-    `A key with environment_only may not change /${name}, because it applies to every environment.`,
-  );
+  if (name !== undefined && key.environmentOnly)
+    return createProblem(
+      "AUTH_002",
+      `A key with environment_only may not change /${name}, because it applies to every environment.`,
+    );
+  const { projectId } = key;
+  const held = key.rights.at({ projectId });
+  if (name !== undefined && !mayEdit(held))
+    return missingRole({ role: "editor", at: "project" }, held);
+  const namesState = stateNames.some((member) => request[member] !== undefined);
+  return namesState ? checkMayChangeState(key) : undefined;
 }
+
+const stateNames = Object.keys(
+  contract.UpdateFlagState.shape,
+) as (keyof contract.UpdateFlagState)[];
+
+/** Rejects a change to a state without a role in the environment of the request. */
+function checkMayChangeState({ rights, projectId, environmentId }: Caller): Problem | undefined {
+  const held = rights.at({ projectId, environmentId });
+  return mayEdit(held) ? undefined : missingRole({ role: "editor", at: "environment" }, held);
+}
+
+const mayEdit = (held: contract.Role | undefined) => includesRole(held, "editor");
 
 type PageRequest = Parameters<typeof listFlags>[2];
 

@@ -5,7 +5,7 @@ import type { z } from "zod";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 import { entryToPublish, type OutboxMessage } from "../outbox/outbox-message.ts";
-import { type Key, type KeyScope, keyEntry } from "./key.ts";
+import { type Key, type KeyPlace, keyEntry } from "./key.ts";
 
 /** The result of issuing, rotating or revoking keys, decided before anything is written. */
 export type KeyDecision = {
@@ -34,7 +34,7 @@ const lastInstantMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** Decides the issue of a key. Without a requested expiry, the new key expires with its issuer. */
 export function decideIssue(
-  scope: KeyScope & { userId: string },
+  scope: KeyPlace & { userId: string },
   request: z.infer<typeof IssueKey>,
   material: NewApiKey,
   context: IssueContext,
@@ -43,13 +43,15 @@ export function decideIssue(
   if (requested !== null && isProblem(requested)) return requested;
   const { issuer } = context;
   const expiresAt = requested ?? issuer?.expiresAt ?? null;
-  const problem = checkLifetime({ expiresAt }, issuer) ?? checkRoom(context);
+  const problem =
+    checkHasScope(request) ?? checkLifetime({ expiresAt }, issuer) ?? checkRoom(context);
   if (problem !== undefined) return problem;
   const issued = newKey(material, context, {
     ...scope,
     kind: request.kind,
     name: request.name,
     environmentOnly: request.kind === "reader" || (request.environment_only ?? false),
+    scope: request.scope ?? "write",
     expiresAt,
     successorOf: null,
   });
@@ -62,7 +64,7 @@ export function decideIssue(
 }
 
 /**
- * Decides a rotation: replaces a key by a successor with the same kind, restriction and expiry. The old key expires
+ * Decides a rotation: replaces a key by a successor with the same kind, scope, restriction and expiry. The old key expires
  * after the overlap, or at its own expiry if that is earlier. Without an overlap it is revoked.
  */
 export function decideRotate(
@@ -124,6 +126,12 @@ function readExpiry(text: string | null, now: Date): Date | null | Problem {
   if (ms > lastInstantMs)
     return createProblem("VALIDATION_001", "/expires_at must be before the year 10000");
   return new Date(ms);
+}
+
+function checkHasScope({ kind, scope }: z.infer<typeof IssueKey>): Problem | undefined {
+  return scope === undefined || kind === "server"
+    ? undefined
+    : createProblem("VALIDATION_001", "/scope is for server keys only");
 }
 
 /** Rejects issuing or rotating a key that would outlive the calling key. */
@@ -214,6 +222,7 @@ function auditedKey(key: Key): Record<string, unknown> {
     name: key.name,
     user_id: key.userId,
     environment_only: key.environmentOnly,
+    ...(key.scope !== "write" && { scope: key.scope }),
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,
   };

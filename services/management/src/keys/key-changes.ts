@@ -15,7 +15,7 @@ import {
   type IssueContext,
   type KeyDecision,
 } from "./decide-key.ts";
-import { checkMayHandle, type Key, type KeyAddress } from "./key.ts";
+import { checkMayHandle, checkPersonMayHandle, type Key, type KeyAddress } from "./key.ts";
 import {
   countLiveKeys,
   findUnrevokedKey,
@@ -27,6 +27,7 @@ import {
   lockKeysOf,
   updateKeys,
 } from "./key-store.ts";
+import { findUser } from "./user-store.ts";
 
 /** The use cases of API keys. Each runs in the transaction of a write. */
 
@@ -50,7 +51,7 @@ export async function issueKey(
   const userId = request.user_id ?? (principal.kind === "key" ? principal.key.userId : undefined);
   if (userId === undefined) return createProblem("VALIDATION_001", "/user_id is required");
   const subject = { ...scope, userId, environmentOnly };
-  const problem = checkMayHandle(principal, subject);
+  const problem = await checkPermitted(change, subject, "issue");
   if (problem !== undefined) return problem;
   const ownerAddress = { organizationId: scope.organizationId, userId };
   const owner = await findOwner(tx, ownerAddress, options);
@@ -71,7 +72,7 @@ export async function rotateKey(
   overlapSeconds: number,
   randomBytes: RandomBytes,
 ): Promise<IssuedKey | Problem> {
-  const old = await lockPermitted(change, address);
+  const old = await lockPermitted(change, address, "rotate");
   if (isProblem(old)) return old;
   const issuer = await readIssuer(change);
   if (issuer !== null && isProblem(issuer)) return issuer;
@@ -88,7 +89,7 @@ export async function revokeKey(
   address: KeyAddress,
   { withIssued }: { withIssued: boolean },
 ): Promise<Key | Problem> {
-  const key = await lockPermitted(change, address);
+  const key = await lockPermitted(change, address, "revoke");
   if (isProblem(key)) return key;
   const issued = withIssued ? await lockIssuedKeys(change.tx, key.id) : [];
   const decision = decideRevoke([key, ...issued], await change.context());
@@ -97,11 +98,11 @@ export async function revokeKey(
 }
 
 /**
- * Reads the calling key from the database. The key directory may lag behind, and a key that has just been revoked or
+ * Reads the calling key from the database; null for the operator and for people who are signed in. The key directory may lag behind, and a key that has just been revoked or
  * shortened must not issue another one.
  */
 async function readIssuer({ tx, principal, now }: Change): Promise<Key | null | Problem> {
-  if (principal.kind === "operator") return null;
+  if (principal.kind === "operator" || principal.key.session !== undefined) return null;
   const issuer = await findUnrevokedKey(tx, principal.key.id);
   const hasEnded = issuer === undefined || (issuer.expiresAt !== null && issuer.expiresAt <= now());
   return hasEnded ? keyProblems.invalid : issuer;
@@ -120,14 +121,31 @@ async function readIssueContext(
 }
 
 async function lockPermitted(
-  { tx, principal }: Change,
+  change: Change,
   address: KeyAddress,
+  act: "rotate" | "revoke",
 ): Promise<Key | Problem> {
+  const { tx, principal } = change;
   if (!reachesProject(principal, address.projectId)) return noSuchKey;
   await lockKeysOf(tx, [address.projectId]);
   const key = await lockKey(tx, address);
   if (key === undefined) return noSuchKey;
-  return checkMayHandle(principal, key) ?? key;
+  return (await checkPermitted(change, key, act)) ?? key;
+}
+
+async function checkPermitted(
+  { tx, principal }: Change,
+  subject: Pick<
+    Key,
+    "organizationId" | "projectId" | "environmentId" | "userId" | "environmentOnly"
+  >,
+  act: "issue" | "rotate" | "revoke",
+): Promise<Problem | undefined> {
+  if (principal.kind === "operator" || principal.key.session === undefined)
+    return checkMayHandle(principal, subject);
+  const user = await findUser(tx, subject);
+  const isOfService = user?.kind === "service";
+  return checkPersonMayHandle(principal.key, { ...subject, isOfService }, act);
 }
 
 /** Writes a decision and publishes its messages with the commit. */

@@ -13,11 +13,11 @@ import { answerAll } from "../access/answer-all.ts";
 import { checkReachesEnvironment, reachesProject } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
 import { noSuchEnvironment } from "../tenancy/environment.ts";
-import { issuedKeyResource, keyResource } from "./key.ts";
+import { issuedKeyResource, keyResource, onlyKeysOf } from "./key.ts";
 import { type IssuedKey, issueKey, noSuchKey, revokeKey, rotateKey } from "./key-changes.ts";
 import { findKey, findKeyScope, type KeyPosition, listKeys } from "./key-store.ts";
 
-/** Registers the routes of API keys, for the operator and for server keys of the project. */
+/** Registers the routes of API keys, for the operator, server keys of the project and people who are signed in. */
 export function registerKeyRoutes(
   routes: Routes,
   options: {
@@ -41,15 +41,18 @@ export function registerKeyRoutes(
     const problem = checkReachesEnvironment(principal, scope.environmentId);
     if (problem !== undefined) return problem;
     const { limit, cursor } = query;
+    const userId = onlyKeysOf(principal, scope.projectId);
     const after = cursor === undefined ? undefined : positionOf(cursor);
     if (after !== undefined && isProblem(after)) return after;
     if (limit === undefined) {
       const endedSince = new Date(options.now().getTime() - listedAfterEndMs);
       const readPage = (last: KeyPosition | undefined) =>
-        listKeys(sql, scope.environmentId, { after: last ?? after, endedSince, limit: pageSize });
+        listKeys(sql, scope.environmentId, {
+          ...{ after: last ?? after, endedSince, userId, limit: pageSize },
+        });
       return answerAll("keys", readPage, keyResource);
     }
-    const { items, more } = await listKeys(sql, scope.environmentId, { after, limit });
+    const { items, more } = await listKeys(sql, scope.environmentId, { after, userId, limit });
     const last = more ? items.at(-1) : undefined;
     return answer.ok({
       keys: items.map(keyResource),
@@ -61,6 +64,8 @@ export function registerKeyRoutes(
     if (!reachesProject(principal, params.projectId)) return noSuchKey;
     const key = await findKey(sql, params);
     if (key === undefined) return noSuchKey;
+    const userId = onlyKeysOf(principal, key.projectId);
+    if (userId !== undefined && key.userId !== userId) return noSuchKey;
     return checkReachesEnvironment(principal, key.environmentId) ?? answer.ok(keyResource(key));
   });
 

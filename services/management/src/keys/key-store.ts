@@ -1,6 +1,6 @@
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import type { Page } from "../access/answer-all.ts";
-import type { Key, KeyAddress, KeyInUse, KeyScope } from "./key.ts";
+import type { Key, KeyAddress, KeyInUse, KeyPlace } from "./key.ts";
 
 /** The environment of keys, as paths name it. Keys are removed by retention, and with their deleted environment. */
 type Scope = { projectId: string; environmentId: string };
@@ -9,7 +9,7 @@ const columns = fragment`
   key.id, key.secret_sha256 as "secretSha256", key.kind, key.name,
   project.organization_id as "organizationId", project.id as "projectId",
   key.environment_id as "environmentId", key.user_id as "userId",
-  key.environment_only as "environmentOnly", key.version, key.created_at as "createdAt",
+  key.environment_only as "environmentOnly", key.scope, key.version, key.created_at as "createdAt",
   key.expires_at as "expiresAt", key.revoked_at as "revokedAt",
   key.issued_by as "issuedBy", key.successor_of as "successorOf"`;
 
@@ -29,8 +29,8 @@ const isAt = (address: KeyAddress) => fragment`
 export async function findKeyScope(
   sql: Sql | Transaction,
   scope: Scope,
-): Promise<KeyScope | undefined> {
-  const [found] = await sql<KeyScope[]>`
+): Promise<KeyPlace | undefined> {
+  const [found] = await sql<KeyPlace[]>`
     select project.organization_id as "organizationId", project.id as "projectId",
            environment.id as "environmentId"
     from environments as environment
@@ -40,7 +40,7 @@ export async function findKeyScope(
 }
 
 /** Returns the scope of a new key, and prevents a deletion of the environment until the transaction ends. */
-export async function lockKeyScope(tx: Transaction, scope: Scope): Promise<KeyScope | undefined> {
+export async function lockKeyScope(tx: Transaction, scope: Scope): Promise<KeyPlace | undefined> {
   const held = await tx`select from projects where id = ${scope.projectId} for key share`;
   return held.count === 0 ? undefined : findKeyScope(tx, scope);
 }
@@ -61,13 +61,22 @@ export async function holdOwner(
 /** A position in the list of keys: that of the last key of a page. */
 export type KeyPosition = Pick<Key, "id" | "createdAt">;
 
-/** Returns a page of the keys of an environment, newest first. `endedSince` leaves out those that have ended before. */
+/**
+ * Returns a page of the keys of an environment, newest first. `endedSince` leaves out those that have ended before, and
+ * `userId` those of other users.
+ */
 export async function listKeys(
   sql: Sql,
   environmentId: string,
-  page: { after: KeyPosition | undefined; endedSince?: Date; limit: number },
+  page: {
+    after: KeyPosition | undefined;
+    endedSince?: Date;
+    userId: string | undefined;
+    limit: number;
+  },
 ): Promise<Page<KeyInUse>> {
-  const { after, endedSince, limit } = page;
+  const { after, endedSince, userId, limit } = page;
+  const ofUser = userId === undefined ? fragment`` : fragment`and key.user_id = ${userId}`;
   const ofPage = after
     ? fragment`and (key.created_at, key.id) < (${after.createdAt}, ${after.id})`
     : fragment``;
@@ -77,7 +86,7 @@ export async function listKeys(
   const found = await sql<KeyInUse[]>`
     select ${columns}, seen.used_at as "lastUsedAt"
     from ${withUse}
-    where key.environment_id = ${environmentId} ${ofPage} ${unlessLongEnded}
+    where key.environment_id = ${environmentId} ${ofPage} ${ofUser} ${unlessLongEnded}
     order by key.created_at desc, key.id desc
     limit ${limit + 1}`;
   return { items: found.slice(0, limit), more: found.length > limit };
@@ -216,10 +225,10 @@ export async function lockUnrevokedKeysOfUser(tx: Transaction, userId: string): 
 export async function insertKey(tx: Transaction, key: Key): Promise<void> {
   await tx`
     insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id,
-      environment_only, version, created_at, expires_at, revoked_at, issued_by, successor_of)
+      environment_only, scope, version, created_at, expires_at, revoked_at, issued_by, successor_of)
     values (${key.id}, ${key.secretSha256}, ${key.kind}, ${key.name}, ${key.environmentId},
-      ${key.userId}, ${key.environmentOnly}, ${key.version}, ${key.createdAt}, ${key.expiresAt},
-      ${key.revokedAt}, ${key.issuedBy}, ${key.successorOf})`;
+      ${key.userId}, ${key.environmentOnly}, ${key.scope}, ${key.version}, ${key.createdAt},
+      ${key.expiresAt}, ${key.revokedAt}, ${key.issuedBy}, ${key.successorOf})`;
 }
 
 /** Writes changes to locked keys. */

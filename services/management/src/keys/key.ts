@@ -1,5 +1,6 @@
-import type { ApiKey, EntryOf, IssuedApiKey, KeyKind } from "@halyard/contracts";
+import type { ApiKey, EntryOf, IssuedApiKey, KeyKind, KeyScope } from "@halyard/contracts";
 import { createProblem, type Problem } from "@halyard/http";
+import { type Caller, includes, missingRole } from "@halyard/people";
 import { checkReachesEnvironment, type Principal } from "../access/principal.ts";
 
 /** A stored API key. The secret itself is not stored, only its digest. */
@@ -14,6 +15,8 @@ export type Key = {
   environmentId: string;
   userId: string;
   environmentOnly: boolean;
+  /** What a server key may do at most. Other kinds have `write`, which means nothing for them. */
+  scope: KeyScope;
   /** Counter that every change to the key increments. */
   version: number;
   createdAt: Date;
@@ -28,7 +31,7 @@ export type Key = {
 /** A key with the time of its last use, which is not part of the key and does not change its version. */
 export type KeyInUse = Key & { lastUsedAt: Date | null };
 
-export type KeyScope = { organizationId: string; projectId: string; environmentId: string };
+export type KeyPlace = { organizationId: string; projectId: string; environmentId: string };
 
 /** Address of a key, as paths contain it. */
 export type KeyAddress = { projectId: string; environmentId: string; keyId: string };
@@ -42,6 +45,7 @@ export function keyResource(key: KeyInUse): ApiKey {
     environment_id: key.environmentId,
     user_id: key.userId,
     environment_only: key.environmentOnly,
+    ...(key.kind === "server" && { scope: key.scope }),
     issued_by: key.issuedBy,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
@@ -72,6 +76,7 @@ export function keyEntry(key: PublishedKey & { committedAt: Date }): EntryOf<"ke
       environment_id: key.environmentId,
       user_id: key.userId,
       environment_only: key.environmentOnly,
+      ...(key.scope !== "write" && { scope: key.scope }),
       expires_at: key.expiresAt?.toISOString() ?? null,
       version: key.version,
       committed_at: key.committedAt.toISOString(),
@@ -98,6 +103,8 @@ export function checkMayHandle(
 ): Problem | undefined {
   const problem = checkReachesEnvironment(principal, subject.environmentId);
   if (problem !== undefined || principal.kind === "operator") return problem;
+  if (principal.key.scope !== "write")
+    return createProblem("AUTH_002", "Only a key with the scope write may handle keys.");
   if (principal.key.userId !== subject.userId.toLowerCase())
     return createProblem("AUTH_002", "A server key may handle the keys of its own user only.");
   if (principal.key.environmentOnly && !subject.environmentOnly)
@@ -106,4 +113,31 @@ export function checkMayHandle(
       "A key with environment_only may handle only keys with environment_only: true.",
     );
   return undefined;
+}
+
+/**
+ * Checks whether a person who is signed in may handle a key. People handle their own keys. Admins of the project also
+ * handle the keys of service users, and revoke the keys of everybody.
+ */
+export function checkPersonMayHandle(
+  person: Caller,
+  subject: { projectId: string; userId: string; isOfService: boolean },
+  act: "issue" | "rotate" | "revoke",
+): Problem | undefined {
+  if (person.userId === subject.userId.toLowerCase()) return undefined;
+  const held = person.rights.at({ projectId: subject.projectId });
+  if (!subject.isOfService && act !== "revoke")
+    return createProblem(
+      "AUTH_002",
+      "People issue keys for themselves and for service users only.",
+    );
+  return includes(held, "admin") ? undefined : missingRole({ role: "admin", at: "project" }, held);
+}
+
+/** Returns whose keys a principal sees in a project; undefined for the keys of everybody. */
+export function onlyKeysOf(principal: Principal, projectId: string): string | undefined {
+  if (principal.kind === "operator" || principal.key.session === undefined) return undefined;
+  return includes(principal.key.rights.at({ projectId }), "admin")
+    ? undefined
+    : principal.key.userId;
 }

@@ -4,7 +4,8 @@ import type { User, UserAddress } from "./user.ts";
 
 /** Columns of users. The rows of deleted users stay, because keys, schedules and history refer to them. */
 const columns = fragment`
-  id, organization_id as "organizationId", email, name, created_at as "createdAt"`;
+  id, organization_id as "organizationId", kind, email, name, person_id as "personId",
+  created_at as "createdAt"`;
 
 /** Matches a user, except in a deleted organization, whose users are removed later. */
 const isOf = ({ organizationId, userId }: UserAddress) => fragment`
@@ -67,10 +68,26 @@ export async function isEmailTaken(
   return row.taken;
 }
 
+/** Reads and locks the user with an e-mail address, ignoring case. The caller has locked the organization. */
+export async function findUserByEmail(
+  tx: Transaction,
+  { organizationId, email }: Pick<User, "organizationId" | "email">,
+): Promise<User | undefined> {
+  const [user] = await tx<User[]>`
+    select ${columns} from users
+    where organization_id = ${organizationId} and deleted_at is null
+      and lower(email) = lower(${email})
+    order by created_at, id
+    limit 1
+    for update`;
+  return user;
+}
+
 export async function insertUser(tx: Transaction, user: User): Promise<void> {
   await tx`
-    insert into users (id, organization_id, email, name, created_at)
-    values (${user.id}, ${user.organizationId}, ${user.email}, ${user.name}, ${user.createdAt})`;
+    insert into users (id, organization_id, kind, email, name, created_at)
+    values (${user.id}, ${user.organizationId}, ${user.kind}, ${user.email}, ${user.name},
+      ${user.createdAt})`;
 }
 
 /** Writes a change to a locked user. */

@@ -1,4 +1,4 @@
-import type { User as UserResource } from "@halyard/contracts";
+import type { UserKind, User as UserResource } from "@halyard/contracts";
 import { createProblem } from "@halyard/http";
 import type { ChangeContext } from "../access/change-context.ts";
 import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
@@ -7,8 +7,11 @@ import { type AuditEntry, auditEntry } from "../audit/audit-log.ts";
 export type User = {
   id: string;
   organizationId: string;
+  kind: UserKind;
   email: string;
   name: string | null;
+  /** The person whom the user represents; null for a service user, and for a person who has not signed in yet. */
+  personId: string | null;
   createdAt: Date;
 };
 
@@ -18,8 +21,10 @@ export function userResource(user: User): UserResource {
   return {
     id: user.id,
     organization_id: user.organizationId,
+    kind: user.kind,
     email: user.email,
     name: user.name,
+    signs_in: user.personId !== null,
     created_at: user.createdAt.toISOString(),
   };
 }

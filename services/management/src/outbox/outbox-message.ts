@@ -1,12 +1,19 @@
 import type { AudienceEvent, FlagEvent, SnapshotEntry, UserErased } from "@halyard/contracts";
+import type { PeopleChange } from "./people-entries.ts";
 
 /** An event for the event log. */
 type LoggedEvent = FlagEvent | AudienceEvent | UserErased;
 
-/** A message to publish: an event for the event log, or the new value of a snapshot entry. */
+/** A message of the outbox: an event for the event log, or the new value of a snapshot entry. */
 export type OutboxMessage =
   | { stream: "events"; event: LoggedEvent }
   | ({ stream: "snapshot" } & SnapshotEntry);
+
+/** A message to publish. Those about people have a table of their own (people-entries.ts). */
+export type Message = OutboxMessage | ({ stream: "people" } & PeopleChange);
+
+export const isOfOutbox = (message: Message): message is OutboxMessage =>
+  message.stream !== "people";
 
 export function eventToPublish(event: LoggedEvent): OutboxMessage {
   return { stream: "events", event };
@@ -14,4 +21,8 @@ export function eventToPublish(event: LoggedEvent): OutboxMessage {
 
 export function entryToPublish(entry: SnapshotEntry): OutboxMessage {
   return { stream: "snapshot", ...entry };
+}
+
+export function personToPublish(change: PeopleChange): Message {
+  return { stream: "people", ...change };
 }

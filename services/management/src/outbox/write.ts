@@ -1,9 +1,10 @@
-import { entryKey } from "@halyard/contracts";
+import { entryKey, type PeopleAddress, peopleKey } from "@halyard/contracts";
 import { isProblem, type Problem } from "@halyard/http";
 import { rollBackOnProblem } from "@halyard/idempotency";
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { Effects, ExpectedEffect } from "./effects.ts";
-import type { OutboxMessage } from "./outbox-message.ts";
+import { isOfOutbox, type Message, type OutboxMessage } from "./outbox-message.ts";
+import { type PeopleChange, putPeopleEntries } from "./people-entries.ts";
 
 /**
  * A write: a transaction that contains a change and the messages about it. After the commit, the writer wakes the
@@ -13,7 +14,7 @@ import type { OutboxMessage } from "./outbox-message.ts";
 export type Write = {
   tx: Transaction;
   /** Publishes messages with the commit, in this order. */
-  publish(messages: readonly OutboxMessage[]): void;
+  publish(messages: readonly Message[]): void;
   /** Counts the size of messages that a statement of the transaction has appended itself. They precede the others. */
   countMessages(bytes: number): void;
   /**
@@ -40,11 +41,15 @@ export function createWriter(options: {
   wakeRelay: () => void;
   /** Waits until a write is in effect (effects.ts). Without it, writes do not wait. */
   effects?: Effects;
+  /** Waits until this process has entries about people, up to a time-out. Without it, writes do not wait. */
+  awaitPeople?: ((written: readonly WrittenEntry[]) => Promise<void>) | undefined;
 }): Writer {
-  const { sql, effects, newId } = options;
+  const { sql, effects, awaitPeople, newId } = options;
 
   return async (work, onPublish) => {
     const messages: OutboxMessage[] = [];
+    const people = new Map<string, PeopleChange>();
+    let written: WrittenEntry[] = [];
     const last: (() => Promise<unknown>)[] = [];
     let pending: ExpectedEffect | undefined;
     let appendedBytes = 0;
@@ -52,7 +57,11 @@ export function createWriter(options: {
       const result = await rollBackOnProblem(sql, async (tx) => {
         const done = await work({
           tx,
-          publish: (more) => void messages.push(...more),
+          publish(more) {
+            for (const message of more)
+              if (isOfOutbox(message)) messages.push(message);
+              else people.set(peopleKey(message.address), message);
+          },
           countMessages(bytes) {
             appendedBytes += bytes;
           },
@@ -74,17 +83,30 @@ export function createWriter(options: {
             }),
           );
         }
+        if (people.size > 0) written = await putPeople(tx, [...people.values()]);
         for (const send of last) ignoreRejection(send());
         return done;
       });
       if (isProblem(result)) return result;
-      if (messages.length > 0) options.wakeRelay();
+      if (messages.length + written.length > 0) options.wakeRelay();
       await pending?.wait(messages);
+      if (written.length > 0) await awaitPeople?.(written);
       return result;
     } finally {
       pending?.forget();
     }
   };
+}
+
+/** The new version of an entry about people. */
+export type WrittenEntry = { address: PeopleAddress; version: number };
+
+async function putPeople(
+  tx: Transaction,
+  changes: readonly PeopleChange[],
+): Promise<WrittenEntry[]> {
+  const versions = await putPeopleEntries(tx, changes);
+  return changes.map(({ address }, index) => ({ address, version: versions[index] ?? 0 }));
 }
 
 /** Appends messages to the outbox in this order. Returns the ids of the rows. */

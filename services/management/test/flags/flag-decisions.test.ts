@@ -45,6 +45,7 @@ const contextAt = (now: Date) =>
   ({
     actor: { id: "ada", email: "ada@example.com" },
     apiKeyId: null,
+    via: "operator",
     cause: "manual",
     now,
     newId: () => `id-${++ids}`,

@@ -96,7 +96,7 @@ describe("the list of all flags", () => {
     const answered = await openList(project, { "accept-encoding": "gzip" });
     expect(answered.headers).toMatchObject({
       "content-encoding": "gzip",
-      vary: "Authorization, Accept-Encoding",
+      vary: "Authorization, Cookie, Halyard-Environment, Accept-Encoding",
     });
     const chunks: Buffer[] = [];
     for await (const chunk of answered) chunks.push(chunk);

@@ -244,7 +244,7 @@ describe("reading a flag", () => {
       expect(again).toMatchObject({ status: 304, body: undefined });
       expect(again.headers.get("etag")).toBe(etag);
       expect(again.headers.get("cache-control")).toBe("private, no-cache");
-      expect(again.headers.get("vary")).toBe("Authorization");
+      expect(again.headers.get("vary")).toBe("Authorization, Cookie, Halyard-Environment");
     }
     expect((await read(path, '"1"')).status).toBe(200);
     expect((await flags.patch(path, { enabled: true }, { "if-match": etag })).status).toBe(200);

@@ -338,7 +338,7 @@ it("sends no statement about references for a change of a flag without them", as
         return target(strings, ...values);
       },
     });
-    const author = { userId: project.userId, apiKeyId: null };
+    const author = { userId: project.userId, apiKeyId: null, via: "schedule" as const };
     const context = () => readContext(tx, { author, cause: "manual" }, clock);
     const scope = { ...project, flagId: flag.id };
     const requested = checkRules({ targeting_rules: [{ conditions: [country] }] });

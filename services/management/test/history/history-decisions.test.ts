@@ -40,6 +40,7 @@ let ids = 0;
 const context = {
   actor: { id: "ada", email: "ada@example.com" },
   apiKeyId: null,
+  via: "operator",
   cause: "rollback",
   now,
   newId: () => `id-${++ids}`,

@@ -91,7 +91,7 @@ describe("rolling back", () => {
     const flag = await flags.createFlag();
     await management.sql.begin(async (tx) => {
       const clock = { now: () => new Date(), newId: randomUUID };
-      const author = { userId: project.userId, apiKeyId: null };
+      const author = { userId: project.userId, apiKeyId: null, via: "schedule" as const };
       const changed = await changeFlag(
         {
           ...{

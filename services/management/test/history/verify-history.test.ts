@@ -91,7 +91,7 @@ const clock: TimeAndIds = { now: () => new Date(), newId: uuidv7 };
 async function committed<T extends object>(
   work: (write: changes.FlagWrite) => Promise<T | object>,
 ): Promise<T> {
-  const author = { userId: ids.userId, apiKeyId: null };
+  const author = { userId: ids.userId, apiKeyId: null, via: "schedule" as const };
   const done = await runtime.begin(async (tx) =>
     work({
       ...{

@@ -12,6 +12,7 @@ const inSeconds = (seconds: number) => new Date(now.getTime() + seconds * 1000);
 const context: IssueContext = {
   actor: { id: "ada", email: "ada@example.com" },
   apiKeyId: null,
+  via: "operator",
   cause: "manual",
   now,
   newId: () => "new-id",
@@ -34,6 +35,7 @@ const aKey = (with_: Partial<Key> = {}): Key => ({
   kind: "server",
   name: "CI",
   environmentOnly: true,
+  scope: "write",
   version: 3,
   createdAt: inSeconds(-1000),
   expiresAt: null,
@@ -69,6 +71,34 @@ describe("issuing", () => {
       },
       audit: [{ action: "key_issued", keyId: material.id, before: null }],
     });
+  });
+
+  it.each(["read", "propose", "write"] as const)(
+    "issues a server key with the scope %s",
+    (scopeOfKey) => {
+      const decision = decideIssue(
+        scope,
+        { ...request, kind: "server", scope: scopeOfKey },
+        material,
+        context,
+      );
+      expect(decision).toMatchObject({ issued: { scope: scopeOfKey } });
+    },
+  );
+
+  it("rejects a scope for a key that is no server key", () => {
+    const decision = decideIssue(
+      scope,
+      { ...request, kind: "client", scope: "read" },
+      material,
+      context,
+    );
+    expect(decision).toMatchObject({ rejected: "VALIDATION_001" });
+  });
+
+  it("keeps the scope in a rotation", () => {
+    const decision = decideRotate(aKey({ scope: "read" }), 0, material, context);
+    expect(decision).toMatchObject({ issued: { scope: "read" } });
   });
 
   it("stores no secret, and publishes the digest in the snapshot only", () => {

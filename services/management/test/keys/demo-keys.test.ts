@@ -53,6 +53,10 @@ async function createProject(url: string) {
   const users = `/organizations/${organization.id}/users`;
   const demo = await create(users, { email: "Demo@Example.com" });
   const ada = await create(users, { email: "ada@example.com" });
+  await create(`/organizations/${organization.id}/grants`, {
+    ...{ subject: { user_id: demo.id }, role: "owner" },
+    scope: { organization: organization.id },
+  });
   const { id, environments } = await create(`/organizations/${organization.id}/projects`, {
     name: "Demo",
   });
@@ -101,7 +105,7 @@ describe("given a database with demo keys", () => {
   it("does not start in production, and prints the command that removes the keys", async () => {
     const message = await start("production").then(String, (error: Error) => error.message);
     expect(message).toContain("management ended with 2 before it listened");
-    expect(message).toContain("2 API keys of the demo user demo@example.com");
+    expect(message).toContain("2 API keys and a role of the demo user demo@example.com");
     expect(message).toContain("npm run remove-demo-keys");
     expect(message).toContain("HALYARD_MODE=production npm start -- --remove-demo-keys");
     expect(message).toContain("src/remove-demo-keys.ts");
@@ -137,6 +141,7 @@ describe("given the command that removes demo keys", () => {
     const development = await start("development");
     const printed = await removeDemoKeys();
     for (const { id } of project.demoKeys) expect(printed).toContain(`Revoked the demo key ${id}.`);
+    expect(printed).toContain(`Withdrew the roles of the demo user ${project.demoUserId}.`);
     // The other process receives its keys only from the snapshot.
     await eventually(() => statusWith(development.url, project.demoKeys[0].key), {
       until: (status) => status === 401,

@@ -2,7 +2,7 @@ import type { Sql } from "@halyard/postgres";
 import { eventually } from "@halyard/testing";
 import { expect, it } from "@jest/globals";
 import { pino } from "pino";
-import { forbidDemoKeys } from "../../src/keys/demo-keys.ts";
+import { forbidDemoKeys } from "../../src/people/demo-keys.ts";
 
 const failure = (code: string) => Object.assign(new Error("a failure"), { code });
 

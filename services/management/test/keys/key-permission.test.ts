@@ -8,6 +8,16 @@ const ada = "01890000-0000-7000-8000-0000000000aa";
 const bob = "01890000-0000-7000-8000-0000000000bb";
 
 const operator: Principal = { kind: "operator" };
+/** A key of a user whom roles do not bound. */
+const asKey = {
+  via: "key" as const,
+  rights: {
+    at: () => "admin" as const,
+    within: () => "admin" as const,
+    anywhere: () => "admin" as const,
+  },
+};
+
 const serverKey = (environmentOnly: boolean): Principal => ({
   kind: "key",
   key: {
@@ -18,6 +28,8 @@ const serverKey = (environmentOnly: boolean): Principal => ({
     environmentId: here,
     userId: ada,
     environmentOnly,
+    scope: "write",
+    ...asKey,
     expiresAtMs: undefined,
   },
 });

@@ -94,6 +94,7 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
     environmentId: "environment-0",
     userId: ada,
     environmentOnly: false,
+    scope: "write",
     version: 1,
     createdAt: new Date(nowMs),
     expiresAt: null,
@@ -110,6 +111,7 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
     const context = {
       actor: { id: ada, email: "ada@example.com" },
       apiKeyId: null,
+      via: "operator" as const,
       cause: "manual" as const,
       now: new Date(nowMs),
       newId: () => "id",
@@ -151,7 +153,9 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
 
 function principalOf(key: Key): Principal {
   const expiresAtMs = key.expiresAt?.getTime();
-  return { kind: "key", key: { ...key, expiresAtMs } };
+  const role = () => "admin" as const;
+  const rights = { at: role, within: role, anywhere: role };
+  return { kind: "key", key: { ...key, scope: "write", via: "key", rights, expiresAtMs } };
 }
 
 const rightsOf = (key: Key): Rights => ({

@@ -104,6 +104,7 @@ const renameIn = ({ project, first, userId }: Scope): AuditEntry => ({
   cause: "manual",
   actor: { id: userId, email: "late@example.com" },
   apiKeyId: null,
+  via: "operator",
   before: { name: "before" },
   after: { name: "after" },
   changedAt: new Date(),
@@ -394,7 +395,10 @@ describe("opening a stream of changes", () => {
     const logger = pino({ level: "silent" });
     const streams = createChangeStreams({ sql, ...clock, metrics: new Registry(), logger });
     const feed = { organizationId: uuidv7(), projectId: uuidv7(), environmentId: undefined };
-    const opening = { feed, caller: uuidv7(), expiresAtMs: undefined, resume: undefined };
+    const opening = {
+      ...{ feed, caller: uuidv7(), isOfSession: false, expiresAtMs: undefined, resume: undefined },
+      mayContinue: async () => true,
+    };
     const responses = Array.from(
       { length: 101 },
       () => new ServerResponse(new IncomingMessage(new Socket())),

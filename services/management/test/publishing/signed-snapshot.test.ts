@@ -166,6 +166,7 @@ async function seedKey({ publish = false } = {}): Promise<KeyMessage> {
     environmentId: ids.environment,
     userId: ids.user,
     environmentOnly: false,
+    scope: "write",
     version: 1,
     expiresAt: null,
     committedAt: now,

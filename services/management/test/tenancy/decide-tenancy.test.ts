@@ -18,6 +18,7 @@ const newId = () => `id-${++ids}`;
 const context: ChangeContext = {
   actor: { id: "ada", email: "ada@example.com" },
   apiKeyId: null,
+  via: "operator",
   cause: "manual",
   now,
   newId,

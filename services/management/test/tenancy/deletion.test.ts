@@ -7,15 +7,24 @@ import { v7 as uuidv7 } from "uuid";
 import { readActor } from "../../src/access/change-context.ts";
 import { countWorkingKeysOfUser } from "../../src/keys/key-store.ts";
 import { readFullState } from "../../src/publishing/full-state.ts";
-import { removedAtOnce, removeNextBatch } from "../../src/tenancy/remove-deleted.ts";
+import { removedAtOnce, removeNextBatch } from "../../src/upkeep/remove-deleted.ts";
 import { expectWholeHistory } from "../flag-fixture.ts";
-import { type Management, openManagement, operatorToken } from "../management-fixture.ts";
+import {
+  type Management,
+  openManagement,
+  operatorToken,
+  signInSettings,
+} from "../management-fixture.ts";
 import { entriesOf, seedFlags, tenancyOf } from "../tenancy-fixture.ts";
 
 let management: Management;
 let given: ReturnType<typeof tenancyOf>;
 beforeAll(async () => {
-  management = await openManagement({ removesDeleted: false, fillsEnvironments: false });
+  management = await openManagement({
+    signIn: signInSettings(),
+    removesDeleted: false,
+    fillsEnvironments: false,
+  });
   given = tenancyOf(management);
 });
 afterAll(() => management.close());
@@ -493,7 +502,7 @@ describe("given a deleted user", () => {
     const created = (await audit(scope)).find(
       ({ action }: { action: string }) => action === "created",
     );
-    expect(created.actor).toEqual({ id: scope.userId, email });
+    expect(created.actor).toMatchObject({ id: scope.userId, email });
   });
 
   it("has no e-mail address in the audit log after erasure", async () => {

@@ -180,6 +180,8 @@ describe("users", () => {
       ...body,
       id: expect.any(String),
       organization_id: id,
+      kind: "person",
+      signs_in: false,
       created_at: instant,
     });
     const second = await management.call(path, {

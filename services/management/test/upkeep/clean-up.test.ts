@@ -34,6 +34,7 @@ beforeAll(async () => {
     ...{ ...rebuilds, broker },
     publications: createPublications(),
     plans: defaultPlans,
+    groupsOrganizations: [],
     signer: testSigner,
     signatures: testSignatures(),
     sign: testMessageSigner("management"),

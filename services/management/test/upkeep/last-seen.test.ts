@@ -376,3 +376,40 @@ describe("the list of flags with stale_days", () => {
     expect(answer.body.error.code).toBe("VALIDATION_001");
   });
 });
+
+describe("given a session of a person", () => {
+  const idleInMs = 60 * 60 * 1_000;
+
+  /** Writes a session that ends in an hour if it is not used. */
+  async function givenSession(): Promise<string> {
+    const [personId, id] = [uuidv7(), uuidv7()];
+    await management.sql`insert into people (id, created_at) values (${personId}, now())`;
+    await management.sql`
+      insert into sessions (id, secret_sha256, person_id, via, groups, address, user_agent,
+        signed_in_at, confirmed_at, expires_at, idle_until)
+      values (${id}, ${"0".repeat(64)}, ${personId}, 'passkey', '{}', '127.0.0.1', 'a browser',
+        now(), now(), now() + interval '7 days', now() + interval '1 hour')`;
+    return id;
+  }
+
+  async function idleMs(id: string): Promise<number> {
+    const [session] = await management.sql<{ idleUntil: Date }[]>`
+      select idle_until as "idleUntil" from sessions where id = ${id}`;
+    return (session?.idleUntil.getTime() ?? 0) - Date.now();
+  }
+
+  it("moves the end of the unused session to twelve hours after the use, on every service", async () => {
+    const id = await givenSession();
+    await deliver({ keys: [{ key_id: id, used_at: new Date().toISOString() }] });
+    expect(await idleMs(id)).toBeGreaterThan(11 * idleInMs);
+    const address = { kind: "session", sessionId: id } as const;
+    await eventually(() => management.people.versionOf(address) !== undefined);
+  });
+
+  it("does not move it for a use of long ago, which an outage has delayed", async () => {
+    const id = await givenSession();
+    const used_at = new Date(Date.now() - 30 * 60 * 1_000).toISOString();
+    await deliver({ keys: [{ key_id: id, used_at }] });
+    expect(await idleMs(id)).toBeLessThanOrEqual(idleInMs);
+  });
+});

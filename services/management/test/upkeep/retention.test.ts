@@ -72,7 +72,7 @@ function retain(periods: Partial<RetentionPeriods>) {
 async function committed<T extends object>(
   work: (write: FlagWrite) => Promise<T | object>,
 ): Promise<T> {
-  const author = { userId: ids.userId, apiKeyId: null };
+  const author = { userId: ids.userId, apiKeyId: null, via: "schedule" as const };
   const clock = { now: () => now, newId };
   const done = await runtime.begin(async (tx) =>
     work({

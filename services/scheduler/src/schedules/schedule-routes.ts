@@ -1,8 +1,4 @@
-import {
-  type AuthenticateServerKey,
-  checkKeyEnvironment,
-  type DirectoryKey,
-} from "@halyard/api-keys";
+import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import {
   type App,
@@ -16,6 +12,7 @@ import {
   registerRoute,
 } from "@halyard/http";
 import type { AnswerOnce } from "@halyard/idempotency";
+import type { AuthenticateMember, Caller } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 import type { FindFlag } from "../directory/flag-directory.ts";
 import { type Conditions, checkPending, pathOf, tagOf } from "./check-pending.ts";
@@ -38,7 +35,7 @@ type ScheduleRoutes = {
   /** Returns whether an environment was deleted. Its schedules are left out. */
   hasEnded: (environmentId: string) => boolean;
   answerOnce: AnswerOnce;
-  authenticate: AuthenticateServerKey;
+  authenticate: AuthenticateMember;
 };
 
 /** Registers the routes of schedules. Each requires a server key of the project. */
@@ -51,7 +48,7 @@ function registerChanges(app: App, options: ScheduleRoutes): void {
   const { changes, findFlag, answerOnce, authenticate } = options;
 
   registerRoute(app, contract.setSchedule, {
-    authenticate,
+    authenticate: authenticate(contract.setSchedule),
     handle: async ({ params, body, request }, key) => {
       const scope = await scopeOf(findFlag, key, params);
       // With an idempotency key, a stored answer is returned even if the flag was deleted since.
@@ -78,7 +75,7 @@ function registerChanges(app: App, options: ScheduleRoutes): void {
   });
 
   registerRoute(app, contract.clearSchedule, {
-    authenticate,
+    authenticate: authenticate(contract.clearSchedule),
     handle: async ({ params, request }, key) => {
       const scope = await scopeOf(findFlag, key, params);
       if (isProblem(scope)) return scope;
@@ -91,7 +88,7 @@ function registerChanges(app: App, options: ScheduleRoutes): void {
 
 function registerReads(app: App, { sql, findFlag, hasEnded, authenticate }: ScheduleRoutes): void {
   registerRoute(app, contract.getSchedule, {
-    authenticate,
+    authenticate: authenticate(contract.getSchedule),
     handle: async ({ params }, key) => {
       const scope = await scopeOf(findFlag, key, params);
       if (isProblem(scope)) return scope;
@@ -103,7 +100,7 @@ function registerReads(app: App, { sql, findFlag, hasEnded, authenticate }: Sche
   });
 
   registerRoute(app, contract.listSchedules, {
-    authenticate,
+    authenticate: authenticate(contract.listSchedules),
     handle: async ({ query }, key) => {
       const { cursor, status, flag_id: flagId, limit = defaultPageSize } = query;
       const beforeId = cursor === undefined ? undefined : idOfCursor(cursor);
@@ -128,7 +125,7 @@ function registerReads(app: App, { sql, findFlag, hasEnded, authenticate }: Sche
 /** Returns the flag and environment in the path, or a problem if the key has no access to them. */
 async function scopeOf(
   findFlag: FindFlag,
-  key: DirectoryKey,
+  key: Caller,
   params: { flagId: string; envId: string },
 ): Promise<ScheduleScope | Problem> {
   const flagId = params.flagId.toLowerCase();
@@ -146,8 +143,8 @@ function permitOf(scope: ScheduleScope | Problem, conditions: Conditions): Permi
   return (pendingId) => (isProblem(scope) ? scope : checkPending(conditions, pendingId, scope));
 }
 
-function authorOf(key: DirectoryKey): Author {
-  return { userId: key.userId, apiKeyId: key.id };
+function authorOf({ userId, id, via }: Caller): Author {
+  return via === "key" ? { userId, apiKeyId: id } : { userId, apiKeyId: null, via };
 }
 
 /** Returns the representation of a schedule in the API. */

@@ -4,6 +4,7 @@ import {
   type ScheduleAction,
   type ScheduleState,
   type SetSchedule,
+  type SignInMethod,
   wholeDocument,
 } from "@halyard/contracts";
 import { createProblem, type Problem } from "@halyard/http";
@@ -127,8 +128,8 @@ export function latenessMs(change: Pick<ScheduledChange, "appliedAt" | "dueAt">)
   return Math.max(0, change.appliedAt.getTime() - change.dueAt.getTime());
 }
 
-/** The user and the API key that set or cleared a schedule. */
-export type Author = { userId: string; apiKeyId: string };
+/** The user who set or cleared a schedule, with the API key, or with the sign-in of the session. */
+export type Author = { userId: string; apiKeyId: string | null; via?: SignInMethod | undefined };
 
 export type ScheduleTimes = { id: string; enableAt: Date | null; disableAt: Date | null };
 
@@ -146,6 +147,7 @@ export function scheduleAudit(
     service: "scheduler",
     user_id: author.userId,
     api_key_id: author.apiKeyId,
+    ...(author.via !== undefined && { via: author.via }),
     webhook_id: null,
     flag_id: scope.flagId,
     environment_id: scope.environmentId,

@@ -28,6 +28,7 @@ const key: DirectoryKey = {
   environmentId: id("env"),
   userId: id("user"),
   environmentOnly: false,
+  scope: "write",
   expiresAtMs: undefined,
 };
 let views: ReturnType<typeof createEnvironmentViews>;

@@ -20,6 +20,7 @@ const key: DirectoryKey = {
   environmentId: id("env"),
   userId: id("user"),
   environmentOnly: false,
+  scope: "write",
   expiresAtMs: undefined,
 };
 

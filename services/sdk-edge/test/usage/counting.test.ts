@@ -40,6 +40,7 @@ function key(number = 1, environment = number): DirectoryKey {
     environmentId: id("env", environment),
     userId: id("user"),
     environmentOnly: false,
+    scope: "write",
     expiresAtMs: undefined,
   };
 }

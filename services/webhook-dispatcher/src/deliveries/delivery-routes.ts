@@ -1,4 +1,3 @@
-import type { AuthenticateServerKey } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import {
   type App,
@@ -10,6 +9,7 @@ import {
   pageOf,
   registerRoute,
 } from "@halyard/http";
+import type { AuthenticateMember } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 import { noSuchWebhook, scopeOf } from "../webhooks/webhook-routes.ts";
 import { findWebhook } from "../webhooks/webhook-store.ts";
@@ -27,13 +27,13 @@ export function registerDeliveryRoutes(
     sql: Sql;
     /** Called when an attempt is due immediately. */
     onDue: () => void;
-    authenticate: AuthenticateServerKey;
+    authenticate: AuthenticateMember;
   },
 ): void {
   const { sql, onDue, authenticate } = options;
 
   registerRoute(app, contract.listDeliveries, {
-    authenticate,
+    authenticate: authenticate(contract.listDeliveries),
     handle: async ({ params, query }, key) => {
       const scope = scopeOf(key, params);
       if (isProblem(scope)) return scope;
@@ -52,7 +52,7 @@ export function registerDeliveryRoutes(
   });
 
   registerRoute(app, contract.getDelivery, {
-    authenticate,
+    authenticate: authenticate(contract.getDelivery),
     handle: async ({ params }, key) => {
       const scope = scopeOf(key, params);
       if (isProblem(scope)) return scope;
@@ -66,7 +66,7 @@ export function registerDeliveryRoutes(
   });
 
   registerRoute(app, contract.redeliver, {
-    authenticate,
+    authenticate: authenticate(contract.redeliver),
     handle: async ({ params }, key) => {
       const scope = scopeOf(key, params);
       if (isProblem(scope)) return scope;

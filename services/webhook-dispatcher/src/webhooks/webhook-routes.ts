@@ -1,10 +1,5 @@
 import { createHmac } from "node:crypto";
-import {
-  type AuthenticateServerKey,
-  bearerToken,
-  type DirectoryKey,
-  keyProblems,
-} from "@halyard/api-keys";
+import { bearerToken, keyProblems } from "@halyard/api-keys";
 import type { CreateWebhook } from "@halyard/contracts";
 import * as contract from "@halyard/contracts";
 import {
@@ -20,6 +15,7 @@ import {
   registerRoute,
 } from "@halyard/http";
 import { type AnswerOnce, rollBackOnProblem } from "@halyard/idempotency";
+import type { AuthenticateMember, Caller } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import type { SecretBox } from "../secrets/secret-box.ts";
@@ -44,7 +40,7 @@ type WebhookRoutesOptions = {
   newId: () => string;
   now: () => Date;
   answerOnce: AnswerOnce;
-  authenticate: AuthenticateServerKey;
+  authenticate: AuthenticateMember;
   logger: Logger;
 };
 
@@ -58,7 +54,7 @@ export function registerWebhookRoutes(app: App, options: WebhookRoutesOptions): 
 
 function registerReads(app: App, { sql, authenticate }: WebhookRoutesOptions): void {
   registerRoute(app, contract.listWebhooks, {
-    authenticate,
+    authenticate: authenticate(contract.listWebhooks),
     handle: async ({ params }, key) => {
       const problem = checkMayUseWebhooks(key, params);
       if (problem !== undefined) return problem;
@@ -68,7 +64,7 @@ function registerReads(app: App, { sql, authenticate }: WebhookRoutesOptions): v
   });
 
   registerRoute(app, contract.getWebhook, {
-    authenticate,
+    authenticate: authenticate(contract.getWebhook),
     handle: async ({ params }, key) => {
       const scope = scopeOf(key, params);
       if (isProblem(scope)) return scope;
@@ -84,7 +80,7 @@ function registerCreate(app: App, options: WebhookRoutesOptions): void {
   const maxInProject = options.webhooksPerProject;
 
   registerRoute(app, contract.createWebhook, {
-    authenticate,
+    authenticate: authenticate(contract.createWebhook),
     handle: async ({ params, body, request }, key) => {
       const problem = checkMayUseWebhooks(key, params);
       if (problem !== undefined) return problem;
@@ -119,7 +115,7 @@ function registerChanges(app: App, options: WebhookRoutesOptions): void {
   const auditOf = auditContext(options);
 
   registerRoute(app, contract.updateWebhook, {
-    authenticate,
+    authenticate: authenticate(contract.updateWebhook),
     handle: async ({ params, body, request }, key) => {
       const scope = scopeOf(key, params);
       if (isProblem(scope)) return scope;
@@ -140,7 +136,7 @@ function registerChanges(app: App, options: WebhookRoutesOptions): void {
   });
 
   registerRoute(app, contract.deleteWebhook, {
-    authenticate,
+    authenticate: authenticate(contract.deleteWebhook),
     handle: async ({ params, request }, key) => {
       const scope = scopeOf(key, params);
       if (isProblem(scope)) return scope;
@@ -153,8 +149,8 @@ function registerChanges(app: App, options: WebhookRoutesOptions): void {
 }
 
 function auditContext({ newId, now }: WebhookRoutesOptions) {
-  return (key: DirectoryKey): AuditContext => ({
-    author: { userId: key.userId, apiKeyId: key.id },
+  return ({ userId, id, via }: Caller): AuditContext => ({
+    author: via === "key" ? { userId, apiKeyId: id } : { userId, apiKeyId: null, via },
     newId,
     now: now(),
   });
@@ -162,7 +158,7 @@ function auditContext({ newId, now }: WebhookRoutesOptions) {
 
 function registerTest(app: App, { sql, tests, authenticate }: WebhookRoutesOptions): void {
   registerRoute(app, contract.testWebhook, {
-    authenticate,
+    authenticate: authenticate(contract.testWebhook),
     handle: async ({ params }, key) => {
       const scope = scopeOf(key, params);
       if (isProblem(scope)) return scope;
@@ -219,17 +215,14 @@ export const noSuchWebhook = createProblem(
 );
 
 /** Webhooks belong to the whole project, so `environment_only` keys are rejected. Other projects are 404 first. */
-function checkMayUseWebhooks(
-  key: DirectoryKey,
-  params: { projectId: string },
-): Problem | undefined {
+function checkMayUseWebhooks(key: Caller, params: { projectId: string }): Problem | undefined {
   if (params.projectId.toLowerCase() !== key.projectId) return noSuchProject;
   return key.environmentOnly ? keyProblems.otherEnvironment : undefined;
 }
 
 /** Returns the project and the webhook of a path, with the ids in lower case, or the problem with the key. */
 export function scopeOf(
-  key: DirectoryKey,
+  key: Caller,
   params: { projectId: string; webhookId: string },
 ): WebhookScope | Problem {
   const problem = checkMayUseWebhooks(key, params);

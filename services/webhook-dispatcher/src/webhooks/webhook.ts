@@ -1,4 +1,10 @@
-import type { AuditRecorded, CreateWebhook, EventName, UpdateWebhook } from "@halyard/contracts";
+import type {
+  AuditRecorded,
+  CreateWebhook,
+  EventName,
+  SignInMethod,
+  UpdateWebhook,
+} from "@halyard/contracts";
 import { createProblem, type Problem } from "@halyard/http";
 import type { SealedSecret, SecretBox } from "../secrets/secret-box.ts";
 import { readTarget, type TargetRules } from "../targets/target.ts";
@@ -135,8 +141,10 @@ function checkSecret(secret: string | null | undefined): Problem | undefined {
   );
 }
 
-/** The user and the API key of a change, or the service itself. */
-type Author = { userId: string; apiKeyId: string } | "webhook-dispatcher";
+/** The user of a change, with the API key or with the sign-in of the session, or the service itself. */
+type Author =
+  | { userId: string; apiKeyId: string | null; via?: SignInMethod | undefined }
+  | "webhook-dispatcher";
 
 export type AuditContext = { author: Author; newId: () => string; now: Date };
 
@@ -156,6 +164,7 @@ export function webhookAudit(
     service: "webhook-dispatcher",
     user_id: isService ? null : author.userId,
     api_key_id: isService ? null : author.apiKeyId,
+    ...(!isService && author.via !== undefined && { via: author.via }),
     webhook_id: webhook.id,
     flag_id: null,
     environment_id: null,

@@ -11,6 +11,7 @@ import {
   scheduleStream,
 } from "@halyard/contracts";
 import { ensureFlagEvents, ensureQuota, ensureSchedule, publishSigned } from "@halyard/jetstream";
+import { createPeopleDirectory, createPlaces } from "@halyard/people";
 import { connectPostgres } from "@halyard/postgres";
 import { createMetrics } from "@halyard/service";
 import { createDeletions } from "@halyard/snapshot";
@@ -120,6 +121,7 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
       return sender.send(request);
     },
     secrets,
+    ...{ people: createPeopleDirectory(), places: createPlaces(), signatures: testSignatures() },
     deletions,
     plan,
     random: () => 0,
@@ -135,6 +137,7 @@ function composeReplica(postgresUrl: string, natsUrl: string, options: ReplicaOp
     nats: natsLogin("webhook-dispatcher", natsUrl),
     sql,
     keys: createKeyDirectory(testSignatures()),
+    ...{ people: createPeopleDirectory(), places: createPlaces(), signatures: testSignatures() },
     deletions,
     sweep: { nowMs: Date.now },
     lastUsed: createLastUsed(),

@@ -1,0 +1,127 @@
+import { createServer } from "node:net";
+import type { ServiceProcess } from "@halyard/testing";
+import { type Browser, describeInChromium, startChromium } from "@halyard/testing/chromium";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { Page } from "playwright-core";
+import { ensureDashboard } from "../../deploy/local/src/dashboard-build.ts";
+import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
+import { type System, startSystem } from "../src/system/system.ts";
+import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
+
+/** Returns a free port. The address at which people open an installation is known before its gateway starts. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+describeInChromium("given people who sign in to the dashboard", () => {
+  let system: System;
+  let gateway: ServiceProcess;
+  let browser: Browser;
+  let publicUrl: string;
+  let tenant: Tenant;
+
+  beforeAll(async () => {
+    const { folder } = await ensureDashboard();
+    const port = await freePort();
+    publicUrl = `http://localhost:${port}`;
+    const settings = { PUBLIC_URL: publicUrl, TRUSTED_PROXIES: "127.0.0.1" };
+    system = await startSystem({
+      managements: 2,
+      schedulers: 1,
+      dispatchers: 1,
+      meterings: 1,
+      edges: 1,
+      settings: () => ({
+        ...{ management: settings, scheduler: settings },
+        ...{ "webhook-dispatcher": settings, "usage-metering": settings },
+        dashboard: { DASHBOARD_DIR: folder },
+      }),
+    });
+    gateway = await system.startGateway({ port: String(port) });
+    browser = await startChromium();
+    tenant = await createTenant(gateway.url, { name: "People" });
+    await must(`${gateway.url}/api/v1/flags`, {
+      method: "POST",
+      key: tenant.serverKey,
+      body: { key: "new-checkout", name: "New checkout" },
+    });
+  }, 120_000);
+  afterAll(async () => {
+    await browser?.close();
+    await system?.close();
+  });
+
+  const operate = (path: string, body: object) =>
+    must(`${gateway.url}/api/v1/organizations/${tenant.organizationId}/${path}`, {
+      method: "POST",
+      key: operatorToken,
+      body,
+    });
+
+  /** Creates a user with a role, and opens the operator's link in a new browser context. */
+  async function signIn(email: string, grant: object): Promise<Page> {
+    const user = await operate("users", { email });
+    await operate("grants", { subject: { user_id: user.id }, ...grant });
+    const { url } = await operate("sign-in-links", { user_id: user.id });
+    await browser.context.clearCookies();
+    const page = await browser.context.newPage();
+    await page.goto(url);
+    await page.getByText("New checkout").waitFor();
+    return page;
+  }
+
+  it("opens the project of an owner by the operator's link, and keeps no key in the browser", async () => {
+    const page = await signIn("owner@example.com", {
+      role: "owner",
+      scope: { organization: tenant.organizationId },
+    });
+    expect(new URL(page.url()).origin).toBe(publicUrl);
+    const stored = await page.evaluate(() =>
+      JSON.stringify({ ...sessionStorage, ...localStorage, cookie: document.cookie }),
+    );
+    // A key, or the secret of a session.
+    expect(stored).not.toMatch(/hs_|\.[A-Za-z0-9_-]{43}/);
+    await expectNoSeriousViolations(page);
+    await page.getByRole("link", { name: "API keys" }).click();
+    await page.getByRole("heading", { name: "API keys" }).waitFor();
+    await page.getByRole("link", { name: "Schedules" }).click();
+    await page.getByRole("heading", { name: "Schedules" }).waitFor();
+    await page.reload();
+    await page.getByRole("heading", { name: "Schedules" }).waitFor();
+    await page.close();
+  });
+
+  it("opens a link once, and says what to do the second time", async () => {
+    const { id } = await operate("users", { email: "once@example.com" });
+    const { url } = await operate("sign-in-links", { user_id: id });
+    await browser.context.clearCookies();
+    const page = await browser.context.newPage();
+    await page.goto(url);
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    const second = await browser.context.newPage();
+    await second.goto(url);
+    await second.getByText("The sign-in link was used already").waitFor();
+    expect(second.url()).toBe(`${publicUrl}/sign-in`);
+    await expectNoSeriousViolations(second);
+    await Promise.all([page.close(), second.close()]);
+  });
+
+  it("ends with the session, also for a page that is open", async () => {
+    const page = await signIn("editor@example.com", {
+      role: "editor",
+      scope: { project: tenant.projectId },
+    });
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    const { status } = await page.evaluate(async () => {
+      const response = await fetch("/api/v1/session");
+      return { status: response.status };
+    });
+    expect(status).toBe(401);
+    await page.close();
+  });
+});

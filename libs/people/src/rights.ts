@@ -1,0 +1,66 @@
+import { type GrantedRole, type KeyScope, type Role, roles } from "@halyard/contracts";
+
+/** A place at which a role may count. Without a project, it is the organization. */
+export type Place = { projectId?: string | undefined; environmentId?: string | undefined };
+
+/**
+ * Returns the highest role that grants give at a place; undefined for none. A grant for some environments gives `viewer`
+ * in the rest of its project, and nothing in the organization.
+ */
+export function roleAt(grants: readonly GrantedRole[], place: Place): Role | undefined {
+  return highest(grants.map((grant) => roleOf(grant, place)));
+}
+
+/** Returns the highest role that grants give in a project or in any of its environments. */
+export function roleWithin(grants: readonly GrantedRole[], projectId: string): Role | undefined {
+  return highest(
+    grants.map(({ role, project_id = projectId }) => (project_id === projectId ? role : undefined)),
+  );
+}
+
+/** Returns the highest role that grants give anywhere. */
+export function roleAnywhere(grants: readonly GrantedRole[]): Role | undefined {
+  return highest(grants.map(({ role }) => role));
+}
+
+export function includes(held: Role | undefined, needed: Role): boolean {
+  return held !== undefined && roles.indexOf(held) >= roles.indexOf(needed);
+}
+
+/**
+ * Returns the role of a server key, which is the lesser of the scope's and the user's. A user without grants has none
+ * that bound keys, as before release 0.2.
+ */
+export function roleOfKey(
+  scope: KeyScope,
+  user: { governed: boolean; grants: readonly GrantedRole[] } | undefined,
+  place: Place,
+): Role | undefined {
+  const most = mostOf[scope];
+  if (user === undefined || !user.governed) return most;
+  const own = roleAt(user.grants, place);
+  return includes(own, most) ? most : own;
+}
+
+/** The most that a server key does with each scope. Keys never change the organization. */
+const mostOf: Readonly<Record<KeyScope, Role>> = {
+  read: "viewer",
+  propose: "viewer",
+  write: "admin",
+};
+
+function roleOf(
+  { role, project_id, environment_ids }: GrantedRole,
+  place: Place,
+): Role | undefined {
+  if (project_id === undefined) return role;
+  if (project_id !== place.projectId) return undefined;
+  if (environment_ids === undefined) return role;
+  const isThere =
+    place.environmentId !== undefined && environment_ids.includes(place.environmentId);
+  return isThere ? role : "viewer";
+}
+
+function highest(held: readonly (Role | undefined)[]): Role | undefined {
+  return roles.findLast((role) => held.includes(role));
+}

@@ -1,0 +1,94 @@
+import { type Api, createApi, unwrap } from "../api/client.ts";
+import type { paths, ServerKeyIdentity } from "../api/schema.d.ts";
+import type { KeySession } from "./session.tsx";
+
+/**
+ * People who are signed in. The browser keeps their cookie, which no script can read. In a tab, a person has a session in
+ * each project that they may view, beside the server keys of the tab. Its token names the project and is no secret.
+ */
+type SignedIn = paths["/api/v1/session"]["get"]["responses"][200]["content"]["application/json"];
+type Project = SignedIn["organizations"][number]["projects"][number];
+export type Role = NonNullable<Project["role"]>;
+
+const prefix = "person_";
+const roles: readonly Role[] = ["viewer", "editor", "approver", "admin", "owner"];
+
+export const isPerson = (token: string): boolean => token.startsWith(prefix);
+
+/** Returns whether a role includes another one. */
+export const includes = (held: Role | null | undefined, needed: Role): boolean =>
+  held !== null && held !== undefined && roles.indexOf(held) >= roles.indexOf(needed);
+
+/** Reads who is signed in; undefined if nobody is, or if the server cannot be reached. */
+async function readSignedIn(): Promise<SignedIn | undefined> {
+  const read = async <T>(path: string): Promise<T | undefined> => {
+    const response = await fetch(path).catch(() => undefined);
+    return response?.ok === true ? ((await response.json()) as T) : undefined;
+  };
+  // Browsers would report the 401 of the session's route as an error of the page.
+  const ways = await read<{ signed_in: boolean }>("/auth/methods");
+  return ways?.signed_in === true ? read<SignedIn>("/api/v1/session") : undefined;
+}
+
+/** Returns whether the person's session has ended. */
+export async function hasEnded(): Promise<boolean> {
+  const response = await fetch("/api/v1/session").catch(() => undefined);
+  return response?.status === 401;
+}
+
+/** Returns the tokens of the projects that the signed-in person may view. */
+export async function personTokens(): Promise<string[]> {
+  const signedIn = await readSignedIn();
+  return (signedIn?.organizations ?? []).flatMap(({ projects }) =>
+    projects.map(({ id }) => prefix + id),
+  );
+}
+
+/** Opens the session of a person in a project. Throws the error of the API. */
+export async function openPerson(token: string, onRejected: () => void): Promise<KeySession> {
+  const projectId = token.slice(prefix.length);
+  const first = createApi({}, onRejected);
+  const signedIn = await unwrap(first.GET("/api/v1/session"));
+  const organization = signedIn.organizations.find(({ projects }) =>
+    projects.some(({ id }) => id === projectId),
+  );
+  const project = organization?.projects.find(({ id }) => id === projectId);
+  const path = { projectId };
+  const listed = first.GET("/api/v1/projects/{projectId}/environments", { params: { path } });
+  const { environments } = await unwrap(listed);
+  if (organization === undefined || project === undefined)
+    throw new Error("an environment list of a project that the session does not have");
+  const own = defaultEnvironment(project);
+  const headers = { "Halyard-Environment": own };
+  const api: Api = createApi(headers, onRejected);
+  return {
+    ...{ kind: "server_key", token, headers, api },
+    me: {
+      user: { id: organization.user_id, ...signedIn.person },
+      organization: { id: organization.id, name: organization.name },
+      project: { id: project.id, name: project.name },
+      environments: environments as ServerKeyIdentity["environments"],
+      key: {
+        ...{ id: token, name: "Signed in", environment_id: own },
+        ...{ environment_only: false, expires_at: null },
+      },
+      roles: {
+        project: project.role,
+        environments: new Map(project.environments.map(({ id, role }) => [id, role])),
+      },
+    },
+  };
+}
+
+/** Returns the first environment that the person may change, or else the first one. */
+function defaultEnvironment({ environments }: Project): string {
+  const changeable = environments.find(({ role }) => includes(role, "editor"));
+  return (changeable ?? environments[0])?.id ?? "";
+}
+
+/** Ends the person's session. Returns the address at which the provider ends its own, or the first page. */
+export async function signOutPerson(): Promise<string> {
+  const response = await fetch("/auth/sign-out", { method: "POST" });
+  const { location = "/" } = response.ok ? ((await response.json()) as { location?: string }) : {};
+  return location;
+}

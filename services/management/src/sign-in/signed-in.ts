@@ -1,0 +1,72 @@
+import type { SignedIn } from "@halyard/contracts";
+import { type LiveSession, type PeopleDirectory, roleAt, roleWithin } from "@halyard/people";
+import type { Sql } from "@halyard/postgres";
+
+/** Reads what a person who is signed in may see: the roles by the directory of people, and the names from the database. */
+export async function readSignedIn(
+  session: LiveSession,
+  { sql, people }: { sql: Sql; people: Pick<PeopleDirectory, "organizationsOf" | "memberOf"> },
+): Promise<SignedIn> {
+  const members = people
+    .organizationsOf(session)
+    .map((organizationId) => people.memberOf(session, organizationId))
+    .filter((member) => member !== undefined);
+  const userIds = members.map(({ userId }) => userId);
+  const [person] = await sql<SignedIn["person"][]>`
+    select email, name from users where id = any(${userIds}::uuid[]) order by created_at limit 1`;
+  const rows = await readNames(
+    sql,
+    members.filter(({ grants }) => grants.length > 0).map(({ organizationId }) => organizationId),
+  );
+  const organizations = rows.map(({ id, name, projects }) => {
+    const { userId = "", grants = [] } =
+      members.find(({ organizationId }) => organizationId === id) ?? {};
+    return {
+      ...{ id, name, user_id: userId, role: roleAt(grants, {}) ?? null },
+      projects: projects
+        .filter((project) => roleWithin(grants, project.id) !== undefined)
+        .map((project) => ({
+          ...{ id: project.id, name: project.name },
+          role: roleAt(grants, { projectId: project.id }) ?? null,
+          environments: project.environments.map((environment) => ({
+            ...environment,
+            role: roleAt(grants, { projectId: project.id, environmentId: environment.id }) ?? null,
+            protected: false,
+          })),
+        })),
+    };
+  });
+  return {
+    person: person ?? { email: "", name: null },
+    organizations,
+    signed_in_by: session.via,
+    signed_in_at: new Date(session.signedInAtMs).toISOString(),
+    confirmed_at: new Date(session.confirmedAtMs).toISOString(),
+    expires_at: new Date(session.expiresAtMs).toISOString(),
+  };
+}
+
+type Named = { id: string; name: string };
+type NamedProject = Named & { environments: Named[] };
+
+/** Returns organizations with the names of their projects and environments, each in the order of their names. */
+function readNames(
+  sql: Sql,
+  organizationIds: readonly string[],
+): Promise<(Named & { projects: NamedProject[] })[]> {
+  return sql<(Named & { projects: NamedProject[] })[]>`
+    select organizations.id, organizations.name, coalesce((
+      select jsonb_agg(
+        jsonb_build_object('id', projects.id, 'name', projects.name, 'environments', coalesce((
+          select jsonb_agg(
+            jsonb_build_object('id', environments.id, 'name', environments.name)
+            order by environments.name, environments.id)
+          from environments where environments.project_id = projects.id
+        ), '[]'))
+        order by projects.name, projects.id)
+      from projects where projects.organization_id = organizations.id
+    ), '[]') as projects
+    from organizations
+    where organizations.id = any(${organizationIds as string[]}::uuid[])
+    order by organizations.name, organizations.id`;
+}

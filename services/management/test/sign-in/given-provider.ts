@@ -1,0 +1,93 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK } from "jose";
+import Provider, { type Configuration } from "oidc-provider";
+import { clientId, newKeys } from "./given-issuer.ts";
+
+/** Runs a real OpenID Connect provider, whose login page signs in the account that a test has chosen. */
+export const clientSecret = "a client's secret";
+
+type Account = { accountId: string; claims: Record<string, unknown> };
+
+export async function givenProvider(redirects: {
+  callback: string;
+  signOut: string;
+  logout: string;
+}) {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { privateKey, kid } = await newKeys("provider");
+  const state = { account: { accountId: "ada", claims: {} } as Account };
+  const configuration: Configuration = {
+    clients: [
+      {
+        client_id: clientId,
+        client_secret: clientSecret,
+        redirect_uris: [redirects.callback],
+        post_logout_redirect_uris: [redirects.signOut],
+        backchannel_logout_uri: redirects.logout,
+        backchannel_logout_session_required: true,
+      },
+    ],
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid, alg: "RS256", use: "sig" }] },
+    cookies: { keys: ["a key for tests"] },
+    claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name", "groups"] },
+    features: {
+      devInteractions: { enabled: false },
+      backchannelLogout: { enabled: true },
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource: (context, form) => {
+          context.body = form;
+        },
+      },
+    },
+    // The provider's own agent rejects loopback addresses.
+    fetch(target, options) {
+      const { dispatcher: _agent, ...rest } = options ?? {};
+      return fetch(target, rest);
+    },
+    ttl: { AccessToken: 600, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
+    interactions: { url: (_, { uid }) => `/login/${uid}` },
+    findAccount: (_, accountId) => ({
+      accountId,
+      claims: () => ({ sub: accountId, ...state.account.claims }),
+    }),
+  };
+  const provider = new Provider(url, configuration);
+  const respond = provider.callback();
+  server.on("request", (request, response) => void handle(request, response));
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (!request.url?.startsWith("/login/")) return respond(request, response);
+    const { prompt, session, grantId, params } = await provider.interactionDetails(
+      request,
+      response,
+    );
+    if (prompt.name === "login") {
+      const result = { login: { accountId: state.account.accountId } };
+      return provider.interactionFinished(request, response, result);
+    }
+    const grant =
+      (grantId === undefined ? undefined : await provider.Grant.find(grantId)) ??
+      new provider.Grant({
+        accountId: session?.accountId ?? "",
+        clientId: String(params.client_id),
+      });
+    grant.addOIDCScope(String(params.scope));
+    const result = { consent: { grantId: await grant.save() } };
+    return provider.interactionFinished(request, response, result, {
+      mergeWithLastSubmission: true,
+    });
+  }
+
+  return {
+    url,
+    state,
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { operatorToken } from "../management-fixture.ts";
+import { openPeople } from "./person-fixture.ts";
+
+/** Tests the routes of a person's own session, and of all sessions of the person. */
+
+const people = await openPeople();
+afterAll(() => people.close());
+
+describe("reading the session", () => {
+  it("lists only what the person may see", async () => {
+    const { browser, organizationId, userId } = await people.member("viewer");
+    const hidden = await people.organization();
+    const path = `/api/v1/organizations/${organizationId}/projects`;
+    const project = (await people.operator(path, { name: "Web" })).body;
+    const { body } = await browser.get("/api/v1/session");
+    expect(body.organizations).toMatchObject([
+      {
+        ...{ id: organizationId, user_id: userId, role: "viewer" },
+        projects: [{ id: project.id, name: "Web", role: "viewer" }],
+      },
+    ]);
+    expect(JSON.stringify(body)).not.toContain(hidden.id);
+  });
+
+  it("lists a role in one environment, and viewer in the rest of its project", async () => {
+    const { organizationId, userId, project } = await people.scope();
+    const environments = `/api/v1/projects/${project.id}/environments`;
+    const granted = (await people.operator(environments, { name: "granted" })).body;
+    await people.operator(`/api/v1/organizations/${organizationId}/grants`, {
+      ...{ subject: { user_id: userId }, role: "editor" },
+      scope: { project: project.id, environments: [granted.id] },
+    });
+    const browser = people.browser();
+    const code = await people.link(organizationId, userId);
+    await browser.send("/auth/link/verify", { body: { code } });
+    const { body } = await browser.get("/api/v1/session");
+    const [{ role, projects }] = body.organizations;
+    expect([role, projects[0].role]).toEqual([null, "viewer"]);
+    const roles = projects[0].environments.map((one: { id: string; role: string }) =>
+      one.id === granted.id ? `granted: ${one.role}` : one.role,
+    );
+    expect(new Set(roles)).toEqual(new Set(["granted: editor", "viewer"]));
+  });
+
+  it("needs a session", async () => {
+    const answer = await people.browser().get("/api/v1/session");
+    expect([answer.status, answer.body.error.code]).toEqual([401, "AUTH_001"]);
+  });
+
+  it("is not for tokens", async () => {
+    const answer = await people.call("/api/v1/session", { key: operatorToken });
+    expect([answer.status, answer.body.error.code]).toEqual([403, "AUTH_002"]);
+  });
+});
+
+describe("ending sessions", () => {
+  it("ends one", async () => {
+    const { browser, passkey } = await people.member();
+    const other = people.browser();
+    await other.sign("sign_in", passkey);
+    const { sessions } = (await browser.get("/api/v1/sessions")).body;
+    const { id } = sessions.find(({ current }: { current: boolean }) => !current);
+    await browser.send(`/api/v1/sessions?id=${id}`, { method: "DELETE" });
+    expect((await other.get("/api/v1/session")).status).toBe(401);
+    expect((await browser.get("/api/v1/session")).status).toBe(200);
+  });
+
+  it("ends all of the person", async () => {
+    const { browser, passkey } = await people.member();
+    const other = people.browser();
+    await other.sign("sign_in", passkey);
+    expect((await browser.send("/api/v1/sessions", { method: "DELETE" })).status).toBe(204);
+    for (const ended of [browser, other])
+      expect((await ended.get("/api/v1/session")).status).toBe(401);
+  });
+
+  it("leaves sessions of other persons", async () => {
+    const [one, other] = [await people.member(), await people.member()];
+    const { sessions } = (await other.browser.get("/api/v1/sessions")).body;
+    await one.browser.send(`/api/v1/sessions?id=${sessions[0].id}`, { method: "DELETE" });
+    expect((await other.browser.get("/api/v1/session")).status).toBe(200);
+  });
+
+  it("is rejected from another site", async () => {
+    const { browser } = await people.member();
+    const sent = { method: "DELETE", origin: "https://example.com" };
+    expect((await browser.send("/api/v1/sessions", sent)).status).toBe(403);
+  });
+});
+
+describe("passkeys", () => {
+  it("are removed by their own person only", async () => {
+    const [one, other] = [await people.member(), await people.member()];
+    const path = `/api/v1/passkeys/${other.passkey.id}`;
+    expect((await one.browser.send(path, { method: "DELETE" })).status).toBe(404);
+    expect((await other.browser.get("/api/v1/passkeys")).body.passkeys).toHaveLength(1);
+  });
+});
