@@ -35,7 +35,7 @@ describe("given the values of another server", () => {
     return assertPeer(await startPeer(keys, evaluate), { way: ofrepBulk, key: "", flags });
   };
 
-  it("accepts splits with the right shares, however their users are chosen", async () => {
+  it("accepts splits with the right shares for any choice of users", async () => {
     const bytes = await check(splits, (request, flag) => colors[(request + flag) % 10]);
     expect(bytes).toBeGreaterThan(0);
   });

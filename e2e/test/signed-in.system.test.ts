@@ -8,7 +8,7 @@ import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
 
-/** Returns a free port. The address at which people open an installation is known before its gateway starts. */
+/** Returns a free port. `PUBLIC_URL` must be set before the gateway starts. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -108,6 +108,19 @@ describeInChromium("given people who sign in to the dashboard", () => {
     expect(second.url()).toBe(`${publicUrl}/sign-in`);
     await expectNoSeriousViolations(second);
     await Promise.all([page.close(), second.close()]);
+  });
+
+  it("has no form for keys where keys do not sign in", async () => {
+    await browser.context.clearCookies();
+    const page = await browser.context.newPage();
+    await page.route("**/auth/methods", async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), key: false } });
+    });
+    await page.goto(`${publicUrl}/sign-in`);
+    await page.getByRole("button", { name: "Sign in with a passkey" }).waitFor();
+    expect(await page.getByLabel("Server key").count()).toBe(0);
+    await page.close();
   });
 
   it("ends with the session, also for a page that is open", async () => {

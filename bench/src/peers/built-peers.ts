@@ -40,7 +40,7 @@ function goPeer(name: string, { module, main }: { module: string; main: string }
 
 /**
  * Returns the path of a server. Go or Cargo builds it if it is missing or out of date; a quick run builds nothing.
- * Undefined, with a note, if there is no such server.
+ * Undefined, with a note, without such a server.
  */
 export function buildPeer(bench: Bench, name: BuiltPeerName): string | undefined {
   const { path, version, command } = builtPeers[name];

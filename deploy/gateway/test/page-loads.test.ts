@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { givenGateway, givenUpstream } from "./given-gateway.ts";
 
-/** Tests that page loads at 127.0.0.1 continue at `localhost`, to which cookies and passkeys belong. */
+/** Tests that page loads at 127.0.0.1 continue at `localhost`, the host of cookies and passkeys. */
 
 const upstream = await givenUpstream((_incoming, response) => void response.end("{}"));
 const origins = [upstream.origin];

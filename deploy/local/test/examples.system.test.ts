@@ -30,7 +30,7 @@ const endingRequests = {
   ...{ deleteEnvironment: 400, deleteOrganization: 400, deleteProject: 400, deleteUser: 400 },
   ...{ deleteGrant: 404, withdrawInvitation: 404 },
 };
-/** Routes of people who are signed in. Keys are refused. */
+/** Routes of signed-in people. Keys are refused. */
 const forPeople = {
   ...{ getSession: 403, listSessions: 403, endSessions: 403, acceptInvitation: 403 },
   ...{ listPasskeys: 403, deletePasskey: 403 },

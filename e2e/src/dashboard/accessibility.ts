@@ -15,7 +15,7 @@ const seriousImpacts: readonly unknown[] = ["serious", "critical"];
 const checks = `axe.run({ exclude: ["[data-live-announcer]"] })`;
 
 /**
- * Time for which a violation must persist. On a busy machine, axe can see a page while its colors or elements change.
+ * Minimum duration of a violation. On a busy machine, axe can see a page while its colors or elements change.
  */
 const persistsMs = 2_000;
 

@@ -16,7 +16,7 @@ export type DirectoryKey = {
   environmentId: string;
   userId: string;
   environmentOnly: boolean;
-  /** What a server key may do at most. */
+  /** The most that a server key may do. */
   scope: KeyScope;
   /** Milliseconds since 1970; undefined for a key that does not expire. */
   expiresAtMs: number | undefined;

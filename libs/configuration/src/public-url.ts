@@ -3,7 +3,7 @@ import { variable } from "./environment.ts";
 
 const loopbackHost = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Returns whether a URL is HTTPS, or plain HTTP at a loopback address, where nobody else can read the traffic. */
+/** Returns whether a URL is HTTPS, or plain HTTP at a loopback address, where no other machine can read the traffic. */
 export function isSafeUrl(url: URL): boolean {
   return url.protocol === "https:" || (url.protocol === "http:" && loopbackHost.test(url.hostname));
 }

@@ -2,25 +2,25 @@ import { z } from "zod";
 import { compileCheck } from "./json-schema.ts";
 
 /**
- * People: what services other than edges know of users, their roles and their sessions. Management writes one entry for
- * each user with a role or a session, each session, and each organization that maps groups, into a bucket that edges may
- * not read. Every entry is signed. Names and addresses are not in it.
+ * The people bucket: users, roles and sessions, for all services except edges, which may not read it. Management writes
+ * one entry for each user with a role or a person, each session, and each organization that maps groups. Every entry is
+ * signed. Names and addresses are not in it.
  */
 
-/** Roles, each of which includes the ones before it. */
+/** Roles in ascending order. Each role includes the previous ones. */
 export const roles = ["viewer", "editor", "approver", "admin", "owner"] as const;
 export const Role = z.enum(roles);
 export type Role = z.infer<typeof Role>;
 
-/** How a person has signed in. */
+/** Methods of signing in. */
 export const SignInMethod = z.enum(["oidc", "passkey", "operator"]);
 export type SignInMethod = z.infer<typeof SignInMethod>;
 
-/** How the actor of a change was identified. A method of sign-in stands for a session, and `operator` also for the token. */
+/** Identification of the actor of a change. A method of sign-in means a session. `operator` also means the token. */
 export const ChangeVia = z.enum([...SignInMethod.options, "key", "schedule", "change_request"]);
 export type ChangeVia = z.infer<typeof ChangeVia>;
 
-/** What a server key may do at most: read, also propose changes, or also make them. */
+/** The most that a server key may do: read, also propose changes, or also make them. */
 export const KeyScope = z.enum(["read", "propose", "write"]);
 export type KeyScope = z.infer<typeof KeyScope>;
 
@@ -53,15 +53,15 @@ export const UserEntry = z.object({
   /** The person whom the user represents in this organization; null for a user who never signed in. */
   person_id: Uuid.nullable(),
   /**
-   * Whether roles bound the keys of the user. It stays true after the last grant is withdrawn, so that a withdrawal
-   * never gives a key more rights.
+   * True if roles bound the keys of the user. It stays true after the withdrawal of the last grant. Otherwise the
+   * withdrawal would give the keys more rights.
    */
   governed: z.boolean(),
   grants: z.array(z.object(GrantedRole)),
   ...Stamp,
 });
 
-/** The roles that values of the provider's claim of groups give in an organization. */
+/** The roles of the identity provider's groups in an organization. */
 export const GroupsEntry = z.object({
   kind: z.literal("groups"),
   organization_id: Uuid,
@@ -82,7 +82,7 @@ export const SessionEntry = z.object({
   /** Time of the sign-in or of the last confirmation. */
   confirmed_at: Instant,
   expires_at: Instant,
-  /** Not enforced while management is away, because only management moves it. */
+  /** Only management enforces it, because only management moves it. */
   idle_until: Instant,
   ...Stamp,
 });
@@ -104,7 +104,7 @@ export type SessionEntry = z.infer<typeof SessionEntry>;
 export type PeopleTombstone = z.infer<typeof PeopleTombstone>;
 export type PeopleComplete = z.infer<typeof PeopleComplete>;
 export type PeopleValue = UserEntry | GroupsEntry | SessionEntry | PeopleTombstone;
-/** A role at a place, as entries have it. */
+/** A role in a scope, in the form of an entry. */
 export type GrantedRole = UserEntry["grants"][number];
 
 export type PeopleAddress =
@@ -135,8 +135,7 @@ export const checkPeopleComplete = compileCheck(PeopleComplete);
 export type PeopleEntry = { address: PeopleAddress; value: PeopleValue };
 
 /**
- * Parses an entry. Returns undefined for a key or a value that this version does not know: nobody may do more because
- * of it.
+ * Parses an entry. Returns undefined for a key or a value that this version does not know. Ignoring it gives no rights.
  */
 export function parsePeopleEntry(key: string, value: unknown): PeopleEntry | undefined {
   const address = parseKey(key);

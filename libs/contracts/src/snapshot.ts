@@ -81,7 +81,7 @@ export const KeyEntry = z.object({
   environment_id: Uuid,
   user_id: Uuid,
   environment_only: z.boolean(),
-  /** What a server key may do at most. Absent: write. */
+  /** The most that a server key may do. Absent: write. */
   scope: KeyScope.optional(),
   expires_at: z.string().meta({ format: "date-time" }).nullable(),
   ...Stamp,

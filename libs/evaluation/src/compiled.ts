@@ -97,7 +97,7 @@ export type CompiledAudience = {
   readonly audience: Audience;
   /** The condition of rules that refer to the audience. */
   readonly condition: CompiledCondition;
-  /** Whether a user is in the audience. All flags share one evaluation for a context. */
+  /** Returns whether a user is in the audience. All flags share one evaluation for a context. */
   readonly isIn: LastResult<boolean>;
   /** The alternatives of `match`. */
   readonly alternatives: readonly (readonly CompiledCondition[])[];

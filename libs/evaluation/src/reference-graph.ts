@@ -22,7 +22,7 @@ type Reached = {
 };
 
 /**
- * The references of the flags of an environment. It decides which flags are compiled again after a change, and in which
+ * The references of the flags of an environment. It determines the flags to compile again after a change, and their
  * order, because a compiled flag contains the audiences and flags that it refers to. Flags without references are not in
  * it.
  */

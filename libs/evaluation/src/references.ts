@@ -38,7 +38,7 @@ export function referredKeys({
 }
 
 /**
- * Returns the first unknown audience or flag that an enabled state refers to, by its key; undefined if all are known.
+ * Returns the key of the first unknown audience or flag to which an enabled state refers; undefined if all are known.
  * A flag with an unknown reference counts as not found.
  */
 export function findMissing(

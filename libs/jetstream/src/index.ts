@@ -22,6 +22,7 @@ export {
 } from "./message-signatures.ts";
 export type { NatsServers } from "./nats-servers.ts";
 export { createDeadLetterReader, type DeadLetters } from "./newest-dead-letters.ts";
+export { findNewest } from "./newest-value.ts";
 export { parseJson } from "./parse-json.ts";
 export type { QueueMessage, Verdict } from "./process-message.ts";
 export { publishOnce, publishSigned } from "./publish-once.ts";

@@ -1,7 +1,6 @@
 import type { DirectoryKey } from "@halyard/api-keys";
 import {
   environmentHeader,
-  type GrantedRole,
   type Need,
   needOf,
   type Role,
@@ -19,29 +18,24 @@ import {
 } from "@halyard/http";
 import type { LiveSession, MemberUser, PeopleDirectory } from "./people-directory.ts";
 import type { FindPlace } from "./places.ts";
-import { includes, type Place, roleAnywhere, roleAt, roleOfKey, roleWithin } from "./rights.ts";
+import { includes, type Place, type Rights, rightsOf, rightsOfKey } from "./rights.ts";
 import { readSessionCookie, type SessionCookie, sessionCookieName } from "./session-cookie.ts";
 
 /**
- * Who makes a request: the holder of an API key, or a person who is signed in. A person acts like the holder of a server
- * key of their user, in the environment that the request names.
+ * The caller of a request: an API key, or a session. A session acts like a server key of its user, in the environment
+ * that the request names.
  */
 export type Caller = DirectoryKey & {
   via: "key" | SignInMethod;
   rights: Rights;
   /** Absent for a key. */
-  session?: LiveSession & { secret: string };
+  session?: FoundSession;
 };
 
-/** The roles of a caller, in the organization of the caller. */
-export type Rights = {
-  at(place: Place): Role | undefined;
-  /** In a project or any of its environments. */
-  within(projectId: string): Role | undefined;
-  anywhere(): Role | undefined;
-};
+/** A session with the secret of its cookie. */
+export type FoundSession = LiveSession & { secret: string };
 
-/** What callers are found in: the directories of a service, or the tables of management. */
+/** Sources of callers: the directories of a service, or the tables of management. */
 export type People = {
   session(cookie: SessionCookie, nowMs: number): Awaitable<LiveSession | undefined>;
   memberOf(session: LiveSession, organizationId: string): Awaitable<MemberUser | undefined>;
@@ -58,7 +52,7 @@ export type Callers = {
   /** Returns the caller of a key that was verified, or the problem of a role that is missing. */
   ofKey(contract: Contract, key: DirectoryKey, request: RequestFacts): Promise<Caller | Problem>;
   /** Returns the session of a request; undefined without a valid one. */
-  findSession(request: RequestFacts): Promise<FoundSession | undefined>;
+  findSession(request: Pick<RequestFacts, "headers">): Promise<FoundSession | undefined>;
   /** Returns the caller of a session, or the problem of a role that is missing. */
   ofSession(
     contract: Contract,
@@ -69,9 +63,7 @@ export type Callers = {
   mayContinue(contract: Contract, caller: Caller, request: RequestFacts): Promise<boolean>;
 };
 
-export type FoundSession = LiveSession & { secret: string };
-
-/** Without `PUBLIC_URL`, nobody can sign in, and cookies are ignored. */
+/** Ignores cookies without `PUBLIC_URL`, because there are no sessions then. */
 export function createCallers(options: {
   people: People;
   publicUrl: URL | undefined;
@@ -81,7 +73,7 @@ export function createCallers(options: {
   const callers: Callers = {
     async ofKey(contract, key, request) {
       const user = await people.user(key.organizationId, key.userId);
-      const rights = rightsOfKey(key, user);
+      const rights = rightsOfKey(key.scope, user);
       const caller: Caller = { ...key, via: "key", rights };
       const need = needOf(contract);
       if (need === undefined || need === signedIn || key.kind !== "server") return caller;
@@ -94,8 +86,8 @@ export function createCallers(options: {
       return session && { ...session, secret: cookie.secret };
     },
     async ofSession(contract, session, request) {
-      const crossSite = checkOrigin(contract, request, publicUrl);
-      if (crossSite !== undefined) return crossSite;
+      const isChange = contract.method !== "GET";
+      if (isChange && !(publicUrl && isSameOrigin(request.headers, publicUrl))) return otherOrigin;
       const need = needOf(contract);
       if (need === undefined) return closedToPeople;
       const place = await requestedPlace(people.places, need, request);
@@ -108,7 +100,7 @@ export function createCallers(options: {
       if (need === signedIn) return caller;
       return (
         checkRole(need, caller, placeOf(caller, request)) ??
-        checkRecent(need, session, nowMs()) ??
+        (need.recent === true ? checkRecent(session, nowMs()) : undefined) ??
         caller
       );
     },
@@ -127,24 +119,6 @@ export function createCallers(options: {
 /** `Authorization: Bearer` outranks a cookie, and other schemes are those of proxies in front. */
 const isBearer = (header: string | undefined) => /^bearer\b/i.test(header ?? "");
 
-function rightsOfKey(
-  key: DirectoryKey,
-  user: { governed: boolean; grants: readonly GrantedRole[] } | undefined,
-): Rights {
-  const at = (place: Place) => roleOfKey(key.scope, user, place);
-  const most = at({ projectId: key.projectId, environmentId: key.environmentId });
-  const bounded = (role: Role | undefined) => {
-    const cap = roleOfKey(key.scope, undefined, {});
-    return cap !== undefined && includes(role, cap) ? cap : role;
-  };
-  if (user === undefined || !user.governed) return { at, within: () => most, anywhere: () => most };
-  return {
-    at,
-    within: (projectId) => bounded(roleWithin(user.grants, projectId)),
-    anywhere: () => bounded(roleAnywhere(user.grants)),
-  };
-}
-
 type RequestedPlace = { organizationId: string; projectId: string; environmentId: string };
 
 function callerOfSession(session: FoundSession, member: MemberUser, place: RequestedPlace): Caller {
@@ -155,11 +129,7 @@ function callerOfSession(session: FoundSession, member: MemberUser, place: Reque
     expiresAtMs: session.expiresAtMs,
     via: session.via,
     session,
-    rights: {
-      at: (where) => roleAt(grants, where),
-      within: (projectId) => roleWithin(grants, projectId),
-      anywhere: () => roleAnywhere(grants),
-    },
+    rights: rightsOf(grants),
   };
 }
 
@@ -200,7 +170,7 @@ function placeOf(caller: DirectoryKey, { params = {} }: RequestFacts): Place {
 function checkRole(need: Need, { rights }: Caller, place: Place): Problem | undefined {
   const held = heldAt(need, rights, place);
   if (includes(held, need.role)) return undefined;
-  // Whoever may view something may know that it exists.
+  // Callers with any role in the project, or in the organization, may learn that the resource exists.
   const seen = held ?? rights.within(place.projectId ?? "");
   const hidden = need.at === "organization" || need.at === "anywhere" ? rights.anywhere() : seen;
   if (hidden === undefined) return noSuchPlace;
@@ -241,28 +211,23 @@ const placeNames: Readonly<Record<Need["at"], string>> = {
   anywhere: "somewhere in the organization",
 };
 
-function checkRecent(
-  need: Need,
-  { confirmedAtMs }: LiveSession,
+/** Returns the problem of a sign-in that is too old for a change of who may sign in. */
+export function checkRecent(
+  { confirmedAtMs }: Pick<LiveSession, "confirmedAtMs">,
   nowMs: number,
 ): Problem | undefined {
-  const isRecent = nowMs - confirmedAtMs <= recentSignInMinutes * 60_000;
-  return need.recent !== true || isRecent ? undefined : signInTooOld;
+  return nowMs - confirmedAtMs <= recentSignInMinutes * 60_000 ? undefined : signInTooOld;
 }
 
-/** Rejects a write that another website may have caused: it must name this origin. */
-function checkOrigin(
-  { method }: Contract,
-  { headers }: RequestFacts,
-  publicUrl: URL | undefined,
-): Problem | undefined {
-  if (method === "GET") return undefined;
-  const { origin } = headers;
-  const isOwn =
-    origin === undefined
-      ? headers["sec-fetch-site"] === "same-origin"
-      : origin === publicUrl?.origin;
-  return isOwn ? undefined : otherOrigin;
+/**
+ * Returns whether a page of this installation has sent a request. Browsers send one of both headers with every request
+ * that changes something. A request without both is rejected.
+ */
+export function isSameOrigin(
+  { origin, "sec-fetch-site": site }: RequestFacts["headers"],
+  publicUrl: URL,
+): boolean {
+  return origin === undefined ? site === "same-origin" : origin === publicUrl.origin;
 }
 
 const closedToPeople = createProblem(

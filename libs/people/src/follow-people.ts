@@ -10,13 +10,14 @@ import {
 } from "@halyard/contracts";
 import {
   type FollowedStream,
+  findNewest,
   followStream,
   parseJson,
   type StreamMessage,
   throttleLog,
 } from "@halyard/jetstream";
 import type { JetStreamManager } from "@nats-io/jetstream";
-import { errors, type NatsConnection } from "@nats-io/transport-node";
+import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
 import type { PeopleDirectory } from "./people-directory.ts";
 
@@ -72,17 +73,11 @@ export function followPeople(options: {
 export async function findPeopleComplete(
   manager: JetStreamManager,
 ): Promise<{ complete: PeopleComplete; sequence: number } | undefined> {
-  const message = await manager.direct
-    .getMessage(peopleBucket.streamName, {
-      last_by_subj: peopleBucket.subjectPrefix + peopleCompleteKey,
-    })
-    .catch((error: unknown) => {
-      if (error instanceof errors.RequestError && error.isNoResponders()) return null;
-      throw error;
-    });
-  if (message === null) return undefined;
-  const checked = checkPeopleComplete(parseJson(message.data));
-  return checked.ok ? { complete: checked.value, sequence: message.seq } : undefined;
+  const found = await findNewest(manager, peopleBucket, {
+    key: peopleCompleteKey,
+    check: checkPeopleComplete,
+  });
+  return found && { complete: found.value, sequence: found.sequence };
 }
 
 function createDecoder(signatures: KeySignatures, logger: Logger) {

@@ -1,12 +1,17 @@
-export { type AuthenticateMember, createMemberAuthentication } from "./authenticate-member.ts";
+export {
+  type AuthenticateMember,
+  createMemberAuthentication,
+  createSessionAuthentication,
+} from "./authenticate-member.ts";
 export {
   type Caller,
   type Callers,
+  checkRecent,
   createCallers,
   type FoundSession,
+  isSameOrigin,
   missingRole,
   type People,
-  type Rights,
 } from "./callers.ts";
 export { findPeopleComplete, followPeople } from "./follow-people.ts";
 export {
@@ -19,9 +24,9 @@ export { createPlaces, type FindPlace } from "./places.ts";
 export {
   includes,
   type Place,
+  rightsOfKey,
   roleAnywhere,
   roleAt,
-  roleOfKey,
   roleWithin,
 } from "./rights.ts";
 export {

@@ -26,24 +26,22 @@ export type LiveSession = {
 /** A user of a person in one organization, with the roles of a session. */
 export type MemberUser = { organizationId: string; userId: string; grants: readonly GrantedRole[] };
 
-/** What a service knows of people, in memory. Versions decide, because entries may be repeated or late. */
+/** Users, groups and sessions of the people bucket, in memory. Versions decide, because entries may be repeated or late. */
 export type PeopleDirectory = {
   /** Begins a replacement by a full read. The current state stays in use until `finish`. */
   beginReplacing(): { take(entry: PeopleEntry): void; finish(): void };
   /** Applies a newer entry, whose signature was verified. */
   apply(entry: PeopleEntry): void;
-  /** Returns the session of a cookie. A session that has expired, or is unknown, is none. */
+  /** Returns the session of a cookie; undefined for an unknown or expired session. */
   session(cookie: SessionCookie, nowMs: number): LiveSession | undefined;
-  /** Returns the user whom the person of a session represents in an organization. */
+  /** Returns the user of the session's person in an organization. */
   memberOf(session: LiveSession, organizationId: string): MemberUser | undefined;
-  /** Returns the organizations in which the person of a session has a user. */
+  /** Returns the organizations of the users of the session's person. */
   organizationsOf(session: LiveSession): readonly string[];
   /** Returns a user's entry; undefined for a user who has never had a role. */
   user(organizationId: string, userId: string): UserEntry | undefined;
-  /** Returns the version of an entry; undefined if there is none. */
+  /** Returns the version of an entry; undefined without one. */
   versionOf(address: PeopleAddress): number | undefined;
-  /** Calls back whenever roles or sessions have changed. Returns a function that ends it. */
-  onChange(listener: () => void): () => void;
 };
 
 /** All entries by key, and the users of each person. */
@@ -60,10 +58,6 @@ const minEntriesOfSweep = 1_000;
 
 export function createPeopleDirectory(): PeopleDirectory {
   let state = emptyState();
-  const listeners = new Set<() => void>();
-  const changed = () => {
-    for (const listener of listeners) listener();
-  };
   const find = <Kind extends LiveValue["kind"]>(kind: Kind, key: string) => {
     const value = state.entries.get(key);
     return value !== undefined && !("deleted" in value) && value.kind === kind
@@ -84,14 +78,10 @@ export function createPeopleDirectory(): PeopleDirectory {
         take: (entry) => put(next, entry),
         finish() {
           state = next;
-          changed();
         },
       };
     },
-    apply(entry) {
-      put(state, entry);
-      changed();
-    },
+    apply: (entry) => put(state, entry),
     session({ sessionId, secret }, nowMs) {
       const entry = find("session", peopleKey({ kind: "session", sessionId }));
       if (entry === undefined || !isSecretOf(secret, entry.secret_sha256)) return undefined;
@@ -109,10 +99,6 @@ export function createPeopleDirectory(): PeopleDirectory {
     user: (organizationId, userId) =>
       find("user", peopleKey({ kind: "user", organizationId, userId })),
     versionOf: (address) => state.entries.get(peopleKey(address))?.version,
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
   };
 }
 
@@ -141,8 +127,8 @@ function put(state: State, { address, value }: PeopleEntry): void {
 }
 
 /**
- * Removes sessions that have expired, and tombstones, whenever the number of entries has doubled. The bucket loses them
- * without a message. Messages arrive in order, so no older value can replace a removed tombstone.
+ * Removes expired sessions and tombstones, whenever the number of entries has doubled. The bucket loses them without a
+ * message. Messages arrive in order, so no older value can replace a removed tombstone.
  */
 function sweep(state: State, nowMs: number): void {
   for (const [key, value] of state.entries)

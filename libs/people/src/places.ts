@@ -1,7 +1,7 @@
 import { isEntryOf, type SnapshotEntry } from "@halyard/contracts";
 import type { SnapshotPart } from "@halyard/snapshot";
 
-/** Where projects and environments are. Requests by session name them, and have no key that says it. */
+/** Finds the organization of a project, and the project of an environment. A request by session has no key with them. */
 export type FindPlace = {
   environment(id: string): { projectId: string; organizationId: string } | undefined;
   project(id: string): { organizationId: string } | undefined;
@@ -12,7 +12,7 @@ type State = {
   projects: Map<string, { organizationId: string }>;
 };
 
-/** Keeps the places of the snapshot. What was deleted does not come back, because ids are not used twice. */
+/** Keeps the places of the snapshot. A deleted one never returns, because ids are not reused. */
 export function createPlaces(): SnapshotPart & FindPlace {
   let state = emptyState();
   return {

@@ -27,19 +27,39 @@ export function includes(held: Role | undefined, needed: Role): boolean {
   return held !== undefined && roles.indexOf(held) >= roles.indexOf(needed);
 }
 
+/** The roles of a caller, in the organization of the caller. */
+export type Rights = {
+  at(place: Place): Role | undefined;
+  /** In a project or any of its environments. */
+  within(projectId: string): Role | undefined;
+  anywhere(): Role | undefined;
+};
+
+/** Returns the rights that grants give. */
+export const rightsOf = (grants: readonly GrantedRole[]): Rights => ({
+  at: (place) => roleAt(grants, place),
+  within: (projectId) => roleWithin(grants, projectId),
+  anywhere: () => roleAnywhere(grants),
+});
+
 /**
- * Returns the role of a server key, which is the lesser of the scope's and the user's. A user without grants has none
- * that bound keys, as before release 0.2.
+ * Returns the rights of a server key. Everywhere, they are the lesser of its scope's and its user's. A user who never
+ * had a role does not bound them, as before release 0.2.
  */
-export function roleOfKey(
+export function rightsOfKey(
   scope: KeyScope,
   user: { governed: boolean; grants: readonly GrantedRole[] } | undefined,
-  place: Place,
-): Role | undefined {
+): Rights {
   const most = mostOf[scope];
-  if (user === undefined || !user.governed) return most;
-  const own = roleAt(user.grants, place);
-  return includes(own, most) ? most : own;
+  if (user === undefined || !user.governed)
+    return { at: () => most, within: () => most, anywhere: () => most };
+  const own = rightsOf(user.grants);
+  const lesser = (role: Role | undefined) => (includes(role, most) ? most : role);
+  return {
+    at: (place) => lesser(own.at(place)),
+    within: (projectId) => lesser(own.within(projectId)),
+    anywhere: () => lesser(own.anywhere()),
+  };
 }
 
 /** The most that a server key does with each scope. Keys never change the organization. */

@@ -4,14 +4,16 @@ import {
   type DirectoryKey,
   digestOfToken,
 } from "@halyard/api-keys";
-import { getUsage } from "@halyard/contracts";
+import { environmentHeader, getUsage } from "@halyard/contracts";
 import {
   createCallers,
   createMemberAuthentication,
   createPeopleDirectory,
   createPlaces,
+  digestOfSecret,
 } from "@halyard/people";
 import { describe, expect, it } from "@jest/globals";
+import { v7 as uuidv7 } from "uuid";
 
 const rate = { requestsPerSecond: 1, burst: 2 };
 const tooMany = (seconds: number) =>
@@ -40,6 +42,19 @@ function givenAuthentication() {
     ),
   };
   const clock = { nowMs: 0 };
+  const people = createPeopleDirectory();
+  const sessionId = uuidv7();
+  const secret = "s".repeat(43);
+  const at = new Date(0).toISOString();
+  people.apply({
+    address: { kind: "session", sessionId },
+    value: {
+      ...{ kind: "session", session_id: sessionId, secret_sha256: digestOfSecret(secret) },
+      ...{ person_id: uuidv7(), via: "passkey", groups: [], signed_in_at: at, confirmed_at: at },
+      ...{ expires_at: "2099-01-01T00:00:00.000Z", idle_until: "2099-01-01T00:00:00.000Z" },
+      ...{ version: 1, committed_at: at },
+    },
+  });
   const lastUsed = createLastUsed();
   const authenticate = createMemberAuthentication({
     verify: (text) => {
@@ -47,8 +62,8 @@ function givenAuthentication() {
       return key && ({ scope: "write", ...key } as DirectoryKey);
     },
     callers: createCallers({
-      people: { ...createPeopleDirectory(), places: createPlaces() },
-      publicUrl: undefined,
+      people: { ...people, places: createPlaces() },
+      publicUrl: new URL("https://flags.example.com"),
       nowMs: () => clock.nowMs,
     }),
     limits: createKeyLimits(rate),
@@ -62,10 +77,18 @@ function givenAuthentication() {
       ip,
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     });
+  const requestBySession = () =>
+    authenticate(getUsage)({
+      ...{ id: "request", ip: "192.0.2.1" },
+      headers: {
+        cookie: `__Host-halyard-session=${sessionId}.${secret}`,
+        [environmentHeader.toLowerCase()]: uuidv7(),
+      },
+    });
   let reads = 0;
   /** Each read is long after the previous one. */
   const used = () => lastUsed.take(60_000 * ++reads, 100).map(({ keyId }) => keyId);
-  return { request, clock, used };
+  return { request, requestBySession, clock, used };
 }
 
 describe("given a key beyond its rate limit", () => {
@@ -89,6 +112,17 @@ describe("given a key beyond its rate limit", () => {
     expect(await request("a-client")).toMatchObject({ rejected: "AUTH_002" });
     expect(await request("a-client")).toMatchObject({ rejected: "AUTH_002" });
     expect(await request("a-client")).toEqual(tooMany(1));
+  });
+});
+
+describe("given a session beyond its rate limit", () => {
+  it("gets 429 instead of 404, until time has passed", async () => {
+    const { requestBySession, clock } = givenAuthentication();
+    for (let index = 0; index < 2; index += 1)
+      expect(await requestBySession()).toMatchObject({ rejected: "NOT_FOUND_001" });
+    expect(await requestBySession()).toEqual(tooMany(1));
+    clock.nowMs = 1_000;
+    expect(await requestBySession()).toMatchObject({ rejected: "NOT_FOUND_001" });
   });
 });
 

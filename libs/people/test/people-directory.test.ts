@@ -79,7 +79,7 @@ describe("given a directory of people", () => {
     expect(directory.versionOf(after.address)).toBe(1);
   });
 
-  it("holds no more than twice the sessions that last, however many end", () => {
+  it("contains at most twice the live sessions, for any number of ended ones", () => {
     const directory = createPeopleDirectory();
     const entries = Array.from({ length: 3_000 }, (_, index) =>
       sessionEntry({ committedAtMs: index, expiresAtMs: index + 10 }),

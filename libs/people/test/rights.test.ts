@@ -1,5 +1,5 @@
 import type { GrantedRole, Role } from "@halyard/contracts";
-import { roleAnywhere, roleAt, roleOfKey, roleWithin } from "@halyard/people";
+import { rightsOfKey, roleAnywhere, roleAt, roleWithin } from "@halyard/people";
 import { describe, expect, it } from "@jest/globals";
 
 const shop = "project-shop";
@@ -48,19 +48,19 @@ describe("the role of a server key", () => {
   const place = { projectId: shop, environmentId: production };
 
   it("is that of its scope for a user who never had a role", () => {
-    expect(roleOfKey("write", undefined, place)).toBe("admin");
-    expect(roleOfKey("read", { governed: false, grants: [] }, place)).toBe("viewer");
+    expect(rightsOfKey("write", undefined).at(place)).toBe("admin");
+    expect(rightsOfKey("read", { governed: false, grants: [] }).at(place)).toBe("viewer");
   });
 
   it("is at most that of its user", () => {
     const viewer = { governed: true, grants: [inStaging("editor")] };
-    expect(roleOfKey("write", viewer, place)).toBe("viewer");
+    expect(rightsOfKey("write", viewer).at(place)).toBe("viewer");
     const owner = { governed: true, grants: [inOrganization("owner")] };
-    expect(roleOfKey("write", owner, place)).toBe("admin");
-    expect(roleOfKey("propose", owner, place)).toBe("viewer");
+    expect(rightsOfKey("write", owner).at(place)).toBe("admin");
+    expect(rightsOfKey("propose", owner).at(place)).toBe("viewer");
   });
 
   it("is none after the last role was withdrawn", () => {
-    expect(roleOfKey("write", { governed: true, grants: [] }, place)).toBeUndefined();
+    expect(rightsOfKey("write", { governed: true, grants: [] }).at(place)).toBeUndefined();
   });
 });

@@ -181,7 +181,7 @@ const nowMs = Date.now();
 const stamp = { version: 1, committed_at: new Date(nowMs).toISOString() };
 const secret = "s".repeat(43);
 
-/** Creates the callers of a service in which one person has the given roles. */
+/** Creates the callers of a service, with one person who has these roles. */
 function callersWith(grants: GrantedRole[], { signedInMinutesAgo = 0, governed = true } = {}) {
   const people = createPeopleDirectory();
   const sessionId = uuidv7();
@@ -293,7 +293,7 @@ describe("the table of roles", () => {
   });
 });
 
-describe("given a person who is signed in", () => {
+describe("given a signed-in person", () => {
   it.each(byOperation)("%s needs the role of the table", async (_name, contract) => {
     const row = rowOf(contract) ?? "closed";
     for (const { role, scope } of given)

@@ -4,9 +4,8 @@ import {
   completeKey,
   snapshotBucket,
 } from "@halyard/contracts";
-import { findStream, parseJson, positionOf, type StreamPosition } from "@halyard/jetstream";
+import { findNewest, findStream, positionOf, type StreamPosition } from "@halyard/jetstream";
 import type { JetStreamManager } from "@nats-io/jetstream";
-import { errors } from "@nats-io/transport-node";
 
 type SnapshotPosition = StreamPosition & {
   /** True if the snapshot contains the entry `complete`, which ends a full write. */
@@ -31,23 +30,15 @@ export async function snapshotPosition(
 /**
  * Returns the entry `complete` of the snapshot and its sequence, which its signature covers; undefined while the
  * snapshot is missing or incomplete.
- *
- * It sends a direct get to the stream. The older request through the server's API crashes nats-server 2.9 if the stream
- * is being created.
  */
 export async function findComplete(
   manager: JetStreamManager,
 ): Promise<{ complete: CompleteEntry; sequence: number } | undefined> {
-  const subject = snapshotBucket.subjectPrefix + completeKey;
-  const message = await manager.direct
-    .getMessage(snapshotBucket.streamName, { last_by_subj: subject })
-    .catch((error: unknown) => {
-      if (error instanceof errors.RequestError && error.isNoResponders()) return null;
-      throw error;
-    });
-  if (message === null) return undefined;
-  const checked = checkCompleteEntry(parseJson(message.data));
-  return checked.ok ? { complete: checked.value, sequence: message.seq } : undefined;
+  const found = await findNewest(manager, snapshotBucket, {
+    key: completeKey,
+    check: checkCompleteEntry,
+  });
+  return found && { complete: found.value, sequence: found.sequence };
 }
 
 /** Removes all entries before a sequence, except `complete`. */

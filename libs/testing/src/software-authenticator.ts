@@ -8,7 +8,7 @@ export type Ceremony = {
   challenge: string;
   origin: string;
   rpId: string;
-  /** Whether the authenticator has verified its user. True by default. */
+  /** True, by default, if the authenticator has verified its user. */
   verifiesUser?: boolean;
 };
 

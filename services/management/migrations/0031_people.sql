@@ -33,7 +33,7 @@ create index passkeys_by_person on passkeys (person_id);
 alter table users
   add column kind text not null default 'person' check (kind in ('person', 'service')),
   add column person_id uuid references people,
-  -- Whether roles bound the keys of the user. It is never reset.
+  -- True if roles bound the keys of the user. It stays true until the organization is removed.
   add column governed boolean not null default false,
   add constraint service_users_never_sign_in check (kind = 'person' or person_id is null);
 -- For sign-ins by address, in all organizations. The collation ignores the case of ASCII letters only, because Unicode
@@ -86,7 +86,7 @@ create table one_time_codes (
   digest text primary key,
   purpose text not null
     check (purpose in ('link', 'invitation', 'oidc', 'passkey', 'logout_token')),
-  -- What the code stands for.
+  -- The meaning of the code.
   content jsonb not null,
   organization_id uuid references organizations,
   expires_at timestamptz not null

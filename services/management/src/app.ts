@@ -31,7 +31,6 @@ import { registerUserRoutes } from "./people/user-routes.ts";
 import { registerChangeStream } from "./publishing/change-stream-route.ts";
 import type { ChangeStreams } from "./publishing/change-streams.ts";
 import { registerBrowserRoutes } from "./sign-in/browser-routes.ts";
-import type { FindBrowserSession } from "./sign-in/browser-session.ts";
 import { registerInvitationRoutes } from "./sign-in/invitation-routes.ts";
 import { registerSignInMethods, signInMethods } from "./sign-in/methods.ts";
 import { registerOwnRoutes } from "./sign-in/own-routes.ts";
@@ -55,11 +54,9 @@ type ManagementOptions = GroupSettings & {
   newId: () => string;
   trustedProxies: readonly string[];
   checkAnswers: boolean;
-  /** Undefined if nobody can sign in. */
-  signIn?:
-    | { settings: SignInSettings; findSession: FindBrowserSession; people: PeopleDirectory }
-    | undefined;
-  /** Whether a server key opens the dashboard. */
+  /** Undefined without `PUBLIC_URL`. */
+  signIn?: { settings: SignInSettings; people: PeopleDirectory } | undefined;
+  /** True if a server key opens the dashboard. */
   signInByKey: boolean;
   /** False in production, where management does not start with keys of the demo user. */
   allowDemoUser: boolean;
@@ -108,11 +105,12 @@ export function createManagementApp(options: ManagementOptions): App {
 
 function registerSigningIn(app: App, routes: Routes, options: ManagementOptions): void {
   const { signIn, signInByKey } = options;
+  const { findSession } = options.callers;
   const methods = signInMethods(signIn?.settings, signInByKey);
-  registerSignInMethods(app, methods, signIn?.findSession);
+  registerSignInMethods(app, methods, findSession);
   if (signIn === undefined) return;
   const { publicUrl, byOperator } = signIn.settings;
   registerInvitationRoutes(routes, { ...options, publicUrl, byOperator });
   registerOwnRoutes(routes, { ...options, ...signIn });
-  registerBrowserRoutes(app, { ...options, ...signIn, methods });
+  registerBrowserRoutes(app, { ...options, ...signIn, findSession, methods });
 }

@@ -24,7 +24,6 @@ import { createWriter, type Writer } from "./outbox/write.ts";
 import { allowDemoKeys, type DemoKeyCheck, forbidDemoKeys } from "./people/demo-keys.ts";
 import { createPeopleLookup } from "./people/people-lookup.ts";
 import { createChangeStreams } from "./publishing/change-streams.ts";
-import { createFindBrowserSession } from "./sign-in/browser-session.ts";
 import { startEndingIdle } from "./sign-in/end-idle.ts";
 import { type SignInSettings, signInSettings } from "./sign-in/settings.ts";
 import { checkDatabase } from "./tenancy/check-database.ts";
@@ -94,7 +93,7 @@ const createDirectories = (signatures: Parameters<typeof createKeyDirectory>[0])
   places: createPlaces(),
 });
 
-/** Creates the ways to find the holders of keys and the people who are signed in. */
+/** Creates the lookups of keys and sessions. */
 function createFinders(
   signIn: SignInSettings | undefined,
   parts: ReturnType<typeof createDirectories> & { sql: Sql; workers: Workers },
@@ -109,13 +108,7 @@ function createFinders(
       publicUrl: signIn?.publicUrl,
       nowMs: Date.now,
     }),
-    signIn: signIn && {
-      ...{ settings: signIn, people },
-      findSession: createFindBrowserSession({
-        ...{ people, publicUrl: signIn.publicUrl },
-        now: () => new Date(),
-      }),
-    },
+    signIn: signIn && { settings: signIn, people },
   };
 }
 

@@ -33,7 +33,6 @@ import { entryToPublish } from "../src/outbox/outbox-message.ts";
 import { createWriter } from "../src/outbox/write.ts";
 import { createPeopleLookup } from "../src/people/people-lookup.ts";
 import { createChangeStreams } from "../src/publishing/change-streams.ts";
-import { createFindBrowserSession } from "../src/sign-in/browser-session.ts";
 import type { SignInSettings } from "../src/sign-in/settings.ts";
 import { environmentEntry } from "../src/tenancy/environment.ts";
 import { insertEnvironments } from "../src/tenancy/environment-store.ts";
@@ -48,7 +47,7 @@ import { startWorkers } from "../src/workers.ts";
 /** The address at which people open this installation. */
 export const publicUrl = "http://localhost:8080";
 
-/** Settings with which people sign in, so that all routes of people exist. The port is that of the opened service. */
+/** Settings of signing in, so that all routes of people exist. The port is that of the opened service. */
 export const signInSettings = (): SignInSettings => ({
   publicUrl: new URL("http://127.0.0.1"),
   oidc: undefined,
@@ -151,26 +150,21 @@ export async function openManagement(
       ? undefined
       : startRemoving({ sql, writer, now: () => clock.now(), logger });
   const removingLists = startRemovingLists({ sql, writer, logger });
-  const findSession =
-    options.signIn &&
-    createFindBrowserSession({
-      ...{ people, publicUrl: options.signIn.publicUrl },
-      now: () => clock.now(),
-    });
+  const callers = createCallers({
+    people: createPeopleLookup({
+      ...{ sql, people, places },
+      peopleAreCurrent: workers.peopleAreCurrent,
+      placesAreCurrent: workers.directoryIsCurrent,
+    }),
+    publicUrl: options.signIn?.publicUrl ?? new URL(publicUrl),
+    nowMs: () => clock.now().getTime(),
+  });
   const app = createManagementApp({
     sql,
     writer,
     changeStreams,
     findKey: createKeyLookup({ sql, directory, directoryIsCurrent: workers.directoryIsCurrent }),
-    callers: createCallers({
-      people: createPeopleLookup({
-        ...{ sql, people, places },
-        peopleAreCurrent: workers.peopleAreCurrent,
-        placesAreCurrent: workers.directoryIsCurrent,
-      }),
-      publicUrl: options.signIn?.publicUrl ?? new URL(publicUrl),
-      nowMs: () => clock.now().getTime(),
-    }),
+    callers,
     readStatus: workers.readStatus,
     groupsOrganizations,
     operatorToken,
@@ -179,7 +173,7 @@ export async function openManagement(
     lastUsed,
     now: () => clock.now(),
     newId: uuidv7,
-    signIn: options.signIn && findSession && { settings: options.signIn, findSession, people },
+    signIn: options.signIn && { settings: options.signIn, people },
     trustedProxies: options.trustedProxies ?? [],
     checkAnswers: true,
     allowDemoUser: true,
@@ -189,7 +183,9 @@ export async function openManagement(
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   // No route reads the URL before the first request.
   if (options.signIn) options.signIn.publicUrl.port = new URL(url).port;
-  await eventually(() => workers.directoryIsCurrent(), { because: "management follows the keys" });
+  await eventually(() => workers.directoryIsCurrent() && workers.peopleAreCurrent(), {
+    because: "management follows keys and people",
+  });
   const stop = once(async () => {
     await changeStreams.drain();
     await app.close();
@@ -210,7 +206,8 @@ export async function openManagement(
     clock,
     directory,
     people,
-    findSession: findSession ?? (() => undefined),
+    peopleAreCurrent: workers.peopleAreCurrent,
+    findSession: (cookie: string) => callers.findSession({ headers: { cookie } }),
     metrics,
     call: (path: string, options?: CallOptions) => call(url + path, options),
     /** Stops management but not its backends. */

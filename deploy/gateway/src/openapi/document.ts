@@ -58,7 +58,8 @@ const securitySchemes = {
     type: "apiKey",
     in: "cookie",
     name: "__Host-halyard-session",
-    description: "A person who is signed in. Over HTTP, the cookie is `halyard-session-<port>`",
+    description:
+      "The session of a signed-in person. Over HTTP, the cookie is `halyard-session-<port>`",
   },
   streamToken: {
     type: "apiKey",

@@ -40,7 +40,7 @@ const Actor = z
     id: Id,
     email: z.string(),
     via: ChangeVia.optional().describe(
-      "How the actor was identified: a method of sign-in, `key`, `schedule`, or `operator` for the operator's token and for a sign-in by the operator's link. Absent for a service, and in entries of earlier releases",
+      "The identification of the actor: a method of sign-in, `key`, `schedule`, or `operator` for the operator's token and for a sign-in by the operator's link. Absent for a service, and in entries of earlier releases",
     ),
   })
   .describe(
@@ -50,7 +50,7 @@ const ApiKeyId = z
   .string()
   .nullable()
   .describe(
-    "The API key used for the change. Null for the operator, for people who are signed in, for scheduled changes, and for entries from before release 0.2.0",
+    "The API key used for the change. Null for the operator, for signed-in people, for scheduled changes, and for entries from before release 0.2.0",
   );
 
 /** An entry of the audit log of a project. */

@@ -86,9 +86,8 @@ export const getSession = defineRoute({
   operationId: "getSession",
   method: "GET",
   path: "/api/v1/session",
-  summary: "Read who is signed in, and the roles of that person",
-  description:
-    "Contains only what the person may see. An organization in which the person has no role is left out.",
+  summary: "Read the session, and the roles of the signed-in person",
+  description: "Contains only organizations and projects in which the person has a role.",
   success: { status: 200, description: "The session", body: SignedIn },
 });
 
@@ -157,8 +156,8 @@ export const deletePasskey = defineRoute({
   method: "DELETE",
   path: "/api/v1/passkeys/:passkeyId",
   params: z.strictObject({ passkeyId: z.string().regex(/^[A-Za-z0-9_-]{1,1400}$/) }),
-  summary: "Remove one of one's own passkeys",
-  description: "The passkey signs in nobody from now on. Sessions stay.",
+  summary: "Remove a passkey",
+  description: "Removes a passkey of the signed-in person. It no longer signs in. Sessions stay.",
   success: { status: 204, description: "The passkey is removed" },
 });
 
@@ -206,7 +205,7 @@ export const invite = defineRoute({
   params: OrganizationParams,
   summary: "Invite a person",
   description:
-    "Creates the user if there is none with this address, and grants the role, by default in the organization. Only this response contains the link, which works once, for 24 hours.",
+    "Creates the user if there is none with this address, and grants the role, by default in the organization. Only this response contains the link. It works once, within 24 hours.",
   body: CreateInvitation,
   example: { email: "grace@example.com", name: "Grace", role: "editor" },
   carriesKey: true,
@@ -251,7 +250,7 @@ export const acceptInvitation = defineRoute({
   path: "/api/v1/invitations/accept",
   summary: "Accept an invitation while signed in",
   description:
-    "Joins the organization of the invitation with the person who is signed in. A person without an account follows the link instead.",
+    "The signed-in person joins the organization. A person without an account follows the link instead.",
   body: z.strictObject({ code: z.string().regex(/^[A-Za-z0-9_-]{43}$/) }),
   example: { code: "N3vqYc0d5Rz4mXW1b2u7kQeT9sLhJaP6oGfDiKtVyBw" },
   success: {
@@ -270,7 +269,7 @@ export const createGrant = defineRoute({
   params: OrganizationParams,
   summary: "Give a role to a user or a group",
   description:
-    "The highest role of a user counts. Nobody gives more than they have. From the first grant on, roles also bound the server keys of the user. The operator may give roles too.",
+    "The highest role of a user counts. A caller cannot give a higher role than its own. From the first grant on, roles also bound the server keys of the user. The operator may give roles too.",
   body: CreateGrant,
   example: {
     subject: { user_id: exampleIds.userId },
@@ -305,7 +304,7 @@ export const deleteGrant = defineRoute({
   params: z.strictObject({ organizationId: IdParam, grantId: IdParam }),
   summary: "Withdraw a role",
   description:
-    "Counts on every service within a second, also for open streams. An organization keeps at least one owner by a direct grant to a person who can sign in (409).",
+    "Takes effect on every service within a second, also for open streams. The last owner who can sign in keeps the role (409).",
   success: { status: 204, description: "The role is withdrawn" },
   errors: ["CONFLICT_001"],
 });
@@ -329,9 +328,9 @@ export const unlinkUser = defineRoute({
   method: "DELETE",
   path: `${organization}/users/:userId/person`,
   params: z.strictObject({ organizationId: IdParam, userId: IdParam }),
-  summary: "Part a user from the person who signs in",
+  summary: "Unlink a user from its person",
   description:
     "For an account that the identity provider has replaced: the next verified sign-in with the user's address links it again.",
   access: "operator",
-  success: { status: 204, description: "The user belongs to no person" },
+  success: { status: 204, description: "The user has no person" },
 });

@@ -6,7 +6,7 @@ export type Access =
   | "operator"
   | "operator_or_server_key"
   | "server_key"
-  /** A person who is signed in. */
+  /** A signed-in person. */
   | "session"
   | "operator_or_session"
   | "server_or_reader_key"

@@ -34,7 +34,7 @@ export const User = z.strictObject({
   kind: UserKind,
   email: z.string(),
   name: z.string().nullable(),
-  signs_in: z.boolean().describe("Whether a person who has signed in belongs to the user"),
+  signs_in: z.boolean().describe("True if the user is linked to a person, who has signed in"),
   created_at: InstantOut,
 });
 export type User = z.infer<typeof User>;

@@ -2,7 +2,7 @@ import createClient, { type Client } from "openapi-fetch";
 import { ApiProblem, ConnectionLost } from "./problem.ts";
 import type { paths } from "./schema.d.ts";
 
-/** The typed client of Halyard's API, for one key, or for the environment of a person who is signed in. */
+/** The typed client of Halyard's API, for a key, or for an environment by session. */
 export type Api = Client<paths>;
 
 /** Time after which a request without a response counts as lost. The gateway answers within 40 s at the latest. */

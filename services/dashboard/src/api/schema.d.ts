@@ -1280,8 +1280,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read who is signed in, and the roles of that person
-         * @description Contains only what the person may see. An organization in which the person has no role is left out.
+         * Read the session, and the roles of the signed-in person
+         * @description Contains only organizations and projects in which the person has a role.
          */
         get: operations["getSession"];
         put?: never;
@@ -1347,8 +1347,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Remove one of one's own passkeys
-         * @description The passkey signs in nobody from now on. Sessions stay.
+         * Remove a passkey
+         * @description Removes a passkey of the signed-in person. It no longer signs in. Sessions stay.
          */
         delete: operations["deletePasskey"];
         options?: never;
@@ -1391,7 +1391,7 @@ export interface paths {
         put?: never;
         /**
          * Invite a person
-         * @description Creates the user if there is none with this address, and grants the role, by default in the organization. Only this response contains the link, which works once, for 24 hours. People, and server keys whose user has a role, need the role `owner` in the whole organization. A sign-in must be at most 30 minutes old.
+         * @description Creates the user if there is none with this address, and grants the role, by default in the organization. Only this response contains the link. It works once, within 24 hours. People, and server keys whose user has a role, need the role `owner` in the whole organization. A sign-in must be at most 30 minutes old.
          */
         post: operations["invite"];
         delete?: never;
@@ -1431,7 +1431,7 @@ export interface paths {
         put?: never;
         /**
          * Accept an invitation while signed in
-         * @description Joins the organization of the invitation with the person who is signed in. A person without an account follows the link instead.
+         * @description The signed-in person joins the organization. A person without an account follows the link instead.
          */
         post: operations["acceptInvitation"];
         delete?: never;
@@ -1455,7 +1455,7 @@ export interface paths {
         put?: never;
         /**
          * Give a role to a user or a group
-         * @description The highest role of a user counts. Nobody gives more than they have. From the first grant on, roles also bound the server keys of the user. The operator may give roles too. People, and server keys whose user has a role, need the role `admin` somewhere in the organization. A sign-in must be at most 30 minutes old.
+         * @description The highest role of a user counts. A caller cannot give a higher role than its own. From the first grant on, roles also bound the server keys of the user. The operator may give roles too. People, and server keys whose user has a role, need the role `admin` somewhere in the organization. A sign-in must be at most 30 minutes old.
          */
         post: operations["createGrant"];
         delete?: never;
@@ -1476,7 +1476,7 @@ export interface paths {
         post?: never;
         /**
          * Withdraw a role
-         * @description Counts on every service within a second, also for open streams. An organization keeps at least one owner by a direct grant to a person who can sign in (409). People, and server keys whose user has a role, need the role `admin` somewhere in the organization. A sign-in must be at most 30 minutes old.
+         * @description Takes effect on every service within a second, also for open streams. The last owner who can sign in keeps the role (409). People, and server keys whose user has a role, need the role `admin` somewhere in the organization. A sign-in must be at most 30 minutes old.
          */
         delete: operations["deleteGrant"];
         options?: never;
@@ -1515,7 +1515,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Part a user from the person who signs in
+         * Unlink a user from its person
          * @description For an account that the identity provider has replaced: the next verified sign-in with the user's address links it again.
          */
         delete: operations["unlinkUser"];
@@ -1691,10 +1691,10 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 email: string;
-                /** @description How the actor was identified: a method of sign-in, `key`, `schedule`, or `operator` for the operator's token and for a sign-in by the operator's link. Absent for a service, and in entries of earlier releases */
+                /** @description The identification of the actor: a method of sign-in, `key`, `schedule`, or `operator` for the operator's token and for a sign-in by the operator's link. Absent for a service, and in entries of earlier releases */
                 via?: components["schemas"]["ChangeVia"];
             };
-            /** @description The API key used for the change. Null for the operator, for people who are signed in, for scheduled changes, and for entries from before release 0.2.0 */
+            /** @description The API key used for the change. Null for the operator, for signed-in people, for scheduled changes, and for entries from before release 0.2.0 */
             api_key_id: string | null;
             before: {
                 [key: string]: unknown;
@@ -2521,10 +2521,10 @@ export interface components {
                 /** Format: uuid */
                 id: string;
                 email: string;
-                /** @description How the actor was identified: a method of sign-in, `key`, `schedule`, or `operator` for the operator's token and for a sign-in by the operator's link. Absent for a service, and in entries of earlier releases */
+                /** @description The identification of the actor: a method of sign-in, `key`, `schedule`, or `operator` for the operator's token and for a sign-in by the operator's link. Absent for a service, and in entries of earlier releases */
                 via?: components["schemas"]["ChangeVia"];
             };
-            /** @description The API key used for the change. Null for the operator, for people who are signed in, for scheduled changes, and for entries from before release 0.2.0 */
+            /** @description The API key used for the change. Null for the operator, for signed-in people, for scheduled changes, and for entries from before release 0.2.0 */
             api_key_id: string | null;
             before: {
                 [key: string]: unknown;
@@ -3154,7 +3154,7 @@ export interface components {
             kind: components["schemas"]["UserKind"];
             email: string;
             name: string | null;
-            /** @description Whether a person who has signed in belongs to the user */
+            /** @description True if the user is linked to a person, who has signed in */
             signs_in: boolean;
             /** Format: date-time */
             created_at: string;
@@ -9821,7 +9821,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The user belongs to no person */
+            /** @description The user has no person */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -3,8 +3,8 @@ import type { paths, ServerKeyIdentity } from "../api/schema.d.ts";
 import type { KeySession } from "./session.tsx";
 
 /**
- * People who are signed in. The browser keeps their cookie, which no script can read. In a tab, a person has a session in
- * each project that they may view, beside the server keys of the tab. Its token names the project and is no secret.
+ * Sessions of signed-in people. The browser keeps the cookie, which scripts cannot read. A tab has one token for each
+ * project of the person, beside its server keys. The token is the id of the project, and not secret.
  */
 type SignedIn = paths["/api/v1/session"]["get"]["responses"][200]["content"]["application/json"];
 type Project = SignedIn["organizations"][number]["projects"][number];
@@ -19,7 +19,7 @@ export const isPerson = (token: string): boolean => token.startsWith(prefix);
 export const includes = (held: Role | null | undefined, needed: Role): boolean =>
   held !== null && held !== undefined && roles.indexOf(held) >= roles.indexOf(needed);
 
-/** Reads who is signed in; undefined if nobody is, or if the server cannot be reached. */
+/** Reads the session; undefined without one, or if the server cannot be reached. */
 async function readSignedIn(): Promise<SignedIn | undefined> {
   const read = async <T>(path: string): Promise<T | undefined> => {
     const response = await fetch(path).catch(() => undefined);

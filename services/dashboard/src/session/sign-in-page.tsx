@@ -9,23 +9,25 @@ import { Logo } from "../ui/logo.tsx";
 import { Warning } from "../ui/panels.tsx";
 import { useSessions } from "./session.tsx";
 import styles from "./sign-in-page.module.css";
-import { WaysToSignIn } from "./ways-to-sign-in.tsx";
+import { useSignInMethods, WaysToSignIn } from "./ways-to-sign-in.tsx";
 
 /** The page of a tab without a current session. It offers the other keys of the tab, if there are any. */
 export function SignInPage() {
-  const { keys, switchTo } = useSessions();
+  const { keys, ended, switchTo } = useSessions();
+  const methods = useSignInMethods();
   return (
     <main className={styles.page}>
       <div className={styles.frame}>
         <Logo />
         <h1>Sign in</h1>
+        {ended !== undefined && <Warning>{ended}</Warning>}
         {keys.map(({ token, me }) => (
           <Button key={me.key.id} onPress={() => void switchTo(token)}>
             Continue in {me.project.name} with {me.key.name}
           </Button>
         ))}
-        <WaysToSignIn />
-        <SignInForm />
+        <WaysToSignIn methods={methods} />
+        {methods?.key !== false && <SignInForm />}
       </div>
     </main>
   );
@@ -36,7 +38,7 @@ export function SignInPage() {
  * passwords beyond the tab.
  */
 export function SignInForm({ onDone }: { onDone?: () => void }) {
-  const { signIn, ended } = useSessions();
+  const { signIn } = useSessions();
   const [token, setToken] = useState("");
   const [error, setError] = useState<unknown>();
   const [isPending, setPending] = useState(false);
@@ -61,7 +63,6 @@ export function SignInForm({ onDone }: { onDone?: () => void }) {
       onInput={markInput}
       autoComplete="off"
     >
-      {ended !== undefined && error === undefined && <Warning>{ended}</Warning>}
       <TextField
         label="Server key"
         value={token}

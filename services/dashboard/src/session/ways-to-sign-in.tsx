@@ -6,7 +6,7 @@ import { Warning } from "../ui/panels.tsx";
 
 type Methods = { oidc: boolean; passkey: boolean; operator_link: boolean; key: boolean };
 
-/** The fragment of the operator's link. Browsers do not send fragments to servers, and scanners of mail follow none. */
+/** The fragment of the operator's link. Neither browsers nor scanners of mail send fragments to servers. */
 const linkFragment = /^#link=([A-Za-z0-9_-]{43})$/;
 
 /** Why a sign-in at the identity provider failed, by the code in the address. */
@@ -15,7 +15,8 @@ const problems: Readonly<Record<string, string>> = {
   denied: "Your identity provider has rejected the sign-in, or it was cancelled.",
   expired: "The sign-in took too long, or it began in another browser. Begin again.",
   invalid_response: "The response of your identity provider is not valid.",
-  no_account: "Nobody here has your address. Ask an owner of your organization for an invitation.",
+  no_account:
+    "There is no user with your address. Ask an owner of your organization for an invitation.",
   address_not_verified: "Your identity provider has not verified your address.",
   other_identity: "Another account signs in with this address. The operator can change that.",
   groups_by_reference:
@@ -24,8 +25,7 @@ const problems: Readonly<Record<string, string>> = {
 };
 
 /** The ways of signing in that need no key, as far as they are switched on. */
-export function WaysToSignIn() {
-  const methods = useMethods();
+export function WaysToSignIn({ methods }: { methods: Methods | undefined }) {
   const [error, setError] = useState<unknown>();
   const [isPending, setPending] = useState(false);
   const problem = new URLSearchParams(window.location.search).get("problem");
@@ -72,10 +72,11 @@ export function WaysToSignIn() {
   );
 }
 
-function useMethods(): Methods | undefined {
+/** Reads the ways that are switched on; undefined until the server has answered. */
+export function useSignInMethods(): Methods | undefined {
   const [methods, setMethods] = useState<Methods>();
   useEffect(() => {
-    // Without an answer, the page still accepts keys.
+    // Without an answer, the page accepts keys.
     fetch("/auth/methods")
       .then(async (response) => (response.ok ? setMethods(await response.json()) : undefined))
       .catch(() => undefined);
@@ -83,7 +84,7 @@ function useMethods(): Methods | undefined {
   return methods;
 }
 
-/** The page on which a person was, or the first one. */
+/** The page to open after the sign-in: the current one, or the start page. */
 const pageToOpen = () =>
   window.location.pathname === "/sign-in" ? "/" : window.location.pathname + window.location.search;
 

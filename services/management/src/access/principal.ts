@@ -10,13 +10,12 @@ import {
 } from "@halyard/api-keys";
 import type { Access, RouteContract } from "@halyard/contracts";
 import { createProblem, isProblem, type Problem, type RequestFacts } from "@halyard/http";
-import type { Caller, Callers } from "@halyard/people";
+import { type Caller, type Callers, createSessionAuthentication } from "@halyard/people";
 import type { Author } from "./change-context.ts";
 import { costOfRequest } from "./request-cost.ts";
 
 /**
- * The authenticated caller: the platform's operator, the holder of an API key, or a person who is signed in, who acts like
- * the holder of a server key.
+ * The authenticated caller: the operator, an API key, or a session, which acts like a server key.
  */
 export type KeyPrincipal = { kind: "key"; key: Caller };
 export type Principal = { kind: "operator" } | KeyPrincipal;
@@ -58,7 +57,7 @@ export type FindKey = (
   checkCaller: () => Problem | undefined,
 ) => Promise<DirectoryKey | Problem | undefined>;
 
-/** What the authentication needs to know of a route. */
+/** The parts of a route that its authentication needs. */
 export type AuthenticatedRoute = Pick<RouteContract, "operationId" | "method"> & {
   access: BearerAccess;
 };
@@ -77,6 +76,7 @@ export function createAuthentication(options: {
   nowMs: () => number;
 }): (route: AuthenticatedRoute) => Authenticate {
   const { callers, limits, lastUsed } = options;
+  const authenticateSession = createSessionAuthentication(options);
   const isOperatorToken = createIsOperatorToken(digestOfToken(options.operatorToken));
 
   /** Finds the caller of a key, after the rate limit and the access of the key. */
@@ -96,28 +96,13 @@ export function createAuthentication(options: {
     return problem ?? principalOf(await callers.ofKey(route, key, request));
   }
 
-  async function authenticateSession(
-    route: AuthenticatedRoute,
-    request: RequestFacts,
-    nowMs: number,
-  ): Promise<Principal | Problem> {
-    const session = await callers.findSession(request);
-    if (session === undefined) return keyProblems.missing;
-    lastUsed.note(session.id, nowMs);
-    const caller = await callers.ofSession(route, session, request);
-    // Requests that are rejected, or belong to no organization, count for the person.
-    const organizationId = (!isProblem(caller) && caller.organizationId) || session.personId;
-    const problem = limits.admit({ id: session.id, organizationId, kind: "server" }, nowMs, {
-      checkAccess: () => (isProblem(caller) ? caller : undefined),
-      cost: costOfRequest(request.headers),
-    });
-    return problem ?? principalOf(caller);
-  }
-
   return (route) => async (request) => {
     const nowMs = options.nowMs();
     const token = bearerToken(request.headers.authorization);
-    if (token === undefined) return authenticateSession(route, request, nowMs);
+    if (token === undefined)
+      return principalOf(
+        await authenticateSession(route, request, nowMs, costOfRequest(request.headers)),
+      );
     if (!isOperatorToken(token)) return authenticateKey(token, { route, request, nowMs });
     return checkOperatorAccess(route.access) ?? { kind: "operator" };
   };

@@ -203,7 +203,7 @@ function createBatches(sql: Sql, listId: string, key: Buffer) {
       await insertNext();
       return count;
     },
-    /** Waits for an insert in progress, whatever its outcome. */
+    /** Waits until an insert in progress has succeeded or failed. */
     settled: () => inserting.catch(() => undefined),
     async finish(): Promise<{ count: number; fingerprints: Buffer }> {
       await insertNext();

@@ -59,7 +59,7 @@ export const filterOf = ({ actor_id: actorId, action, since, until }: Query) => 
   until: dateOf(until),
 });
 
-/** Returns the page that a query asks for. The cursor is the id of the last entry of an earlier page. */
+/** Returns the page of a query. The cursor is the id of the last entry of an earlier page. */
 export async function readPage(
   { limit = defaultLimit, cursor }: Query,
   findSequence: (entryId: string) => Promise<number | undefined>,

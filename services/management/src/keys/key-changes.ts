@@ -98,8 +98,8 @@ export async function revokeKey(
 }
 
 /**
- * Reads the calling key from the database; null for the operator and for people who are signed in. The key directory may lag behind, and a key that has just been revoked or
- * shortened must not issue another one.
+ * Reads the calling key from the database; null for the operator and for sessions. The key directory may lag behind, and
+ * a key that has just been revoked or shortened must not issue another one.
  */
 async function readIssuer({ tx, principal, now }: Change): Promise<Key | null | Problem> {
   if (principal.kind === "operator" || principal.key.session !== undefined) return null;

@@ -17,7 +17,7 @@ import { issuedKeyResource, keyResource, onlyKeysOf } from "./key.ts";
 import { type IssuedKey, issueKey, noSuchKey, revokeKey, rotateKey } from "./key-changes.ts";
 import { findKey, findKeyScope, type KeyPosition, listKeys } from "./key-store.ts";
 
-/** Registers the routes of API keys, for the operator, server keys of the project and people who are signed in. */
+/** Registers the routes of API keys, for the operator, server keys of the project and signed-in people. */
 export function registerKeyRoutes(
   routes: Routes,
   options: {

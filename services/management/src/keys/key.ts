@@ -15,7 +15,7 @@ export type Key = {
   environmentId: string;
   userId: string;
   environmentOnly: boolean;
-  /** What a server key may do at most. Other kinds have `write`, which means nothing for them. */
+  /** The most that a server key may do. Other kinds always have `write`. */
   scope: KeyScope;
   /** Counter that every change to the key increments. */
   version: number;
@@ -116,8 +116,8 @@ export function checkMayHandle(
 }
 
 /**
- * Checks whether a person who is signed in may handle a key. People handle their own keys. Admins of the project also
- * handle the keys of service users, and revoke the keys of everybody.
+ * Checks that a signed-in person may issue, rotate or revoke a key. People handle their own keys. Admins of the project
+ * also handle the keys of service users, and revoke all keys.
  */
 export function checkPersonMayHandle(
   person: Caller,

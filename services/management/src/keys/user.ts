@@ -10,7 +10,7 @@ export type User = {
   kind: UserKind;
   email: string;
   name: string | null;
-  /** The person whom the user represents; null for a service user, and for a person who has not signed in yet. */
+  /** The person linked to the user; null for a service user, and before the first sign-in. */
   personId: string | null;
   createdAt: Date;
 };

@@ -9,7 +9,7 @@ const pollIntervalMs = 1;
 
 /**
  * Creates the wait of a write for its entries about people, so that the next request of the same browser finds them in
- * this process. It ends early while NATS is away. It never fails the write.
+ * this process. It ends early while NATS is disconnected. It never fails the write.
  */
 export function createAwaitPeople(
   people: Pick<PeopleDirectory, "versionOf">,

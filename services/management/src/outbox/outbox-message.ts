@@ -9,7 +9,7 @@ export type OutboxMessage =
   | { stream: "events"; event: LoggedEvent }
   | ({ stream: "snapshot" } & SnapshotEntry);
 
-/** A message to publish. Those about people have a table of their own (people-entries.ts). */
+/** A message to publish. Entries about people are stored in another table (people-entries.ts). */
 export type Message = OutboxMessage | ({ stream: "people" } & PeopleChange);
 
 export const isOfOutbox = (message: Message): message is OutboxMessage =>

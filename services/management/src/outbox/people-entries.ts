@@ -11,7 +11,7 @@ type Content<Value> = Value extends unknown
 
 export type PeopleContent = Content<PeopleValue>;
 
-/** A new value of an entry. From `removableAt` on, nobody can need it, so that it leaves the table and the bucket. */
+/** A new value of an entry. After `removableAt` it has no effect, and leaves the table and the bucket. */
 export type PeopleChange = {
   address: PeopleAddress;
   content: PeopleContent;
@@ -22,8 +22,8 @@ export type PeopleChange = {
 export const ended = { deleted: true } as const;
 
 /**
- * Writes new values, each address at most once. The end of an entry that never was is left out. Returns their versions in
- * the same order, and 0 for what was left out.
+ * Writes new values, each address at most once. Skips the end of an entry that does not exist. Returns the versions in the
+ * same order, and 0 for a skipped one.
  */
 export async function putPeopleEntries(
   tx: Transaction,
@@ -86,7 +86,7 @@ export async function recordSequences(
     where entry.key = sent.key and entry.version = sent.version`;
 }
 
-/** Removes sent values that nobody can need any more. Returns their keys. */
+/** Removes sent values after their `removableAt`. Returns their keys. */
 export async function removeEntries(tx: Transaction, limit: number): Promise<string[]> {
   const removed = await tx<{ key: string }[]>`
     delete from people_entries

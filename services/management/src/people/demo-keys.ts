@@ -21,7 +21,7 @@ import type { Write } from "../outbox/write.ts";
 import { lockOrganization } from "../tenancy/organization-store.ts";
 import { countGrantsOfEmail, deleteGrantsOf, findUsersWithAccess } from "./grant-store.ts";
 import { peopleAudit } from "./people-audit.ts";
-import { partFromPerson } from "./person-changes.ts";
+import { unlinkPerson } from "./person-changes.ts";
 import { publishUser } from "./publish-user.ts";
 
 /** Commands that remove demo keys and roles: for the database of `npm start`, for any database, and in a container. */
@@ -31,7 +31,7 @@ const removalCommands = {
   container: "src/remove-demo-keys.ts",
 };
 
-/** What demo users have: keys that work, and roles, with which the link of `npm start` signs in. */
+/** Numbers of working keys and of roles of demo users. The link of `npm start` signs in with such a role. */
 type DemoAccess = { keys: number; roles: number };
 
 async function countDemoAccess(sql: Sql): Promise<DemoAccess> {
@@ -40,8 +40,8 @@ async function countDemoAccess(sql: Sql): Promise<DemoAccess> {
 }
 
 /**
- * Withdraws the roles of demo users, and parts them from their persons, whose sessions end. Demo users may be the last
- * owners of their organizations.
+ * Withdraws the roles of demo users, and unlinks their persons, whose sessions end. Demo users may be the last owners of
+ * their organizations.
  */
 export async function removeDemoRoles(
   write: Write,
@@ -55,7 +55,7 @@ export async function removeDemoRoles(
     if (user === undefined) continue;
     await deleteGrantsOf(tx, user.id);
     const { personId } = user;
-    if (personId !== null) await partFromPerson(write, { ...user, personId });
+    if (personId !== null) await unlinkPerson(write, { ...user, personId });
     await publishUser(write, user.organizationId, user.id);
     const entry = { organizationId: user.organizationId, userId: user.id };
     recordAudit(write, [peopleAudit("user_unlinked", entry, { ...clock, ...attribution })]);

@@ -25,14 +25,14 @@ export async function endUserSessions(
 }
 
 /**
- * Parts a user from its person. It is possible for the last owner too, because the operator repairs accounts by it that
- * the provider has replaced.
+ * Unlinks a user from its person. It also accepts the last owner, because the operator repairs accounts with it after the
+ * provider has replaced them.
  */
 export async function unlinkUser(change: Change, address: UserAddress): Promise<User | Problem> {
   const user = await lockUser(change.tx, address);
   if (user === undefined) return noSuchUser;
   if (user.personId === null) return user;
-  await partFromPerson(change, { ...user, personId: user.personId });
+  await unlinkPerson(change, { ...user, personId: user.personId });
   await publishUser(change, user.organizationId, user.id);
   const entry = { organizationId: user.organizationId, userId: user.id };
   recordAudit(change, [peopleAudit("user_unlinked", entry, await change.context())]);
@@ -40,10 +40,9 @@ export async function unlinkUser(change: Change, address: UserAddress): Promise<
 }
 
 /**
- * Parts a locked user from its person. A person without any user is removed, with accounts, passkeys and sessions. A
- * person with a user in another organization keeps them.
+ * Unlinks a locked user from its person. A person without another user is removed, with accounts, passkeys and sessions.
  */
-export async function partFromPerson(
+export async function unlinkPerson(
   write: Write,
   { id, personId }: { id: string; personId: string },
 ): Promise<void> {

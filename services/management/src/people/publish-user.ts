@@ -4,9 +4,7 @@ import { ended } from "../outbox/people-entries.ts";
 import type { Write } from "../outbox/write.ts";
 import { readGrantsBeside } from "./grant-store.ts";
 import { grantedRole } from "./grants.ts";
-
-/** Sessions of a user who was removed end earlier, so that nobody needs the end of the user's entry any longer. */
-const endKeptMs = 7 * 24 * 60 * 60 * 1_000;
+import { sessionLifetimeMs } from "./sessions.ts";
 
 /** Publishes the entry of a user who has or had a role, or has a person. Call it after the last change of the user. */
 export async function publishUser(
@@ -14,14 +12,13 @@ export async function publishUser(
   organizationId: string,
   userId: string,
 ): Promise<void> {
-  const [user] = await tx<{ personId: string | null; governed: boolean; isDeleted: boolean }[]>`
-    select person_id as "personId", governed, deleted_at is not null as "isDeleted"
+  const [{ personId, governed, deletedAt }] = await tx<[Row]>`
+    select person_id as "personId", governed, deleted_at as "deletedAt"
     from users where id = ${userId}`;
-  if (user === undefined || user.isDeleted) {
-    publish([endOfUser(organizationId, userId)]);
+  if (deletedAt !== null) {
+    publish([endOfUser({ organizationId, userId, deletedAt })]);
     return;
   }
-  const { personId, governed } = user;
   if (personId === null && !governed) return;
   const grants = await readGrantsBeside(tx, { organizationId, subject: { userId } });
   const ids = { organization_id: organizationId, user_id: userId, person_id: personId };
@@ -29,9 +26,20 @@ export async function publishUser(
   publish([personToPublish({ address: addressOf(organizationId, userId), content })]);
 }
 
-/** Returns the message that ends the entry of a user. */
-export function endOfUser(organizationId: string, userId: string): Message {
-  const removableAt = new Date(Date.now() + endKeptMs);
+type Row = { personId: string | null; governed: boolean; deletedAt: Date | null };
+
+/** Returns the message that ends the entry of a user who was deleted, or whose organization was. */
+export function endOfUser({
+  organizationId,
+  userId,
+  deletedAt,
+}: {
+  organizationId: string;
+  userId: string;
+  deletedAt: Date;
+}): Message {
+  // All sessions of the user have ended by then.
+  const removableAt = new Date(deletedAt.getTime() + sessionLifetimeMs);
   const address = addressOf(organizationId, userId);
   return personToPublish({ address, content: ended, removableAt });
 }

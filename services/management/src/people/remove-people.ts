@@ -1,7 +1,7 @@
 import { personToPublish } from "../outbox/outbox-message.ts";
 import { ended } from "../outbox/people-entries.ts";
 import type { Write } from "../outbox/write.ts";
-import { partFromPerson } from "./person-changes.ts";
+import { unlinkPerson } from "./person-changes.ts";
 import { endOfUser } from "./publish-user.ts";
 
 /** Maximum number of users per batch. Each takes several statements. */
@@ -11,7 +11,7 @@ const usersAtOnce = 50;
  * Removes the roles and persons of the next users in deleted organizations, which row-level security hides. Returns
  * whether any may be left.
  */
-export async function removePeople(write: Write): Promise<boolean> {
+export async function removePeople(write: Write, now: Date): Promise<boolean> {
   const { tx, publish } = write;
   await endGroups(write);
   const users = await tx<{ id: string; organizationId: string; personId: string | null }[]>`
@@ -22,11 +22,15 @@ export async function removePeople(write: Write): Promise<boolean> {
     limit ${usersAtOnce}
     for update skip locked`;
   for (const { id, personId } of users)
-    if (personId !== null) await partFromPerson(write, { id, personId });
+    if (personId !== null) await unlinkPerson(write, { id, personId });
   const ids = users.map(({ id }) => id);
   await tx`delete from grants where user_id = any(${ids}::uuid[])`;
   await tx`update users set governed = false where id = any(${ids}::uuid[])`;
-  publish(users.map(({ organizationId, id }) => endOfUser(organizationId, id)));
+  publish(
+    users.map(({ organizationId, id }) =>
+      endOfUser({ organizationId, userId: id, deletedAt: now }),
+    ),
+  );
   return users.length > 0;
 }
 

@@ -1,6 +1,6 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { SignInMethod } from "@halyard/contracts";
-import type { SessionCookie } from "@halyard/people";
+import { digestOfSecret, type SessionCookie } from "@halyard/people";
 import { fragment, type Sql, type Transaction } from "@halyard/postgres";
 import { personToPublish } from "../outbox/outbox-message.ts";
 import { ended, type PeopleChange } from "../outbox/people-entries.ts";
@@ -29,7 +29,7 @@ export type Session = {
   idleUntil: Date;
 };
 
-/** How a session begins. */
+/** A completed sign-in, which begins a session. */
 export type SignIn = Pick<Session, "personId" | "via" | "groups" | "address" | "userAgent"> & {
   provider?: { issuer: string; session: string | undefined; idToken: string | undefined };
 };
@@ -56,7 +56,7 @@ export async function beginSession(
   const { personId, via, groups, address, provider } = signIn;
   const session: Session = {
     ...{ id: write.newId(), personId, via, groups, address },
-    secretSha256: createHash("sha256").update(secret).digest("hex"),
+    secretSha256: digestOfSecret(secret),
     issuer: provider?.issuer ?? null,
     providerSession: provider?.session ?? null,
     idToken: provider?.idToken ?? null,
@@ -160,7 +160,7 @@ export async function touchSessions(
   publish(touched.map(entryOf));
 }
 
-/** Returns the sessions of a person that have not expired, the newest first. */
+/** Returns the live sessions of a person, the newest first. */
 export function listSessions(sql: Sql, personId: string, now: Date): Promise<Session[]> {
   return sql<Session[]>`
     select ${columns} from sessions
@@ -190,7 +190,7 @@ export async function endIdleSessions(
   return ended.length;
 }
 
-/** Removes sessions that have ended by themselves, and codes that have expired. Returns the number of removed rows. */
+/** Removes expired sessions and codes. Returns the number of removed rows. */
 export async function removeExpired(tx: Transaction, limit: number): Promise<number> {
   const sessions = await tx`
     delete from sessions where id in (

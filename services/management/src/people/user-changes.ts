@@ -24,7 +24,7 @@ import { lockOrganization } from "../tenancy/organization-store.ts";
 import { listProjectIds } from "../tenancy/project-store.ts";
 import { deleteGrantsOf, readOwners } from "./grant-store.ts";
 import { checkKeepsOwner } from "./grants.ts";
-import { partFromPerson } from "./person-changes.ts";
+import { unlinkPerson } from "./person-changes.ts";
 import { publishUser } from "./publish-user.ts";
 
 /** The use cases of users. Each runs in the transaction of a write. */
@@ -118,7 +118,7 @@ export async function removeUser(
 async function removeRoles(change: Change, user: User): Promise<void> {
   await deleteGrantsOf(change.tx, user.id);
   const { personId } = user;
-  if (personId !== null) await partFromPerson(change, { ...user, personId });
+  if (personId !== null) await unlinkPerson(change, { ...user, personId });
 }
 
 /**

@@ -28,9 +28,9 @@ import { LeadershipLostError, type Lease } from "./lease.ts";
 import { recordAdvanced, recordedStream, recordRebuilding, recordStream } from "./records.ts";
 
 /**
- * Publishes the people bucket during a term of the relay's leader. The bucket is the one that was recorded, or it is
- * written again from the table under a new epoch: after its deletion, after a crash of the broker or of a leader between
- * sending and recording, and after a restore of the database.
+ * Publishes the people bucket during a term of the relay's leader. If the bucket is not the recorded one, the leader writes
+ * it again from the table, under a new epoch: after a deletion of the bucket, a restore of the database, or a crash
+ * between sending and recording.
  */
 export type PeopleOptions = {
   sql: Sql;
@@ -175,7 +175,7 @@ async function publish(
   return lastSequence + sequences.length;
 }
 
-/** Removes what nobody can need any more from the table and the bucket. A crash in between leaves it in the bucket. */
+/** Removes entries without effect from the table and the bucket. A crash in between leaves them in the bucket. */
 async function removeEnded({ lease, broker }: PeopleOptions): Promise<void> {
   const keys = await lease.recordAsLeader((tx) => removeEntries(tx, batchSize));
   for (const key of keys)

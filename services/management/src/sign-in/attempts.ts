@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { digestOfSecret } from "@halyard/people";
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { LogoutToken } from "./logout-token.ts";
 import type { Attempt } from "./oidc.ts";
@@ -45,7 +45,7 @@ export async function storeAttempt(
     started_at: attempt.startedAt.toISOString(),
     return_to: attempt.returnTo,
     session_id: attempt.sessionId,
-    browser_sha256: digestOf(browserSecret),
+    browser_sha256: digestOfSecret(browserSecret),
   };
   const expiresAt = new Date(attempt.startedAt.getTime() + attemptLifetimeSeconds * 1_000);
   await storeCode(sql, attempt.state, { purpose: "oidc", content, expiresAt });
@@ -60,7 +60,7 @@ export async function takeAttempt(
   { state, browserSecret, now }: { state: string; browserSecret: string; now: Date },
 ): Promise<StoredAttempt | undefined> {
   const read = await readCode<Content>(sql, "oidc", state, now);
-  if (read?.browser_sha256 !== digestOf(browserSecret)) return undefined;
+  if (read?.browser_sha256 !== digestOfSecret(browserSecret)) return undefined;
   const content = await sql.begin((tx) => takeCode<Content>(tx, "oidc", state, now));
   if (content === undefined) return undefined;
   return {
@@ -81,8 +81,4 @@ export function useTokenOnce(
 ): Promise<boolean> {
   const code = JSON.stringify([issuer, tokenId]);
   return storeCode(tx, code, { purpose: "logout_token", content: {}, expiresAt });
-}
-
-function digestOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
 }

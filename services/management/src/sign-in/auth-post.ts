@@ -1,10 +1,9 @@
 import type { Checked } from "@halyard/contracts";
 import { type App, createProblem, isProblem, type Problem, sendProblem } from "@halyard/http";
-import { type SessionCookie, setCookie } from "@halyard/people";
+import { isSameOrigin, type SessionCookie, setCookie } from "@halyard/people";
 import type { FastifyRequest } from "fastify";
 import { sessionLifetimeMs } from "../people/sessions.ts";
 import { crossOrigin, limitRequests } from "./auth-limits.ts";
-import { isSameOrigin } from "./same-origin.ts";
 
 /** The response of a route below `/auth/`: a body, or the cookie of a session that has begun, or neither. */
 export type AuthAnswer = { body?: unknown; cookie?: SessionCookie };
@@ -23,8 +22,7 @@ export function createAuthPost(app: App, { publicUrl, now }: { publicUrl: URL; n
       bodyLimit: bodyLimitBytes,
       onRequest: limitRequests(now),
       handler: async (request, reply) => {
-        const { headers } = request;
-        if (!isSameOrigin({ headers, publicUrl })) return sendProblem(reply, crossOrigin);
+        if (!isSameOrigin(request.headers, publicUrl)) return sendProblem(reply, crossOrigin);
         const checked = checkBody(request.body);
         if (!checked.ok)
           return sendProblem(reply, createProblem("VALIDATION_001", checked.problem));

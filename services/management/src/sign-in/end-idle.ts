@@ -10,8 +10,8 @@ const intervalMs = 60_000;
 const batchSize = 500;
 
 /**
- * Ends sessions that nobody has used, and removes the rows of those that have ended by themselves. While management is
- * away, such sessions go on until their end.
+ * Ends unused sessions, and removes the rows of expired ones. While management is unavailable, unused sessions last until
+ * they expire.
  */
 export function startEndingIdle(options: { writer: Writer; now: () => Date; logger: Logger }): {
   stop(): Promise<void>;

@@ -113,7 +113,7 @@ export async function linkUser(tx: Transaction, userId: string, personId: string
   await tx`update users set person_id = ${personId} where id = ${userId}`;
 }
 
-/** Returns the users that are linked to a person. */
+/** Returns the users that are linked to a person, in organizations that exist. */
 export async function findUsersOf(
   tx: Transaction,
   personId: string,
@@ -122,5 +122,6 @@ export async function findUsersOf(
     select id, organization_id as "organizationId", email
     from users
     where person_id = ${personId} and deleted_at is null
+      and exists (select from organizations where organizations.id = users.organization_id)
     order by organization_id`;
 }

@@ -13,7 +13,7 @@ import {
 } from "./invitations.ts";
 import { createLink } from "./links.ts";
 
-/** Registers the routes by which owners and the operator let people in. */
+/** Registers the routes of invitations and of the operator's links. */
 export function registerInvitationRoutes(
   routes: Routes,
   {

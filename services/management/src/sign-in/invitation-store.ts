@@ -1,7 +1,7 @@
 import type { Sql, Transaction } from "@halyard/postgres";
 import type { User } from "../keys/user.ts";
 
-/** Open invitations: their codes, of which only the digest is stored. */
+/** Open invitations. The database contains only the digests of their codes. */
 export type InvitationContent = {
   id: string;
   organization_id: string;

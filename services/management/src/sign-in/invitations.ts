@@ -29,8 +29,8 @@ import { issueCode } from "./one-time-codes.ts";
 import { linkPerson } from "./person-of-user.ts";
 
 /**
- * Invitations. The link makes the person who follows it the one whom the invited user represents, so only a completed
- * registration, acceptance or sign-in uses it up. A user has at most one open invitation.
+ * Invitations. The invited user gets the person who follows the link. Only a completed registration or acceptance uses
+ * the link up. A user has at most one open invitation.
  */
 export type Invitation = { id: string; user: User; createdAt: Date; expiresAt: Date };
 
@@ -38,7 +38,7 @@ const lifetimeMs = 24 * 60 * 60_000;
 
 export type InvitationSettings = GroupSettings & { publicUrl: URL; allowDemoUser: boolean };
 
-/** Invites a person: creates the user if there is none with the address, and gives the role. */
+/** Invites a person: creates the user unless the address has one, and gives the role. */
 export async function invite(
   change: Change,
   organizationId: string,
@@ -113,8 +113,7 @@ export async function withdrawInvitation(
 }
 
 /**
- * Uses up an invitation: its user represents the person from now on. The person must exist. Of two requests with one
- * code, one succeeds.
+ * Uses up an invitation, and links its user to an existing person. Of two requests with one code, one succeeds.
  */
 export async function joinByInvitation(
   write: Write,

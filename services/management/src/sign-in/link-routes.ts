@@ -5,11 +5,11 @@ import {
   type SignInMethods,
 } from "@halyard/contracts";
 import { isProblem } from "@halyard/http";
+import type { Callers } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 import type { TimeAndIds } from "../access/change-context.ts";
 import type { Writer } from "../outbox/write.ts";
 import type { AuthPost } from "./auth-post.ts";
-import type { FindBrowserSession } from "./browser-session.ts";
 import { findInvited, type InvitationContent } from "./invitation-store.ts";
 import { invalidCode, takeLink } from "./links.ts";
 import { readCode } from "./one-time-codes.ts";
@@ -20,7 +20,7 @@ import { startSession } from "./start-session.ts";
 type LinkRoutesOptions = TimeAndIds & {
   sql: Sql;
   writer: Writer;
-  findSession: FindBrowserSession;
+  findSession: Callers["findSession"];
   methods: SignInMethods;
 };
 
@@ -29,17 +29,18 @@ export function registerOperatorLinks(
   authPost: AuthPost,
   { writer, findSession, now, newId }: LinkRoutesOptions,
 ): void {
-  authPost("/auth/link/verify", compileCheck(OneTimeCode), ({ code }, request) =>
-    writer(async (write) => {
+  authPost("/auth/link/verify", compileCheck(OneTimeCode), async ({ code }, request) => {
+    const previous = await findSession(request);
+    return writer(async (write) => {
       const user = await takeLink(write, code, now());
       if (isProblem(user)) return user;
       const via = "operator" as const;
       const timeAndIds = { now, newId };
       const personId = await personOfUser(write, { user, via }, timeAndIds);
-      const begun = { personId, via, request, findSession };
-      return { cookie: await startSession(write, begun, timeAndIds) };
-    }),
-  );
+      const started = { personId, via, request, previous };
+      return { cookie: await startSession(write, started, timeAndIds) };
+    });
+  });
 }
 
 /** Registers the route that shows an invitation. It does not use it up. */

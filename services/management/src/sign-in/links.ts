@@ -48,7 +48,7 @@ export async function takeLink({ tx }: Write, code: string, now: Date) {
   return user ?? invalidCode;
 }
 
-/** Uses up a code, and locks the user for whom it was issued. */
+/** Uses up a code, and locks its user. */
 export async function takeUser(
   { tx }: Pick<Write, "tx">,
   { purpose, code, now }: { purpose: "link" | "invitation"; code: string; now: Date },

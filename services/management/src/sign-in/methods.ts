@@ -1,7 +1,7 @@
 import type { SignInMethods, WaysToSignIn } from "@halyard/contracts";
 import type { App } from "@halyard/http";
+import type { Callers } from "@halyard/people";
 import { setAuthHeaders } from "./auth-limits.ts";
-import type { FindBrowserSession } from "./browser-session.ts";
 import type { SignInSettings } from "./settings.ts";
 
 /** Returns the ways of signing in. Without settings, only keys open the dashboard. */
@@ -14,18 +14,15 @@ export function signInMethods(settings: SignInSettings | undefined, byKey: boole
   };
 }
 
-/**
- * Registers the route by which pages learn the ways, and whether the browser is signed in. It has no limit, because it
- * reads memory only.
- */
+/** Registers the route that returns the ways, and the state of the browser. Every load of a page calls it. */
 export function registerSignInMethods(
   app: App,
   methods: SignInMethods,
-  findSession: FindBrowserSession | undefined,
+  findSession: Callers["findSession"],
 ): void {
-  app.get("/auth/methods", ({ headers }, reply) => {
+  app.get("/auth/methods", async (request, reply) => {
     setAuthHeaders(reply);
-    const isSignedIn = findSession?.(headers.cookie) !== undefined;
+    const isSignedIn = (await findSession(request)) !== undefined;
     return reply.send({ ...methods, signed_in: isSignedIn } satisfies WaysToSignIn);
   });
 }

@@ -1,15 +1,10 @@
 import { type App, createProblem, isProblem, type Problem, sendProblem } from "@halyard/http";
-import { type SessionCookie, setCookie } from "@halyard/people";
+import { type Callers, type FoundSession, type SessionCookie, setCookie } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TimeAndIds } from "../access/change-context.ts";
 import type { Write, Writer } from "../outbox/write.ts";
-import {
-  beginSession,
-  confirmSession,
-  endSessions,
-  sessionLifetimeMs,
-} from "../people/sessions.ts";
+import { confirmSession, endSessions, sessionLifetimeMs } from "../people/sessions.ts";
 import {
   attemptLifetimeSeconds,
   newAttempt,
@@ -20,7 +15,6 @@ import {
 } from "./attempts.ts";
 import { limitFailures, limitRequests } from "./auth-limits.ts";
 import { readBrowserSecret, setBrowserSecret } from "./browser-cookie.ts";
-import type { FindBrowserSession } from "./browser-session.ts";
 import type { SignInRefusal } from "./identify.ts";
 import { findPersonOf } from "./identity-store.ts";
 import { callbackPath, type Provider, type ProviderFailure, type SignedIn } from "./oidc.ts";
@@ -28,6 +22,7 @@ import { newCode } from "./one-time-codes.ts";
 import { returnUrl } from "./return-path.ts";
 import type { OidcSettings } from "./settings.ts";
 import { signInPerson } from "./sign-in-person.ts";
+import { startSession } from "./start-session.ts";
 
 /**
  * Routes of signing in at the provider. After a failure, they redirect to `/sign-in` with a code, which the page explains.
@@ -39,7 +34,7 @@ export type OidcRoutesOptions = TimeAndIds & {
   publicUrl: URL;
   settings: OidcSettings;
   provider: Provider;
-  findSession: FindBrowserSession;
+  findSession: Callers["findSession"];
 };
 
 /** Problems that `/sign-in?problem=` explains. */
@@ -72,7 +67,7 @@ async function start(options: OidcRoutesOptions, request: FastifyRequest, reply:
   const { sql, publicUrl, provider, findSession, now } = options;
   const { return_to: path, confirm } = request.query as Record<string, unknown>;
   const returnTo = returnUrl(path, publicUrl).href;
-  const session = confirm === "1" ? findSession(request.headers.cookie) : undefined;
+  const session = confirm === "1" ? await findSession(request) : undefined;
   if (confirm === "1" && session === undefined)
     return redirectToProblem(options, { request, reply, returnTo }, { refused: "expired" });
   const attempt = newAttempt(now(), { returnTo, sessionId: session?.id ?? null });
@@ -106,15 +101,22 @@ async function finish(options: OidcRoutesOptions, request: FastifyRequest, reply
   return reply.redirect(returnTo, seeOther);
 }
 
-type Callback = { request: FastifyRequest; attempt: StoredAttempt; signedIn: SignedIn };
+type Callback = {
+  request: FastifyRequest;
+  /** The session that the browser has so far. */
+  previous: FoundSession | undefined;
+  attempt: StoredAttempt;
+  signedIn: SignedIn;
+};
 /** The new session; undefined for a confirmation. */
 type Completed = { cookie?: SessionCookie };
 
-function complete(
+async function complete(
   options: OidcRoutesOptions,
-  callback: Callback,
+  completed: Omit<Callback, "previous">,
 ): Promise<Completed | Refused | Problem> {
-  const { sessionId } = callback.attempt;
+  const { sessionId } = completed.attempt;
+  const callback = { ...completed, previous: await options.findSession(completed.request) };
   return options.writer<Completed | Refused>((write) =>
     sessionId === null
       ? signIn(options, write, callback)
@@ -123,34 +125,25 @@ function complete(
 }
 
 async function signIn(
-  { findSession, settings, now, newId }: OidcRoutesOptions,
+  { settings, now, newId }: OidcRoutesOptions,
   write: Write,
-  { request, signedIn }: Callback,
+  { request, previous, signedIn }: Callback,
 ): Promise<Completed | Refused> {
   const { identity, providerSession, idToken } = signedIn;
   const person = await signInPerson(write, identity, { settings: settings.admission, now, newId });
   if ("refused" in person) return person;
-  const previous = findSession(request.headers.cookie);
-  if (previous !== undefined) await endSessions(write, { sessionId: previous.id });
-  const { cookie } = await beginSession(
-    { ...write, now, newId },
-    {
-      ...{ personId: person.personId, via: "oidc", groups: identity.groups },
-      provider: { issuer: identity.issuer, session: providerSession, idToken },
-      address: request.ip,
-      userAgent: request.headers["user-agent"] ?? "",
-    },
-  );
-  return { cookie };
+  const provider = { issuer: identity.issuer, session: providerSession, idToken };
+  const started = { ...person, via: "oidc", groups: identity.groups, provider } as const;
+  return { cookie: await startSession(write, { ...started, request, previous }, { now, newId }) };
 }
 
 /** Confirms the session that began the confirmation, if the same person has authenticated again. */
 async function confirm(
-  { findSession, now }: OidcRoutesOptions,
+  { now }: OidcRoutesOptions,
   write: Write,
-  { request, signedIn, sessionId }: Callback & { sessionId: string },
+  { previous, signedIn, sessionId }: Callback & { sessionId: string },
 ): Promise<Completed | Refused> {
-  if (findSession(request.headers.cookie)?.id !== sessionId) return { refused: "expired" };
+  if (previous?.id !== sessionId) return { refused: "expired" };
   const personId = await findPersonOf(write.tx, signedIn.identity);
   const isConfirmed =
     personId !== null && (await confirmSession({ ...write, now }, { sessionId, personId }));

@@ -2,8 +2,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { json, type Sql, type Transaction } from "@halyard/postgres";
 
 /**
- * Codes that work once: of sign-in links, invitations, and sign-ins that have begun. Only the digest of a code is stored, so
- * that a reader of the database cannot use them.
+ * One-time codes of sign-in links, invitations and begun sign-ins. The database contains only the digest of a code, so
+ * that its readers cannot use them.
  */
 export type CodePurpose = "link" | "invitation" | "oidc" | "passkey" | "logout_token";
 
@@ -13,7 +13,7 @@ export type NewCode = {
   purpose: CodePurpose;
   content: Record<string, unknown>;
   expiresAt: Date;
-  /** The organization of an invitation or a link, with which it is removed. */
+  /** The organization of an invitation or a link. Its removal removes the code. */
   organizationId?: string;
 };
 
@@ -27,7 +27,7 @@ export async function issueCode(tx: Sql | Transaction, code: NewCode): Promise<s
   return text;
 }
 
-/** Stores a code that somebody else has chosen. Returns false if it is stored already. */
+/** Stores a given code. Returns false if it is stored already. */
 export async function storeCode(
   tx: Sql | Transaction,
   text: string,
@@ -67,7 +67,7 @@ export async function readCode<Content extends Record<string, unknown>>(
   return found?.content;
 }
 
-/** The purpose is part of the digest, so that a code of one purpose is none of another. */
+/** The digest covers the purpose, so that a code works for one purpose only. */
 function digestOf(purpose: CodePurpose, text: string): string {
   return createHash("sha256").update(`${purpose} ${text}`).digest("hex");
 }

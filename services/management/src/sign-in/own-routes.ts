@@ -5,10 +5,9 @@ import type { Sql } from "@halyard/postgres";
 import type { KeyPrincipal } from "../access/principal.ts";
 import type { Change, Routes } from "../access/routes.ts";
 import { endSessions, listSessions, type Session } from "../people/sessions.ts";
-import { findUsersOf } from "./identity-store.ts";
 import { joinByInvitation } from "./invitations.ts";
 import { deletePasskey, listPasskeys, type NamedPasskey } from "./passkey-store.ts";
-import { peopleEntry, personContext, recordByOrganization } from "./sign-in-person.ts";
+import { recordOfPerson } from "./sign-in-person.ts";
 import { readSignedIn } from "./signed-in.ts";
 
 /** Registers the routes of a person's own sessions, passkeys and invitations. */
@@ -52,31 +51,20 @@ export function registerOwnRoutes(
 
 /** Ends one of a person's sessions, or all. An unknown session has ended already. */
 async function endOwn(change: Change<KeyPrincipal>, id: string | undefined): Promise<object> {
-  const { personId } = sessionOf(change.principal);
+  const session = sessionOf(change.principal);
+  const { personId } = session;
   const which = id === undefined ? { personId } : { sessionId: id, personId };
   const ended = await endSessions(change, which);
-  if (ended.length > 0) await record(change, "sessions_ended");
+  if (ended.length > 0) await recordOfPerson(change, "sessions_ended", session, change);
   return ended;
 }
 
 async function removePasskey(change: Change<KeyPrincipal>, id: string): Promise<object | Problem> {
-  const passkey = { id, personId: sessionOf(change.principal).personId };
+  const session = sessionOf(change.principal);
+  const passkey = { id, personId: session.personId };
   if (!(await deletePasskey(change.tx, passkey))) return noSuchPasskey;
-  await record(change, "passkey_removed");
+  await recordOfPerson(change, "passkey_removed", session, change);
   return passkey;
-}
-
-/** Records what a person did in the audit log of each of the person's organizations. */
-async function record(
-  change: Change<KeyPrincipal>,
-  action: "sessions_ended" | "passkey_removed",
-): Promise<void> {
-  const { personId, via } = sessionOf(change.principal);
-  const users = await findUsersOf(change.tx, personId);
-  recordByOrganization(
-    change,
-    users.map((user) => peopleEntry(action, user, personContext(user, via, change))),
-  );
 }
 
 /** Returns the session of a caller. Routes whose access is `session` have no other callers. */

@@ -7,13 +7,13 @@ import {
   PasskeyVerifyRequest,
 } from "@halyard/contracts";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
+import { type Callers, checkRecent } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 import type { FastifyRequest } from "fastify";
 import type { TimeAndIds } from "../access/change-context.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 import { confirmSession } from "../people/sessions.ts";
 import type { AuthAnswer, AuthPost } from "./auth-post.ts";
-import type { BrowserSession, FindBrowserSession } from "./browser-session.ts";
 import { findUsersOf, insertPerson } from "./identity-store.ts";
 import { findInvited, type InvitationContent } from "./invitation-store.ts";
 import { joinByInvitation } from "./invitations.ts";
@@ -23,14 +23,12 @@ import { findPasskey, insertPasskey, listPasskeys, recordUse } from "./passkey-s
 import {
   authenticationOptions,
   challengeOf,
-  type Passkey,
   registrationOptions,
   verifyAuthentication,
   verifyRegistration,
 } from "./passkeys.ts";
-import { isRecent, notRecent } from "./recent.ts";
-import { peopleEntry, personContext, recordByOrganization } from "./sign-in-person.ts";
-import { startSession } from "./start-session.ts";
+import { recordOfPerson } from "./sign-in-person.ts";
+import { type Started, startSession } from "./start-session.ts";
 
 /**
  * Routes of passkeys. A challenge is a one-time code: a response carries it, signed, and any response uses it up. It
@@ -40,7 +38,7 @@ export type PasskeyRoutesOptions = TimeAndIds & {
   sql: Sql;
   writer: Writer;
   publicUrl: URL;
-  findSession: FindBrowserSession;
+  findSession: Callers["findSession"];
 };
 
 type Challenge = {
@@ -70,14 +68,15 @@ async function createOptions(
   request: FastifyRequest,
 ): Promise<AuthAnswer | Problem> {
   const { sql, publicUrl, findSession, now } = options;
-  const session = findSession(request.headers.cookie);
   if (purpose === "sign_in") {
     const challenge = await issueChallenge(options, { purpose, session_id: null, person_id: null });
     return { body: { options: await authenticationOptions({ publicUrl, challenge }) } };
   }
   if (invitation !== undefined) return optionsOfInvited(options, invitation);
+  const session = await findSession(request);
   if (session === undefined) return noSession;
-  if (purpose === "register" && !isRecent(session, now())) return notRecent;
+  const tooOld = purpose === "register" ? checkRecent(session, now().getTime()) : undefined;
+  if (tooOld !== undefined) return tooOld;
   const ofSession = { purpose, session_id: session.id, person_id: session.personId };
   const known = await listPasskeys(sql, session.personId);
   if (purpose === "confirm") {
@@ -114,7 +113,7 @@ type Registration = {
   name?: string | undefined;
 };
 
-/** Stores a passkey of the session's person, or of a new person who follows an invitation. */
+/** Stores a passkey of the session's person, or of a new person with an invitation. */
 async function register(
   options: PasskeyRoutesOptions,
   { credential, invitation, name = "Passkey" }: Registration,
@@ -128,44 +127,34 @@ async function register(
   if ("detail" in verified) return rejectAndLog(request, verified.detail);
   const createdAt = now();
   const passkey = { ...verified, personId, name, createdAt, lastUsedAt: null };
-  const session = findSession(request.headers.cookie);
-  if (taken.session_id !== null && (session === undefined || session.id !== taken.session_id))
-    return noSession;
+  const session = await findSession(request);
+  if (taken.session_id !== null && session?.id !== taken.session_id) return noSession;
   return writer<AuthAnswer>(async (write) => {
     if (taken.session_id === null) await insertPerson(write.tx, personId, createdAt);
     if (!(await insertPasskey(write.tx, passkey))) return alreadyRegistered;
     if (taken.session_id === null)
-      return joinInvited(options, write, { personId, invitation, request });
-    if (session !== undefined) await auditPasskey(options, write, session);
+      return joinInvited(options, write, { personId, invitation, request, previous: session });
+    if (session !== undefined) await recordOfPerson(write, "passkey_added", session, options);
     return {};
   });
 }
 
-async function joinInvited(
-  { findSession, now, newId }: PasskeyRoutesOptions,
-  write: Write,
-  joining: { personId: string; invitation: string | undefined; request: FastifyRequest },
-): Promise<AuthAnswer | Problem> {
-  const { personId, invitation: code, request } = joining;
-  if (code === undefined) return invalidCode;
-  const via = "passkey" as const;
-  const timeAndIds = { now, newId };
-  const joined = await joinByInvitation(write, { code, personId, via }, timeAndIds);
-  if (isProblem(joined)) return joined;
-  await auditPasskey({ now, newId }, write, { personId, via });
-  return { cookie: await startSession(write, { personId, via, request, findSession }, timeAndIds) };
-}
+type Joining = Pick<Started, "personId" | "request" | "previous"> & {
+  invitation: string | undefined;
+};
 
-async function auditPasskey(
-  timeAndIds: TimeAndIds,
+async function joinInvited(
+  { now, newId }: PasskeyRoutesOptions,
   write: Write,
-  { personId, via }: Pick<BrowserSession, "personId" | "via">,
-): Promise<void> {
-  const users = await findUsersOf(write.tx, personId);
-  recordByOrganization(
-    write,
-    users.map((user) => peopleEntry("passkey_added", user, personContext(user, via, timeAndIds))),
-  );
+  { invitation: code, ...joining }: Joining,
+): Promise<AuthAnswer | Problem> {
+  if (code === undefined) return invalidCode;
+  const person = { personId: joining.personId, via: "passkey" as const };
+  const timeAndIds = { now, newId };
+  const joined = await joinByInvitation(write, { code, ...person }, timeAndIds);
+  if (isProblem(joined)) return joined;
+  await recordOfPerson(write, "passkey_added", person, timeAndIds);
+  return { cookie: await startSession(write, { ...joining, ...person }, timeAndIds) };
 }
 
 /** Signs in by a passkey, or confirms the session of its person. */
@@ -174,7 +163,7 @@ async function authenticate(
   { purpose, credential }: { purpose: "sign_in" | "confirm"; credential: AssertedCredential },
   request: FastifyRequest,
 ): Promise<AuthAnswer | Problem> {
-  const { sql, writer, now } = options;
+  const { sql, writer, findSession, now, newId } = options;
   const taken = await takeChallenge(options, credential);
   if (taken?.purpose !== purpose) return expired;
   const passkey = await findPasskey(sql, credential.id);
@@ -183,32 +172,24 @@ async function authenticate(
   const verified = await verifyAuthentication(credential, { ...options, passkey, challenge });
   if ("detail" in verified) return rejectAndLog(request, verified.detail);
   const used = { id: passkey.id, counter: verified.counter, now: now() };
+  const previous = await findSession(request);
+  const { personId } = passkey;
   return writer<AuthAnswer>(async (write) => {
     if (!(await recordUse(write.tx, used)))
       return rejectAndLog(request, "the counter of the passkey did not increase");
-    return purpose === "sign_in"
-      ? signIn(options, write, { passkey, request })
-      : confirm(options, write, { passkey, request, taken });
+    if (purpose === "confirm") return confirm(options, write, { personId, previous, taken });
+    const started = { personId, via: "passkey", request, previous } as const;
+    return { cookie: await startSession(write, started, { now, newId }) };
   });
 }
 
-async function signIn(
-  { findSession, now, newId }: PasskeyRoutesOptions,
-  write: Write,
-  { passkey: { personId }, request }: { passkey: Passkey; request: FastifyRequest },
-): Promise<AuthAnswer> {
-  const begun = { personId, via: "passkey" as const, request, findSession };
-  return { cookie: await startSession(write, begun, { now, newId }) };
-}
-
 async function confirm(
-  { findSession, now }: PasskeyRoutesOptions,
+  { now }: PasskeyRoutesOptions,
   write: Write,
-  { passkey, request, taken }: { passkey: Passkey; request: FastifyRequest; taken: Challenge },
+  { personId, previous, taken }: Pick<Started, "personId" | "previous"> & { taken: Challenge },
 ): Promise<AuthAnswer | Problem> {
-  const session = findSession(request.headers.cookie);
-  if (session === undefined || session.id !== taken.session_id) return noSession;
-  const which = { sessionId: session.id, personId: passkey.personId };
+  if (previous === undefined || previous.id !== taken.session_id) return noSession;
+  const which = { sessionId: previous.id, personId };
   return (await confirmSession({ ...write, now }, which)) ? {} : unknownPasskey;
 }
 
@@ -217,7 +198,7 @@ function issueChallenge({ sql, now }: PasskeyRoutesOptions, content: Challenge):
   return issueCode(sql, { purpose: "passkey", content, expiresAt });
 }
 
-/** Uses up the challenge of a response, in a transaction of its own: a response that is rejected uses it up too. */
+/** Uses up the challenge of a response, in a separate transaction, because a rejected response uses it up too. */
 async function takeChallenge(
   { sql, now }: PasskeyRoutesOptions,
   { response }: AssertedCredential | AttestedCredential,

@@ -7,8 +7,8 @@ import {
 } from "@simplewebauthn/server";
 
 /**
- * The ceremonies of WebAuthn, without storage. Passkeys are discoverable, so that nobody types an address to sign in, and
- * the authenticator verifies its user, so that a passkey alone is enough.
+ * The ceremonies of WebAuthn, without storage. Passkeys are discoverable, so that a sign-in needs no address. The
+ * authenticator verifies its user, so that a passkey alone is sufficient.
  */
 export type Passkey = {
   /** The id of the credential, in base64url. */
@@ -110,7 +110,7 @@ export async function verifyAuthentication(
   return { counter: verified.authenticationInfo.newCounter };
 }
 
-/** Returns the challenge that a browser has signed; undefined for a text that is no client data. */
+/** Returns the challenge that a browser has signed; undefined for other text than client data. */
 export function challengeOf(clientDataJson: string): string | undefined {
   try {
     const { challenge } = JSON.parse(Buffer.from(clientDataJson, "base64url").toString());

@@ -6,7 +6,7 @@ import { publishUser } from "../people/publish-user.ts";
 import { insertPerson, linkUser } from "./identity-store.ts";
 import { peopleEntry, personContext, recordByOrganization } from "./sign-in-person.ts";
 
-/** Makes a person the one whom a locked user represents. */
+/** Links a locked user to a person. */
 export async function linkPerson(
   write: Write,
   { user, personId, via }: { user: User; personId: string; via: SignInMethod },
@@ -19,7 +19,7 @@ export async function linkPerson(
   ]);
 }
 
-/** Returns the person whom a locked user represents. Creates one for a user who never signed in. */
+/** Returns the person of a locked user. Creates one for a user who never signed in. */
 export async function personOfUser(
   write: Write,
   { user, via }: { user: User; via: SignInMethod },

@@ -1,4 +1,4 @@
-/** Longer paths are ignored: they are no address of a page. */
+/** Longer paths are ignored. No page has one. */
 const maxLength = 2_000;
 
 /**

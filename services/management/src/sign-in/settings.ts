@@ -1,7 +1,6 @@
 import { commaSeparated, isSafeUrl, publicUrlVariable, variable } from "@halyard/configuration";
 import { z } from "zod";
 
-/** Environment variables of signing in, to be spread into the schema of management. */
 /** An issuer has no query and no fragment (OpenID Connect Discovery 1.0, section 2). */
 function isIssuer(text: string): boolean {
   const url = URL.parse(text);
@@ -24,6 +23,7 @@ const onOrOff = z.enum(["on", "off"]);
 const expectsOnOrOff = "on or off";
 const expectsDomains = "domains such as example.com, separated by commas";
 
+/** Environment variables of signing in, to be spread into the schema of management. */
 export const signInVariables = {
   PUBLIC_URL: publicUrlVariable,
   OIDC_ISSUER: variable(z.string().refine(isIssuer).optional(), {
@@ -47,7 +47,7 @@ export const signInVariables = {
       .default("openid email profile"),
     {
       description: "Scopes of the authorization request.",
-      expects: "scopes separated by spaces, one of which is openid",
+      expects: "scopes separated by spaces, including openid",
     },
   ),
   OIDC_GROUPS_CLAIM: variable(z.string().default("groups"), {

@@ -20,6 +20,7 @@ import {
 import {
   findOtherPersons,
   findPersonOf,
+  findUsersOf,
   insertPerson,
   linkUser,
   lockAdmissions,
@@ -32,13 +33,13 @@ import type { AdmissionSettings } from "./settings.ts";
 
 /**
  * Identifies the person of an account in the transaction of a sign-in, and gives the person the users of the decision.
- * Returns the id of the person. The audit log of each organization of the person contains the sign-in.
+ * Returns the id of the person, and what the audit log contains before the sign-in.
  */
 export async function signInPerson(
   write: Write,
   identity: ProviderIdentity,
   { settings, ...timeAndIds }: TimeAndIds & { settings: AdmissionSettings },
-): Promise<{ personId: string } | { refused: SignInRefusal }> {
+): Promise<{ personId: string; entries: AuditEntry[] } | { refused: SignInRefusal }> {
   const { tx } = write;
   const email = verifiedEmail(identity, settings);
   await lockIdentity(tx, identity, email);
@@ -61,16 +62,11 @@ export async function signInPerson(
     await publishUser(write, user.organizationId, user.id);
     entries.push(peopleEntry("user_linked", user, personContext(user, "oidc", timeAndIds)));
   }
-  const joined: User[] = [];
   for (const admission of decision.join) {
     const user = newUser(identity, admission, timeAndIds);
     entries.push(...(await join(write, { user, admission, personId }, timeAndIds)));
-    joined.push(user);
   }
-  for (const user of [...decision.own, ...decision.link, ...joined])
-    entries.push(peopleEntry("signed_in", user, personContext(user, "oidc", timeAndIds)));
-  recordByOrganization(write, entries);
-  return { personId };
+  return { personId, entries };
 }
 
 function readAdmissions(
@@ -150,6 +146,24 @@ export function peopleEntry(
   after?: Record<string, unknown>,
 ): AuditEntry {
   return peopleAudit(action, { organizationId, userId, ...(after && { after }) }, context);
+}
+
+/** Records what a person did in the audit log of each of the person's organizations, after earlier entries. */
+export async function recordOfPerson(
+  write: Write,
+  action: PeopleAction,
+  {
+    personId,
+    via,
+    entries = [],
+  }: { personId: string; via: SignInMethod; entries?: readonly AuditEntry[] },
+  timeAndIds: TimeAndIds,
+): Promise<void> {
+  const users = await findUsersOf(write.tx, personId);
+  const added = users.map((user) =>
+    peopleEntry(action, user, personContext(user, via, timeAndIds)),
+  );
+  recordByOrganization(write, [...entries, ...added]);
 }
 
 /** Writes the entries of one organization at a time, because each has its own lock, in the order of the ids. */

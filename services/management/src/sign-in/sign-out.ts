@@ -1,13 +1,11 @@
 import { type App, isProblem, sendProblem } from "@halyard/http";
-import { type LiveSession, setCookie } from "@halyard/people";
+import { isSameOrigin, type LiveSession, setCookie } from "@halyard/people";
 import type { Write } from "../outbox/write.ts";
 import { endSessions } from "../people/sessions.ts";
 import { crossOrigin, limitRequests } from "./auth-limits.ts";
-import { findUsersOf } from "./identity-store.ts";
 import type { Provider } from "./oidc.ts";
 import type { OidcRoutesOptions } from "./oidc-routes.ts";
-import { isSameOrigin } from "./same-origin.ts";
-import { peopleEntry, personContext, recordByOrganization } from "./sign-in-person.ts";
+import { recordOfPerson } from "./sign-in-person.ts";
 
 type SignOutOptions = Omit<OidcRoutesOptions, "settings" | "provider" | "sql"> & {
   /** Undefined without a provider. */
@@ -24,9 +22,8 @@ export function registerSignOut(app: App, options: SignOutOptions): void {
   app.post("/auth/sign-out", {
     onRequest: limitRequests(now),
     handler: async (request, reply) => {
-      const { headers } = request;
-      if (!isSameOrigin({ headers, publicUrl })) return sendProblem(reply, crossOrigin);
-      const session = findSession(headers.cookie);
+      if (!isSameOrigin(request.headers, publicUrl)) return sendProblem(reply, crossOrigin);
+      const session = await findSession(request);
       const signInPage = new URL("/sign-in", publicUrl);
       if (session === undefined) return reply.send({ location: signInPage.href });
       const ended = await writer((write) => endSession(options, write, session));
@@ -45,11 +42,7 @@ async function endSession(
   { id: sessionId, personId, via }: LiveSession,
 ): Promise<{ idToken: string | undefined }> {
   const [ended] = await endSessions(write, { sessionId });
-  const users = await findUsersOf(write.tx, personId);
-  const entries = users.map((user) =>
-    peopleEntry("signed_out", user, personContext(user, via, timeAndIds)),
-  );
-  recordByOrganization(write, entries);
+  await recordOfPerson(write, "signed_out", { personId, via }, timeAndIds);
   return { idToken: ended?.idToken ?? undefined };
 }
 

@@ -2,7 +2,7 @@ import type { SignedIn } from "@halyard/contracts";
 import { type LiveSession, type PeopleDirectory, roleAt, roleWithin } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 
-/** Reads what a person who is signed in may see: the roles by the directory of people, and the names from the database. */
+/** Reads the organizations and projects of a signed-in person: roles from the directory of people, names from the database. */
 export async function readSignedIn(
   session: LiveSession,
   { sql, people }: { sql: Sql; people: Pick<PeopleDirectory, "organizationsOf" | "memberOf"> },

@@ -1,41 +1,39 @@
 import type { SignInMethod } from "@halyard/contracts";
-import type { SessionCookie } from "@halyard/people";
+import type { FoundSession, SessionCookie } from "@halyard/people";
 import type { FastifyRequest } from "fastify";
 import type { TimeAndIds } from "../access/change-context.ts";
+import type { AuditEntry } from "../audit/audit-log.ts";
 import type { Write } from "../outbox/write.ts";
-import { beginSession, endSessions } from "../people/sessions.ts";
-import type { FindBrowserSession } from "./browser-session.ts";
-import { findUsersOf } from "./identity-store.ts";
-import { peopleEntry, personContext, recordByOrganization } from "./sign-in-person.ts";
+import { beginSession, endSessions, type SignIn } from "../people/sessions.ts";
+import { recordOfPerson } from "./sign-in-person.ts";
 
-/**
- * Signs in a person in a browser, whose previous session ends. The audit log of each organization of the person contains
- * the sign-in.
- */
+/** A completed sign-in of a browser. */
+export type Started = Pick<SignIn, "provider"> & {
+  personId: string;
+  via: SignInMethod;
+  request: FastifyRequest;
+  /** The session of the browser so far, which ends. */
+  previous: FoundSession | undefined;
+  /** Groups at the identity provider. */
+  groups?: readonly string[];
+  /** Entries for the audit log that precede the sign-in. */
+  entries?: readonly AuditEntry[];
+};
+
+/** Signs in a person in a browser. The audit log of each organization of the person contains the sign-in. */
 export async function startSession(
   write: Write,
-  {
-    personId,
-    via,
-    request,
-    findSession,
-  }: {
-    personId: string;
-    via: SignInMethod;
-    request: FastifyRequest;
-    findSession: FindBrowserSession;
-  },
+  { personId, via, request, previous, groups = [], provider, entries = [] }: Started,
   timeAndIds: TimeAndIds,
 ): Promise<SessionCookie> {
-  const previous = findSession(request.headers.cookie);
   if (previous !== undefined) await endSessions(write, { sessionId: previous.id });
-  const users = await findUsersOf(write.tx, personId);
-  const entries = users.map((user) =>
-    peopleEntry("signed_in", user, personContext(user, via, timeAndIds)),
+  await recordOfPerson(write, "signed_in", { personId, via, entries }, timeAndIds);
+  const { cookie } = await beginSession(
+    { ...write, ...timeAndIds },
+    {
+      ...{ personId, via, groups, ...(provider && { provider }) },
+      ...{ address: request.ip, userAgent: request.headers["user-agent"] ?? "" },
+    },
   );
-  recordByOrganization(write, entries);
-  const browser = { address: request.ip, userAgent: request.headers["user-agent"] ?? "" };
-  const begun = { personId, via, groups: [], ...browser };
-  const { cookie } = await beginSession({ ...write, ...timeAndIds }, begun);
   return cookie;
 }

@@ -12,7 +12,7 @@ import {
 import { findOrganization, listOrganizations } from "./organization-store.ts";
 import { listPlans } from "./plans.ts";
 
-/** Registers the routes of organizations, for the operator and people who are signed in, and the list of plans, which any key can read. */
+/** Registers the routes of organizations, for the operator and signed-in people, and the list of plans, for any key. */
 export function registerOrganizationRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.read(contract.listPlans, async () => answer.ok({ plans: await listPlans(sql) }));
 

@@ -12,7 +12,7 @@ import type { Project } from "./project.ts";
 import { createProject, removeProject, renameProject } from "./project-changes.ts";
 import { findProjectOf, listProjects } from "./project-store.ts";
 
-/** Registers the routes of projects, for the operator and people who are signed in. */
+/** Registers the routes of projects, for the operator and signed-in people. */
 export function registerProjectRoutes(routes: Routes, { sql }: { sql: Sql }): void {
   routes.write(contract.createProject, {
     run: (change, { params, body }) => createProject(change, params, body),

@@ -56,7 +56,7 @@ async function recordLastSeen(tx: Transaction, seen: UsageLastSeen): Promise<voi
   await recordFlags(tx, seen.flags);
 }
 
-/** Messages of an outage come late. Uses that are older than this do not move the end of an unused session. */
+/** Maximum age of a use that extends a session. After an outage, messages arrive late. */
 const recentMs = 10 * 60 * 1_000;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

@@ -44,7 +44,7 @@ export async function removeNextBatch(write: Write, now: Date): Promise<boolean>
     await removeOfEnvironment(write, environment, now);
     return true;
   }
-  if (await removePeople(write)) return true;
+  if (await removePeople(write, now)) return true;
   const tombstones = await removeAudiences(write.tx, audiencesAtOnce, now);
   write.publish(tombstones);
   return tombstones.length > 0 || removeRest(write.tx, removedAtOnce);

@@ -11,7 +11,7 @@ import {
 } from "../management-fixture.ts";
 import { peopleOf } from "../people/people-fixture.ts";
 
-/** What a role may do beyond its route, over HTTP with real sessions. The matrix of routes is in `libs/people`. */
+/** Checks of roles inside handlers, over HTTP with real sessions. The matrix of routes is in `libs/people`. */
 let management: Management;
 let given: ReturnType<typeof peopleOf>;
 beforeAll(async () => {
@@ -130,7 +130,7 @@ describe("given roles in some projects", () => {
     expect((await owner.send("GET", crossed)).status).toBe(404);
   });
 
-  it("asks for the environment where an API key would name it", async () => {
+  it("requires the environment in a header, in place of that of an API key", async () => {
     const scope = await given.scope();
     const viewer = await signedIn(scope, "viewer", { project: scope.project.id });
     const { headers } = viewer;

@@ -155,7 +155,7 @@ describe("withdrawing a role", () => {
   });
 });
 
-describe("given a person who is signed in", () => {
+describe("given a signed-in person", () => {
   const settings = { groupsOrganizations: "all" } as const;
   const codeOf = (done: object) => (isProblem(done) ? done.rejected : "done");
 
@@ -249,7 +249,7 @@ describe("the last owner who can sign in", () => {
     const { organizationId, userId } = await given.scope();
     const grantId = await given.owner(organizationId, userId);
     await given.person(userId);
-    // Neither a person who never signed in nor a service user replaces the owner.
+    // Neither a user without a person nor a service user replaces the owner.
     await given.owner(organizationId, (await given.user(organizationId)).id);
     const service = await management.call(`/api/v1/organizations/${organizationId}/users`, {
       method: "POST",

@@ -139,7 +139,7 @@ describe("given a leader and a follower of the people bucket", () => {
     expect(directory.session({ ...cookie, secret }, Date.now())).toBeUndefined();
   });
 
-  it("removes an entry that nobody can need from the table and the bucket", async () => {
+  it("removes an entry without effect from the table and the bucket", async () => {
     lead();
     const user = userOf();
     const address = { kind: "user" as const, ...user };
@@ -209,7 +209,7 @@ describe("given a database that is restored from a backup", () => {
   });
 });
 
-describe("given somebody who can write into the bucket without the private key", () => {
+describe("given a writer of the bucket without the private key", () => {
   const value = (user: ReturnType<typeof userOf>, version: number) =>
     JSON.stringify({
       ...{ kind: "user", organization_id: user.organizationId, user_id: user.userId },

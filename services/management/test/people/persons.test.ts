@@ -110,7 +110,7 @@ describe("removing a user who has signed in", () => {
 });
 
 describe("deleting an organization", () => {
-  it("removes its roles, and the people who have no other user", async () => {
+  it("removes its roles, and people without another user", async () => {
     const [scope, other] = [await given.scope(), await given.scope()];
     const { organizationId, userId } = scope;
     const { id: second } = await given.user(organizationId);
@@ -134,7 +134,7 @@ describe("deleting an organization", () => {
 });
 
 describe("erasing a user who has signed in", () => {
-  it("leaves no address, and no more in entries of grants than before", async () => {
+  it("leaves no address, and does not change entries of grants", async () => {
     const scope = await given.scope();
     const { organizationId, userId } = scope;
     const subject = { user_id: userId };

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import { openManagement, operatorToken } from "../management-fixture.ts";
 import { peopleOf } from "./people-fixture.ts";
 
-/** Tests what people who are signed in do with roles, and with keys of service users. */
+/** Tests roles, and keys of service users, by session. */
 
 const management = await openManagement({ groupsOrganizations: "all" });
 afterAll(() => management.close());
@@ -38,7 +38,7 @@ async function serviceUser({ organizationId }: Scope): Promise<string> {
   return created.body.id;
 }
 
-describe("a person who is signed in", () => {
+describe("a signed-in person", () => {
   it("gives roles as an admin of a project, which the audit log names", async () => {
     const scope = await given.scope();
     const { call } = await signedIn(scope, "admin");
@@ -135,7 +135,7 @@ describe("a person who is signed in", () => {
     expect((await admin.call(logOf(one))).status).toBe(404);
   });
 
-  it("ends no sessions of others, and unlinks nobody", async () => {
+  it("cannot end sessions of other people, or unlink users", async () => {
     const scope = await given.scope();
     const { call } = await signedIn(scope, "owner");
     const path = `/api/v1/organizations/${scope.organizationId}/users/${scope.userId}`;

@@ -48,9 +48,8 @@ async function auditOf(organizationId: string) {
   return body.changes.toReversed();
 }
 
-const memberOf = (browser: ReturnType<typeof signIn.browser>, organizationId: string) => {
-  const header = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-  const session = signIn.findSession(header);
+const memberOf = async (browser: ReturnType<typeof signIn.browser>, organizationId: string) => {
+  const session = await signIn.sessionOf(browser);
   return session && signIn.people.memberOf(session, organizationId);
 };
 
@@ -60,7 +59,7 @@ describe("given an organization that people of a domain join", () => {
     expect(problem).toBeNull();
     const [user] = await usersOf(autoJoin.organizationId);
     expect(user).toMatchObject({ email: "grace@example.com", name: "Ada", governed: true });
-    expect(memberOf(browser, autoJoin.organizationId)).toMatchObject({
+    expect(await memberOf(browser, autoJoin.organizationId)).toMatchObject({
       userId: user?.id,
       grants: [{ role: "viewer" }],
     });
@@ -123,7 +122,7 @@ describe("given groups with roles", () => {
     const organizationId = await givenMappedGroup("developers");
     const { problem, browser } = await signInAs("linus", { groups: ["developers", "others"] });
     expect(problem).toBeNull();
-    expect(memberOf(browser, organizationId)).toBeDefined();
+    expect(await memberOf(browser, organizationId)).toBeDefined();
     expect(await usersOf(organizationId)).toMatchObject([{ governed: false }]);
   });
 
@@ -132,18 +131,15 @@ describe("given groups with roles", () => {
     issuer.state.userInfo = { sub: "ken", groups: ["readers"] };
     const { browser } = await signInAs("ken");
     issuer.state.userInfo = undefined;
-    expect(memberOf(browser, organizationId)).toBeDefined();
+    expect(await memberOf(browser, organizationId)).toBeDefined();
   });
 
   it("keeps the groups of this sign-in only", async () => {
     await givenMappedGroup("night-shift");
     const first = await signInAs("rob", { groups: ["night-shift"] });
     const second = await signInAs("rob", { groups: [] }, signIn.browser());
-    const groupsOf = (browser: typeof first.browser) => {
-      const header = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-      return signIn.findSession(header)?.groups;
-    };
-    expect([groupsOf(first.browser), groupsOf(second.browser)]).toEqual([["night-shift"], []]);
+    expect((await signIn.sessionOf(first.browser))?.groups).toEqual(["night-shift"]);
+    expect((await signIn.sessionOf(second.browser))?.groups).toEqual([]);
   });
 
   it.each([
@@ -203,8 +199,7 @@ describe("given a confirmation", () => {
     issuer.state.idToken = await issuer.sign(issuer.claims(nonce, { sub, ...claims(now) }));
     const before = new Map(browser.cookies);
     const result = await browser.callback({ code: "a", state, iss: issuer.url });
-    const header = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    const { confirmedAtMs = 0, signedInAtMs = 0 } = signIn.findSession(header) ?? {};
+    const { confirmedAtMs = 0, signedInAtMs = 0 } = (await signIn.sessionOf(browser)) ?? {};
     return { ...result, isConfirmed: confirmedAtMs > signedInAtMs, before, after: browser.cookies };
   }
 

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { openPeople } from "./person-fixture.ts";
 
-/** Tests invitations, from the link to a person who is signed in. */
+/** Tests invitations, from the link to a signed-in person. */
 
 const people = await openPeople();
 afterAll(() => people.close());
@@ -70,7 +70,7 @@ describe("an invitation", () => {
     expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 404]);
   });
 
-  it("joins a further organization for a person who is signed in", async () => {
+  it("joins a further organization for a signed-in person", async () => {
     const { browser, organizationId } = await people.member();
     const { id } = await people.organization();
     const { code, user } = await people.invite(id, "ada@example.org", "viewer");
@@ -86,7 +86,7 @@ describe("an invitation", () => {
     expect((await accept(browser, code)).status).toBe(404);
   });
 
-  it("is not accepted by a person who is a user of the organization, and stays open", async () => {
+  it("is not accepted by a person with a user in the organization, and stays open", async () => {
     const { browser, organizationId } = await people.member();
     const { code } = await people.invite(organizationId, "grace@example.com");
     const answer = await accept(browser, code);
@@ -103,7 +103,7 @@ describe("an invitation", () => {
     expect((await people.operator(invitationsOf(id))).body.invitations).toHaveLength(1);
   });
 
-  it("is not made for a person who signs in already", async () => {
+  it("is rejected for a user with a person", async () => {
     const { organizationId } = await people.member();
     const body = { email: "ada@example.com", role: "admin" };
     const answer = await people.operator(invitationsOf(organizationId), body);

@@ -17,7 +17,7 @@ describe("a link of the operator", () => {
     expect(body.url).toMatch(/^http:\/\/localhost:\d+\/sign-in#link=[A-Za-z0-9_-]{43}$/);
   });
 
-  it("signs in the user, for whom it creates a person", async () => {
+  it("signs in the user, and creates its person", async () => {
     const { organizationId, userId } = await people.scope();
     const browser = people.browser();
     expect((await use(await people.link(organizationId, userId), browser)).status).toBe(204);

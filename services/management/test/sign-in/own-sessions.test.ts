@@ -1,3 +1,4 @@
+import { eventually } from "@halyard/testing";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { operatorToken } from "../management-fixture.ts";
 import { openPeople } from "./person-fixture.ts";
@@ -86,6 +87,19 @@ describe("ending sessions", () => {
     const { browser } = await people.member();
     const sent = { method: "DELETE", origin: "https://example.com" };
     expect((await browser.send("/api/v1/sessions", sent)).status).toBe(403);
+  });
+});
+
+describe("while NATS is away", () => {
+  it("signs out, by the session in the database", async () => {
+    const cut = await openPeople();
+    const { browser } = await cut.member();
+    const [cookie] = [...browser.cookies].map(([name, value]) => `${name}=${value}`);
+    await cut.backends.nats.stop();
+    await eventually(() => !cut.peopleAreCurrent(), { because: "management notices" });
+    expect((await browser.send("/auth/sign-out")).status).toBe(200);
+    expect(await cut.findSession(cookie ?? "")).toBeUndefined();
+    await cut.close();
   });
 });
 

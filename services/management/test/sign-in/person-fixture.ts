@@ -56,12 +56,12 @@ export async function openPeople(options: { byOperator?: boolean; passkeys?: boo
       return answer.body.options.challenge;
     }
 
-    /** Registers a passkey, by an invitation or as the person who is signed in. */
+    /** Registers a passkey, by an invitation or as the signed-in person. */
     async function register(invitation?: string, change: Partial<Ceremony> = {}) {
       return registerWith(await challenge("register", invitation), invitation, change);
     }
 
-    /** Registers a passkey with a challenge that was asked for before. */
+    /** Registers a passkey with an earlier challenge. */
     async function registerWith(
       given: string,
       invitation?: string,
@@ -111,7 +111,7 @@ export async function openPeople(options: { byOperator?: boolean; passkeys?: boo
     return new URL(answer.body.url).hash.replace("#link=", "");
   }
 
-  /** Creates an organization and a browser of somebody who registered a passkey there by an invitation. */
+  /** Creates an organization and a browser, whose person has registered a passkey there by an invitation. */
   async function member(role = "editor") {
     const { id: organizationId } = await given.organization();
     const { code, user } = await invite(organizationId, "ada@example.com", role);

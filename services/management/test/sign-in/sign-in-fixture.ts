@@ -30,7 +30,10 @@ export async function openSignIn(
     trustedProxies: ["127.0.0.1"],
     logger,
   });
-  return { ...management, lines, oidc, browser: () => createBrowser(management.url) };
+  /** Returns the session of a browser. */
+  const sessionOf = ({ cookies }: Pick<Browser, "cookies">) =>
+    management.findSession([...cookies].map(([name, value]) => `${name}=${value}`).join("; "));
+  return { ...management, lines, oidc, sessionOf, browser: () => createBrowser(management.url) };
 }
 
 export type SignIn = Awaited<ReturnType<typeof openSignIn>>;
