@@ -121,7 +121,13 @@ export function describeSignIn(given: () => DashboardSystem): void {
       await createTenant(gateway.url, { name: "Bank" }),
     ];
     const pages = [];
-    for (const tenant of tenants) pages.push(await openDashboard(given, tenant));
+    for (const tenant of tenants) {
+      const page = await openDashboard(given, tenant);
+      await page.getByText("Web has no flags yet").waitFor();
+      pages.push(page);
+    }
+    // Each signed-in tab holds a lock, by which the others see its key.
+    await pages[0]?.waitForFunction(async () => (await navigator.locks.query()).held?.length === 2);
     const opened = await browser.context.newPage();
     await opened.goto(`${gateway.url}/flags/checkout`);
     await opened.getByRole("heading", { name: "Sign in" }).waitFor();
