@@ -1,5 +1,6 @@
 import {
   type Access,
+  ChangeRequest,
   compileCheck,
   type ErrorCode,
   needOf,
@@ -27,8 +28,16 @@ export function answerableErrors(contract: RouteContract): ErrorCode[] {
   if (contract.method !== "GET") codes.add("VALIDATION_003");
   if (contract.idempotent === true) codes.add("CONFLICT_001");
   if (contract.conditional === true) codes.add("CONFLICT_003");
+  if (contract.protectable === true) codes.add("APPROVAL_001");
   for (const code of contract.errors) codes.add(code as ErrorCode);
   return [...codes.add("RATE_001").add("SERVER_001").add("SERVER_002")];
+}
+
+const checkChangeRequest = compileCheck(ChangeRequest);
+
+function checkRequestBody(given: Answer): void {
+  const checked = checkChangeRequest(bodyAsSeen(given));
+  if (!checked.ok) throw new AnswerMismatchError(`the change request: ${checked.problem}`);
 }
 
 /** Compiles the check of a route's responses against its contract. */
@@ -44,6 +53,10 @@ export function compileAnswerCheck(contract: RouteContract): (given: Answer | Pr
     if (given.status === 304 && contract.revalidated === true) {
       if (bodyAsSeen(given) === undefined) return;
       throw new AnswerMismatchError(`${operationId} must not return 304 with a body`);
+    }
+    if (given.status === 202 && contract.protectable === true) {
+      checkRequestBody(given);
+      return;
     }
     if (given.status !== success.status)
       throw new AnswerMismatchError(`${operationId} must not return ${given.status}`);

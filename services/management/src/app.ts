@@ -12,6 +12,7 @@ import { bodyLimitBytes } from "./access/request-cost.ts";
 import { createRoutes, type Routes } from "./access/routes.ts";
 import { registerAudienceRoutes, registerListRoutes } from "./audiences/audience-routes.ts";
 import { registerAuditRoutes } from "./audit/audit-routes.ts";
+import { createPropose, registerChangeRequestRoutes } from "./change-requests/request-routes.ts";
 import {
   registerDependents,
   registerFlagExplanation,
@@ -78,7 +79,10 @@ export function createManagementApp(options: ManagementOptions): App {
     nowMs: () => now().getTime(),
   });
   const costs = createCosts({ limits, now });
-  const routes = createRoutes({ app, authenticationFor, writer, costs, randomBytes, now, newId });
+  const propose = createPropose({ writer, now, newId });
+  const routes = createRoutes({
+    ...{ app, authenticationFor, writer, costs, randomBytes, now, newId, propose },
+  });
   registerFlagRoutes(routes, { sql, now });
   registerFlagStateRoutes(routes, { sql });
   registerDependents(routes, { sql });
@@ -87,6 +91,7 @@ export function createManagementApp(options: ManagementOptions): App {
   registerAudienceRoutes(routes, { sql });
   registerListRoutes(routes, { sql, newId });
   registerHistoryRoutes(routes, { sql, writer, now, newId });
+  registerChangeRequestRoutes(routes, { sql });
   registerAuditRoutes(routes, { sql });
   registerChangeStream(routes, { ...options, streams: options.changeStreams });
   registerOrganizationRoutes(routes, { sql });

@@ -29,6 +29,7 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { v4 as uuidv4 } from "uuid";
 import { consumeAudit } from "./audit/consume-audit.ts";
+import { startApplying } from "./change-requests/apply-due.ts";
 import { createAwaitPeople } from "./outbox/await-people.ts";
 import {
   createEffectMetrics,
@@ -197,6 +198,7 @@ async function startConnectedWorkers(
     sendLastUsed({ ...withBroker, monotonicMs }),
     keepStreams(withBroker),
     startCleanUp({ sql, broker: withBroker, isLeading: relay.isLeading }),
+    startApplying({ ...options, writer, isLeading: relay.isLeading }),
   ];
   const ending = new AbortController();
   const listening = listenForNotifications(sql, {

@@ -246,10 +246,19 @@ export async function seedProject({ writer, directory }: Management) {
     createdAt,
   };
   const dates = { createdAt, updatedAt: createdAt };
+  const open = { protection: null, protectedAt: null };
   const project = { id: projectId, organizationId, name: "Web", version, ...dates };
   const environments = [
-    { id: environmentId, projectId, name: "production", caution: true, version, ...dates },
-    { id: otherEnvironmentId, projectId, name: "staging", caution: false, version, ...dates },
+    { id: environmentId, projectId, name: "production", caution: true, version, ...dates, ...open },
+    {
+      id: otherEnvironmentId,
+      projectId,
+      name: "staging",
+      caution: false,
+      version,
+      ...dates,
+      ...open,
+    },
   ];
   const user = {
     id: userId,

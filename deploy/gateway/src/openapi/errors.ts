@@ -23,6 +23,8 @@ const explanations: Readonly<Record<ErrorCode, string>> = {
   CONFLICT_001: "The name is already in use, or the idempotency key was used with another request",
   CONFLICT_002: "The flag has no earlier state to roll back to",
   CONFLICT_003: "The condition of `If-Match` or `If-None-Match` is not met. Nothing was changed",
+  APPROVAL_001:
+    "The environment is protected, and the change needs an approved change request. `Location` is a draft of it",
   RATE_001: "A limit of the plan or a rate limit has been reached",
   SERVER_001: "Internal error",
   SERVER_002: "The service is not ready, or a dependency of this request is unavailable",
@@ -31,6 +33,7 @@ const explanations: Readonly<Record<ErrorCode, string>> = {
 const extraHeaders: Partial<Record<ErrorCode, JsonObject>> = {
   AUTH_001: { "WWW-Authenticate": headerRef("WWW-Authenticate") },
   CONFLICT_001: { Location: headerRef("Location") },
+  APPROVAL_001: { Location: headerRef("Location") },
   CONFLICT_003: {
     ETag: {
       description: "The current ETag. Absent if the resource does not exist",

@@ -1,5 +1,6 @@
 import {
   type Access,
+  ChangeRequest,
   environmentHeader,
   isEventStream,
   type Need,
@@ -142,6 +143,12 @@ function successOf(contract: RouteContract, components: Components): JsonObject 
   const schema = body === undefined ? { type: "string" } : components.refer(body);
   const content = status === 204 ? {} : { content: { [contentType]: { schema } } };
   const responses: JsonObject = { [String(status)]: { description, headers, ...content } };
+  if (contract.protectable === true)
+    responses["202"] = {
+      description: "With `Prefer: respond-async`: the change request that was opened instead",
+      headers: { ...commonHeaders, Location: answerHeaders.Location },
+      content: { "application/json": { schema: components.refer(ChangeRequest) } },
+    };
   if (contract.revalidated === true)
     responses["304"] = { description: "The ETag is still the same", headers };
   return responses;

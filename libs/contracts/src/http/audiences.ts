@@ -126,6 +126,7 @@ export const getAudience = defineRoute({
 export const updateAudience = defineRoute({
   ...shared,
   operationId: "updateAudience",
+  protectable: true,
   method: "PATCH",
   path: audience,
   params: Params,
@@ -197,6 +198,7 @@ export const previewAudience = defineRoute({
 export const replaceAudienceList = defineRoute({
   ...shared,
   operationId: "replaceAudienceList",
+  protectable: true,
   method: "PUT",
   path: list,
   params: Params,
@@ -221,6 +223,7 @@ export const replaceAudienceList = defineRoute({
 export const changeAudienceList = defineRoute({
   ...shared,
   operationId: "changeAudienceList",
+  protectable: true,
   method: "PATCH",
   path: list,
   params: Params,

@@ -33,6 +33,15 @@ const AuditedAction = z.enum([
   "audience_changed",
   "audience_list_changed",
   "audience_deleted",
+  "change_request_opened",
+  "change_request_edited",
+  "change_request_approved",
+  "change_request_rejected",
+  "change_request_withdrawn",
+  "change_request_rebased",
+  "change_request_applied",
+  "change_request_bypassed",
+  "change_request_stale",
 ]);
 
 const Actor = z
@@ -60,6 +69,7 @@ export const AuditedChange = z.strictObject({
     "`created`, `settings`, `state` and `deleted` are changes of the flag in `flag_id`",
   ),
   change_type: ChangeType,
+  cause_id: Id.optional().describe("The same in all entries of one change request"),
   flag_id: Id.nullable(),
   flag_key: z.string().nullable(),
   key_id: z.string().nullable().describe("The API key that was issued, rotated or revoked"),

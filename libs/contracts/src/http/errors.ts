@@ -12,6 +12,7 @@ export const errorCodes = {
   CONFLICT_001: { status: 409, category: "CONFLICT" },
   CONFLICT_002: { status: 409, category: "CONFLICT" },
   CONFLICT_003: { status: 412, category: "CONFLICT" },
+  APPROVAL_001: { status: 409, category: "APPROVAL" },
   RATE_001: { status: 429, category: "RATE" },
   SERVER_001: { status: 500, category: "SERVER" },
   SERVER_002: { status: 503, category: "SERVER" },

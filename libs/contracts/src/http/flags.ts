@@ -245,6 +245,7 @@ const shared = { service: "management", access: "server_key", tag: "Flags" } as 
 export const createFlag = defineRoute({
   ...shared,
   operationId: "createFlag",
+  protectable: true,
   method: "POST",
   path: flags,
   summary: "Create a flag",
@@ -333,6 +334,7 @@ export const getFlag = defineRoute({
 export const updateFlag = defineRoute({
   ...shared,
   operationId: "updateFlag",
+  protectable: true,
   method: "PATCH",
   alsoMethod: "PUT",
   path: flag,
@@ -369,6 +371,7 @@ export const updateFlags = defineRoute({
 export const deleteFlag = defineRoute({
   ...shared,
   operationId: "deleteFlag",
+  protectable: true,
   method: "DELETE",
   path: flag,
   params: FlagParams,
@@ -413,6 +416,7 @@ export const getFlagState = defineRoute({
 export const updateFlagState = defineRoute({
   ...shared,
   operationId: "updateFlagState",
+  protectable: true,
   method: "PATCH",
   alsoMethod: "PUT",
   path: state,

@@ -61,6 +61,7 @@ export const rollBack = defineRoute({
   ...shared,
   access: "server_key",
   operationId: "rollBack",
+  protectable: true,
   method: "POST",
   path: `${basePath}/rollback`,
   params: Params,

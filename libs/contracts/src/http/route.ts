@@ -63,6 +63,11 @@ export type RouteContract<
    * is accepted and has no effect.
    */
   idempotent?: true | "first_counts";
+  /**
+   * A change of a protected environment is refused with `APPROVAL_001`, and makes a draft of a change request. With
+   * `Prefer: respond-async`, the request is opened, and the response is 202.
+   */
+  protectable?: true;
   /** Value of `Cache-Control`, if it differs from that of the route's kind. */
   cacheControl?: string;
   /** A successful response contains an API key, so no cache may store it. */

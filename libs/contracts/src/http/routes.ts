@@ -1,4 +1,5 @@
 import * as audiences from "./audiences.ts";
+import * as changeRequests from "./change-requests.ts";
 import * as changes from "./changes.ts";
 import * as flags from "./flags.ts";
 import * as history from "./history.ts";
@@ -58,6 +59,17 @@ export const routes: readonly RouteContract[] = [
   schedules.listSchedules,
   history.getHistory,
   history.rollBack,
+  changeRequests.createChangeRequest,
+  changeRequests.listChangeRequests,
+  changeRequests.getChangeRequest,
+  changeRequests.updateChangeRequest,
+  changeRequests.openChangeRequest,
+  changeRequests.approveChangeRequest,
+  changeRequests.rejectChangeRequest,
+  changeRequests.withdrawChangeRequest,
+  changeRequests.rebaseChangeRequest,
+  changeRequests.applyChangeRequest,
+  changeRequests.bypassChangeRequest,
   changes.listChanges,
   changes.streamChanges,
   changes.listOrganizationChanges,

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { Name } from "../name.ts";
 import { PlanLimits } from "../plans.ts";
-import { Email, Id, IdParam, InstantOut, Limited } from "./fields.ts";
+import { Protection, ProtectionInput } from "../protection.ts";
+import { Description, Email, Id, IdParam, InstantOut, Limited } from "./fields.ts";
 import { defineRoute } from "./route.ts";
 
 /** Organizations, users, projects and environments. */
@@ -47,6 +48,9 @@ export const Environment = z.strictObject({
   project_id: Id,
   name: z.string(),
   caution: Caution,
+  protected: Protection.nullable().describe(
+    "The protection: changes of what this environment answers need an approved change request. Null without one",
+  ),
   created_at: InstantOut,
 });
 export type Environment = z.infer<typeof Environment>;
@@ -79,9 +83,17 @@ export const CreateProject = z.strictObject({
 export const UpdateProject = z.strictObject({ name: Name.optional() });
 export const CreateEnvironment = z.strictObject({ name: Name, caution: Caution.optional() });
 export type CreateEnvironment = z.infer<typeof CreateEnvironment>;
+/** Deletes a protected environment, or lowers its protection, without a change request. */
+const BypassReason = Description.min(1).describe(
+  "Why the protection is bypassed. The audit log contains it. Needs `admin` and a recent sign-in, or the operator's token",
+);
 export const UpdateEnvironment = z.strictObject({
   name: Name.optional(),
   caution: Caution.optional(),
+  protected: ProtectionInput.nullable()
+    .optional()
+    .describe("Only for signed-in admins and the operator. To lower it is a change request"),
+  bypass_reason: BypassReason.optional(),
 });
 export type UpdateEnvironment = z.infer<typeof UpdateEnvironment>;
 
@@ -331,11 +343,12 @@ export const deleteProject = defineRoute({
   method: "DELETE",
   path: `${organization}/projects/:projectId`,
   params: ProjectOfOrganizationParams,
-  query: Confirmation,
+  query: Confirmation.extend({ bypass_reason: BypassReason.optional() }),
   summary: "Delete a project with its environments and flags",
   description:
-    "Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of the project.",
+    "Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of the project. A project with a protected environment needs `bypass_reason`.",
   success: deleted("The project no longer exists"),
+  errors: ["APPROVAL_001"],
 });
 
 const projectScoped = {
@@ -390,17 +403,18 @@ export const getEnvironment = defineRoute({
 export const updateEnvironment = defineRoute({
   ...projectScoped,
   operationId: "updateEnvironment",
+  protectable: true,
   method: "PATCH",
   alsoMethod: "PUT",
   path: `${environments}/:environmentId`,
   params: EnvironmentParams,
   summary: "Rename an environment, or change its mark",
   description:
-    "The id, the API keys and the states of flags stay the same. Only the operator can change `name`. A server key without `environment_only` can change `caution`.",
+    "The id, the API keys and the states of flags stay the same. Only the operator can change `name`. A server key without `environment_only` can change `caution`. To raise the protection needs `admin` and a recent sign-in, or the operator's token; to lower it, a change request.",
   body: UpdateEnvironment,
   example: { caution: true },
   success: { status: 200, description: "The environment", body: Environment },
-  errors: ["CONFLICT_001"],
+  errors: ["AUTH_003", "CONFLICT_001"],
 });
 
 export const deleteEnvironment = defineRoute({
@@ -410,9 +424,10 @@ export const deleteEnvironment = defineRoute({
   method: "DELETE",
   path: `${environments}/:environmentId`,
   params: EnvironmentParams,
-  query: Confirmation,
+  query: Confirmation.extend({ bypass_reason: BypassReason.optional() }),
   summary: "Delete an environment with its API keys and the states of flags in it",
   description:
-    "Its API keys stop within a second, and their streams close. Schedules in it are cancelled. Stored rows are removed in the background.",
+    "Its API keys stop within a second, and their streams close. Schedules in it are cancelled. Stored rows are removed in the background. A protected environment needs `bypass_reason`.",
   success: deleted("The environment no longer exists"),
+  errors: ["APPROVAL_001"],
 });

@@ -31,14 +31,19 @@ export function createApi(headers: Readonly<Record<string, string>>, onRejected:
   return api;
 }
 
+/** A change request in place of the result of a change. Only clients with the header `Prefer` get one. */
+type Opened =
+  paths["/api/v1/change-requests/{id}"]["get"]["responses"][200]["content"]["application/json"];
+type Result<T> = [Exclude<T, Opened>] extends [never] ? T : Exclude<T, Opened>;
+
 type Answered<T> = { data?: T; error?: unknown; response: Response };
 
 /**
  * Returns the body of a successful response. Throws an `ApiProblem` for an error response and `ConnectionLost` without
  * a response, so that TanStack Query keeps either as the error of the query.
  */
-export async function unwrap<T>(answered: Promise<Answered<T>>): Promise<T> {
+export async function unwrap<T>(answered: Promise<Answered<T>>): Promise<Result<T>> {
   const { data, error, response } = await answered;
   if (!response.ok) throw ApiProblem.from(error, response);
-  return data as T;
+  return data as Result<T>;
 }

@@ -624,6 +624,194 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/change-requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the change requests of the project, newest first
+         * @description Without their changes. A stale request has the status `stale`. People, and server keys whose user has a role, need the role `viewer` in the whole project.
+         */
+        get: operations["listChangeRequests"];
+        put?: never;
+        /**
+         * Open a change request
+         * @description Proposes up to 200 changes, which are applied together or not at all. The values after the changes are decided now. Members that have the requested value already are dropped. A request may name environments that are not protected. It needs `viewer` where it makes changes, and `editor` in the project or one of its environments, or a key with the scope `propose`. People, and server keys whose user has a role, need the role `viewer` in the whole project.
+         */
+        post: operations["createChangeRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/change-requests/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a change request
+         * @description With the values before and after each change, and what has changed since the request was made. People, and server keys whose user has a role, need the role `viewer` in the whole project.
+         */
+        get: operations["getChangeRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Edit a change request
+         * @description Another content removes the approvals. `changes` replaces all changes. Who edits a request cannot approve it, unless the protection allows that. People, and server keys whose user has a role, need the role `viewer` in the whole project.
+         */
+        patch: operations["updateChangeRequest"];
+        trace?: never;
+    };
+    "/api/v1/change-requests/{id}/open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Open a draft
+         * @description A write to a protected environment that is refused makes a draft. People, and server keys whose user has a role, need the role `viewer` in the whole project.
+         */
+        post: operations["openChangeRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/change-requests/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a change request
+         * @description Needs a sign-in and the role `approver`. An approval is of the content with this hash: 412 if the request has another one. It counts in the environments in which the approver has the role. People, and server keys whose user has a role, need the role `approver` in the project or one of its environments.
+         */
+        post: operations["approveChangeRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/change-requests/{id}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reject a change request
+         * @description Needs a sign-in and the role `approver`. One rejection ends the request. People, and server keys whose user has a role, need the role `approver` in the project or one of its environments.
+         */
+        post: operations["rejectChangeRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/change-requests/{id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Withdraw one's own change request
+         * @description For its author, and for admins. People, and server keys whose user has a role, need the role `viewer` in the whole project.
+         */
+        post: operations["withdrawChangeRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/change-requests/{id}/rebase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Base a stale change request on the current values
+         * @description Decides the values after the changes again. The approvals are removed. People, and server keys whose user has a role, need the role `viewer` in the whole project.
+         */
+        post: operations["rebaseChangeRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/change-requests/{id}/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Apply an approved change request
+         * @description For its author, and for approvers. All changes are made in one transaction, or none: if anything differs from what was approved, the request becomes stale. A request with `apply_at` is applied by itself. People, and server keys whose user has a role, need the role `viewer` in the whole project.
+         */
+        post: operations["applyChangeRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/change-requests/{id}/bypass": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Apply a change request without approvals
+         * @description Needs `admin` in all of its environments and a recent sign-in, or the operator's token. The reason is in the audit log and in the webhook `change_request.bypassed`. People, and server keys whose user has a role, need the role `admin` in the project or one of its environments. A sign-in must be at most 30 minutes old.
+         */
+        post: operations["bypassChangeRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{projectId}/changes": {
         parameters: {
             query?: never;
@@ -964,14 +1152,14 @@ export interface paths {
         post?: never;
         /**
          * Delete an environment with its API keys and the states of flags in it
-         * @description Its API keys stop within a second, and their streams close. Schedules in it are cancelled. Stored rows are removed in the background. People, and server keys whose user has a role, need the role `admin` in the whole project.
+         * @description Its API keys stop within a second, and their streams close. Schedules in it are cancelled. Stored rows are removed in the background. A protected environment needs `bypass_reason`. People, and server keys whose user has a role, need the role `admin` in the whole project.
          */
         delete: operations["deleteEnvironment"];
         options?: never;
         head?: never;
         /**
          * Rename an environment, or change its mark
-         * @description The id, the API keys and the states of flags stay the same. Only the operator can change `name`. A server key without `environment_only` can change `caution`. People, and server keys whose user has a role, need the role `admin` in the whole project.
+         * @description The id, the API keys and the states of flags stay the same. Only the operator can change `name`. A server key without `environment_only` can change `caution`. To raise the protection needs `admin` and a recent sign-in, or the operator's token; to lower it, a change request. People, and server keys whose user has a role, need the role `admin` in the whole project.
          */
         patch: operations["updateEnvironment"];
         trace?: never;
@@ -1260,7 +1448,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a project with its environments and flags
-         * @description Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of the project. People, and server keys whose user has a role, need the role `owner` in the whole organization.
+         * @description Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of the project. A project with a protected environment needs `bypass_reason`. People, and server keys whose user has a role, need the role `owner` in the whole organization.
          */
         delete: operations["deleteProject"];
         options?: never;
@@ -1556,6 +1744,9 @@ export interface components {
             revoked_at: string | null;
             last_used_at: string | null;
         };
+        ApproveChangeRequestBody: {
+            content_hash: string;
+        };
         AttributeCondition: {
             attribute: components["schemas"]["AttributeName"];
             /** @enum {string} */
@@ -1673,8 +1864,13 @@ export interface components {
              * @description `created`, `settings`, `state` and `deleted` are changes of the flag in `flag_id`
              * @enum {string}
              */
-            action: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared" | "audience_created" | "audience_changed" | "audience_list_changed" | "audience_deleted";
+            action: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared" | "audience_created" | "audience_changed" | "audience_list_changed" | "audience_deleted" | "change_request_opened" | "change_request_edited" | "change_request_approved" | "change_request_rejected" | "change_request_withdrawn" | "change_request_rebased" | "change_request_applied" | "change_request_bypassed" | "change_request_stale";
             change_type: components["schemas"]["ChangeType"];
+            /**
+             * Format: uuid
+             * @description The same in all entries of one change request
+             */
+            cause_id?: string;
             flag_id: string | null;
             flag_key: string | null;
             /** @description The API key that was issued, rotated or revoked */
@@ -1707,10 +1903,65 @@ export interface components {
         };
         /** @description must be text without NUL characters or broken Unicode */
         BucketSeed: string;
+        BypassChangeRequestBody: {
+            /** @description must be text without control characters other than tab and line breaks */
+            reason: string;
+        };
         ChangeAudienceList: {
             add?: components["schemas"]["ListEntry"][];
             remove?: components["schemas"]["ListEntry"][];
         };
+        ChangeRequest: {
+            /** Format: uuid */
+            id: string;
+            title: string;
+            reason: string;
+            status: components["schemas"]["ChangeRequestStatus"];
+            /** @description SHA-256 of everything that an approval covers: the values before and after, the versions of what they refer to, the time and the protection */
+            content_hash: string;
+            /** @description The approvals of this content */
+            approvals: {
+                /** Format: uuid */
+                user_id: string;
+                /** @description The environments in which the approver has the role */
+                environment_ids: string[];
+                /** Format: date-time */
+                at: string;
+                content_hash: string;
+            }[];
+            /** @description The protected environments, with the number of approvals that each needs and has */
+            needed: {
+                /** Format: uuid */
+                environment_id: string;
+                environment_name: string;
+                approvals: number;
+                given: number;
+            }[];
+            apply_at: string | null;
+            /** Format: uuid */
+            created_by: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            applied_at: string | null;
+            /** @description The id in all audit entries of the changes, once applied */
+            cause_id: string | null;
+            /** @description Who applied, rejected, withdrew or bypassed the request */
+            closed_by: string | null;
+            /** @description The comment of a rejection */
+            comment: string | null;
+            /** @description Why the request was applied without approvals */
+            bypass_reason: string | null;
+            change_count: number;
+            /** @description The changes in words, one in each line */
+            summary: string;
+            changes: components["schemas"]["ProposedChange"][];
+            /** @description What has changed since the request was made. With any entry, the request is stale */
+            differences: string[];
+        };
+        /** @enum {string} */
+        ChangeRequestStatus: "draft" | "open" | "approved" | "applied" | "rejected" | "withdrawn" | "stale";
         /** @enum {string} */
         ChangeType: "manual" | "scheduled" | "rollback";
         /** @enum {string} */
@@ -1741,6 +1992,20 @@ export interface components {
             /** @description must be text without control characters other than tab and line breaks */
             description?: string;
             match?: components["schemas"]["MatchInput"];
+        };
+        CreateChangeRequest: {
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
+            title: string;
+            /** @description must be text without control characters other than tab and line breaks */
+            reason?: string;
+            changes: components["schemas"]["RequestedChange"][];
+            /**
+             * Format: date-time
+             * @description Applies the request at this time, once it is approved
+             * @example 2027-01-31T09:00:00Z
+             * @example 2027-01-31T10:00:00+01:00
+             */
+            apply_at?: string;
         };
         CreateEnvironment: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
@@ -1934,13 +2199,15 @@ export interface components {
             name: string;
             /** @description The dashboard asks for confirmation before it saves a change in this environment */
             caution: boolean;
+            /** @description The protection: changes of what this environment answers need an approved change request. Null without one */
+            protected: components["schemas"]["Protection"] | null;
             /** Format: date-time */
             created_at: string;
         };
         ErrorBody: {
             error: {
                 /** @enum {string} */
-                code: "AUTH_001" | "AUTH_002" | "AUTH_003" | "NOT_FOUND_001" | "VALIDATION_001" | "VALIDATION_002" | "VALIDATION_003" | "CONFLICT_001" | "CONFLICT_002" | "CONFLICT_003" | "RATE_001" | "SERVER_001" | "SERVER_002";
+                code: "AUTH_001" | "AUTH_002" | "AUTH_003" | "NOT_FOUND_001" | "VALIDATION_001" | "VALIDATION_002" | "VALIDATION_003" | "CONFLICT_001" | "CONFLICT_002" | "CONFLICT_003" | "APPROVAL_001" | "RATE_001" | "SERVER_001" | "SERVER_002";
                 category: string;
                 message: string;
                 status: number;
@@ -2281,6 +2548,10 @@ export interface components {
         ListAudiencesAnswer: {
             audiences: components["schemas"]["Audience"][];
         };
+        ListChangeRequestsAnswer: {
+            change_requests: components["schemas"]["ListedChangeRequest"][];
+            next_before: string | null;
+        };
         ListChangesAnswer: {
             changes: components["schemas"]["AuditedChange"][];
             next_cursor: string | null;
@@ -2365,6 +2636,52 @@ export interface components {
         };
         ListWebhooksAnswer: {
             webhooks: components["schemas"]["Webhook"][];
+        };
+        ListedChangeRequest: {
+            /** Format: uuid */
+            id: string;
+            title: string;
+            reason: string;
+            status: components["schemas"]["ChangeRequestStatus"];
+            /** @description SHA-256 of everything that an approval covers: the values before and after, the versions of what they refer to, the time and the protection */
+            content_hash: string;
+            /** @description The approvals of this content */
+            approvals: {
+                /** Format: uuid */
+                user_id: string;
+                /** @description The environments in which the approver has the role */
+                environment_ids: string[];
+                /** Format: date-time */
+                at: string;
+                content_hash: string;
+            }[];
+            /** @description The protected environments, with the number of approvals that each needs and has */
+            needed: {
+                /** Format: uuid */
+                environment_id: string;
+                environment_name: string;
+                approvals: number;
+                given: number;
+            }[];
+            apply_at: string | null;
+            /** Format: uuid */
+            created_by: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            applied_at: string | null;
+            /** @description The id in all audit entries of the changes, once applied */
+            cause_id: string | null;
+            /** @description Who applied, rejected, withdrew or bypassed the request */
+            closed_by: string | null;
+            /** @description The comment of a rejection */
+            comment: string | null;
+            /** @description Why the request was applied without approvals */
+            bypass_reason: string | null;
+            change_count: number;
+            /** @description The changes in words, one in each line */
+            summary: string;
         };
         ListedFlag: {
             /** Format: uuid */
@@ -2570,6 +2887,132 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        ProposedChange: {
+            /** @constant */
+            kind: "state";
+            /** Format: uuid */
+            flag_id: string;
+            flag_key: string;
+            base_version: number;
+            /** Format: uuid */
+            environment_id: string;
+            environment_name: string;
+            patch: {
+                enabled?: boolean;
+                /** @description Percentage of users who get the flag, with at most two decimals. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
+                rollout_percentage?: components["schemas"]["RolloutPercentage"];
+                /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. A condition compares an attribute, names an audience of the project, or requires another flag. `GET /api/v1/operators` lists the operators of comparisons. The rules, with `serve` and `requires`, are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
+                targeting_rules?: components["schemas"]["TargetingRulesInput"];
+                /** @description Attribute whose value selects the bucket for percentages, such as `company`: all users with the same value are inside a percentage, or all are outside. Null, the default, and the names of the id: the user's id. Users without the attribute are outside every percentage below 100 */
+                bucket_by?: components["schemas"]["AttributeName"] | null;
+                /** @description Text in place of the flag's key in the hash of buckets. Flags with the same seed and attribute select the same users. Null, the default: the flag's key */
+                bucket_seed?: components["schemas"]["BucketSeed"] | null;
+                /** @description What users get when a typed flag is on for them: one variation, or a split by weights that add up to 100. A split moves as few users as possible; `ranges` of all its members set the buckets explicitly. By default the first variation */
+                serve?: components["schemas"]["ServeInput"];
+                /** @description Key of the variation that all other users of a typed flag get. Null: the default of the application. By default the last variation, and null for a flag with one variation */
+                off_variation?: components["schemas"]["VariationKey"] | null;
+                /** @description Other flags of the project that must have these values for the same user in the same environment. Otherwise the flag is off, with the reason `prerequisite_failed`. Conditions of rules can require flags too. A circle of requirements is rejected, and a chain of more than 10. An empty list removes all */
+                requires?: components["schemas"]["Requirement"][];
+            };
+            before: {
+                enabled: boolean;
+                rollout_percentage: components["schemas"]["RolloutPercentage"];
+                targeting_rules: components["schemas"]["TargetingRules"];
+                bucket_by?: components["schemas"]["AttributeName"];
+                bucket_seed?: components["schemas"]["BucketSeed"];
+                serve?: components["schemas"]["Serve"];
+                off_variation?: components["schemas"]["VariationKey"] | null;
+                requires?: components["schemas"]["Requirement"][];
+            };
+            after: {
+                enabled: boolean;
+                rollout_percentage: components["schemas"]["RolloutPercentage"];
+                targeting_rules: components["schemas"]["TargetingRules"];
+                bucket_by?: components["schemas"]["AttributeName"];
+                bucket_seed?: components["schemas"]["BucketSeed"];
+                serve?: components["schemas"]["Serve"];
+                off_variation?: components["schemas"]["VariationKey"] | null;
+                requires?: components["schemas"]["Requirement"][];
+            };
+            now?: {
+                enabled: boolean;
+                rollout_percentage: components["schemas"]["RolloutPercentage"];
+                targeting_rules: components["schemas"]["TargetingRules"];
+                bucket_by?: components["schemas"]["AttributeName"];
+                bucket_seed?: components["schemas"]["BucketSeed"];
+                serve?: components["schemas"]["Serve"];
+                off_variation?: components["schemas"]["VariationKey"] | null;
+                requires?: components["schemas"]["Requirement"][];
+            };
+            /** @description The number of flags that require this one in the environment */
+            dependents: number;
+        } | {
+            /** @constant */
+            kind: "flag_variations";
+            /** Format: uuid */
+            flag_id: string;
+            flag_key: string;
+            base_version: number;
+            variations: components["schemas"]["Variations"];
+            before: components["schemas"]["Variations"];
+            now?: components["schemas"]["Variations"];
+        } | {
+            /** @constant */
+            kind: "flag_deletion";
+            /** Format: uuid */
+            flag_id: string;
+            flag_key: string;
+            base_version: number;
+        } | {
+            /** @constant */
+            kind: "audience";
+            audience: string;
+            base_version: number;
+            patch: {
+                match?: components["schemas"]["MatchInput"];
+                list?: null;
+            };
+            before: {
+                match: components["schemas"]["MatchInput"];
+                list: {
+                    attribute: string;
+                    count: number;
+                } | null;
+            };
+        } | {
+            /** @constant */
+            kind: "audience_list";
+            audience: string;
+            base_version: number;
+            /** @description The number of entries to add. The entries are in no response */
+            added: number;
+            removed: number;
+        } | {
+            /** @constant */
+            kind: "protection";
+            /** Format: uuid */
+            environment_id: string;
+            environment_name: string;
+            base_version: number;
+            protected: components["schemas"]["Protection"] | null;
+            before: components["schemas"]["Protection"] | null;
+        };
+        Protection: {
+            /** @description Number of approvers of this environment who must approve */
+            approvals: number;
+            /** @description Whether the people who contributed to a request may approve it */
+            self_approval: boolean;
+            /** @description `off`: turning one flag off. `rollback`: returning to a state that was approved, or that stood when the protection began; it never turns a flag on */
+            without_approval: ("off" | "rollback")[];
+        };
+        ProtectionInput: {
+            /** @description Number of approvers of this environment who must approve */
+            approvals: number;
+            /** @description False by default */
+            self_approval?: boolean;
+            /** @description Empty by default */
+            without_approval?: ("off" | "rollback")[];
+        };
         Readers: {
             /** @description The readers with the latest reports first */
             readers: {
@@ -2585,6 +3028,78 @@ export interface components {
                  */
                 last_seen_at: string;
             }[];
+        };
+        RejectChangeRequestBody: {
+            /** @description must be text without control characters other than tab and line breaks */
+            comment?: string;
+        };
+        RequestedChange: {
+            /** @constant */
+            kind: "state";
+            /** @description must be an id */
+            flag_id: string;
+            /** @description must be an id */
+            environment_id: string;
+            /** @description The version that the author saw. By default the current one */
+            base_version?: number;
+            patch: {
+                enabled?: boolean;
+                /** @description Percentage of users who get the flag, with at most two decimals. Without rules, it applies to all users; with rules, to the users of each rule without its own percentage. Users who have the flag keep it when the percentage is raised */
+                rollout_percentage?: components["schemas"]["RolloutPercentage"];
+                /** @description Rules in order of priority. The first rule whose conditions all hold decides; a rule without conditions matches everyone. Its users get the flag, within its percentage, unless the rule has `value: false`. Users that no rule matches do not get it. A condition compares an attribute, names an audience of the project, or requires another flag. `GET /api/v1/operators` lists the operators of comparisons. The rules, with `serve` and `requires`, are at most 480 KiB as JSON. The plan also limits the size of all rules of the organization: a change that exceeds it is rejected with 429 */
+                targeting_rules?: components["schemas"]["TargetingRulesInput"];
+                /** @description Attribute whose value selects the bucket for percentages, such as `company`: all users with the same value are inside a percentage, or all are outside. Null, the default, and the names of the id: the user's id. Users without the attribute are outside every percentage below 100 */
+                bucket_by?: components["schemas"]["AttributeName"] | null;
+                /** @description Text in place of the flag's key in the hash of buckets. Flags with the same seed and attribute select the same users. Null, the default: the flag's key */
+                bucket_seed?: components["schemas"]["BucketSeed"] | null;
+                /** @description What users get when a typed flag is on for them: one variation, or a split by weights that add up to 100. A split moves as few users as possible; `ranges` of all its members set the buckets explicitly. By default the first variation */
+                serve?: components["schemas"]["ServeInput"];
+                /** @description Key of the variation that all other users of a typed flag get. Null: the default of the application. By default the last variation, and null for a flag with one variation */
+                off_variation?: components["schemas"]["VariationKey"] | null;
+                /** @description Other flags of the project that must have these values for the same user in the same environment. Otherwise the flag is off, with the reason `prerequisite_failed`. Conditions of rules can require flags too. A circle of requirements is rejected, and a chain of more than 10. An empty list removes all */
+                requires?: components["schemas"]["Requirement"][];
+            };
+        } | {
+            /** @constant */
+            kind: "flag_variations";
+            /** @description must be an id */
+            flag_id: string;
+            /** @description The version that the author saw. By default the current one */
+            base_version?: number;
+            variations: components["schemas"]["VariationsInput"];
+        } | {
+            /** @constant */
+            kind: "flag_deletion";
+            /** @description must be an id */
+            flag_id: string;
+            /** @description The version that the author saw. By default the current one */
+            base_version?: number;
+        } | {
+            /** @constant */
+            kind: "audience";
+            audience: components["schemas"]["FlagKey"];
+            /** @description The version that the author saw. By default the current one */
+            base_version?: number;
+            patch: {
+                match?: components["schemas"]["MatchInput"];
+                list?: null;
+            };
+        } | {
+            /** @constant */
+            kind: "audience_list";
+            audience: components["schemas"]["FlagKey"];
+            /** @description The version that the author saw. By default the current one */
+            base_version?: number;
+            add?: components["schemas"]["ListEntry"][];
+            remove?: components["schemas"]["ListEntry"][];
+        } | {
+            /** @constant */
+            kind: "protection";
+            /** @description must be an id */
+            environment_id: string;
+            /** @description The version that the author saw. By default the current one */
+            base_version?: number;
+            protected: components["schemas"]["ProtectionInput"] | null;
         };
         Requirement: {
             flag: components["schemas"]["FlagKey"];
@@ -2964,11 +3479,23 @@ export interface components {
             /** @description Null removes the list. Use `PUT …/list` to set it */
             list?: null;
         };
+        UpdateChangeRequest: {
+            /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
+            title?: string;
+            /** @description must be text without control characters other than tab and line breaks */
+            reason?: string;
+            changes?: components["schemas"]["RequestedChange"][];
+            apply_at?: string | null;
+        };
         UpdateEnvironment: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
             name?: string;
             /** @description The dashboard asks for confirmation before it saves a change in this environment */
             caution?: boolean;
+            /** @description Only for signed-in admins and the operator. To lower it is a change request */
+            protected?: components["schemas"]["ProtectionInput"] | null;
+            /** @description Why the protection is bypassed. The audit log contains it. Needs `admin` and a recent sign-in, or the operator's token */
+            bypass_reason?: string;
         };
         UpdateFlag: {
             /** @description must be one line of text, not blank, without control, bidirectional or zero-width characters */
@@ -3412,6 +3939,20 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it */
+        APPROVAL_001: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                "Cache-Control": components["headers"]["Cache-Control"];
+                Vary: components["headers"]["Vary"];
+                Location: components["headers"]["Location"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description RATE_001: A limit of the plan or a rate limit has been reached */
         RATE_001: {
             headers: {
@@ -3539,6 +4080,7 @@ export interface components {
 export type AcceptInvitationAnswer = components['schemas']['AcceptInvitationAnswer'];
 export type AcceptInvitationBody = components['schemas']['AcceptInvitationBody'];
 export type ApiKey = components['schemas']['ApiKey'];
+export type ApproveChangeRequestBody = components['schemas']['ApproveChangeRequestBody'];
 export type AttributeCondition = components['schemas']['AttributeCondition'];
 export type AttributeConditionInput = components['schemas']['AttributeConditionInput'];
 export type AttributeName = components['schemas']['AttributeName'];
@@ -3552,7 +4094,10 @@ export type AudiencePayload = components['schemas']['AudiencePayload'];
 export type AudienceTrace = components['schemas']['AudienceTrace'];
 export type AuditedChange = components['schemas']['AuditedChange'];
 export type BucketSeed = components['schemas']['BucketSeed'];
+export type BypassChangeRequestBody = components['schemas']['BypassChangeRequestBody'];
 export type ChangeAudienceList = components['schemas']['ChangeAudienceList'];
+export type ChangeRequest = components['schemas']['ChangeRequest'];
+export type ChangeRequestStatus = components['schemas']['ChangeRequestStatus'];
 export type ChangeType = components['schemas']['ChangeType'];
 export type ChangeVia = components['schemas']['ChangeVia'];
 export type ComparisonTrace = components['schemas']['ComparisonTrace'];
@@ -3561,6 +4106,7 @@ export type ConditionInput = components['schemas']['ConditionInput'];
 export type ConditionTrace = components['schemas']['ConditionTrace'];
 export type ContextUser = components['schemas']['ContextUser'];
 export type CreateAudience = components['schemas']['CreateAudience'];
+export type CreateChangeRequest = components['schemas']['CreateChangeRequest'];
 export type CreateEnvironment = components['schemas']['CreateEnvironment'];
 export type CreateFlag = components['schemas']['CreateFlag'];
 export type CreateGrant = components['schemas']['CreateGrant'];
@@ -3607,6 +4153,7 @@ export type IssuedApiKey = components['schemas']['IssuedApiKey'];
 export type KeyKind = components['schemas']['KeyKind'];
 export type KeyScope = components['schemas']['KeyScope'];
 export type ListAudiencesAnswer = components['schemas']['ListAudiencesAnswer'];
+export type ListChangeRequestsAnswer = components['schemas']['ListChangeRequestsAnswer'];
 export type ListChangesAnswer = components['schemas']['ListChangesAnswer'];
 export type ListDeliveriesAnswer = components['schemas']['ListDeliveriesAnswer'];
 export type ListEntry = components['schemas']['ListEntry'];
@@ -3625,6 +4172,7 @@ export type ListSchedulesAnswer = components['schemas']['ListSchedulesAnswer'];
 export type ListSessionsAnswer = components['schemas']['ListSessionsAnswer'];
 export type ListUsersAnswer = components['schemas']['ListUsersAnswer'];
 export type ListWebhooksAnswer = components['schemas']['ListWebhooksAnswer'];
+export type ListedChangeRequest = components['schemas']['ListedChangeRequest'];
 export type ListedFlag = components['schemas']['ListedFlag'];
 export type LookUpAudienceMemberAnswer = components['schemas']['LookUpAudienceMemberAnswer'];
 export type LookUpAudienceMemberBody = components['schemas']['LookUpAudienceMemberBody'];
@@ -3645,7 +4193,12 @@ export type PlanLimits = components['schemas']['PlanLimits'];
 export type PreviewAudienceAnswer = components['schemas']['PreviewAudienceAnswer'];
 export type PreviewAudienceBody = components['schemas']['PreviewAudienceBody'];
 export type Project = components['schemas']['Project'];
+export type ProposedChange = components['schemas']['ProposedChange'];
+export type Protection = components['schemas']['Protection'];
+export type ProtectionInput = components['schemas']['ProtectionInput'];
 export type Readers = components['schemas']['Readers'];
+export type RejectChangeRequestBody = components['schemas']['RejectChangeRequestBody'];
+export type RequestedChange = components['schemas']['RequestedChange'];
 export type Requirement = components['schemas']['Requirement'];
 export type RequirementTrace = components['schemas']['RequirementTrace'];
 export type Role = components['schemas']['Role'];
@@ -3674,6 +4227,7 @@ export type TargetingRulesInput = components['schemas']['TargetingRulesInput'];
 export type TypedValue = components['schemas']['TypedValue'];
 export type TypedValues = components['schemas']['TypedValues'];
 export type UpdateAudience = components['schemas']['UpdateAudience'];
+export type UpdateChangeRequest = components['schemas']['UpdateChangeRequest'];
 export type UpdateEnvironment = components['schemas']['UpdateEnvironment'];
 export type UpdateFlag = components['schemas']['UpdateFlag'];
 export type UpdateFlagState = components['schemas']['UpdateFlagState'];
@@ -3710,6 +4264,7 @@ export type ResponseValidation_003 = components['responses']['VALIDATION_003'];
 export type ResponseValidation_003WithLimits = components['responses']['VALIDATION_003_with_limits'];
 export type ResponseConflict_001 = components['responses']['CONFLICT_001'];
 export type ResponseConflict_003 = components['responses']['CONFLICT_003'];
+export type ResponseApproval_001 = components['responses']['APPROVAL_001'];
 export type ResponseRate_001 = components['responses']['RATE_001'];
 export type ResponseServer_001 = components['responses']['SERVER_001'];
 export type ResponseServer_001WithLimits = components['responses']['SERVER_001_with_limits'];
@@ -5247,11 +5802,37 @@ export interface operations {
                     "application/json": components["schemas"]["Audience"];
                 };
             };
+            /** @description With `Prefer: respond-async`: the change request that was opened instead */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            409: components["responses"]["CONFLICT_001"];
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -5424,11 +6005,37 @@ export interface operations {
                     "application/json": components["schemas"]["Audience"];
                 };
             };
+            /** @description With `Prefer: respond-async`: the change request that was opened instead */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            409: components["responses"]["CONFLICT_001"];
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -5487,11 +6094,37 @@ export interface operations {
                     "application/json": components["schemas"]["Audience"];
                 };
             };
+            /** @description With `Prefer: respond-async`: the change request that was opened instead */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            409: components["responses"]["CONFLICT_001"];
+            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -5635,11 +6268,37 @@ export interface operations {
                     "application/json": components["schemas"]["Flag"];
                 };
             };
+            /** @description With `Prefer: respond-async`: the change request that was opened instead */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            409: components["responses"]["CONFLICT_001"];
+            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];
@@ -5753,11 +6412,37 @@ export interface operations {
                     "application/json": components["schemas"]["Flag"];
                 };
             };
+            /** @description With `Prefer: respond-async`: the change request that was opened instead */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            409: components["responses"]["CONFLICT_001"];
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -5788,6 +6473,19 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description With `Prefer: respond-async`: the change request that was opened instead */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             /** @description The flag no longer exists */
             204: {
                 headers: {
@@ -5801,7 +6499,20 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            409: components["responses"]["CONFLICT_001"];
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -5854,11 +6565,37 @@ export interface operations {
                     "application/json": components["schemas"]["Flag"];
                 };
             };
+            /** @description With `Prefer: respond-async`: the change request that was opened instead */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            409: components["responses"]["CONFLICT_001"];
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -6137,11 +6874,37 @@ export interface operations {
                     "application/json": components["schemas"]["FlagState"];
                 };
             };
+            /** @description With `Prefer: respond-async`: the change request that was opened instead */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            409: components["responses"]["CONFLICT_001"];
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -6223,11 +6986,37 @@ export interface operations {
                     "application/json": components["schemas"]["FlagState"];
                 };
             };
+            /** @description With `Prefer: respond-async`: the change request that was opened instead */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            409: components["responses"]["CONFLICT_001"];
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -6623,11 +7412,24 @@ export interface operations {
                     "application/json": components["schemas"]["Rollback"];
                 };
             };
+            /** @description With `Prefer: respond-async`: the change request that was opened instead */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. CONFLICT_002: The flag has no earlier state to roll back to */
+            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_002: The flag has no earlier state to roll back to */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6649,12 +7451,567 @@ export interface operations {
             503: components["responses"]["SERVER_002"];
         };
     };
+    listChangeRequests: {
+        parameters: {
+            query?: {
+                status?: string;
+                limit?: number;
+                before?: string;
+            };
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The change requests, 20 by default */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListChangeRequestsAnswer"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    createChangeRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
+                /** @description Makes repetitions safe for 24 hours: the same key with the same body returns the first response again */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "title": "Checkout to half of the users",
+                 *       "reason": "The error rate at 25 % is normal.",
+                 *       "changes": [
+                 *         {
+                 *           "kind": "state",
+                 *           "flag_id": "01993b5e-7a04-7f17-94eb-c81a3e5d2096",
+                 *           "environment_id": "01993b5e-7a03-7e60-a3d8-7740c2b95f6e",
+                 *           "patch": {
+                 *             "rollout_percentage": 50
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateChangeRequest"];
+            };
+        };
+        responses: {
+            /** @description The change request */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    getChangeRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
+            };
+            path: {
+                /**
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
+                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The change request */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description The caches that may store the response, and for how long */
+                    "Cache-Control": "private, no-cache";
+                    /** @description Request headers that the response depends on */
+                    Vary: "Authorization, Cookie, Halyard-Environment" | "Authorization, Cookie, Halyard-Environment, Accept-Encoding";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            413: components["responses"]["VALIDATION_002"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    updateChangeRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
+            };
+            path: {
+                /**
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
+                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "The error rate at 25 % was normal for a week."
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateChangeRequest"];
+            };
+        };
+        responses: {
+            /** @description The change request */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    openChangeRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
+            };
+            path: {
+                /**
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
+                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The change request */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    approveChangeRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
+            };
+            path: {
+                /**
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
+                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "content_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApproveChangeRequestBody"];
+            };
+        };
+        responses: {
+            /** @description The change request */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            412: components["responses"]["CONFLICT_003"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    rejectChangeRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
+            };
+            path: {
+                /**
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
+                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "comment": "Wait for the end of the sale."
+                 *     }
+                 */
+                "application/json": components["schemas"]["RejectChangeRequestBody"];
+            };
+        };
+        responses: {
+            /** @description The change request */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    withdrawChangeRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
+            };
+            path: {
+                /**
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
+                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The change request */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    rebaseChangeRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
+            };
+            path: {
+                /**
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
+                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The change request */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    applyChangeRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
+            };
+            path: {
+                /**
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
+                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The change request */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            403: components["responses"]["AUTH_002"];
+            404: components["responses"]["NOT_FOUND_001"];
+            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
+    bypassChangeRequest: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id for this request, to find it in the logs */
+                "X-Request-Id"?: components["parameters"]["X-Request-Id"];
+                /** @description The environment of a request by session, which must send it. Requests with an API key have the environment of the key */
+                "Halyard-Environment"?: components["parameters"]["Halyard-Environment"];
+            };
+            path: {
+                /**
+                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
+                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "The payment provider is down, and both approvers are on a flight."
+                 *     }
+                 */
+                "application/json": components["schemas"]["BypassChangeRequestBody"];
+            };
+        };
+        responses: {
+            /** @description The change request */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            400: components["responses"]["VALIDATION_001"];
+            401: components["responses"]["AUTH_001"];
+            /** @description AUTH_002: The key is valid, but not permitted to do this. AUTH_003: The sign-in is older than 30 minutes. Confirm it, and repeat the request */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["CONFLICT_001"];
+            413: components["responses"]["VALIDATION_002"];
+            415: components["responses"]["VALIDATION_003"];
+            429: components["responses"]["RATE_001"];
+            500: components["responses"]["SERVER_001"];
+            503: components["responses"]["SERVER_002"];
+        };
+    };
     listChanges: {
         parameters: {
             query?: {
                 flag_id?: string;
                 actor_id?: string;
-                action?: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared" | "audience_created" | "audience_changed" | "audience_list_changed" | "audience_deleted";
+                action?: "created" | "settings" | "state" | "deleted" | "key_issued" | "key_rotated" | "key_revoked" | "environment_created" | "environment_renamed" | "environment_changed" | "environment_deleted" | "project_created" | "project_renamed" | "project_deleted" | "user_created" | "user_changed" | "user_deleted" | "webhook_created" | "webhook_changed" | "webhook_deleted" | "schedule_set" | "schedule_replaced" | "schedule_cleared" | "audience_created" | "audience_changed" | "audience_list_changed" | "audience_deleted" | "change_request_opened" | "change_request_edited" | "change_request_approved" | "change_request_rejected" | "change_request_withdrawn" | "change_request_rebased" | "change_request_applied" | "change_request_bypassed" | "change_request_stale";
                 since?: string;
                 until?: string;
                 limit?: number;
@@ -7725,11 +9082,49 @@ export interface operations {
                     "application/json": components["schemas"]["Environment"];
                 };
             };
+            /** @description With `Prefer: respond-async`: the change request that was opened instead */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
-            403: components["responses"]["AUTH_002"];
+            /** @description AUTH_002: The key is valid, but not permitted to do this. AUTH_003: The sign-in is older than 30 minutes. Confirm it, and repeat the request */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             404: components["responses"]["NOT_FOUND_001"];
-            409: components["responses"]["CONFLICT_001"];
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];
@@ -7745,6 +9140,7 @@ export interface operations {
                  * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
                 confirm: string;
+                bypass_reason?: string;
             };
             header?: {
                 /** @description An id for this request, to find it in the logs */
@@ -7779,6 +9175,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["APPROVAL_001"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];
@@ -7829,11 +9226,49 @@ export interface operations {
                     "application/json": components["schemas"]["Environment"];
                 };
             };
+            /** @description With `Prefer: respond-async`: the change request that was opened instead */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    /** @description Path of the new resource. On a 409 for a flag key that is already in use: path of the existing flag */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
             400: components["responses"]["VALIDATION_001"];
             401: components["responses"]["AUTH_001"];
-            403: components["responses"]["AUTH_002"];
+            /** @description AUTH_002: The key is valid, but not permitted to do this. AUTH_003: The sign-in is older than 30 minutes. Confirm it, and repeat the request */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             404: components["responses"]["NOT_FOUND_001"];
-            409: components["responses"]["CONFLICT_001"];
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];
@@ -9051,6 +10486,7 @@ export interface operations {
                  * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
                 confirm: string;
+                bypass_reason?: string;
             };
             header?: {
                 /** @description An id for this request, to find it in the logs */
@@ -9085,6 +10521,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["APPROVAL_001"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];

@@ -78,10 +78,7 @@ const words: Readonly<Record<AuditedChange["action"], WordsOf>> = {
   key_revoked: ({ name, where }) => ["revoked the API key", name, where],
   environment_created: ({ name }) => ["created the environment", name, ""],
   environment_renamed: (context) => renameWords("environment", context),
-  environment_changed: ({ change, name }) =>
-    change.after?.caution === true
-      ? ["marked the environment", name, "with caution"]
-      : ["removed the caution mark of the environment", name, ""],
+  environment_changed: environmentWords,
   environment_deleted: ({ name }) => ["deleted the environment", name, ""],
   project_created: ({ name }) => ["created the project", name, ""],
   project_renamed: (context) => renameWords("project", context),
@@ -97,7 +94,32 @@ const words: Readonly<Record<AuditedChange["action"], WordsOf>> = {
     "",
   ],
   audience_deleted: ({ change }) => ["deleted the audience", audienceIn(change), ""],
+  change_request_opened: (context) => requestWords("opened", context),
+  change_request_edited: (context) => requestWords("edited", context),
+  change_request_approved: (context) => requestWords("approved", context),
+  change_request_rejected: (context) => requestWords("rejected", context),
+  change_request_withdrawn: (context) => requestWords("withdrew", context),
+  change_request_rebased: (context) => requestWords("rebased", context),
+  change_request_applied: (context) => requestWords("applied", context),
+  change_request_bypassed: (context) => requestWords("bypassed the approval of", context),
+  change_request_stale: (context) => requestWords("found stale", context),
 };
+
+const requestWords = (verb: string, { change }: Context): Words => [
+  `${verb} the change request`,
+  String(change.after?.title ?? ""),
+  "",
+];
+
+function environmentWords({ change: { before, after }, name }: Context): Words {
+  if (JSON.stringify(before?.protected) !== JSON.stringify(after?.protected)) {
+    if (after?.protected === undefined) return ["ended the protection of", name, ""];
+    return [before?.protected === undefined ? "protected" : "changed the protection of", name, ""];
+  }
+  return after?.caution === true
+    ? ["marked the environment", name, "with caution"]
+    : ["removed the caution mark of the environment", name, ""];
+}
 
 const audienceIn = (change: AuditedChange): string => change.audience_key ?? "";
 

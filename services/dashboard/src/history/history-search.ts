@@ -31,6 +31,15 @@ export const actionLabels: Readonly<Record<Action, string>> = {
   audience_changed: "Audience changed",
   audience_list_changed: "List of an audience changed",
   audience_deleted: "Audience deleted",
+  change_request_opened: "Change request opened",
+  change_request_edited: "Change request edited",
+  change_request_approved: "Change request approved",
+  change_request_rejected: "Change request rejected",
+  change_request_withdrawn: "Change request withdrawn",
+  change_request_rebased: "Change request rebased",
+  change_request_applied: "Change request applied",
+  change_request_bypassed: "Approval bypassed",
+  change_request_stale: "Change request stale",
 };
 
 /** The filters of the history, which are in the address. Days are those of the reader's calendar. */

@@ -4,6 +4,8 @@ import type { Transaction } from "@halyard/postgres";
 /** The actor, time and cause of a change. */
 export type ChangeContext = Attribution & {
   cause: Cause;
+  /** The id in all audit entries of one change request. */
+  causeId?: string | undefined;
   now: Date;
   /** A new UUID of version 7. */
   newId: () => string;

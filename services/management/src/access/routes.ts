@@ -13,6 +13,7 @@ import {
 import { createAnswerOnce } from "@halyard/idempotency";
 import type { z } from "zod";
 import type { Write, Writer } from "../outbox/write.ts";
+import { type ApprovalNeeded, isApprovalNeeded } from "../protection/protection.ts";
 import { type Cause, type ChangeContext, readContext, type TimeAndIds } from "./change-context.ts";
 import type { Costs } from "./costs.ts";
 import {
@@ -44,6 +45,8 @@ type WriteSteps<Input, Caller extends Principal, Checked, Done extends object> =
   /** The use case, in the transaction. */
   run: (change: Change<Caller>, input: Input, checked: Checked) => Promise<Done | Problem>;
   answer: (done: Done, write: Write) => Awaitable<Answer>;
+  /** Records the outcome of a problem, in a transaction of its own after the rollback. */
+  recordProblem?: (change: Change<Caller>, problem: Problem, input: Input) => Promise<object>;
 };
 
 /** Runs a use case in the transaction of a write. */
@@ -59,7 +62,15 @@ type RoutesOptions = TimeAndIds & {
   writer: Writer;
   costs: Costs;
   randomBytes: (size: number) => Buffer;
+  /** Makes a change request of a write that needs an approval. Returns the response to the write. */
+  propose: Propose;
 };
+
+export type Propose = (
+  principal: KeyPrincipal,
+  refused: ApprovalNeeded,
+  request: RequestFacts,
+) => Promise<Answer | Problem>;
 
 /**
  * Registers routes according to their contracts. A contract defines the access, and whether a request that is repeated
@@ -120,7 +131,15 @@ export function createRoutes(options: RoutesOptions) {
         const asked = { operationId, params, request, body: checked ?? body };
         return answerOnce(write.tx, { ...askerOf(principal), ...asked }, run);
       };
-      return writer(work, (bytes) => costs.chargeMessages(input, principal, bytes));
+      const given = await writer(work, (bytes) => costs.chargeMessages(input, principal, bytes));
+      if (isProblem(given) && steps.recordProblem !== undefined)
+        await writer(
+          async (write) =>
+            steps.recordProblem?.(changeOf(write, principal, { now, newId }), given, input) ?? {},
+        );
+      return isProblem(given)
+        ? proposeIfRefused(options.propose, principal, { refused: given, request: input.request })
+        : given;
     }
 
     registerRoute(app, contract, {
@@ -131,6 +150,16 @@ export function createRoutes(options: RoutesOptions) {
   }
 
   return { read, write, receive: createReceive({ ...options, authenticationFor }) };
+}
+
+/** Makes a change request of a write whose transaction was rolled back because it needs an approval. */
+function proposeIfRefused(
+  propose: Propose,
+  principal: Principal,
+  { refused, request }: { refused: Problem; request: RequestFacts },
+): Awaitable<Answer | Problem> {
+  if (principal.kind === "operator" || !isApprovalNeeded(refused)) return refused;
+  return refused.proposals.length === 0 ? refused : propose(principal, refused, request);
 }
 
 /**
@@ -145,7 +174,7 @@ function createReceive({
   authenticationFor,
   now,
   newId,
-}: Omit<RoutesOptions, "authenticationFor"> & {
+}: Omit<RoutesOptions, "authenticationFor" | "propose"> & {
   authenticationFor: (
     route: AuthenticatedRoute & { access: "server_key" },
   ) => Authenticate<KeyPrincipal>;
@@ -188,7 +217,7 @@ function askerOf(principal: Principal): { caller: string; sessionSecret?: string
 const pauseOf = ({ headers }: RequestFacts) =>
   isLarge(headers) ? () => nextTurn() : () => undefined;
 
-function changeOf<Caller extends Principal>(
+export function changeOf<Caller extends Principal>(
   write: Write,
   principal: Caller,
   timeAndIds: TimeAndIds,

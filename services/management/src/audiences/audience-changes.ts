@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   type ChangeAudienceList,
   type CreateAudience,
@@ -9,11 +10,15 @@ import {
 import { fingerprintBytes } from "@halyard/evaluation";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { Sql } from "@halyard/postgres";
+import type { TimeAndIds } from "../access/change-context.ts";
 import type { Change } from "../access/routes.ts";
 import { recordAudit } from "../audit/audit-store.ts";
 import { checkAddition, writeWithinLimit } from "../flags/configuration-limit.ts";
 import { findReferringStates } from "../flags/reference-store.ts";
 import { describeStates, lockReferences } from "../flags/references.ts";
+import type { Write } from "../outbox/write.ts";
+import type { AudiencePatch } from "../protection/proposal.ts";
+import { type Approval, approvalNeeded } from "../protection/protection.ts";
 import {
   type Audience,
   type AudienceDecision,
@@ -77,8 +82,13 @@ type ChangeRequest = {
   permit: (current: Audience) => Problem | undefined;
 };
 
+/** A change of an audience. `approval` permits changes of audiences that protected environments use. */
+export type AudienceWrite = Pick<Change, keyof Write | keyof TimeAndIds | "context"> & {
+  approval?: Approval | undefined;
+};
+
 export async function createAudience(
-  change: Change,
+  change: AudienceWrite,
   scope: { organizationId: string; projectId: string },
   request: WithCheckedMatch<CreateAudience>,
 ): Promise<ChangedAudience | Problem> {
@@ -97,7 +107,7 @@ export async function createAudience(
   return record(change, decision, []);
 }
 
-async function keyTaken({ tx }: Change, audience: Audience): Promise<Problem> {
+async function keyTaken({ tx }: AudienceWrite, audience: Audience): Promise<Problem> {
   if ((await findAudience(tx, audience)) === undefined) return noSuchAudience;
   return createProblem(
     "CONFLICT_001",
@@ -108,7 +118,7 @@ async function keyTaken({ tx }: Change, audience: Audience): Promise<Problem> {
 
 /** Changes the settings of an audience, or removes its list. */
 export async function changeAudience(
-  change: Change,
+  change: AudienceWrite,
   request: ChangeRequest,
   settings: WithCheckedMatch<UpdateAudience>,
 ): Promise<ChangedAudience | Problem> {
@@ -118,6 +128,15 @@ export async function changeAudience(
   const decision = decideUpdate(current, settings, uses, await change.context());
   if (decision === "unchanged") return { audience: current, uses };
   const { audience } = decision;
+  const patch: AudiencePatch = {
+    ...(isDeepStrictEqual(audience.match, current.match) ? {} : { match: audience.match }),
+    ...(audience.list === current.list ? {} : { list: null }),
+  };
+  if (Object.keys(patch).length > 0) {
+    const proposal = { ...baseOf(current), kind: "audience", patch } as const;
+    const refused = await checkUses(change, uses, { proposals: [proposal] });
+    if (refused !== undefined) return refused;
+  }
   if (current.list !== null && audience.list === null) await dropList(change, current);
   const problem = await writeWithinLimit(change.tx, audience.organizationId, () =>
     updateAudience(change.tx, audience),
@@ -126,7 +145,7 @@ export async function changeAudience(
 }
 
 /** Removes the chunks of the list of an audience, and leaves its entries to be removed later. */
-async function dropList({ tx }: Change, { id, list }: Audience): Promise<void> {
+async function dropList({ tx }: AudienceWrite, { id, list }: Audience): Promise<void> {
   if (list === null) return;
   await deleteChunks(tx, id);
   await insertUnusedList(tx, list.id, 0);
@@ -150,7 +169,7 @@ export async function checkListSize(
 
 /** Replaces the list of an audience by an uploaded one. */
 export async function replaceList(
-  change: Change,
+  change: AudienceWrite,
   request: ChangeRequest,
   { attribute, uploaded }: { attribute: string; uploaded: UploadedList },
 ): Promise<ChangedAudience | Problem> {
@@ -160,6 +179,8 @@ export async function replaceList(
   const { id, count, fingerprintKey, chunks } = uploaded;
   const list = { id, attribute, count, fingerprintKey, chunks: chunks.map(({ sha256 }) => sha256) };
   const uses = await allUses(change, current);
+  const refused = await checkUses(change, uses, { advice: changeEntriesInstead });
+  if (refused !== undefined) return refused;
   const decision = decideList(current, { list }, uses, await change.context());
   await dropList(change, current);
   return writeList(change, { current, decision, uses, chunks: new Map(chunks.entries()) });
@@ -170,7 +191,7 @@ export async function replaceList(
  * list needs another number of chunks.
  */
 export async function changeEntries(
-  change: Change,
+  change: AudienceWrite,
   request: ChangeRequest,
   { add = [], remove = [] }: ChangeAudienceList,
 ): Promise<ChangedAudience | Problem> {
@@ -184,6 +205,9 @@ export async function changeEntries(
   const added = await insertMembers(tx, before.id, members.add);
   const uses = await allUses(change, current);
   if (current.list !== null && added === 0 && removed === 0) return { audience: current, uses };
+  const proposal = { ...baseOf(current), kind: "audience_list", add, remove } as const;
+  const refused = await checkUses(change, uses, { proposals: [proposal] });
+  if (refused !== undefined) return refused;
   const count = before.count + added - removed;
   if (count > maxListEntries) return tooManyEntries;
   const changed = await changedChunks(change, current, before.id, {
@@ -212,7 +236,7 @@ export function checkEntryChange({
   return createProblem("VALIDATION_001", `/add/${index} must not be in /remove too`);
 }
 
-async function emptyList({ tx, newId }: Change, { projectId }: Audience) {
+async function emptyList({ tx, newId }: AudienceWrite, { projectId }: Audience) {
   const key = await fingerprintKeyOf(tx, projectId);
   const fingerprintKey = key.toString("hex");
   return { id: newId(), attribute: "id", count: 0, fingerprintKey, chunks: [] };
@@ -223,7 +247,7 @@ async function emptyList({ tx, newId }: Change, { projectId }: Audience) {
  * the stored chunks if their number changes.
  */
 async function changedChunks(
-  { tx }: Change,
+  { tx }: AudienceWrite,
   { id, list }: Audience,
   listId: string,
   members: Members,
@@ -260,7 +284,7 @@ async function changedChunks(
 
 /** Writes an audience with another list, and the chunks that differ. */
 async function writeList(
-  change: Change,
+  change: AudienceWrite,
   {
     current,
     decision,
@@ -288,7 +312,7 @@ async function writeList(
 }
 
 export async function removeAudience(
-  change: Change,
+  change: AudienceWrite,
   request: ChangeRequest,
 ): Promise<ChangedAudience | Problem> {
   const { tx } = change;
@@ -314,7 +338,7 @@ export async function removeAudience(
 const maxNamed = 20;
 
 async function lockPermitted(
-  { tx }: Change,
+  { tx }: AudienceWrite,
   { scope, permit }: ChangeRequest,
 ): Promise<Audience | Problem> {
   const current = await lockAudience(tx, scope);
@@ -322,14 +346,17 @@ async function lockPermitted(
   return permit(current) ?? current;
 }
 
-async function allUses({ tx }: Change, { projectId, key }: Audience): Promise<AudienceUse[]> {
+async function allUses(
+  { tx }: AudienceWrite,
+  { projectId, key }: Audience,
+): Promise<AudienceUse[]> {
   const uses = await usesOf(tx, { projectId, keys: [key], environmentId: null });
   return uses.get(key) ?? [];
 }
 
 /** Writes the records of a change, and publishes its messages. */
 async function record(
-  change: Change,
+  change: AudienceWrite,
   decision: AudienceDecision,
   uses: readonly AudienceUse[],
 ): Promise<ChangedAudience> {
@@ -338,6 +365,30 @@ async function record(
   change.publish(decision.messages);
   return { audience: decision.audience, uses };
 }
+
+const baseOf = ({ key: audience, version: base_version }: Audience) => ({ audience, base_version });
+
+/**
+ * Rejects a change of who is in an audience, without an approval, if protected environments use it. The uses were read
+ * under the lock of the audience. A change request that adds a use locks the audience too.
+ */
+async function checkUses(
+  { tx, approval }: AudienceWrite,
+  uses: readonly AudienceUse[],
+  proposed: Parameters<typeof approvalNeeded>[1],
+): Promise<Problem | undefined> {
+  if (approval !== undefined || uses.length === 0) return undefined;
+  const guarded = await tx<{ name: string }[]>`
+    select name from environments
+    where id = any(${uses.map(({ environmentId }) => environmentId)}::uuid[])
+      and protection is not null
+    order by name
+    for share`;
+  return guarded.length === 0 ? undefined : approvalNeeded(guarded, proposed);
+}
+
+const changeEntriesInstead =
+  " A request can add and remove entries: use PATCH in place of PUT, in parts of at most 10,000 entries.";
 
 export const noSuchAudience = createProblem(
   "NOT_FOUND_001",

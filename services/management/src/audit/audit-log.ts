@@ -13,7 +13,7 @@ import type { Actor, Attribution, Cause, ChangeContext } from "../access/change-
 /** An entry of the audit log. Changes of people belong to an organization, all others to a project. */
 export type AuditEntry = AuditedScope &
   AuditedDifference &
-  Attribution & { id: string; cause: Cause; changedAt: Date };
+  Attribution & { id: string; cause: Cause; causeId?: string | null; changedAt: Date };
 
 type AuditedScope =
   | { projectId: string; environmentId: string | null }
@@ -37,8 +37,8 @@ export function auditEntry(
   context: ChangeContext,
   change: AuditedScope & AuditedDifference & { changedAt?: Date },
 ): AuditEntry {
-  const { cause, actor, apiKeyId, via, now: changedAt } = context;
-  return { id: context.newId(), cause, actor, apiKeyId, via, changedAt, ...change };
+  const { cause, causeId = null, actor, apiKeyId, via, now: changedAt } = context;
+  return { id: context.newId(), cause, causeId, actor, apiKeyId, via, changedAt, ...change };
 }
 
 /** An entry as stored, with the actions of the audit log of a project or of an organization. */
@@ -46,6 +46,7 @@ export type StoredAuditEntry<Action = AuditedChange["action"]> = {
   id: string;
   action: Action;
   cause: Cause;
+  causeId: string | null;
   flagId: string | null;
   flagKey: string | null;
   keyId: string | null;
@@ -67,6 +68,7 @@ export function auditEntryResource(change: StoredAuditEntry): AuditedChange {
     id: change.id,
     action: change.action,
     change_type: change.cause,
+    ...(change.causeId === null ? {} : { cause_id: change.causeId }),
     flag_id: change.flagId,
     flag_key: change.flagKey,
     key_id: change.keyId,

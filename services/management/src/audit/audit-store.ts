@@ -18,6 +18,7 @@ export const insertAuditEntries = (tx: Transaction, entries: readonly AuditEntry
     select * from jsonb_to_recordset(${json(entries)}) as entry (
       id uuid, "projectId" uuid, "organizationId" uuid, "environmentId" uuid, "flagId" uuid,
       "flagKey" text, "keyId" text, "webhookId" uuid, "userId" uuid, "audienceKey" text, action text, cause text,
+      "causeId" uuid,
       actor jsonb, "apiKeyId" text, via text, before jsonb, after jsonb, "changedAt" timestamptz)
   ), serialized as materialized (
     -- The join below makes rows, and so draws their sequences, only when this has the lock.
@@ -29,10 +30,10 @@ export const insertAuditEntries = (tx: Transaction, entries: readonly AuditEntry
     ) as organization
   )
   insert into changes (id, project_id, organization_id, environment_id, flag_id, flag_key, key_id,
-    webhook_id, user_id, audience_key, action, cause, actor_id, actor_email, api_key_id, via,
+    webhook_id, user_id, audience_key, action, cause, cause_id, actor_id, actor_email, api_key_id, via,
     state_before, state_after, changed_at)
   select id, "projectId", "organizationId", "environmentId", "flagId", "flagKey", "keyId",
-    "webhookId", "userId", "audienceKey", action, cause, (actor ->> 'id')::uuid, actor ->> 'email', "apiKeyId",
+    "webhookId", "userId", "audienceKey", action, cause, "causeId", (actor ->> 'id')::uuid, actor ->> 'email', "apiKeyId",
     via, before, after, "changedAt"
   from serialized cross join entry
   on conflict (id) do nothing`;
@@ -41,7 +42,7 @@ export const insertAuditEntries = (tx: Transaction, entries: readonly AuditEntry
 const auditLock = 1_635_083_369;
 
 export const entryColumns = fragment`
-  id, action, cause, flag_id as "flagId", flag_key as "flagKey", key_id as "keyId",
+  id, action, cause, cause_id as "causeId", flag_id as "flagId", flag_key as "flagKey", key_id as "keyId",
   webhook_id as "webhookId", user_id as "userId", audience_key as "audienceKey",
   environment_id as "environmentId",
   jsonb_build_object('id', actor_id, 'email', actor_email) as actor,

@@ -6,6 +6,7 @@ import { maxPageBytes } from "../access/page-bounds.ts";
 import type { Change } from "../access/routes.ts";
 import { recordAudit } from "../audit/audit-store.ts";
 import type { Write } from "../outbox/write.ts";
+import { type Approval, approvalNeeded } from "../protection/protection.ts";
 import { writeWithinLimit } from "./configuration-limit.ts";
 import { decideChange, decideCreate, decideDelete, decideSettings } from "./decide-flag.ts";
 import { fillFlag } from "./environment-fills.ts";
@@ -36,6 +37,7 @@ import {
   updateSettings,
   updateVariations,
 } from "./flag-store.ts";
+import { checkApproved } from "./protected-flag.ts";
 import {
   asRequestProblem,
   checkNotRequired,
@@ -57,9 +59,14 @@ import {
  * A write to flags, for a request or for a scheduled change. Each use case in this file decides and writes the decision
  * in one transaction. Use cases that change a flag lock it first.
  */
-export type FlagWrite = Write & TimeAndIds & Pick<Change, "context">;
+export type FlagWrite = Write &
+  TimeAndIds &
+  Pick<Change, "context"> & {
+    /** Permits changes of protected environments. */
+    approval?: Approval | undefined;
+  };
 
-type ChangeRequest = {
+type FlagRequest = {
   scope: FlagScope;
   /** Checks the flag and its state before the change. A problem leaves both unchanged. */
   permit?: (current: FlagAndState) => Problem | undefined;
@@ -82,6 +89,7 @@ export async function createFlag(
   const decision = decideCreate({ ...scope, environments, environment }, request, context);
   if (isProblem(decision)) return decision;
   const { flag, state } = decision;
+  if (state.content.enabled && environment.protection !== null) return createOff(environment);
   const wrong = refers
     ? await checkReferences(write.tx, { flag, ...state }, state.content)
     : undefined;
@@ -119,11 +127,11 @@ type UpdateRequest = WithStoredVariations<WithCheckedRules<UpdateFlag>>;
 /** Changes a flag or its state. `changed` is false if the flag already has the requested values. */
 export async function changeFlag(
   write: FlagWrite,
-  request: ChangeRequest,
+  request: FlagRequest,
   requested: UpdateRequest,
 ): Promise<(FlagAndState & { lastEvaluatedAt: Date | null; changed: boolean }) | Problem> {
   const environments = await holdForChange(write, request, requested);
-  const decided = await decideUnderLock(write, request, (current, context) =>
+  const decided = await decideUnderLock(write, { ...request, environments }, (current, context) =>
     decideRequest(write, current, { ...requested, environments }, context),
   );
   if (isProblem(decided)) return decided;
@@ -139,7 +147,7 @@ export async function changeFlag(
  */
 async function holdForChange(
   { tx }: FlagWrite,
-  { scope }: ChangeRequest,
+  { scope }: FlagRequest,
   requested: UpdateRequest,
 ): Promise<FlagEnvironment[]> {
   const changesVariations = requested.variations !== undefined;
@@ -187,7 +195,12 @@ async function decideRequest(
 /** Decides under the lock of the flag, and writes the decision. No other change to the flag can intervene. */
 export async function decideUnderLock<Decided extends Decision | "unchanged">(
   write: FlagWrite,
-  request: ChangeRequest,
+  request: FlagRequest & {
+    /** The environments of the project, for a change of variations. */
+    environments?: readonly FlagEnvironment[];
+    /** Whether a change of a protected environment needs no approval. Not asked for turning off. */
+    isExempt?: () => Promise<boolean>;
+  },
   decide: (
     current: FlagInEnvironment,
     context: ChangeContext,
@@ -198,6 +211,8 @@ export async function decideUnderLock<Decided extends Decision | "unchanged">(
   const decision = await decide(current, context);
   if (decision === "unchanged") return { current, decision };
   if (isProblem(decision)) return decision;
+  const refused = await checkApproved(write, { ...request, current, decision });
+  if (refused !== undefined) return refused;
   const { flag, states } = decision;
   const changesVariations = flag.variations !== current.flag.variations;
   if (!changesVariations && states.every((state) => hasSameSize(current.state, state)))
@@ -282,14 +297,20 @@ const hasSameSize = ({ content: before }: StoredState, { content: after }: Store
 
 export async function removeFlag(
   write: FlagWrite,
-  request: ChangeRequest,
+  request: FlagRequest,
 ): Promise<{ removed: Flag } | Problem> {
-  await holdEnvironments(write.tx, request.scope.projectId);
+  const environments = await holdEnvironments(write.tx, request.scope.projectId);
   await lockReferences(write.tx, request.scope.projectId);
   const current = await lockPermitted(write, request);
   if (isProblem(current)) return current;
   const required = await checkNotRequired(write.tx, current.flag);
   if (required !== undefined) return required;
+  const { id, version } = current.flag;
+  const guarded = environments.filter(({ protection }) => protection !== null);
+  if (guarded.length > 0 && write.approval === undefined)
+    return approvalNeeded(guarded, {
+      proposals: [{ kind: "flag_deletion", flag_id: id, base_version: version }],
+    });
   const context = await write.context();
   const states = await readStates(write.tx, current.flag.id);
   const decision = decideDelete({ ...current, states }, context);
@@ -301,7 +322,7 @@ export async function removeFlag(
 
 async function lockPermitted(
   write: Write & TimeAndIds,
-  { scope, permit }: ChangeRequest,
+  { scope, permit }: FlagRequest,
 ): Promise<FlagInEnvironment | Problem> {
   let current = await lockFlag(write.tx, scope);
   // While an environment is being filled, the flag may lack states. `lockFlag` also returns undefined without the state.
@@ -329,6 +350,11 @@ const typeNeverChanges = createProblem(
   "VALIDATION_001",
   "/value_type never changes. Create another flag with the other type.",
 );
+
+const createOff = (environment: FlagEnvironment): Problem =>
+  approvalNeeded([environment], {
+    advice: " Create the flag without `enabled`, then request to turn it on.",
+  });
 
 export const noSuchFlag = createProblem(
   "NOT_FOUND_001",

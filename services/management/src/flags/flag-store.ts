@@ -1,4 +1,4 @@
-import { type FlagOrder, type FlagType, stateOf } from "@halyard/contracts";
+import { type FlagOrder, type FlagType, type Protection, stateOf } from "@halyard/contracts";
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
 import {
   type Decision,
@@ -20,6 +20,8 @@ type Row = Omit<Flag, "updatedAt"> &
     stateVersion: number;
     stateUpdatedAt: Date;
     environmentName: string;
+    protection: Protection | null;
+    protectedAt: Date | null;
     lastEvaluatedAt: Date | null;
   };
 
@@ -44,7 +46,8 @@ const columns = fragment`
   flag.created_at as "createdAt", flag.updated_at as "updatedAt",
   state.flag_id as "flagId", state.environment_id as "environmentId", state.content,
   state.version as "stateVersion", state.updated_at as "stateUpdatedAt",
-  environment.name as "environmentName",
+  environment.name as "environmentName", environment.protection,
+  environment.protected_at as "protectedAt",
   ${lastEvaluatedAt} as "lastEvaluatedAt"`;
 
 const lastSeen = fragment`
@@ -83,7 +86,10 @@ export const flagsWithStates = fragment`
 
 const tables = fragment`${flagsWithStates} ${lastSeen}`;
 
-export async function findFlag(sql: Sql, scope: FlagScope): Promise<FlagInEnvironment | undefined> {
+export async function findFlag(
+  sql: Sql | Transaction,
+  scope: FlagScope,
+): Promise<FlagInEnvironment | undefined> {
   const [row] = await sql<Row[]>`
     select ${columns}
     from ${tables}
@@ -104,7 +110,8 @@ export async function lockFlag(tx: Transaction, scope: FlagScope): Promise<Locke
 /**
  * Reads and locks flags and their states for a change, in the order of their ids, so that transactions do not wait for
  * each other in a circle. One statement locks both rows of a flag, because PostgreSQL rereads locked rows after a wait.
- * A row without a lock would be as old as the start of the statement.
+ * A row without a lock would be as old as the start of the statement. The environment is locked too, so that its
+ * protection cannot change before the transaction ends.
  */
 export async function lockFlags(
   tx: Transaction,
@@ -125,7 +132,7 @@ export async function lockFlags(
       and flag.project_id = ${scope.projectId}
       and state.environment_id = ${scope.environmentId}
     order by flag.id
-    for update of flag, state`;
+    for update of flag, state for share of environment`;
   return rows.map(({ lacksStates, ...row }) => ({ ...fromRow(row), lacksStates }));
 }
 
@@ -331,7 +338,7 @@ function summariesOf({ summarized, environmentId }: FlagSelection) {
 
 /**
  * Returns the environments of a project, or none if the project is deleted. They stay unchanged until the transaction
- * ends, because the lock for adding or deleting an environment conflicts with this one.
+ * ends, because the lock for adding, changing or deleting an environment conflicts with this one.
  */
 export async function holdEnvironments(
   tx: Transaction,
@@ -340,7 +347,8 @@ export async function holdEnvironments(
   const held = await tx`select from projects where id = ${projectId} for key share`;
   if (held.count === 0) return [];
   return tx<FlagEnvironment[]>`
-    select id, name from environments where project_id = ${projectId} order by id`;
+    select id, name, protection, protected_at as "protectedAt"
+    from environments where project_id = ${projectId} order by id`;
 }
 
 export async function findFlagId(
@@ -498,7 +506,8 @@ function fromListedRow({
 }
 
 function fromRow(row: Row): FlagInEnvironment {
-  const { stateVersion, stateUpdatedAt, environmentName, lastEvaluatedAt, ...rest } = row;
+  const { stateVersion, stateUpdatedAt, lastEvaluatedAt, ...others } = row;
+  const { environmentName: name, protection, protectedAt, ...rest } = others;
   const { flagId, environmentId, content, ...flag } = rest;
   return {
     flag,
@@ -509,7 +518,7 @@ function fromRow(row: Row): FlagInEnvironment {
       version: stateVersion,
       updatedAt: stateUpdatedAt,
     },
-    environment: { id: environmentId, name: environmentName },
+    environment: { id: environmentId, name, protection, protectedAt },
     lastEvaluatedAt,
   };
 }

@@ -6,6 +6,7 @@ import {
   type FlagState,
   type FlagType,
   type ListedFlag as ListedFlagResource,
+  type Protection,
   type State,
   type StateSummary,
   type StoredVariations,
@@ -98,7 +99,13 @@ export type StoredState = {
   updatedAt: Date;
 };
 
-export type FlagEnvironment = { id: string; name: string };
+/** An environment of a flag, with its protection and the time at which that began. */
+export type FlagEnvironment = {
+  id: string;
+  name: string;
+  protection: Protection | null;
+  protectedAt: Date | null;
+};
 
 export type FlagInEnvironment = {
   flag: Flag;

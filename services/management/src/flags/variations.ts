@@ -10,6 +10,7 @@ import {
 import {
   createProblem,
   elementTexts,
+  isProblem,
   memberText,
   type Problem,
   RawJson,
@@ -40,9 +41,18 @@ export function readVariations<Request extends object>(
   request: Request,
   body: { variations?: CreateFlag["variations"] },
 ): WithStoredVariations<Request> | Problem {
-  const { variations } = body;
-  if (variations === undefined) return request;
-  const texts = elementTexts(memberText(textOfBody(body) ?? "", "variations") ?? "[]");
+  if (body.variations === undefined) return request;
+  const text = memberText(textOfBody(body) ?? "", "variations");
+  const variations = storedVariations(body.variations, text);
+  return isProblem(variations) ? variations : { ...request, variations };
+}
+
+/** Returns variations as they are stored. `text` is their JSON text in the request. */
+export function storedVariations(
+  variations: NonNullable<CreateFlag["variations"]>,
+  text: string | undefined,
+): StoredVariations | Problem {
+  const texts = elementTexts(text ?? "[]");
   const stored: StoredVariations = [];
   for (const [index, { key, name }] of variations.entries()) {
     const pointer = `/variations/${index}`;
@@ -53,7 +63,7 @@ export function readVariations<Request extends object>(
     stored.push({ key, json, ...(name === undefined ? {} : { name }) });
   }
   const bytes = valueBytes({ variations: stored });
-  if (bytes <= maxValuesBytes) return { ...request, variations: stored };
+  if (bytes <= maxValuesBytes) return stored;
   return invalid(`/variations must have at most ${maxValuesBytes} bytes of values, not ${bytes}`);
 }
 

@@ -2,12 +2,12 @@ import { checkKeyEnvironment } from "@halyard/api-keys";
 import * as contract from "@halyard/contracts";
 import { referredKeys } from "@halyard/evaluation";
 import { answer, checkIfMatch, createProblem, etagOf, isProblem } from "@halyard/http";
-import type { Sql } from "@halyard/postgres";
+import type { Sql, Transaction } from "@halyard/postgres";
 import type { TimeAndIds } from "../access/change-context.ts";
 import { checkReachesEnvironment } from "../access/principal.ts";
 import type { Routes } from "../access/routes.ts";
 import { fillFlag } from "../flags/environment-fills.ts";
-import { type HistoryEntry, pathOfState } from "../flags/flag.ts";
+import { type FlagInEnvironment, type HistoryEntry, pathOfState } from "../flags/flag.ts";
 import { decideUnderLock, noSuchFlag } from "../flags/flag-changes.ts";
 import { asRollbackProblem, checkReferences, lockReferences } from "../flags/references.ts";
 import type { Writer } from "../outbox/write.ts";
@@ -16,6 +16,7 @@ import {
   findAudienceTimes,
   findSequence,
   findStateScope,
+  isApprovedEntry,
   listHistory,
   readNewestEntries,
 } from "./history-store.ts";
@@ -76,6 +77,8 @@ function registerRollback(routes: Routes): void {
       const { key } = change.principal;
       // Only the history says whether the earlier state has references, and it is read after the flag is locked.
       await lockReferences(change.tx, key.projectId);
+      let current: FlagInEnvironment;
+      let newestFirst: HistoryEntry[] = [];
       return decideUnderLock(
         { ...change, context: () => change.context("rollback") },
         {
@@ -83,9 +86,11 @@ function registerRollback(routes: Routes): void {
           permit: ({ state }) =>
             checkKeyEnvironment(key, state.environmentId) ??
             checkIfMatch(request.ifMatch, state, pathOfState(state)),
+          isExempt: () => mayRollBack(change.tx, current, newestFirst),
         },
-        async (current, context) => {
-          const newestFirst = await readNewestEntries(change.tx, current.state, 2);
+        async (locked, context) => {
+          current = locked;
+          newestFirst = await readNewestEntries(change.tx, current.state, 2);
           const decision = decideRollback(current, newestFirst, context);
           if (isProblem(decision)) return decision;
           const wrong = await checkReferences(
@@ -110,6 +115,24 @@ function registerRollback(routes: Routes): void {
       );
     },
   });
+}
+
+/**
+ * Returns whether a rollback in a protected environment is the exception `rollback`. It leads to a state that was approved,
+ * or that stood when the protection began. It never turns the flag on, and never undoes another rollback.
+ */
+async function mayRollBack(
+  tx: Transaction,
+  { environment: { protection, protectedAt } }: FlagInEnvironment,
+  [undone, restored]: readonly HistoryEntry[],
+): Promise<boolean> {
+  if (protection?.without_approval.includes("rollback") !== true || protectedAt === null)
+    return false;
+  if (undone === undefined || restored === undefined) return false;
+  if (undone.changeType === "rollback") return false;
+  if (restored.content.enabled && !undone.content.enabled) return false;
+  const stoodBefore = restored.changedAt <= protectedAt && undone.changedAt > protectedAt;
+  return stoodBefore || isApprovedEntry(tx, restored.id);
 }
 
 /** Returns the last change of each audience in the rules of entries: its time, or null for a deleted audience. */

@@ -108,3 +108,11 @@ const columns = fragment`
   entry.id, entry.flag_id as "flagId", entry.environment_id as "environmentId", entry.content,
   entry.change_type as "changeType", entry.changed_by as "changedBy",
   entry.changed_at as "changedAt"`;
+
+/** Returns whether an entry is the result of an approved change request. That of a bypass is not. */
+export async function isApprovedEntry(tx: Transaction, entryId: string): Promise<boolean> {
+  const found = await tx`
+    select from change_requests
+    where ${entryId} = any(applied_entries) and bypass_reason is null`;
+  return found.count > 0;
+}

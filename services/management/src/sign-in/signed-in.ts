@@ -31,7 +31,6 @@ export async function readSignedIn(
           environments: project.environments.map((environment) => ({
             ...environment,
             role: roleAt(grants, { projectId: project.id, environmentId: environment.id }) ?? null,
-            protected: false,
           })),
         })),
     };
@@ -47,7 +46,7 @@ export async function readSignedIn(
 }
 
 type Named = { id: string; name: string };
-type NamedProject = Named & { environments: Named[] };
+type NamedProject = Named & { environments: (Named & { protected: boolean })[] };
 
 /** Returns organizations with the names of their projects and environments, each in the order of their names. */
 function readNames(
@@ -59,7 +58,8 @@ function readNames(
       select jsonb_agg(
         jsonb_build_object('id', projects.id, 'name', projects.name, 'environments', coalesce((
           select jsonb_agg(
-            jsonb_build_object('id', environments.id, 'name', environments.name)
+            jsonb_build_object('id', environments.id, 'name', environments.name,
+              'protected', environments.protection is not null)
             order by environments.name, environments.id)
           from environments where environments.project_id = projects.id
         ), '[]'))

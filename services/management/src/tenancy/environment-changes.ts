@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { keyProblems } from "@halyard/api-keys";
 import type { CreateEnvironment, UpdateEnvironment } from "@halyard/contracts";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
@@ -25,6 +26,13 @@ import {
   lockParentProject,
   updateEnvironment,
 } from "./environment-store.ts";
+import {
+  bypassed,
+  checkDeletion,
+  checkProtecting,
+  type EnvironmentWrite,
+  requestedProtection,
+} from "./protect-environment.ts";
 
 /** The use cases of environments. Each runs in the transaction of a write. */
 type Address = { projectId: string; environmentId: string };
@@ -60,9 +68,9 @@ export async function createEnvironment(
   return environment;
 }
 
-/** Changes the name or the mark of an environment. No key can change the name. */
+/** Changes the name, the mark or the protection of an environment. No key can change the name or the protection. */
 export async function changeEnvironment(
-  change: Change,
+  change: EnvironmentWrite,
   address: Address,
   request: UpdateEnvironment,
 ): Promise<Environment | Problem> {
@@ -73,16 +81,30 @@ export async function changeEnvironment(
   if (principal.kind === "key" && principal.key.environmentOnly) return notWithEnvironmentOnly;
   const { environment, organizationId } = found;
   const { name = environment.name, caution = environment.caution } = request;
+  const protection = requestedProtection(environment, request);
   const isRenamed = name !== environment.name;
-  if (!isRenamed && caution === environment.caution) return environment;
+  const isProtected = !isDeepStrictEqual(protection, environment.protection);
+  if (!isRenamed && caution === environment.caution && !isProtected) return environment;
   if (isRenamed && principal.kind === "key" && principal.key.session === undefined)
     return onlyOperatorRenames;
+  const { bypass_reason } = request;
+  const refused = isProtected
+    ? checkProtecting(change, environment, protection, bypass_reason)
+    : undefined;
+  if (refused !== undefined) return refused;
   const context = await change.context();
   const version = environment.version + 1;
-  const changed = { ...environment, name, caution, version, updatedAt: context.now };
+  const protectedAt = protection === null ? null : (environment.protectedAt ?? context.now);
+  const changed = {
+    ...{ ...environment, name, caution, protection, protectedAt },
+    ...{ version, updatedAt: context.now },
+  };
   if (!(await updateEnvironment(tx, changed))) return nameTaken(name);
   const action = isRenamed ? "environment_renamed" : "environment_changed";
-  const values = { before: settingsOf(environment), after: settingsOf(changed) };
+  const values = {
+    before: settingsOf(environment),
+    after: { ...settingsOf(changed), ...bypassed(bypass_reason) },
+  };
   recordAudit(change, [environmentAudit(action, environment, values, context)]);
   change.publish([entryToPublish(environmentEntry({ ...changed, organizationId }))]);
   return changed;
@@ -91,13 +113,16 @@ export async function changeEnvironment(
 export async function removeEnvironment(
   change: Change,
   address: Address,
+  bypassReason: string | undefined,
 ): Promise<Environment | Problem> {
   const { tx } = change;
   const found = await lockEnvironment(tx, address);
   if (isProblem(found)) return found;
   const { environment } = found;
+  const refused = checkDeletion(change, [environment], bypassReason);
+  if (refused !== undefined) return refused;
   const context = await change.context();
-  const values = { before: settingsOf(environment), after: null };
+  const values = { before: settingsOf(environment), after: bypassed(bypassReason) };
   recordAudit(change, [environmentAudit("environment_deleted", environment, values, context)]);
   change.publish(await markDeleted(tx, environment.id, context.now));
   return environment;

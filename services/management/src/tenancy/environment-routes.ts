@@ -44,7 +44,7 @@ export function registerEnvironmentRoutes(routes: Routes, { sql }: { sql: Sql })
 
   routes.write(contract.deleteEnvironment, {
     check: ({ params, query }) => checkConfirmed(query.confirm, params.environmentId),
-    run: (change, { params }) => removeEnvironment(change, params),
+    run: (change, { params, query }) => removeEnvironment(change, params, query.bypass_reason),
     answer: answer.noContent,
   });
 }

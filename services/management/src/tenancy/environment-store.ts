@@ -4,6 +4,7 @@ import type { Environment } from "./environment.ts";
 /** Environments in PostgreSQL. */
 const columns = fragment`
   environment.id, environment.project_id as "projectId", environment.name, environment.caution,
+  environment.protection, environment.protected_at as "protectedAt",
   environment.version, environment.created_at as "createdAt",
   coalesce(environment.updated_at, environment.created_at) as "updatedAt"`;
 
@@ -82,6 +83,8 @@ export async function updateEnvironment(
   const changed = await tx`
     update environments
     set name = ${environment.name}, caution = ${environment.caution},
+      protection = ${environment.protection && json(environment.protection)},
+      protected_at = ${environment.protectedAt},
       version = ${environment.version}, updated_at = ${environment.updatedAt}
     where id = ${environment.id}
       and not exists (

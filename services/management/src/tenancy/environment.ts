@@ -2,6 +2,7 @@ import type {
   CreateEnvironment,
   EntryOf,
   Environment as EnvironmentResource,
+  Protection,
 } from "@halyard/contracts";
 import { createProblem, type Problem } from "@halyard/http";
 import type { ChangeContext } from "../access/change-context.ts";
@@ -15,6 +16,10 @@ export type Environment = {
   name: string;
   /** The dashboard asks for confirmation before it saves a change in this environment. */
   caution: boolean;
+  /** Changes of what the environment answers need an approved change request. */
+  protection: Protection | null;
+  /** When the protection began. */
+  protectedAt: Date | null;
   /** Counter that every change increments. */
   version: number;
   createdAt: Date;
@@ -22,7 +27,10 @@ export type Environment = {
 };
 
 /** Returns the settings that requests can change. */
-export const settingsOf = ({ name, caution }: Environment) => ({ name, caution });
+export const settingsOf = ({ name, caution, protection }: Environment) => ({
+  ...{ name, caution },
+  ...(protection !== null && { protected: protection }),
+});
 
 /** Returns an environment as the API represents it. */
 export function environmentResource(environment: Environment): EnvironmentResource {
@@ -31,13 +39,16 @@ export function environmentResource(environment: Environment): EnvironmentResour
     project_id: environment.projectId,
     name: environment.name,
     caution: environment.caution,
+    protected: environment.protection,
     created_at: environment.createdAt.toISOString(),
   };
 }
 
 /** Returns the snapshot entry of an environment, which the other services read. */
 export function environmentEntry(
-  environment: Omit<Environment, "createdAt" | "caution"> & { organizationId: string },
+  environment: Pick<Environment, "id" | "projectId" | "name" | "version" | "updatedAt"> & {
+    organizationId: string;
+  },
 ): EntryOf<"environment"> {
   const { id, organizationId } = environment;
   return {
@@ -109,7 +120,10 @@ export function newEnvironment(
   { name, caution = false }: CreateEnvironment,
   { now, newId }: ChangeContext,
 ): Environment {
-  return { id: newId(), projectId, name, caution, version: 1, createdAt: now, updatedAt: now };
+  return {
+    ...{ id: newId(), projectId, name, caution, protection: null, protectedAt: null },
+    ...{ version: 1, createdAt: now, updatedAt: now },
+  };
 }
 
 export function environmentCreated(environment: Environment, context: ChangeContext): AuditEntry {

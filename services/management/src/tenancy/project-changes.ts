@@ -5,7 +5,7 @@ import type { Change } from "../access/routes.ts";
 import { recordAudit } from "../audit/audit-store.ts";
 import { entryToPublish } from "../outbox/outbox-message.ts";
 import { markDeleted } from "./deletion-store.ts";
-import { insertEnvironments } from "./environment-store.ts";
+import { insertEnvironments, listEnvironments } from "./environment-store.ts";
 import { type LockedOrganization, nextVersion, noSuchOrganization } from "./organization.ts";
 import { lockOrganization, updateOrganization } from "./organization-store.ts";
 import {
@@ -16,6 +16,7 @@ import {
   projectEntry,
 } from "./project.ts";
 import { insertProject, lockProject, updateProjectName } from "./project-store.ts";
+import { bypassed, checkDeletion } from "./protect-environment.ts";
 
 /** The use cases of projects. Each runs in the transaction of a write. */
 type Address = { organizationId: string; projectId: string };
@@ -62,13 +63,20 @@ export async function renameProject(
   return renamed;
 }
 
-export async function removeProject(change: Change, address: Address): Promise<Project | Problem> {
+export async function removeProject(
+  change: Change,
+  address: Address,
+  bypassReason: string | undefined,
+): Promise<Project | Problem> {
   const { tx } = change;
   const found = await lockWithOrganization(tx, address);
   if (isProblem(found)) return found;
   const { project, organization, projectCount } = found;
+  const environments = await listEnvironments(tx, project.id);
+  const refused = checkDeletion(change, environments, bypassReason);
+  if (refused !== undefined) return refused;
   const context = await change.context();
-  const names = { before: { name: project.name }, after: null };
+  const names = { before: { name: project.name }, after: bypassed(bypassReason) };
   const changed = nextVersion(organization, projectCount - 1, context.now);
   recordAudit(change, [projectAudit("project_deleted", project, names, context)]);
   await updateOrganization(tx, changed.organization);

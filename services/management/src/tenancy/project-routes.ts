@@ -50,7 +50,7 @@ export function registerProjectRoutes(routes: Routes, { sql }: { sql: Sql }): vo
 
   routes.write(contract.deleteProject, {
     check: ({ params, query }) => checkConfirmed(query.confirm, params.projectId),
-    run: (change, { params }) => removeProject(change, params),
+    run: (change, { params, query }) => removeProject(change, params, query.bypass_reason),
     answer: answer.noContent,
   });
 }

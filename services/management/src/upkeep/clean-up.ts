@@ -7,6 +7,7 @@ import {
 import { deleteExpiredAnswers } from "@halyard/idempotency";
 import { type Fragment, fragment, type Sql } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
+import { removeOldDrafts } from "../change-requests/request-store.ts";
 import type { Broker } from "../publishing/broker.ts";
 import { inboxLifetimeDays } from "./due-changes.ts";
 
@@ -18,10 +19,14 @@ import { inboxLifetimeDays } from "./due-changes.ts";
  * - tombstones of chunks after ten minutes
  * - stored responses of repeated requests
  * - stored outcomes of repeated messages
+ * - drafts of change requests that nobody has opened
  *
  * The clean-up runs independently of the terms of the leader, because a term ends only after all of its tasks.
  */
 const cleanUpIntervalMs = 10 * 60 * 1000;
+
+/** Lifetime of a draft after the last write that made it. */
+const draftLifetimeDays = 7;
 
 /** Maximum number of rows per batch, so that a batch holds its locks for milliseconds only. */
 const batchSize = 1_000;
@@ -63,6 +68,7 @@ export async function cleanUp(
     );
   while (mayContinue() && (await deleteExpiredAnswers(sql, batchSize)) === batchSize);
   while (mayContinue() && (await cleanInbox(sql)) === batchSize);
+  while (mayContinue() && (await removeOldDrafts(sql, draftLifetimeDays, batchSize)) === batchSize);
 }
 
 const expiredRows = fragment`

@@ -5,6 +5,7 @@ import { json, type Transaction } from "@halyard/postgres";
 import { readContext } from "../access/change-context.ts";
 import { changeFlag } from "../flags/flag-changes.ts";
 import type { Write, Writer } from "../outbox/write.ts";
+import { isApprovalNeeded } from "../protection/protection.ts";
 
 /**
  * The use cases of due scheduled changes. A message is delivered at least once, and two processes can handle the same
@@ -54,6 +55,7 @@ export function createDueChanges(options: {
       { scope: { projectId, flagId, environmentId } },
       { enabled: due.action === "enable" },
     );
+    if (isProblem(done) && isApprovalNeeded(done)) return failed(done.message);
     if (isProblem(done)) return cancelled("The flag or the environment was deleted.");
     return applied(done.changed ? done.state.updatedAt : now());
   }

@@ -1,5 +1,6 @@
 import type { Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
+import { removeRequestsOfDeleted } from "../change-requests/request-store.ts";
 import { type Batches, startBatches } from "../outbox/batches.ts";
 import { entryToPublish } from "../outbox/outbox-message.ts";
 import type { Write, Writer } from "../outbox/write.ts";
@@ -45,6 +46,7 @@ export async function removeNextBatch(write: Write, now: Date): Promise<boolean>
     return true;
   }
   if (await removePeople(write, now)) return true;
+  if (await removeRequestsOfDeleted(write.tx, removedAtOnce)) return true;
   const tombstones = await removeAudiences(write.tx, audiencesAtOnce, now);
   write.publish(tombstones);
   return tombstones.length > 0 || removeRest(write.tx, removedAtOnce);

@@ -14,7 +14,7 @@ import type { OutboxMessage } from "../../src/outbox/outbox-message.ts";
 import { booleanFlag } from "./boolean-flag.ts";
 
 const createdAt = new Date("2026-11-20T10:00:00.000Z");
-const environment = { id: "production", name: "production" };
+const environment = { id: "production", name: "production", protection: null, protectedAt: null };
 const created: Flag = {
   id: "flag",
   organizationId: "organization",

@@ -35,7 +35,7 @@ const state: StoredState = {
   version: 7,
   updatedAt: flag.updatedAt,
 };
-const environment = { id: "production", name: "production" };
+const environment = { id: "production", name: "production", protection: null, protectedAt: null };
 let ids = 0;
 const context = {
   actor: { id: "ada", email: "ada@example.com" },

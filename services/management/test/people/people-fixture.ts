@@ -54,7 +54,10 @@ export function peopleOf(management: Management) {
     const { sessionId, secret } = begun.cookie;
     const cookie = `${sessionCookieName(new URL(publicUrl))}=${sessionId}.${secret}`;
     return (path: string, options: CallOptions = {}) =>
-      management.call(path, { ...options, headers: { cookie, origin: publicUrl } });
+      management.call(path, {
+        ...options,
+        headers: { ...options.headers, cookie, origin: publicUrl },
+      });
   }
 
   const grant = (organizationId: string, body: object, key = operatorToken) =>

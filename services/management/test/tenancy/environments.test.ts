@@ -104,6 +104,7 @@ describe("creating an environment", () => {
       project_id: project.id,
       name: "preview",
       caution: false,
+      protected: null,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     });
     for (const key of [operatorToken, serverKey])

@@ -1,0 +1,344 @@
+import { createProblem, isProblem, type Problem } from "@halyard/http";
+import { type Caller, includes, missingRole } from "@halyard/people";
+import {
+  type Author,
+  type Cause,
+  type ChangeContext,
+  readContext,
+  type TimeAndIds,
+} from "../access/change-context.ts";
+import type { Principal } from "../access/principal.ts";
+import { changeAudience, changeEntries } from "../audiences/audience-changes.ts";
+import { checkMatch } from "../audiences/decide-audience.ts";
+import { decideChange } from "../flags/decide-flag.ts";
+import { changeFlag, decideUnderLock, removeFlag } from "../flags/flag-changes.ts";
+import { asRequestProblem, checkReferences } from "../flags/references.ts";
+import { checkRestorable } from "../flags/variations.ts";
+import type { Write, Writer } from "../outbox/write.ts";
+import { type Approval, approvalNeeded } from "../protection/protection.ts";
+import { changeEnvironment } from "../tenancy/environment-changes.ts";
+import { checkMayProtect } from "../tenancy/protect-environment.ts";
+import { lockBase } from "./base.ts";
+import {
+  type ChangeRequest,
+  type DecidedChange,
+  differencesOf,
+  type NeededApproval,
+  type StateChange,
+} from "./change-request.ts";
+import { record } from "./record-request.ts";
+import { hasEnded, mayView, noSuchRequest, type RequestAndStanding } from "./request-changes.ts";
+import { lockRequest, updateRequest } from "./request-store.ts";
+import { isStale } from "./review-request.ts";
+import { isApproved, neededApprovals, readCountedApprovals } from "./standing.ts";
+
+/**
+ * The application of a change request: all changes in one transaction, or none. It locks everything that the changes refer
+ * to, and compares it with what was approved. The status is in the same transaction, so nothing is applied twice.
+ */
+
+/** Who applies a request: a caller, or the time in `apply_at`. */
+export type Applier =
+  | { by: "caller"; principal: Principal; author: Author; bypassReason?: string }
+  | { by: "time" };
+
+/** The problem of a request that cannot be applied, with the status that it gets after the transaction is rolled back. */
+type Unapplied = Problem & { becomes: "stale" | "open" };
+
+const unapplied = (problem: Problem, becomes: Unapplied["becomes"]): Unapplied => ({
+  ...{ ...problem, becomes },
+});
+
+const isUnapplied = (problem: Problem): problem is Unapplied => "becomes" in problem;
+
+/** Applies a request whose time has come. The outcome of one that cannot be applied is recorded too. */
+export async function applyDue(
+  writer: Writer,
+  timeAndIds: TimeAndIds,
+  id: string,
+): Promise<RequestAndStanding | Problem> {
+  const applier: Applier = { by: "time" };
+  const done = await writer((write) => applyRequest({ ...write, ...timeAndIds }, id, applier));
+  if (isProblem(done))
+    await writer((write) => recordUnapplied({ ...write, ...timeAndIds }, done, { id, applier }));
+  return done;
+}
+
+/** Records why an approved request was not applied. The transaction that applies it is rolled back. */
+export async function recordUnapplied(
+  write: Write & TimeAndIds,
+  problem: Problem,
+  { id, applier }: { id: string; applier: Applier },
+): Promise<object> {
+  // At its time, a request is tried once.
+  const becomes = isUnapplied(problem) ? problem.becomes : applier.by === "time" ? "stale" : null;
+  if (becomes === null) return {};
+  const request = await lockRequest(write.tx, { id, projectId: projectOf(applier) });
+  if (request?.status !== "approved") return {};
+  const changed = { ...request, status: becomes, updatedAt: write.now() };
+  await updateRequest(write.tx, changed);
+  const context = () => contextOf(write, request, applier);
+  if (becomes === "stale") await record({ ...write, context }, "change_request_stale", changed);
+  return changed;
+}
+
+export async function applyRequest(
+  write: Write & TimeAndIds,
+  id: string,
+  applier: Applier,
+): Promise<RequestAndStanding | Problem> {
+  const { tx, now } = write;
+  const projectId = projectOf(applier);
+  const request = await lockRequest(tx, { id, projectId });
+  if (request === undefined || !maySee(applier, request)) return noSuchRequest;
+  const { place, base } = await lockBase(tx, request.projectId, request.changes);
+  const ended = { request, place, standing: { needed: [], differences: [] } };
+  if (request.status === "applied") return ended;
+  const wrongTime = checkStatus(request, applier, now());
+  if (wrongTime !== undefined) return wrongTime;
+  const differences = differencesOf(request.base, base);
+  if (differences.length > 0) return unapplied(isStale({ differences }), "stale");
+  const counted = await readCountedApprovals(tx, request);
+  const needed = neededApprovals(request, place, counted);
+  const refused = checkMayApply(request, applier, { needed, now });
+  if (refused !== undefined) return refused;
+  const applied = await applyChanges(write, request, applier);
+  if (isProblem(applied)) return applied;
+  const bypassReason = applier.by === "caller" ? (applier.bypassReason ?? null) : null;
+  const closed: ChangeRequest = {
+    ...{ ...request, status: "applied", appliedAt: now(), updatedAt: now() },
+    ...{ causeId: request.id, appliedEntries: applied, bypassReason },
+    closedBy: closerOf(applier),
+  };
+  await updateRequest(tx, closed);
+  const action = bypassReason === null ? "change_request_applied" : "change_request_bypassed";
+  const context = () => contextOf(write, request, applier);
+  await record({ ...write, context }, action, closed);
+  return { ...ended, request: closed };
+}
+
+const projectOf = (applier: Applier): string | null =>
+  applier.by === "caller" && applier.principal.kind === "key"
+    ? applier.principal.key.projectId
+    : null;
+
+const maySee = (applier: Applier, request: ChangeRequest): boolean =>
+  applier.by === "time" ||
+  applier.principal.kind === "operator" ||
+  mayView(applier.principal.key, request);
+
+const closerOf = (applier: Applier): string | null =>
+  applier.by === "caller" && applier.principal.kind === "key" ? applier.principal.key.userId : null;
+
+const isBypass = (applier: Applier): boolean =>
+  applier.by === "caller" && applier.bypassReason !== undefined;
+
+function checkStatus(request: ChangeRequest, applier: Applier, now: Date): Problem | undefined {
+  const { status, applyAt } = request;
+  if (status === "rejected" || status === "withdrawn") return hasEnded(request);
+  if (status === "stale") return isStale({ differences: [] });
+  if (isBypass(applier)) return undefined;
+  if (status === "draft") return createProblem("CONFLICT_001", "The change request is a draft.");
+  if (applier.by === "caller" && applyAt !== null && applyAt > now)
+    return createProblem(
+      "CONFLICT_001",
+      `The change request is applied at ${applyAt.toISOString()} by itself. Remove /apply_at to apply it now.`,
+    );
+  return undefined;
+}
+
+/** Checks approvals, and the rights of the caller. Without protected environments, it is a change like any other. */
+function checkMayApply(
+  request: ChangeRequest,
+  applier: Applier,
+  { needed, now }: { needed: readonly NeededApproval[]; now: () => Date },
+): Problem | undefined {
+  if (applier.by === "caller" && applier.bypassReason !== undefined)
+    return checkMayBypass(request, applier.principal, now);
+  const lacking = needed.filter(({ approvals, given }) => given < approvals);
+  if (!isApproved(needed))
+    return unapplied(
+      approvalNeeded(
+        lacking.map(({ environment }) => environment),
+        { advice: " Its approvals are missing, or no longer count." },
+      ),
+      "open",
+    );
+  if (applier.by === "time") return undefined;
+  return applier.principal.kind === "operator"
+    ? operatorBypasses
+    : checkCaller(request, applier.principal.key, needed);
+}
+
+/** The author or an approver applies. Where nothing is protected, the caller needs the right to make the change. */
+function checkCaller(
+  { createdBy, projectId, environmentIds, changes }: ChangeRequest,
+  { userId, rights }: Caller,
+  needed: readonly NeededApproval[],
+): Problem | undefined {
+  const guarded = needed.map(({ environment }) => environment.id);
+  const isApprover = guarded.some((environmentId) =>
+    includes(rights.at({ projectId, environmentId }), "approver"),
+  );
+  if (guarded.length > 0 && createdBy !== userId && !isApprover)
+    return missingRole({ role: "approver", at: "environment" }, rights.at({ projectId }));
+  const open = environmentIds.filter((id) => !guarded.includes(id));
+  for (const environmentId of open) {
+    const held = rights.at({ projectId, environmentId });
+    if (!includes(held, "editor")) return missingRole({ role: "editor", at: "environment" }, held);
+  }
+  const isOfProject = changes.some(({ kind }) => kind !== "state" && kind !== "protection");
+  const held = rights.at({ projectId });
+  if (isOfProject && guarded.length === 0 && !includes(held, "editor"))
+    return missingRole({ role: "editor", at: "project" }, held);
+  return undefined;
+}
+
+function checkMayBypass(
+  { projectId, environmentIds }: ChangeRequest,
+  principal: Principal,
+  now: () => Date,
+): Problem | undefined {
+  if (principal.kind === "operator") return undefined;
+  const { rights } = principal.key;
+  if (environmentIds.length === 0 && !includes(rights.at({ projectId }), "admin"))
+    return missingRole({ role: "admin", at: "project" }, rights.at({ projectId }));
+  for (const id of environmentIds) {
+    const problem = checkMayProtect(principal, { id, projectId }, now);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+const operatorBypasses = createProblem(
+  "AUTH_002",
+  "The operator applies a change request only by a bypass, with a reason.",
+);
+
+/** Applies changes in their order. Returns the history entries of the changed states. */
+async function applyChanges(
+  write: Write & TimeAndIds,
+  request: ChangeRequest,
+  applier: Applier,
+): Promise<string[] | Problem> {
+  const { changes, projectId, id } = request;
+  const approval: Approval = { requestId: id };
+  const context = () => contextOf(write, request, applier);
+  const change: ApprovedWrite = { ...write, context, approval };
+  const entries: string[] = [];
+  for (const [index, each] of changes.entries()) {
+    const done = await applyChange(change, projectId, each);
+    if (isProblem(done)) return { ...done, message: `/changes/${index}: ${done.message}` };
+    entries.push(...done.entries);
+  }
+  return entries;
+}
+
+type ApprovedWrite = Write &
+  TimeAndIds & { context: () => Promise<ChangeContext>; approval: Approval };
+type Applied = { entries: readonly string[] };
+
+async function applyChange(
+  write: ApprovedWrite,
+  projectId: string,
+  change: DecidedChange,
+): Promise<Applied | Problem> {
+  switch (change.kind) {
+    case "state":
+      return applyState(write, projectId, change);
+    case "flag_variations": {
+      const scope = { projectId, flagId: change.flag_id };
+      return resultOf(await changeVariations(write, scope, change.variations));
+    }
+    case "flag_deletion": {
+      const scope = await scopeOf(write, { projectId, flagId: change.flag_id });
+      return resultOf(await removeFlag(write, { scope }));
+    }
+    case "audience": {
+      const { patch, audience: key } = change;
+      const match = patch.match === undefined ? undefined : checkMatch(patch.match);
+      if (match !== undefined && isProblem(match)) return match;
+      const settings = {
+        ...(match !== undefined && { checkedMatch: match }),
+        ...(patch.list === null && { list: null }),
+      };
+      return resultOf(
+        await changeAudience(write, { scope: { projectId, key }, permit: permitAll }, settings),
+      );
+    }
+    case "audience_list": {
+      const { add, remove, audience: key } = change;
+      const entries = { add: [...add], remove: [...remove] };
+      return resultOf(
+        await changeEntries(write, { scope: { projectId, key }, permit: permitAll }, entries),
+      );
+    }
+    case "protection": {
+      const { environment_id: environmentId, protected: requested } = change;
+      // The approval stands in for the rights of the caller.
+      const principal: Principal = { kind: "operator" };
+      const address = { projectId, environmentId };
+      return resultOf(
+        await changeEnvironment({ ...write, principal }, address, { protected: requested }),
+      );
+    }
+  }
+}
+
+const permitAll = () => undefined;
+
+const resultOf = (done: object | Problem): Applied | Problem =>
+  isProblem(done) ? done : { entries: [] };
+
+/** Restores the decided state. Its base is locked and the same, so that the values before are those that were approved. */
+async function applyState(
+  write: ApprovedWrite,
+  projectId: string,
+  { flag_id: flagId, environment_id: environmentId, after }: StateChange,
+): Promise<Applied | Problem> {
+  const scope = { projectId, flagId, environmentId };
+  const done = await decideUnderLock(write, { scope }, async (current, context) => {
+    const { flag } = current;
+    const lost = checkRestorable(flag, after);
+    if (lost !== undefined) return lost;
+    const wrong = await checkReferences(write.tx, { flag, environmentId }, after);
+    if (wrong !== undefined) return asRequestProblem(wrong);
+    return decideChange(current, { content: after }, context);
+  });
+  if (isProblem(done)) return done;
+  const { decision } = done;
+  return { entries: decision === "unchanged" ? [] : decision.history.map(({ id }) => id) };
+}
+
+async function changeVariations(
+  write: ApprovedWrite,
+  flag: { projectId: string; flagId: string },
+  variations: Extract<DecidedChange, { kind: "flag_variations" }>["variations"],
+) {
+  return changeFlag(write, { scope: await scopeOf(write, flag) }, { variations });
+}
+
+/** Use cases of a whole flag address it by one of its environments. */
+async function scopeOf(
+  { tx }: ApprovedWrite,
+  { projectId, flagId }: { projectId: string; flagId: string },
+) {
+  const [first] = await tx<{ id: string }[]>`
+    select id from environments where project_id = ${projectId} order by id limit 1`;
+  return { projectId, flagId, environmentId: first?.id ?? "" };
+}
+
+/** The author of the changes is who applies them; at `apply_at` the author of the request. */
+async function contextOf(
+  { tx, now, newId }: Write & TimeAndIds,
+  { id: causeId, createdBy }: ChangeRequest,
+  applier: Applier,
+): Promise<ChangeContext> {
+  const byTime: Author = { userId: createdBy, apiKeyId: null, via: "change_request" };
+  const author = applier.by === "time" ? byTime : viaRequest(applier.author);
+  const cause: Cause = applier.by === "time" ? "scheduled" : "manual";
+  return { ...(await readContext(tx, { author, cause }, { now, newId })), causeId };
+}
+
+const viaRequest = (author: Author): Author =>
+  author === "operator" ? author : { ...author, via: "change_request" };

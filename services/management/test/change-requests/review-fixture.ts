@@ -1,0 +1,80 @@
+import type { Called, CallOptions } from "@halyard/testing";
+import { type Management, operatorToken } from "../management-fixture.ts";
+import { peopleOf } from "../people/people-fixture.ts";
+
+/** A signed-in person, whose requests act in the first environment of the project. */
+export type Person = {
+  userId: string;
+  call: (path: string, options?: CallOptions) => Promise<Called>;
+};
+
+/** Creates projects with a protected environment, and people who review changes of it. */
+export function reviewsOf(management: Management) {
+  const given = peopleOf(management);
+
+  async function person(
+    { organizationId, environmentId }: { organizationId: string; environmentId: string },
+    grant: object,
+  ): Promise<Person> {
+    const { id: userId } = await given.user(organizationId);
+    const granted = await given.grant(organizationId, { subject: { user_id: userId }, ...grant });
+    if (granted.status !== 201) throw new Error(JSON.stringify(granted.body));
+    const call = await given.signIn({ organizationId, userId });
+    const headers = { "halyard-environment": environmentId };
+    return {
+      userId,
+      call: (path, options = {}) =>
+        call(path, { ...options, headers: { ...headers, ...options.headers } }),
+    };
+  }
+
+  /** Creates a project whose first environment, production, is protected, with people of each role. */
+  async function reviewed(protection: object = { approvals: 1 }) {
+    const scope = await given.scope();
+    const { organizationId, project, first: production, second: staging } = scope;
+    const at = { organizationId, environmentId: production.id };
+    const role = (name: string) => person(at, { role: name, scope: { project: project.id } });
+    const [editor, approver, second, admin] = [
+      await role("editor"),
+      await role("approver"),
+      await role("approver"),
+      await role("admin"),
+    ];
+    const { body: flag } = await management.call("/api/v1/flags", {
+      ...{ method: "POST", key: scope.serverKey, body: { key: "checkout", name: "Checkout" } },
+    });
+    const protectedPath = `/api/v1/projects/${project.id}/environments/${production.id}`;
+    const protect = (body: object, by = admin) => by.call(protectedPath, { method: "PATCH", body });
+    const made = await protect({ protected: protection });
+    if (made.status !== 200) throw new Error(JSON.stringify(made.body));
+    const statePath = `/api/v1/flags/${flag.id}/environments/${production.id}`;
+    const change = (patch: object, by: Person = editor, headers: Record<string, string> = {}) =>
+      by.call(statePath, { method: "PATCH", body: patch, headers });
+    const stateChange = (patch: object) => ({
+      ...{ kind: "state", flag_id: flag.id, environment_id: production.id, patch },
+    });
+    const open = (patch: object, by: Person = editor, more: object = {}) =>
+      by.call("/api/v1/change-requests", {
+        method: "POST",
+        body: { title: "A change", changes: [stateChange(patch)], ...more },
+      });
+    const state = async () => (await management.call(statePath, { key: scope.serverKey })).body;
+    return {
+      ...{ ...scope, production, staging, flag, statePath, protectedPath },
+      ...{ editor, approver, second, admin, person: (grant: object) => person(at, grant) },
+      ...{ protect, change, stateChange, open, state },
+    };
+  }
+
+  const post = (by: Person, { id }: { id: string }, step: string, body: object = {}) =>
+    by.call(`/api/v1/change-requests/${id}/${step}`, {
+      method: "POST",
+      ...(Object.keys(body).length > 0 && { body }),
+    });
+  const approve = (by: Person, request: { id: string; content_hash: string }) =>
+    post(by, request, "approve", { content_hash: request.content_hash });
+  const asOperator = (path: string, options: CallOptions) =>
+    management.call(path, { ...options, key: operatorToken });
+
+  return { ...given, reviewed, post, approve, asOperator };
+}
