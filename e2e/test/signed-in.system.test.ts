@@ -1,21 +1,12 @@
-import { createServer } from "node:net";
 import type { ServiceProcess } from "@halyard/testing";
 import { type Browser, describeInChromium, startChromium } from "@halyard/testing/chromium";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { ensureDashboard } from "../../deploy/local/src/dashboard-build.ts";
 import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
+import { freePort } from "../src/system/free-port.ts";
 import { type System, startSystem } from "../src/system/system.ts";
 import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
-
-/** Returns a free port. `PUBLIC_URL` must be set before the gateway starts. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 describeInChromium("given people who sign in to the dashboard", () => {
   let system: System;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "@halyard/http";
 import type { Transaction } from "@halyard/postgres";
 import type { Proposal } from "../protection/proposal.ts";
@@ -9,6 +10,7 @@ import {
   type FlagEnvironment,
   type FlagInEnvironment,
   type StoredState,
+  settingsOf,
 } from "./flag.ts";
 import { findRequiringStates } from "./reference-store.ts";
 
@@ -51,8 +53,14 @@ export async function checkApproved(
     guarded.set(environment.id, environment);
     proposals.push(stateProposal(current.state, state));
   }
-  return guarded.size === 0 ? undefined : approvalNeeded([...guarded.values()], { proposals });
+  if (guarded.size === 0) return undefined;
+  const changesSettings = !isDeepStrictEqual(settingsOf(decision.flag), settingsOf(current.flag));
+  const advice = changesSettings ? settingsApart : "";
+  return approvalNeeded([...guarded.values()], { proposals, advice });
 }
+
+const settingsApart =
+  " It does not contain settings of the flag, such as its name. They need no request: send them alone.";
 
 /** Returns whether a change is the exception `off`: it only turns the flag off, and no other flag turns on by that. */
 async function isTurnedOff(
