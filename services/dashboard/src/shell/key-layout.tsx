@@ -1,4 +1,4 @@
-import { Outlet } from "@tanstack/react-router";
+import { Link, Outlet } from "@tanstack/react-router";
 import {
   CalendarClock,
   ChartColumn,
@@ -8,6 +8,7 @@ import {
   KeyRound,
   Layers,
   LogOut,
+  UserRound,
   Users,
   Webhook,
 } from "lucide-react";
@@ -17,6 +18,7 @@ import { LiveChanges, LiveIndicator, LostConnection, MuteButton } from "../live/
 import { Shortcuts } from "../search/shortcuts.tsx";
 import { EnvironmentProvider, useChosen } from "../session/environment.tsx";
 import { permissionsOf } from "../session/permissions.ts";
+import { isPerson } from "../session/person.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
 import { SignInForm } from "../session/sign-in-page.tsx";
 import { Button } from "../ui/button.tsx";
@@ -68,6 +70,7 @@ export function KeyLayout() {
             <>
               <Shortcuts pages={[...permitted, connectPage]} />
               <LiveIndicator />
+              {isPerson(session.token) && <YouLink email={session.me.user.email} />}
               <div>
                 <MuteButton />
                 <AppearanceButton />
@@ -87,6 +90,22 @@ export function KeyLayout() {
         )}
       </LiveChanges>
     </EnvironmentProvider>
+  );
+}
+
+/** Leads to the page of the person. */
+function YouLink({ email }: { email: string }) {
+  return (
+    <Link
+      to="/you"
+      className={styles.you ?? ""}
+      activeProps={{ className: `${styles.you} ${styles.current}` }}
+    >
+      <UserRound size={16} aria-hidden />
+      <span className={styles.youText}>
+        You · <bdi>{email}</bdi>
+      </span>
+    </Link>
   );
 }
 
