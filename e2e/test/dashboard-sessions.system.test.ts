@@ -1,28 +1,20 @@
-import { createServer } from "node:net";
 import { eventually, type ServiceProcess } from "@halyard/testing";
 import { type Browser, describeInChromium, startChromium } from "@halyard/testing/chromium";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { ensureDashboard } from "../../deploy/local/src/dashboard-build.ts";
 import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
+import { issueKey, rejectFirst } from "../src/dashboard/old-sign-in.ts";
+import { type PeopleSystem, startPeopleSystem } from "../src/dashboard/people-system.ts";
 import { addAuthenticator } from "../src/dashboard/virtual-authenticator.ts";
-import { type System, startSystem } from "../src/system/system.ts";
-import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
-
-/** Returns a free port. `PUBLIC_URL` must be set before the gateway starts. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
+import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
 
 /** The time from the button to the first page. The bound is generous, because the tests share the machine. */
 const maxSignInMs = 5_000;
 
 describeInChromium("given people with sessions in the dashboard", () => {
-  let system: System;
+  let system: PeopleSystem;
+  let operate: PeopleSystem["operate"];
   let gateway: ServiceProcess;
   let browser: Browser;
   let publicUrl: string;
@@ -31,22 +23,8 @@ describeInChromium("given people with sessions in the dashboard", () => {
 
   beforeAll(async () => {
     const { folder } = await ensureDashboard();
-    const port = await freePort();
-    publicUrl = `http://localhost:${port}`;
-    const settings = { PUBLIC_URL: publicUrl, TRUSTED_PROXIES: "127.0.0.1" };
-    system = await startSystem({
-      managements: 2,
-      schedulers: 1,
-      dispatchers: 1,
-      meterings: 1,
-      edges: 1,
-      settings: () => ({
-        ...{ management: settings, scheduler: settings },
-        ...{ "webhook-dispatcher": settings, "usage-metering": settings },
-        dashboard: { DASHBOARD_DIR: folder },
-      }),
-    });
-    gateway = await system.startGateway({ port: String(port) });
+    system = await startPeopleSystem({ dashboard: folder });
+    ({ gateway, publicUrl, operate } = system);
     browser = await startChromium();
     tenant = await createTenant(gateway.url, { name: "People" });
     other = await createTenant(gateway.url, { name: "Elsewhere" });
@@ -61,13 +39,6 @@ describeInChromium("given people with sessions in the dashboard", () => {
     await browser?.close();
     await system?.close();
   });
-
-  const operate = ({ organizationId }: Tenant, path: string, body: object) =>
-    must(`${gateway.url}/api/v1/organizations/${organizationId}/${path}`, {
-      method: "POST",
-      key: operatorToken,
-      body,
-    });
 
   /** Creates a user with a role. */
   async function createUser(email: string, grant: object): Promise<string> {
@@ -192,27 +163,6 @@ describeInChromium("given people with sessions in the dashboard", () => {
     await page.close();
   });
 
-  /** Answers the first request as if the sign-in were too old. Returns the keys of all requests. */
-  async function rejectFirst(page: Page, url: RegExp): Promise<(string | undefined)[]> {
-    const keys: (string | undefined)[] = [];
-    await page.route(url, async (route) => {
-      if (route.request().method() !== "POST") return route.fallback();
-      keys.push(route.request().headers()["idempotency-key"]);
-      if (keys.length > 1) return route.continue();
-      const message = "Your sign-in is older than 30 minutes. Confirm it, and repeat the request.";
-      const error = { code: "AUTH_003", category: "AUTH", status: 403, message };
-      return route.fulfill({ status: 403, json: { error } });
-    });
-    return keys;
-  }
-
-  async function issueKey(page: Page, name: string): Promise<void> {
-    await page.getByRole("link", { name: "API keys" }).click();
-    await page.getByRole("button", { name: "Issue key" }).click();
-    await page.getByLabel("Name").fill(name);
-    await page.getByRole("dialog").getByRole("button", { name: "Issue key" }).click();
-  }
-
   it("asks for a confirmation, and repeats the request with its Idempotency-Key", async () => {
     const { page } = await acceptInvitation("confirms@example.com");
     const keys = await rejectFirst(page, /\/keys$/);
@@ -287,4 +237,57 @@ describeInChromium("given people with sessions in the dashboard", () => {
     });
     await page.close();
   });
+
+  it("disables what a viewer cannot do, and says which role is missing", async () => {
+    const id = await createUser("viewer@example.com", {
+      role: "viewer",
+      scope: { project: tenant.projectId },
+    });
+    const page = await signIn(id);
+    const environment = await page.getByRole("button", { name: /Environment$/ }).innerText();
+    const expectReason = async (control: Locator, reason: string) => {
+      await control.waitFor();
+      expect(await control.isEnabled()).toBe(false);
+      expect(await control.evaluate(descriptionOf)).toBe(reason);
+      await control.focus();
+      expect(await control.evaluate((element) => element === document.activeElement)).toBe(true);
+    };
+    const inEnvironment = `Needs the role editor in ${environment}.`;
+    const inProject = "Needs the role editor in the whole project.";
+    const create = page.getByRole("button", { name: "Create flag" });
+    await expectReason(
+      create,
+      "Needs the role editor in the project or in one of its environments.",
+    );
+    await page.getByRole("tooltip").waitFor();
+    const toggle = page.getByRole("switch", { name: /^new-checkout in/ });
+    await expectReason(toggle, inEnvironment);
+    await toggle.press("Space");
+    expect(await toggle.isChecked()).toBe(false);
+    await expectNoSeriousViolations(page);
+
+    await page.getByRole("link", { name: "new-checkout" }).click();
+    await expectReason(page.getByRole("switch", { name: /^Flag in/ }), inEnvironment);
+    await page.getByRole("textbox", { name: /^Percentage of all users/ }).fill("7");
+    await expectReason(page.getByRole("button", { name: "Save changes" }), inEnvironment);
+    await expectNoSeriousViolations(page);
+    await page.getByRole("button", { name: "Discard" }).click();
+    await page.getByRole("link", { name: "Settings" }).click();
+    await page.getByText(inProject).first().waitFor();
+    await expectReason(page.getByRole("button", { name: "Delete flag" }), inProject);
+    await expectNoSeriousViolations(page);
+
+    await page.getByRole("link", { name: "Webhooks" }).click();
+    await expectReason(
+      page.getByRole("button", { name: "Create the first webhook" }),
+      "Needs the role admin in the whole project.",
+    );
+    await page.close();
+  });
 });
+
+/** Returns what screen readers read after the name of an element. */
+function descriptionOf(element: Element): string {
+  const ids = element.getAttribute("aria-describedby")?.split(" ") ?? [];
+  return ids.map((id) => document.getElementById(id)?.textContent ?? "").join(" ");
+}
