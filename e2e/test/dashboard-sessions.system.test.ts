@@ -7,7 +7,7 @@ import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
 import { issueKey, rejectFirst } from "../src/dashboard/old-sign-in.ts";
 import { type PeopleSystem, startPeopleSystem } from "../src/dashboard/people-system.ts";
 import { addAuthenticator } from "../src/dashboard/virtual-authenticator.ts";
-import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
+import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
 
 /** The time from the button to the first page. The bound is generous, because the tests share the machine. */
 const maxSignInMs = 5_000;
@@ -40,10 +40,13 @@ describeInChromium("given people with sessions in the dashboard", () => {
     await system?.close();
   });
 
+  const grantTo = (id: string, grant: object) =>
+    operate(tenant, "grants", { subject: { user_id: id }, ...grant });
+
   /** Creates a user with a role. */
   async function createUser(email: string, grant: object): Promise<string> {
     const { id } = await operate(tenant, "users", { email });
-    await operate(tenant, "grants", { subject: { user_id: id }, ...grant });
+    await grantTo(id, grant);
     return id;
   }
 
@@ -207,11 +210,10 @@ describeInChromium("given people with sessions in the dashboard", () => {
     await Promise.all([page.close(), second.close()]);
   });
 
-  it("shows a project of another organization after joining it, and new roles after a focus", async () => {
-    const id = await createUser("both@example.com", {
-      role: "viewer",
-      scope: { organization: tenant.organizationId },
-    });
+  it("shows a project of another organization after joining it, and follows the roles", async () => {
+    const scope = { organization: tenant.organizationId };
+    const { id } = await operate(tenant, "users", { email: "both@example.com" });
+    const viewer = await grantTo(id, { role: "viewer", scope });
     const page = await signIn(id);
     const invited = { email: "both@elsewhere.example", role: "viewer" };
     const { url } = await operate(other, "invitations", invited);
@@ -224,17 +226,20 @@ describeInChromium("given people with sessions in the dashboard", () => {
     await page.getByRole("menuitem", { name: /People/ }).click();
     await page.getByRole("button", { name: /People/ }).waitFor();
 
-    await operate(tenant, "grants", {
-      subject: { user_id: id },
-      role: "editor",
-      scope: { organization: tenant.organizationId },
-    });
+    const editor = await grantTo(id, { role: "editor", scope });
     const flag = page.getByRole("switch", { name: /^new-checkout in/ });
     expect(await flag.isEnabled()).toBe(false);
     await eventually(async () => {
       await page.evaluate(() => window.dispatchEvent(new Event("focus")));
       return flag.isEnabled();
     });
+
+    const grants = `${gateway.url}/api/v1/organizations/${tenant.organizationId}/grants`;
+    for (const grant of [editor.id, viewer.id])
+      await must(`${grants}/${grant}`, { method: "DELETE", key: operatorToken });
+    await page.getByText("you no longer have a role in the project").waitFor();
+    await page.getByRole("button", { name: /^Continue in Web/ }).click();
+    await page.getByRole("button", { name: /Elsewhere/ }).waitFor();
     await page.close();
   });
 

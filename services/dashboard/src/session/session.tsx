@@ -74,6 +74,8 @@ type Sessions = {
    * the end.
    */
   reject(token: string): void;
+  /** Reads the roles of the person again, because the server has rejected a request. */
+  readRolesAgain(): void;
 };
 
 const SessionsContext = createContext<Sessions | undefined>(undefined);
@@ -128,24 +130,32 @@ function useTab() {
   }, []);
 
   const current = operator ?? keys.find(({ token }) => token === stored.current);
-  const { isRejected, reject } = useRejected(current?.token, (token) => {
+  const { isRejected, reject: rejectOne } = useRejected(current?.token, (token) => {
     setEnded(endedTextOf(token));
     forget(token);
   });
+  const reject = useCallback(
+    (token: string) => {
+      // All projects of a person end with the person's session.
+      const { tokens } = readKeys(sessionStorage);
+      (isPerson(token) ? tokens.filter(isPerson) : [token]).forEach(rejectOne);
+    },
+    [rejectOne],
+  );
   const inUse = current?.kind === "server_key" && !isRejected ? current.token : undefined;
   useEffect(() => (inUse === undefined ? undefined : sendKeys(stored, inUse)), [inUse, stored]);
   const [rejections, setRejections] = useState(0);
+  const readRolesAgain = useCallback(() => setRejections((count) => count + 1), []);
   const open = useCallback(
     (token: string, signedIn?: SignedIn): Promise<Session> => {
       const onRejected = () =>
         void isInvalid(token).then((invalid) => (invalid ? reject(token) : undefined));
-      const onForbidden = () => setRejections((count) => count + 1);
       const confirm = confirmSignIn;
       return isPerson(token)
-        ? openPerson(token, { onRejected, onForbidden, confirm }, signedIn)
+        ? openPerson(token, { onRejected, onForbidden: readRolesAgain, confirm }, signedIn)
         : openKey(token, onRejected);
     },
-    [reject],
+    [reject, readRolesAgain],
   );
 
   return {
@@ -160,8 +170,10 @@ function useTab() {
     forget,
     isRejected,
     reject,
+    rejectOne,
     open,
     rejections,
+    readRolesAgain,
   };
 }
 
@@ -241,6 +253,7 @@ export function SessionsProvider({ children }: { children: ReactNode }) {
       if (session.kind === "server_key") setKeys((all) => replaceMe(all, session));
     },
     reject,
+    readRolesAgain: tab.readRolesAgain,
   };
   return <SessionsContext value={value}>{children}</SessionsContext>;
 }

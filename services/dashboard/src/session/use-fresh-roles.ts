@@ -3,8 +3,8 @@ import { isPerson, readRoles, tokensOf } from "./person.ts";
 import type { KeySession, Tab } from "./session.tsx";
 
 /**
- * Reads the roles of the signed-in person again when the window gets the focus, and after the server has rejected
- * requests for a missing role (`rejections`). New projects appear, and those without a role go.
+ * Reads the roles of the signed-in person again when the window gets the focus, and when the server rejects a request
+ * because of a missing role, which `rejections` counts. New projects appear, and those without a role go.
  */
 export function useFreshRoles(tab: Tab, rejections: number): void {
   const isOfPerson = tab.stored.tokens.some(isPerson);
@@ -26,17 +26,19 @@ export function useFreshRoles(tab: Tab, rejections: number): void {
 
 /** `last` is what the server answered before, so that nothing is read further without a change. */
 async function readAgain(
-  { stored, setStored, setKeys, open, forget, reject }: Tab,
+  { stored, setStored, setKeys, open, forget, reject, rejectOne }: Tab,
   last: { current: string | undefined },
 ): Promise<void> {
   const before = stored.tokens.filter(isPerson);
+  const [first] = before;
+  if (first === undefined) return;
   const signedIn = await readRoles();
-  if (signedIn === "ended") return before.forEach(reject);
+  if (signedIn === "ended") return reject(first);
   const answered = JSON.stringify(signedIn?.organizations);
   if (signedIn === undefined || answered === last.current) return;
   const tokens = tokensOf(signedIn);
   for (const token of before.filter((each) => !tokens.includes(each)))
-    (token === stored.current ? reject : forget)(token);
+    (token === stored.current ? rejectOne : forget)(token);
   const opened = await Promise.allSettled(tokens.map((token) => open(token, signedIn)));
   // After a failure, the next occasion reads everything again.
   last.current = opened.every(({ status }) => status === "fulfilled") ? answered : undefined;

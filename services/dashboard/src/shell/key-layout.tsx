@@ -43,14 +43,16 @@ const entries: readonly NavigationEntry[] = [
   { to: "/environments", label: "Environments", icon: Layers },
 ];
 
-/** The frame of the pages of a server key: project and environment, pages, and the person. */
-/** A page without an entry in the navigation. */
+/** Pages without an entry in the navigation. */
 const connectPage = { to: "/connect", label: "Connect an application" } as const;
+const youPage = { to: "/you", label: "You" } as const;
 
+/** The frame of the pages of a server key: project and environment, pages, and the person. */
 export function KeyLayout() {
   const session = useKeySession();
   const { signOut } = useSessions();
   const [isAddingKey, setAddingKey] = useState(false);
+  const isOfPerson = isPerson(session.token);
   const { mayUseWebhooks } = permissionsOf(session);
   const permitted = entries.filter(({ to }) => to !== "/webhooks" || mayUseWebhooks);
   return (
@@ -68,9 +70,9 @@ export function KeyLayout() {
           }
           bottom={
             <>
-              <Shortcuts pages={[...permitted, connectPage]} />
+              <Shortcuts pages={[...permitted, connectPage, ...(isOfPerson ? [youPage] : [])]} />
               <LiveIndicator />
-              {isPerson(session.token) && <YouLink email={session.me.user.email} />}
+              {isOfPerson && <YouLink email={session.me.user.email} />}
               <div>
                 <MuteButton />
                 <AppearanceButton />
