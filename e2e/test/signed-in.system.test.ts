@@ -4,12 +4,11 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { ensureDashboard } from "../../deploy/local/src/dashboard-build.ts";
 import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
-import { freePort } from "../src/system/free-port.ts";
-import { type System, startSystem } from "../src/system/system.ts";
-import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
+import { type PeopleSystem, startPeopleSystem } from "../src/dashboard/people-system.ts";
+import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
 
 describeInChromium("given people who sign in to the dashboard", () => {
-  let system: System;
+  let system: PeopleSystem;
   let gateway: ServiceProcess;
   let browser: Browser;
   let publicUrl: string;
@@ -17,22 +16,8 @@ describeInChromium("given people who sign in to the dashboard", () => {
 
   beforeAll(async () => {
     const { folder } = await ensureDashboard();
-    const port = await freePort();
-    publicUrl = `http://localhost:${port}`;
-    const settings = { PUBLIC_URL: publicUrl, TRUSTED_PROXIES: "127.0.0.1" };
-    system = await startSystem({
-      managements: 2,
-      schedulers: 1,
-      dispatchers: 1,
-      meterings: 1,
-      edges: 1,
-      settings: () => ({
-        ...{ management: settings, scheduler: settings },
-        ...{ "webhook-dispatcher": settings, "usage-metering": settings },
-        dashboard: { DASHBOARD_DIR: folder },
-      }),
-    });
-    gateway = await system.startGateway({ port: String(port) });
+    system = await startPeopleSystem({ dashboard: folder });
+    ({ gateway, publicUrl } = system);
     browser = await startChromium();
     tenant = await createTenant(gateway.url, { name: "People" });
     await must(`${gateway.url}/api/v1/flags`, {
@@ -46,12 +31,7 @@ describeInChromium("given people who sign in to the dashboard", () => {
     await system?.close();
   });
 
-  const operate = (path: string, body: object) =>
-    must(`${gateway.url}/api/v1/organizations/${tenant.organizationId}/${path}`, {
-      method: "POST",
-      key: operatorToken,
-      body,
-    });
+  const operate = (path: string, body: object) => system.operate(tenant, path, body);
 
   /** Creates a user with a role, and opens the operator's link in a new browser context. */
   async function signIn(email: string, grant: object): Promise<Page> {

@@ -140,6 +140,16 @@ const keyPages = [
     path: "/environments",
     component: page(() => import("./environments/environments-page.tsx"), "EnvironmentsPage"),
   }),
+  createRoute({
+    ...ofKeys,
+    path: "/you",
+    component: page(() => import("./account/you-page.tsx"), "YouPage"),
+  }),
+  createRoute({
+    ...ofKeys,
+    path: "/sign-in",
+    component: page(() => import("./account/signed-in-already.tsx"), "SignedInAlready"),
+  }),
 ] as const;
 
 export function createKeyRouter() {
@@ -167,6 +177,7 @@ const pagesOfKeys = (
     "keys",
     "connect",
     "environments",
+    "you",
   ] as const
 ).map((name) =>
   createRoute({

@@ -21,6 +21,8 @@ type IssueKeyButtonProps = {
   label?: string;
   /** The kind that the form offers first. */
   kind?: IssueKey["kind"];
+  /** Why the person cannot issue keys here. */
+  whyNot?: string | undefined;
 };
 
 /** Issues a key, then shows it once. */
@@ -35,7 +37,7 @@ export function IssueKeyButton(props: IssueKeyButtonProps) {
   const note = place.own === null ? "Send it over a safe channel, never by e-mail." : undefined;
   return (
     <>
-      <Button variant={variant} onPress={() => setOpen(true)}>
+      <Button variant={variant} onPress={() => setOpen(true)} whyNot={props.whyNot}>
         <Plus size={16} aria-hidden /> {label}
       </Button>
       {isOpen && issued === undefined && (

@@ -1,3 +1,5 @@
+import { useFlagInPage } from "../flags/flag-page.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Button } from "../ui/button.tsx";
 import { problemsText } from "./problems.ts";
 import styles from "./targeting.module.css";
@@ -14,6 +16,7 @@ type SaveBarProps = {
 /** Says that there are unsaved changes, and saves or discards them. It stays at the bottom of the window. */
 export function SaveBar(props: SaveBarProps) {
   const { problemCount, isPending, openConflicts, onSave, onDiscard } = props;
+  const { reason } = usePermission("change_states", useFlagInPage().environment);
   const text =
     openConflicts === 0 ? "Unsaved changes" : "Unsaved changes: choose in each conflict above";
   return (
@@ -30,6 +33,7 @@ export function SaveBar(props: SaveBarProps) {
         onPress={onSave}
         isPending={isPending}
         isDisabled={openConflicts > 0}
+        whyNot={reason}
       >
         Save changes
       </Button>

@@ -1,15 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { exportJWK } from "jose";
+import { exportJWK, generateKeyPair } from "jose";
 import Provider, { type Configuration } from "oidc-provider";
-import { clientId, newKeys } from "./given-issuer.ts";
 
-/** Runs a real OpenID Connect provider, whose login page signs in the account that a test has chosen. */
-export const clientSecret = "a client's secret";
+/** A real OpenID Connect provider, whose login page signs in the account that a test has chosen. */
+export const client = { id: "halyard", secret: "a client's secret" };
 
 type Account = { accountId: string; claims: Record<string, unknown> };
 
-export async function givenProvider(redirects: {
+export async function startIdentityProvider(redirects: {
   callback: string;
   signOut: string;
   logout: string;
@@ -17,20 +16,21 @@ export async function givenProvider(redirects: {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const { privateKey, kid } = await newKeys("provider");
+  const { privateKey } = await generateKeyPair("RS256", { extractable: true });
+  const key = { ...(await exportJWK(privateKey)), kid: "provider", alg: "RS256", use: "sig" };
   const state = { account: { accountId: "ada", claims: {} } as Account };
   const configuration: Configuration = {
     clients: [
       {
-        client_id: clientId,
-        client_secret: clientSecret,
+        client_id: client.id,
+        client_secret: client.secret,
         redirect_uris: [redirects.callback],
         post_logout_redirect_uris: [redirects.signOut],
         backchannel_logout_uri: redirects.logout,
         backchannel_logout_session_required: true,
       },
     ],
-    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid, alg: "RS256", use: "sig" }] },
+    jwks: { keys: [key] },
     cookies: { keys: ["a key for tests"] },
     claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name", "groups"] },
     features: {
