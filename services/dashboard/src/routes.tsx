@@ -140,6 +140,11 @@ const keyPages = [
     path: "/environments",
     component: page(() => import("./environments/environments-page.tsx"), "EnvironmentsPage"),
   }),
+  createRoute({
+    ...ofKeys,
+    path: "/people",
+    component: page(() => import("./people/people-page.tsx"), "PeoplePage"),
+  }),
 ] as const;
 
 export function createKeyRouter() {
@@ -167,6 +172,7 @@ const pagesOfKeys = (
     "keys",
     "connect",
     "environments",
+    "people",
   ] as const
 ).map((name) =>
   createRoute({

@@ -87,7 +87,7 @@ export class AdvisedError extends Error {
 
 const adviceByStatus: Readonly<Record<number, string>> = {
   401: "Sign in with another key.",
-  403: "This key has no permission for it. Ask for a key with more rights.",
+  403: "Your key or your roles do not permit it. Ask an admin for more rights.",
   404: "It may have been deleted. Go back to the list.",
   409: "Choose another name, or change what exists.",
   412: "Someone else changed it first. Compare both versions, then save again.",

@@ -4,6 +4,7 @@ import { type Api, unwrap } from "../api/client.ts";
 import type { AuditedChange, Environment, HistoryEntry } from "../api/schema.d.ts";
 import { personQuery } from "../changes/people.ts";
 import { readChanges } from "../changes/read-changes.ts";
+import { nilId } from "../changes/signed-in-by.ts";
 import type { ListedFlag } from "../flags/flag-search.ts";
 import { statePathOf, stateRoute } from "../flags/state-route.ts";
 import { type KeySession, useKeySession } from "../session/session.tsx";
@@ -13,9 +14,6 @@ import type { ChangesQuery } from "./history-search.ts";
 
 /** States that one request of the tab reads. */
 const statesPerPage = 20;
-
-/** The author of changes of the operator and of services. */
-const nilId = "00000000-0000-0000-0000-000000000000";
 
 export type History = {
   /** The newest first. */

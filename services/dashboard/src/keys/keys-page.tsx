@@ -12,9 +12,9 @@ export function KeysPage() {
   const { environment } = place;
   const session = useKeySession();
   const { me } = session;
-  const { data: emails } = useEmails();
+  const emails = useEmails();
   const emailOf = (id: string) =>
-    id === me.user.id ? "You" : (emails?.get(id) ?? "Another person");
+    id === me.user.id ? "You" : (emails.get(id) ?? "Another person");
   return (
     <Page
       title="API keys"

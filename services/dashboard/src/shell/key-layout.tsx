@@ -8,6 +8,7 @@ import {
   KeyRound,
   Layers,
   LogOut,
+  UserRound,
   Users,
   Webhook,
 } from "lucide-react";
@@ -39,6 +40,7 @@ const entries: readonly NavigationEntry[] = [
   { to: "/usage", label: "Usage", icon: ChartColumn },
   { to: "/keys", label: "API keys", icon: KeyRound },
   { to: "/environments", label: "Environments", icon: Layers },
+  { to: "/people", label: "People", icon: UserRound },
 ];
 
 /** The frame of the pages of a server key: project and environment, pages, and the person. */
@@ -50,7 +52,8 @@ export function KeyLayout() {
   const { signOut } = useSessions();
   const [isAddingKey, setAddingKey] = useState(false);
   const { mayUseWebhooks } = permissionsOf(session);
-  const permitted = entries.filter(({ to }) => to !== "/webhooks" || mayUseWebhooks);
+  const hidden = [mayUseWebhooks ? "" : "/webhooks", session.me.roles ? "" : "/people"];
+  const permitted = entries.filter(({ to }) => !hidden.includes(to));
   return (
     <EnvironmentProvider>
       <LiveChanges>

@@ -1,0 +1,111 @@
+import { useQuery } from "@tanstack/react-query";
+import { type Api, unwrap } from "../api/client.ts";
+import { AdvisedError, ApiProblem } from "../api/problem.ts";
+import type { SignedIn } from "../api/schema.d.ts";
+import {
+  organizationRoute,
+  projectsRoute,
+  usersRoute,
+  useWrite,
+} from "../operator/operator-queries.ts";
+import { useKeySession, useSessions } from "../session/session.tsx";
+
+export const grantsRoute = `${organizationRoute}/grants` as const;
+export const invitationsRoute = `${organizationRoute}/invitations` as const;
+
+/** The roles that the signed-in person has in an organization. */
+export type OwnRoles = SignedIn["organizations"][number];
+
+type PathOfOrganization = { path: { organizationId: string } };
+
+/**
+ * Reads data of the organization of the session when a page is opened and when its window gets the focus. The stream of
+ * changes announces users, but neither roles nor invitations.
+ */
+function useOrganizationQuery<Data>(
+  name: string,
+  read: (api: Api, params: PathOfOrganization, signal: AbortSignal) => Promise<Data>,
+  { enabled = true }: { enabled?: boolean } = {},
+) {
+  const { api, me } = useKeySession();
+  const params = { path: { organizationId: me.organization.id } };
+  return useQuery({
+    queryKey: ["organization", me.organization.id, name],
+    queryFn: ({ signal }) => read(api, params, signal),
+    staleTime: 0,
+    enabled: enabled && me.roles !== undefined,
+  });
+}
+
+/** Reads the users of the organization. No key may. */
+export const useMembers = (options?: { enabled?: boolean }) =>
+  useOrganizationQuery(
+    "users",
+    async (api, params, signal) => (await unwrap(api.GET(usersRoute, { params, signal }))).users,
+    options,
+  );
+
+export const useGrants = () =>
+  useOrganizationQuery(
+    "grants",
+    async (api, params, signal) => (await unwrap(api.GET(grantsRoute, { params, signal }))).grants,
+  );
+
+/** Reads the projects that the person may view. */
+export const useVisibleProjects = () =>
+  useOrganizationQuery(
+    "projects",
+    async (api, params, signal) =>
+      (await unwrap(api.GET(projectsRoute, { params, signal }))).projects,
+  );
+
+/** Reads the open invitations. Only owners may. */
+export const useInvitations = (options: { enabled: boolean }) =>
+  useOrganizationQuery(
+    "invitations",
+    async (api, params, signal) =>
+      (await unwrap(api.GET(invitationsRoute, { params, signal }))).invitations,
+    options,
+  );
+
+/** Reads the roles that the person has now. */
+export const useOwnRoles = () =>
+  useOrganizationQuery("own roles", async (api, { path }, signal): Promise<OwnRoles> => {
+    const { organizations } = await unwrap(api.GET("/api/v1/session", { signal }));
+    const own = organizations.find(({ id }) => id === path.organizationId);
+    if (own !== undefined) return own;
+    throw new AdvisedError(
+      "You no longer have a role in this organization.",
+      "Ask an owner of the organization for a role.",
+    );
+  });
+
+/** Sends a change of people or roles, then reads the page and the roles of the session again. */
+export function usePeopleWrite<Input, Output>(
+  send: (api: Api, path: { organizationId: string }, input: Input) => Promise<Output>,
+  onDone: (output: Output) => void,
+) {
+  const { api, me, token } = useKeySession();
+  const { refresh } = useSessions();
+  return useWrite(
+    (input: Input) => send(api, { organizationId: me.organization.id }, input),
+    (output) => {
+      // It fails without a role in the project, which the banner of the live changes says.
+      void refresh(token).catch(() => undefined);
+      onDone(output);
+    },
+  );
+}
+
+/** Explains the rejection of a change that takes the role from the last owner. */
+export async function keepingOwner<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof ApiProblem) || error.status !== 409) throw error;
+    throw new AdvisedError(
+      "This is the last owner of the organization who can sign in.",
+      "Give another person the role owner in the whole organization. After that person has signed in once, try again.",
+    );
+  }
+}
