@@ -25,7 +25,7 @@ const cases: [text: string, change: Partial<OrganizationChange>][] = [
   ],
   ["changed the user bob@example.com", { action: "user_changed" }],
   [
-    "removed the user bob@old.example.com",
+    "deleted the user bob@old.example.com",
     { action: "user_deleted", before: { email: "bob@old.example.com" } },
   ],
   ["joined the organization", { action: "user_linked", ...bob }],

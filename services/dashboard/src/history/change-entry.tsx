@@ -46,8 +46,8 @@ export function ChangeEntry({ change, existing }: { change: AuditedChange; exist
           sentence={sentence}
           link={linkOf(change, existing)}
           isCode={change.flag_id !== null || change.audience_key !== undefined}
-        />{" "}
-        {sentence.rest}
+        />
+        {sentence.rest !== "" && ` ${sentence.rest}`}
         {how !== "" && <span className={styles.how}>, {how}</span>}
       </p>
       <Disclosure label="Details" about={`of: ${sentenceText(sentence)}`} isInGrid>

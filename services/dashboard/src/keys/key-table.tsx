@@ -109,7 +109,9 @@ function Created({ subject: { created_at: at, issued_by: issuer }, nameOf }: Cre
     <div className={styles.kind}>
       <Time at={at} />
       <span className={styles.note}>
-        {issuer === null ? "by the operator" : `with the key ${nameOf(issuer) ?? issuer}`}
+        {issuer === null
+          ? "by a person or the operator"
+          : `with the key ${nameOf(issuer) ?? issuer}`}
       </span>
     </div>
   );

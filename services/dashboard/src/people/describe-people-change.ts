@@ -3,9 +3,9 @@ import { type Projects, scopeText } from "./grant-sentence.ts";
 
 type Context = {
   change: OrganizationChange;
-  /** The user whom the change concerns. */
-  who: string;
-  /** True if the actor is that user. */
+  /** The name of the user in `user_id`. */
+  user: string;
+  /** True if the user is the actor. */
   isOwn: boolean;
   projects: Projects;
 };
@@ -21,34 +21,34 @@ export function describePeopleChange(
   return wordsOf({
     change,
     projects,
-    who: addressIn(change) ?? (userId === null ? "a group" : nameOf(userId)),
+    user: addressIn(change) ?? (userId === null ? "a group" : nameOf(userId)),
     isOwn: userId === actor.id,
   });
 }
 
 /** Words by action. A page that stays open over an upgrade can receive an action that the table lacks. */
 const words: Readonly<Record<OrganizationChange["action"], (context: Context) => string>> = {
-  user_created: ({ who }) => `added the user ${who}`,
-  user_changed: ({ who }) => `changed the user ${who}`,
-  user_deleted: ({ who }) => `removed the user ${who}`,
-  user_linked: ({ who, isOwn }) =>
-    isOwn ? "joined the organization" : `linked an account to ${who}`,
-  user_unlinked: ({ who }) => `unlinked the account of ${who}`,
-  invited: ({ who }) => `invited ${who}`,
-  invitation_withdrawn: ({ who }) => `withdrew the invitation of ${who}`,
-  sign_in_link_created: ({ who }) => `created a sign-in link for ${who}`,
+  user_created: ({ user }) => `added the user ${user}`,
+  user_changed: ({ user }) => `changed the user ${user}`,
+  user_deleted: ({ user }) => `deleted the user ${user}`,
+  user_linked: ({ user, isOwn }) =>
+    isOwn ? "joined the organization" : `linked an account to ${user}`,
+  user_unlinked: ({ user }) => `unlinked the account of ${user}`,
+  invited: ({ user }) => `invited ${user}`,
+  invitation_withdrawn: ({ user }) => `withdrew the invitation of ${user}`,
+  sign_in_link_created: ({ user }) => `created a sign-in link for ${user}`,
   granted: (context) => {
-    const { whose, role } = grantIn(context, context.change.after);
-    return `gave ${whose} the role ${role}`;
+    const { holder, role } = grantIn(context, context.change.after);
+    return `gave ${holder} the role ${role}`;
   },
   grant_withdrawn: (context) => {
-    const { whose, role } = grantIn(context, context.change.before);
-    return `revoked the role ${role} of ${whose}`;
+    const { holder, role } = grantIn(context, context.change.before);
+    return `revoked the role ${role} of ${holder}`;
   },
   signed_in: () => "signed in",
   signed_out: () => "signed out",
-  sessions_ended: ({ who, isOwn }) =>
-    isOwn ? "ended own sessions" : `ended the sessions of ${who}`,
+  sessions_ended: ({ user, isOwn }) =>
+    isOwn ? "ended own sessions" : `ended the sessions of ${user}`,
   passkey_added: () => "added a passkey",
   passkey_removed: () => "removed a passkey",
 };
@@ -57,7 +57,7 @@ const words: Readonly<Record<OrganizationChange["action"], (context: Context) =>
 export const peopleActions: Readonly<Record<OrganizationChange["action"], string>> = {
   user_created: "User added",
   user_changed: "User changed",
-  user_deleted: "User removed",
+  user_deleted: "User deleted",
   user_linked: "Account linked",
   user_unlinked: "Account unlinked",
   invited: "Invited",
@@ -73,15 +73,15 @@ export const peopleActions: Readonly<Record<OrganizationChange["action"], string
 };
 
 /** Returns the address in an entry of a user. Entries of roles and sign-ins contain none. */
-function addressIn({ before, after }: OrganizationChange): string | undefined {
+export function addressIn({ before, after }: OrganizationChange): string | undefined {
   const email = (after ?? before)?.email;
   return typeof email === "string" ? email : undefined;
 }
 
 /** Returns the subject and the role of the grant in an entry: "ada@example.com", "editor in Web". */
-function grantIn({ who, projects }: Context, values: OrganizationChange["after"]) {
+function grantIn({ user, projects }: Context, values: OrganizationChange["after"]) {
   const { subject, role = "", scope } = (values ?? {}) as Partial<Grant>;
   const where = scope === undefined ? "" : ` in ${scopeText(scope, projects)}`;
-  const whose = subject !== undefined && "group" in subject ? `the group ${subject.group}` : who;
-  return { whose, role: role + where };
+  const holder = subject !== undefined && "group" in subject ? `the group ${subject.group}` : user;
+  return { holder, role: role + where };
 }

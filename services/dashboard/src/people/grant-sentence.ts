@@ -7,7 +7,7 @@ type Named = { id: string; name: string };
 /** The projects that the reader may view, with their environments. */
 export type Projects = readonly (Named & { environments: readonly Named[] })[];
 
-/** Says what a role permits: "May change flags in development and staging of Web, and view production". */
+/** Describes the permissions of a grant: "May change flags in development and staging of Web, and view production". */
 export function grantSentence({ role, scope }: Pick<Grant, "role" | "scope">, projects: Projects) {
   const may = permissionText(role, scope);
   const where = scopeText(scope, projects);
@@ -31,7 +31,7 @@ function permissionText(role: Role, scope: Scope): string {
   }
 }
 
-/** What an admin manages. Environments and webhooks belong to whole projects, and service users to the organization. */
+/** Lists the resources that an admin manages. Environments and webhooks belong to whole projects, and service users to the organization. */
 function adminNouns(scope: Scope): string {
   if (!("project" in scope)) return "environments, webhooks, service users and roles";
   return scope.environments === undefined ? "environments, webhooks and roles" : "roles";

@@ -46,7 +46,7 @@ export function InvitationsSection() {
   return (
     <Section
       title="Open invitations"
-      lead="A withdrawn link no longer works. The user and the role stay: remove the user as well if the person is not to come. To replace a lost link, invite the same address again."
+      lead="A withdrawn link no longer works. The user and the role stay: delete the user as well if the person is not to join. To replace a lost link, invite the same address again."
     >
       {error !== null && <ErrorPanel error={error} />}
       <QueryView query={invitations} label="Loading the invitations">

@@ -86,7 +86,7 @@ function InvitationLink({ invited, onClose }: { invited: InviteAnswer; onClose: 
       <CodeBlock title="Link of the invitation" code={invited.url} wraps />
       <p>
         The link works once, within 24 hours: until {localTime(new Date(invited.expires_at))}.
-        Whoever has it can sign in as this user, so send it over a safe channel.
+        Everybody with the link can become this user, so send it over a safe channel.
       </p>
     </SecretDialog>
   );

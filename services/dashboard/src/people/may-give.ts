@@ -9,7 +9,7 @@ type Asked = Pick<CreateGrant, "subject" | "role" | "scope">;
 type Held = { name: string; role: Role | null };
 
 /**
- * Says why the person may not give or withdraw a role; undefined if it is permitted. It needs admin wherever the role
+ * Returns the reason why the person may not give or withdraw a role; undefined if it is permitted. It needs admin wherever the role
  * counts. Roles of groups, and the role owner, need an owner. The API decides by the same rules.
  */
 export function whyNotGive(own: OwnRoles, { subject, role, scope }: Asked): string | undefined {

@@ -11,7 +11,7 @@ import { Select } from "../ui/fields.tsx";
 import { Filters } from "../ui/page.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { Time } from "../ui/time.tsx";
-import { describePeopleChange, peopleActions } from "./describe-people-change.ts";
+import { addressIn, describePeopleChange, peopleActions } from "./describe-people-change.ts";
 import type { Projects } from "./grant-sentence.ts";
 import styles from "./people.module.css";
 
@@ -46,7 +46,6 @@ type Props = { users: readonly User[]; projects: Projects };
 export function PeopleLog({ users, projects }: Props) {
   const [action, setAction] = useState<Action>();
   const query = usePeopleLog(action);
-  const nameOf = (id: string) => users.find((user) => user.id === id)?.email ?? "a removed user";
   return (
     <Section
       title="Audit log"
@@ -65,6 +64,8 @@ export function PeopleLog({ users, projects }: Props) {
         {({ pages }) => {
           const changes = pages.flatMap((page) => page.changes);
           if (changes.length === 0) return <p className={styles.note}>There are no entries.</p>;
+          const addresses = addressesIn(changes, users);
+          const nameOf = (id: string) => addresses.get(id) ?? "a deleted user";
           return (
             <ol className={styles.log} aria-label="Audit log of people">
               {changes.map((change) => (
@@ -81,6 +82,17 @@ export function PeopleLog({ users, projects }: Props) {
       )}
     </Section>
   );
+}
+
+/** Returns the addresses of users by their ids. Entries have those of users that were deleted. */
+function addressesIn(changes: readonly OrganizationChange[], users: readonly User[]) {
+  const found = changes.flatMap((change) => {
+    const address = addressIn(change);
+    return change.user_id === null || address === undefined
+      ? []
+      : [[change.user_id, address] as const];
+  });
+  return new Map([...found, ...users.map(({ id, email }) => [id, email] as const)]);
 }
 
 type EntryProps = {

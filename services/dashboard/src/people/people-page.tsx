@@ -27,7 +27,7 @@ import {
 import { RoleList } from "./role-list.tsx";
 import { UsersSection } from "./users-section.tsx";
 
-/** What the sections of the page show. */
+/** The data of the page. */
 export type PeopleData = {
   own: OwnRoles;
   users: readonly User[];
@@ -59,7 +59,7 @@ function PeopleOfOrganization() {
       title="People"
       lead={
         <>
-          Users of <bdi>{me.organization.name}</bdi> and their roles. {own && whatIsMissing(own)}
+          Users of <bdi>{me.organization.name}</bdi> and their roles. {own && missingRights(own)}
         </>
       }
       actions={own && <Actions own={own} onOpen={setDialog} />}
@@ -109,17 +109,18 @@ function usePeopleData() {
 
 type DialogKind = "invite" | "give" | "service";
 
-function whatIsMissing(own: OwnRoles): string | undefined {
+/** Names the roles that the disabled actions need. */
+function missingRights(own: OwnRoles): string | undefined {
   if (includes(own.role, "owner")) return undefined;
-  if (includes(own.role, "admin")) return "Owners invite and remove people.";
+  if (includes(own.role, "admin")) return "Only owners invite people and delete their users.";
   return givesRoles(own)
-    ? "You give roles where you are an admin. Owners invite and remove people."
+    ? "You give roles where you are an admin. Only owners invite people and delete their users."
     : "Admins give roles, and owners invite and remove people.";
 }
 
 type ActionsProps = { own: OwnRoles; onOpen: (dialog: DialogKind) => void };
 
-/** The actions of the page. The lead says who has the others. */
+/** The actions of the page. The lead gives the reason for disabled ones. */
 function Actions({ own, onOpen }: ActionsProps) {
   return (
     <>

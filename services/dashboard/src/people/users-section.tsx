@@ -7,69 +7,30 @@ import { useKeySession } from "../session/session.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { RowMenu } from "../ui/menu.tsx";
 import { actionsColumn, type Column, Table } from "../ui/table.tsx";
+import { DeleteMemberDialog } from "./delete-member-dialog.tsx";
 import { GiveRoleDialog } from "./grant-dialogs.tsx";
 import { givesRoles } from "./may-give.ts";
 import styles from "./people.module.css";
 import type { PeopleData } from "./people-page.tsx";
-import { RemoveUserDialog } from "./remove-user-dialog.tsx";
 import { RoleList } from "./role-list.tsx";
 
-type OpenDialog = { kind: "give" | "edit" | "remove"; user: User };
+type OpenDialog = { kind: "give" | "edit" | "delete"; user: User };
 
 /** The users with their roles, and the actions on each. */
 export function UsersSection({ data }: { data: PeopleData }) {
-  const { users, grants, own } = data;
   const { api, me } = useKeySession();
   const [dialog, setDialog] = useState<OpenDialog>();
   const close = () => setDialog(undefined);
-  const columns: readonly Column<User>[] = [
-    {
-      id: "user",
-      header: "User",
-      cell: (user) => <UserName user={user} isOwn={user.id === me.user.id} />,
-    },
-    { id: "sign-in", header: "Signs in", cell: signInText },
-    {
-      id: "roles",
-      header: "Roles",
-      cell: (user) => <RoleList data={data} subject={user.email} grants={grantsOf(user, grants)} />,
-    },
-    actionsColumn((user) => {
-      const reason = whyNotManage(own.role, user);
-      return (
-        <RowMenu
-          name={user.email}
-          entries={[
-            {
-              id: "give",
-              label: "Give a role…",
-              ...disabledBecause(givesRoles(own) ? undefined : "This needs the role admin."),
-              onAction: () => setDialog({ kind: "give", user }),
-            },
-            {
-              id: "edit",
-              label: "Edit…",
-              ...disabledBecause(reason),
-              onAction: () => setDialog({ kind: "edit", user }),
-            },
-            {
-              id: "remove",
-              label: "Remove…",
-              isDanger: true,
-              ...disabledBecause(reason),
-              onAction: () => setDialog({ kind: "remove", user }),
-            },
-          ]}
-        />
-      );
-    }),
-  ];
   return (
     <Section
       title="Users"
       lead="A person signs in. A service user is for a program, and has only API keys."
     >
-      <Table label="Users" columns={columns} rows={users} />
+      <Table
+        label="Users"
+        columns={columnsWith(data, { ownId: me.user.id, open: setDialog })}
+        rows={data.users}
+      />
       {dialog?.kind === "give" && (
         <GiveRoleDialog {...data} userId={dialog.user.id} onClose={close} />
       )}
@@ -81,8 +42,68 @@ export function UsersSection({ data }: { data: PeopleData }) {
           onClose={close}
         />
       )}
-      {dialog?.kind === "remove" && <RemoveUserDialog user={dialog.user} onClose={close} />}
+      {dialog?.kind === "delete" && <DeleteMemberDialog user={dialog.user} onClose={close} />}
     </Section>
+  );
+}
+
+const columnsWith = (
+  data: PeopleData,
+  { ownId, open }: { ownId: string; open: (dialog: OpenDialog) => void },
+): readonly Column<User>[] => [
+  {
+    id: "user",
+    header: "User",
+    cell: (user) => <UserName user={user} isOwn={user.id === ownId} />,
+  },
+  {
+    id: "sign-in",
+    header: "Signs in",
+    cell: (user) => <span className={styles.signIn}>{signInText(user)}</span>,
+  },
+  {
+    id: "roles",
+    header: "Roles",
+    cell: (user) => (
+      <RoleList data={data} subject={user.email} grants={grantsOf(user, data.grants)} />
+    ),
+  },
+  actionsColumn((user) => <UserActions user={user} own={data.own} open={open} />),
+];
+
+type UserActionsProps = {
+  user: User;
+  own: PeopleData["own"];
+  open: (dialog: OpenDialog) => void;
+};
+
+function UserActions({ user, own, open }: UserActionsProps) {
+  const reason = whyNotManage(own.role, user);
+  return (
+    <RowMenu
+      name={user.email}
+      entries={[
+        {
+          id: "give",
+          label: "Give a role…",
+          ...disabledBecause(givesRoles(own) ? undefined : "This needs the role admin."),
+          onAction: () => open({ kind: "give", user }),
+        },
+        {
+          id: "edit",
+          label: "Edit…",
+          ...disabledBecause(reason),
+          onAction: () => open({ kind: "edit", user }),
+        },
+        {
+          id: "delete",
+          label: "Delete…",
+          isDanger: true,
+          ...disabledBecause(reason),
+          onAction: () => open({ kind: "delete", user }),
+        },
+      ]}
+    />
   );
 }
 

@@ -5,8 +5,8 @@ import { usePendingSchedules } from "../schedules/schedule-queries.ts";
 import { useKeySession } from "../session/session.tsx";
 import { count } from "../ui/numbers.ts";
 
-/** Removes a user from the organization. Names the pending schedules of the user, which stay. */
-export function RemoveUserDialog({ user, onClose }: { user: User; onClose: () => void }) {
+/** Deletes a user of the organization. Names the pending schedules of the user, which stay. */
+export function DeleteMemberDialog({ user, onClose }: { user: User; onClose: () => void }) {
   const { api, me } = useKeySession();
   const { data: pending } = usePendingSchedules();
   const own = pending?.filter(({ created_by: id }) => id === user.id).length ?? 0;
