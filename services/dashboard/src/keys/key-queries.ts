@@ -2,11 +2,11 @@ import { type UseQueryOptions, useQuery, useQueryClient } from "@tanstack/react-
 import { type Api, unwrap } from "../api/client.ts";
 import type { ApiKey, Environment, User } from "../api/schema.d.ts";
 import { readChanges } from "../changes/read-changes.ts";
-import { useMembers } from "../people/people-queries.ts";
 import { useEnvironment } from "../session/environment.tsx";
 import { includes } from "../session/person.ts";
 import { type Me, useKeySession } from "../session/session.tsx";
 import { useKeyQuery } from "../session/use-key-query.ts";
+import { useMembers } from "./organization-queries.ts";
 
 /** The keys of an environment, and what the signed-in person may do with them. */
 export type KeyPlace = {

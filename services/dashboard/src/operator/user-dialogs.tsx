@@ -3,12 +3,11 @@ import { type Api, unwrap } from "../api/client.ts";
 import { useSendOnce } from "../api/idempotency.ts";
 import { ApiProblem } from "../api/problem.ts";
 import type { User, UserKind } from "../api/schema.d.ts";
-import { keepingOwner } from "../people/people-queries.ts";
 import { Checkbox, TextField } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
 import { DeletionDialog } from "./deletion-dialog.tsx";
 import styles from "./operator.module.css";
-import { usersRoute, useWrite } from "./operator-queries.ts";
+import { keepingOwner, usersRoute, useWrite } from "./operator-queries.ts";
 
 type UserDialogProps = {
   api: Api;

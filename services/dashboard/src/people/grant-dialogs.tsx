@@ -3,13 +3,16 @@ import { unwrap } from "../api/client.ts";
 import { useSendOnce } from "../api/idempotency.ts";
 import { ApiProblem, fieldMessageOf } from "../api/problem.ts";
 import type { CreateGrant, Grant, User } from "../api/schema.d.ts";
+import { keepingOwner } from "../operator/operator-queries.ts";
 import { includes } from "../session/person.ts";
+import { useKeySession } from "../session/session.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { Select, TextField } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
+import { Warning } from "../ui/panels.tsx";
 import { notify } from "../ui/toasts.tsx";
 import { grantSentence, type Projects } from "./grant-sentence.ts";
-import { grantsRoute, keepingOwner, type OwnRoles, usePeopleWrite } from "./people-queries.ts";
+import { grantsRoute, type OwnRoles, usePeopleWrite } from "./people-queries.ts";
 import { firstRole, isRoleComplete, RoleFields, scopeOf } from "./role-fields.tsx";
 
 type Place = { own: OwnRoles; projects: Projects };
@@ -105,6 +108,7 @@ type RevokeProps = { grant: Grant; subject: string; projects: Projects; onClose:
 
 /** Withdraws a role, after a confirmation. */
 export function RevokeRoleDialog({ grant, subject, projects, onClose }: RevokeProps) {
+  const { me } = useKeySession();
   const { mutate, isPending, error } = usePeopleWrite(
     (api, path, grantId: string) =>
       keepingOwner(
@@ -125,6 +129,9 @@ export function RevokeRoleDialog({ grant, subject, projects, onClose }: RevokePr
       error={error}
     >
       <p>{grantSentence(grant, projects)}.</p>
+      {"user_id" in grant.subject && grant.subject.user_id === me.user.id && (
+        <Warning>This is your own role. You may be unable to give it back to yourself.</Warning>
+      )}
       <p>
         The role ends within a second, also on open pages and for server keys of the user. Other
         roles stay. Schedules that were set with this role are still applied.

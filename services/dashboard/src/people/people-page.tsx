@@ -1,6 +1,7 @@
 import { Bot, UserRoundPlus, Users } from "lucide-react";
 import { useState } from "react";
 import type { Grant, User } from "../api/schema.d.ts";
+import { useMembers } from "../keys/organization-queries.ts";
 import { Section } from "../operator/section.tsx";
 import { UserDialog } from "../operator/user-dialogs.tsx";
 import { includes } from "../session/person.ts";
@@ -17,13 +18,7 @@ import { InviteDialog } from "./invite-dialog.tsx";
 import { givesRoles } from "./may-give.ts";
 import styles from "./people.module.css";
 import { PeopleLog } from "./people-log.tsx";
-import {
-  type OwnRoles,
-  useGrants,
-  useMembers,
-  useOwnRoles,
-  useVisibleProjects,
-} from "./people-queries.ts";
+import { type OwnRoles, useGrants, useOwnRoles, useVisibleProjects } from "./people-queries.ts";
 import { RoleList } from "./role-list.tsx";
 import { UsersSection } from "./users-section.tsx";
 

@@ -1,13 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
 import { type Api, unwrap } from "../api/client.ts";
-import { AdvisedError, ApiProblem } from "../api/problem.ts";
+import { AdvisedError } from "../api/problem.ts";
 import type { SignedIn } from "../api/schema.d.ts";
-import {
-  organizationRoute,
-  projectsRoute,
-  usersRoute,
-  useWrite,
-} from "../operator/operator-queries.ts";
+import { useOrganizationQuery } from "../keys/organization-queries.ts";
+import { organizationRoute, projectsRoute, useWrite } from "../operator/operator-queries.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
 
 export const grantsRoute = `${organizationRoute}/grants` as const;
@@ -15,35 +10,6 @@ export const invitationsRoute = `${organizationRoute}/invitations` as const;
 
 /** The roles that the signed-in person has in an organization. */
 export type OwnRoles = SignedIn["organizations"][number];
-
-type PathOfOrganization = { path: { organizationId: string } };
-
-/**
- * Reads data of the organization of the session when a page is opened and when its window gets the focus. The stream of
- * changes announces users, but neither roles nor invitations.
- */
-function useOrganizationQuery<Data>(
-  name: string,
-  read: (api: Api, params: PathOfOrganization, signal: AbortSignal) => Promise<Data>,
-  { enabled = true }: { enabled?: boolean } = {},
-) {
-  const { api, me } = useKeySession();
-  const params = { path: { organizationId: me.organization.id } };
-  return useQuery({
-    queryKey: ["organization", me.organization.id, name],
-    queryFn: ({ signal }) => read(api, params, signal),
-    staleTime: 0,
-    enabled: enabled && me.roles !== undefined,
-  });
-}
-
-/** Reads the users of the organization. No key may. */
-export const useMembers = (options?: { enabled?: boolean }) =>
-  useOrganizationQuery(
-    "users",
-    async (api, params, signal) => (await unwrap(api.GET(usersRoute, { params, signal }))).users,
-    options,
-  );
 
 export const useGrants = () =>
   useOrganizationQuery(
@@ -95,17 +61,4 @@ export function usePeopleWrite<Input, Output>(
       onDone(output);
     },
   );
-}
-
-/** Explains the rejection of a change that takes the role from the last owner. */
-export async function keepingOwner<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (!(error instanceof ApiProblem) || error.status !== 409) throw error;
-    throw new AdvisedError(
-      "This is the last owner of the organization who can sign in.",
-      "Give another person the role owner in the whole organization. After that person has signed in once, try again.",
-    );
-  }
 }
