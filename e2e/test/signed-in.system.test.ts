@@ -1,46 +1,28 @@
-import type { ServiceProcess } from "@halyard/testing";
 import { type Browser, describeInChromium, startChromium } from "@halyard/testing/chromium";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { ensureDashboard } from "../../deploy/local/src/dashboard-build.ts";
 import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
-import { type PeopleSystem, startPeopleSystem } from "../src/dashboard/people-system.ts";
-import { createTenant, must, type Tenant } from "../src/system/tenancy.ts";
+import { type PeopleTenant, startPeopleTenant } from "../src/dashboard/people-tenant.ts";
 
 describeInChromium("given people who sign in to the dashboard", () => {
-  let system: PeopleSystem;
-  let gateway: ServiceProcess;
+  let system: PeopleTenant;
   let browser: Browser;
-  let publicUrl: string;
-  let tenant: Tenant;
 
   beforeAll(async () => {
-    const { folder } = await ensureDashboard();
-    system = await startPeopleSystem({ dashboard: folder });
-    ({ gateway, publicUrl } = system);
-    browser = await startChromium();
-    tenant = await createTenant(gateway.url, { name: "People" });
-    await must(`${gateway.url}/api/v1/flags`, {
-      method: "POST",
-      key: tenant.serverKey,
-      body: { key: "new-checkout", name: "New checkout" },
-    });
+    [system, browser] = await Promise.all([
+      startPeopleTenant("People", await ensureDashboard()),
+      startChromium(),
+    ]);
   }, 120_000);
   afterAll(async () => {
     await browser?.close();
     await system?.close();
   });
 
-  const operate = (path: string, body: object) => system.operate(tenant, path, body);
-
-  /** Creates a user with a role, and opens the operator's link in a new browser context. */
+  /** Creates a user with a role, and opens the operator's link. */
   async function signIn(email: string, grant: object): Promise<Page> {
-    const user = await operate("users", { email });
-    await operate("grants", { subject: { user_id: user.id }, ...grant });
-    const { url } = await operate("sign-in-links", { user_id: user.id });
-    await browser.context.clearCookies();
-    const page = await browser.context.newPage();
-    await page.goto(url);
+    const page = await system.openLink(browser, await system.addUser(email, grant));
     await page.getByText("New checkout").waitFor();
     return page;
   }
@@ -48,9 +30,9 @@ describeInChromium("given people who sign in to the dashboard", () => {
   it("opens the project of an owner by the operator's link, and keeps no key in the browser", async () => {
     const page = await signIn("owner@example.com", {
       role: "owner",
-      scope: { organization: tenant.organizationId },
+      scope: { organization: system.tenant.organizationId },
     });
-    expect(new URL(page.url()).origin).toBe(publicUrl);
+    expect(new URL(page.url()).origin).toBe(system.publicUrl);
     const stored = await page.evaluate(() =>
       JSON.stringify({ ...sessionStorage, ...localStorage, cookie: document.cookie }),
     );
@@ -67,8 +49,8 @@ describeInChromium("given people who sign in to the dashboard", () => {
   });
 
   it("opens a link once, and says what to do the second time", async () => {
-    const { id } = await operate("users", { email: "once@example.com" });
-    const { url } = await operate("sign-in-links", { user_id: id });
+    const id = await system.addUser("once@example.com");
+    const { url } = await system.operate("sign-in-links", { user_id: id });
     await browser.context.clearCookies();
     const page = await browser.context.newPage();
     await page.goto(url);
@@ -76,7 +58,7 @@ describeInChromium("given people who sign in to the dashboard", () => {
     const second = await browser.context.newPage();
     await second.goto(url);
     await second.getByText("The sign-in link was used already").waitFor();
-    expect(second.url()).toBe(`${publicUrl}/sign-in`);
+    expect(second.url()).toBe(`${system.publicUrl}/sign-in`);
     await expectNoSeriousViolations(second);
     await Promise.all([page.close(), second.close()]);
   });
@@ -88,7 +70,7 @@ describeInChromium("given people who sign in to the dashboard", () => {
       const response = await route.fetch();
       await route.fulfill({ response, json: { ...(await response.json()), key: false } });
     });
-    await page.goto(`${publicUrl}/sign-in`);
+    await page.goto(`${system.publicUrl}/sign-in`);
     await page.getByRole("button", { name: "Sign in with a passkey" }).waitFor();
     expect(await page.getByLabel("Server key").count()).toBe(0);
     await page.close();
@@ -97,7 +79,7 @@ describeInChromium("given people who sign in to the dashboard", () => {
   it("ends with the session, also for a page that is open", async () => {
     const page = await signIn("editor@example.com", {
       role: "editor",
-      scope: { project: tenant.projectId },
+      scope: { project: system.tenant.projectId },
     });
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();

@@ -150,6 +150,11 @@ const keyPages = [
     path: "/sign-in",
     component: page(() => import("./account/signed-in-already.tsx"), "SignedInAlready"),
   }),
+  createRoute({
+    ...ofKeys,
+    path: "/people",
+    component: page(() => import("./people/people-page.tsx"), "PeoplePage"),
+  }),
 ] as const;
 
 export function createKeyRouter() {
@@ -178,6 +183,7 @@ const pagesOfKeys = (
     "connect",
     "environments",
     "you",
+    "people",
   ] as const
 ).map((name) =>
   createRoute({

@@ -10,11 +10,12 @@ import { useEmails, useOwnPlace } from "./key-queries.ts";
 export function KeysPage() {
   const place = useOwnPlace();
   const { environment } = place;
-  const { me } = useKeySession();
+  const session = useKeySession();
+  const { me } = session;
   const { reason, isOffered } = usePermission("issue_keys", environment);
-  const { data: emails } = useEmails();
+  const emails = useEmails();
   const emailOf = (id: string) =>
-    id === me.user.id ? "You" : (emails?.get(id) ?? "Another person");
+    id === me.user.id ? "You" : (emails.get(id) ?? "Another person");
   return (
     <Page
       title="API keys"

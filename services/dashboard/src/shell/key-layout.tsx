@@ -41,6 +41,7 @@ const entries: readonly NavigationEntry[] = [
   { to: "/usage", label: "Usage", icon: ChartColumn },
   { to: "/keys", label: "API keys", icon: KeyRound },
   { to: "/environments", label: "Environments", icon: Layers },
+  { to: "/people", label: "People", icon: UserRound },
 ];
 
 /** Pages without an entry in the navigation. */
@@ -54,7 +55,8 @@ export function KeyLayout() {
   const [isAddingKey, setAddingKey] = useState(false);
   const isOfPerson = isPerson(session.token);
   const { mayUseWebhooks } = permissionsOf(session);
-  const permitted = entries.filter(({ to }) => to !== "/webhooks" || mayUseWebhooks);
+  const hidden = [mayUseWebhooks ? "" : "/webhooks", session.me.roles ? "" : "/people"];
+  const permitted = entries.filter(({ to }) => !hidden.includes(to));
   return (
     <EnvironmentProvider>
       <LiveChanges>
