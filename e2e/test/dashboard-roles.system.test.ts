@@ -158,7 +158,7 @@ describeInChromium("given an owner who manages people in the dashboard", () => {
 
       await button("Revoke of bob@example.com: May view Web").click();
       await button("Revoke role", page.getByRole("dialog")).click();
-      await theirs.getByText("You no longer have a role in this project.").waitFor();
+      await theirs.getByText("or you no longer have a role in the project").waitFor();
       await theirs.close();
     });
   });

@@ -1,8 +1,8 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import type { AuditedChange } from "../api/schema.d.ts";
 
-/** `lost`: several attempts to connect have failed. `denied`: the person no longer has a role in the project. */
-export type LiveState = "connecting" | "live" | "lost" | "denied";
+/** `lost`: several attempts to connect have failed. */
+export type LiveState = "connecting" | "live" | "lost";
 
 type FollowOptions = {
   url: string;
@@ -16,6 +16,8 @@ type FollowOptions = {
   onState: (state: LiveState) => void;
   /** The server no longer accepts the key. This ends following. */
   onRejected: () => void;
+  /** The caller may not view the project, or no longer. */
+  onForbidden: () => void;
   signal: AbortSignal;
 };
 
@@ -37,12 +39,11 @@ export async function followChanges(options: FollowOptions): Promise<void> {
   const { signal, onState } = options;
   let lastId: string | undefined;
   let failures = 0;
-  let ended: Ended | undefined;
   while (!signal.aborted) {
     await untilVisible(signal);
     if (signal.aborted) return;
-    if (ended !== "denied") onState(failures < lostAfterFailures ? "connecting" : "lost");
-    ended = await readStream(options, lastId, (id) => {
+    onState(failures < lostAfterFailures ? "connecting" : "lost");
+    const ended = await readStream(options, lastId, (id) => {
       // Data that was read before the stream began may have changed.
       if (lastId === undefined) options.onReset();
       lastId = id;
@@ -50,7 +51,6 @@ export async function followChanges(options: FollowOptions): Promise<void> {
     });
     if (signal.aborted) return;
     if (ended === "rejected") return options.onRejected();
-    if (ended === "denied") onState("denied");
     failures = ended === "opened" || document.hidden ? 0 : failures + 1;
     await pauseBefore(failures, signal);
   }
@@ -58,10 +58,10 @@ export async function followChanges(options: FollowOptions): Promise<void> {
 
 type FlagChanged = { flag_id: string; flag_key: string };
 
-type Ended = "rejected" | "denied" | "failed" | "opened";
+type Ended = "rejected" | "failed" | "opened";
 
 async function readStream(
-  { url, headers, onChange, onFlagChanged, onReset, onState, signal }: FollowOptions,
+  { url, headers, onChange, onFlagChanged, onReset, onState, onForbidden, signal }: FollowOptions,
   lastId: string | undefined,
   moved: (id: string) => void,
 ): Promise<Ended> {
@@ -73,7 +73,7 @@ async function readStream(
       cache: "no-store",
     });
     if (response.status === 401) return "rejected";
-    if (response.status === 403 || response.status === 404) return "denied";
+    if (response.status === 403 || response.status === 404) onForbidden();
     if (!response.ok || response.body === null) return "failed";
     onState("live");
     const events = response.body

@@ -1,7 +1,6 @@
-import { type Query, type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { type Query, useQueryClient } from "@tanstack/react-query";
 import { Bell, BellOff } from "lucide-react";
 import { createContext, type ReactNode, use, useEffect, useState } from "react";
-import { ApiProblem } from "../api/problem.ts";
 import { createFlagRefresher } from "../flags/refresh-flags.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
 import { IconButton } from "../ui/button.tsx";
@@ -41,7 +40,6 @@ export function LiveChanges({ children }: { children: ReactNode }) {
       refresher.read();
       invalidator.read();
     }, readPace);
-    const stopWatching = onMissingRole(client, refreshNames);
     const deliveries = createDeliveryRefresher(() => {
       invalidator.takeQuery(["deliveries"]);
       reads.request();
@@ -52,10 +50,10 @@ export function LiveChanges({ children }: { children: ReactNode }) {
       signal: ending.signal,
       onState: (next) => {
         setState(next);
-        if (next === "denied") readRolesAgain();
         if (next === "live") void client.invalidateQueries({ predicate: hasFailed });
       },
       onRejected: () => reject(session.token),
+      onForbidden: readRolesAgain,
       onReset: () => {
         invalidator.takeAll();
         // Immediately, because the pages that open next would otherwise be read twice.
@@ -77,7 +75,6 @@ export function LiveChanges({ children }: { children: ReactNode }) {
     return () => {
       ending.abort();
       reads.stop();
-      stopWatching();
       deliveries.stop();
       announcer.stop();
     };
@@ -92,7 +89,6 @@ const stateTexts: Record<LiveState, string> = {
   live: "Live",
   connecting: "Connecting…",
   lost: "Not connected",
-  denied: "No access",
 };
 
 /** Shows whether changes of other people arrive. */
@@ -124,31 +120,15 @@ export function MuteButton() {
   );
 }
 
-/** Says why no changes arrive, while none do. */
+/** Says that the connection is lost, while it is. */
 export function LostConnection() {
-  const state = use(LiveContext);
-  const text = lostTexts[state];
-  if (text === undefined) return null;
+  if (use(LiveContext) !== "lost") return null;
   return (
     <div className={styles.banner}>
-      <Warning>{text}</Warning>
+      <Warning>
+        Halyard cannot be reached. What you see may be out of date; it is updated when the
+        connection is back.
+      </Warning>
     </div>
   );
 }
-
-const lostTexts: Partial<Record<LiveState, string>> = {
-  lost: "Halyard cannot be reached. What you see may be out of date; it is updated when the connection is back.",
-  denied:
-    "You no longer have a role in this project. What you see may be out of date. Ask an owner of the organization for a role.",
-};
-
-/**
- * Calls `onMissing` when a change is rejected because of a missing role: the roles of the session have changed, and the
- * stream of changes does not announce that. Returns a function that stops it.
- */
-const onMissingRole = (client: QueryClient, onMissing: () => void) =>
-  client.getMutationCache().subscribe((event) => {
-    if (event.type !== "updated" || event.action.type !== "error") return;
-    const { error } = event.action;
-    if (error instanceof ApiProblem && error.code === "AUTH_002") onMissing();
-  });
