@@ -27,7 +27,13 @@ import {
   type StateChange,
 } from "./change-request.ts";
 import { record } from "./record-request.ts";
-import { hasEnded, mayView, noSuchRequest, type RequestAndStanding } from "./request-changes.ts";
+import {
+  hasEnded,
+  isWhollyProtected,
+  mayView,
+  noSuchRequest,
+  type RequestAndStanding,
+} from "./request-changes.ts";
 import { lockRequest, updateRequest } from "./request-store.ts";
 import { isStale } from "./review-request.ts";
 import { isApproved, neededApprovals, readCountedApprovals } from "./standing.ts";
@@ -100,6 +106,8 @@ export async function applyRequest(
   if (differences.length > 0) return unapplied(isStale({ differences }), "stale");
   const counted = await readCountedApprovals(tx, request);
   const needed = neededApprovals(request, place, counted);
+  if (applier.by === "time" && !isWhollyProtected(request.environmentIds, place.environments))
+    return unapplied(noLongerProtected, "open");
   const refused = checkMayApply(request, applier, { needed, now });
   if (refused !== undefined) return refused;
   const applied = await applyChanges(write, request, applier);
@@ -209,6 +217,11 @@ function checkMayBypass(
   }
   return undefined;
 }
+
+const noLongerProtected = createProblem(
+  "CONFLICT_001",
+  "An environment is not protected, so a person must apply the change request.",
+);
 
 const operatorBypasses = createProblem(
   "AUTH_002",

@@ -19,6 +19,7 @@ import {
 import { describeChanges } from "./describe-changes.ts";
 import { record } from "./record-request.ts";
 import {
+  countOpen,
   findByWrite,
   insertRequest,
   lockRequest,
@@ -55,13 +56,22 @@ export async function openNew(
     ...{ ...decided, applyAt: body.apply_at === undefined ? null : new Date(body.apply_at) },
     ...{ id: newId(), draftSha256: null },
   });
-  const past = checkTime(request, change.now());
-  if (past !== undefined) return past;
+  const refusedTime = checkTime(request, place, change.now());
+  if (refusedTime !== undefined) return refusedTime;
+  if ((await countOpen(tx, key.projectId)) >= maxOpen) return tooManyOpen;
   const opened = await settle(change, request, place);
   await insertRequest(tx, opened.request);
   await record(change, "change_request_opened", opened.request);
   return opened;
 }
+
+/** Maximum number of open requests of a project, each with up to 4 MiB of changes. */
+const maxOpen = 200;
+
+const tooManyOpen = createProblem(
+  "CONFLICT_001",
+  `The project has ${maxOpen} open change requests, which is the maximum. Apply, reject or withdraw some.`,
+);
 
 /** Maximum number of drafts that refused writes of one author leave. */
 const maxDrafts = 20;
@@ -96,6 +106,7 @@ export async function draftOfWrite(
   const request = isOpened
     ? await settle(change, fresh, place)
     : await withStanding(tx, fresh, place);
+  if (isOpened && (await countOpen(tx, projectId)) >= maxOpen) return tooManyOpen;
   if (made !== undefined) await updateRequest(tx, request.request);
   else if (!(await insertRequest(tx, request.request))) return concurrentWrite;
   if (isOpened) await record(change, "change_request_opened", request.request);
@@ -147,9 +158,9 @@ export async function editRequest(
     ...{ updatedAt: now(), draftSha256: null },
     contributors: [...new Set([...request.contributors, ...(await contributorsOf(change))])],
   };
-  const past =
-    applyAt?.getTime() === request.applyAt?.getTime() ? undefined : checkTime(edited, now());
-  if (past !== undefined) return past;
+  const isSameTime = applyAt?.getTime() === request.applyAt?.getTime();
+  const refusedTime = isSameTime ? undefined : checkTime(edited, place, now());
+  if (refusedTime !== undefined) return refusedTime;
   const settled = await settle(change, withHash(edited), place);
   await updateRequest(tx, settled.request);
   await record(change, "change_request_edited", settled.request);
@@ -319,10 +330,34 @@ const notElsewhere = createProblem(
   "A key with environment_only can only propose changes of states in its own environment.",
 );
 
-function checkTime({ applyAt }: ChangeRequest, now: Date): Problem | undefined {
-  if (applyAt === null || applyAt > now) return undefined;
-  return createProblem("VALIDATION_001", "/apply_at must be in the future");
+/**
+ * Checks the time of a request. Without a caller, only approvals permit the changes, so that everything that they affect
+ * is protected.
+ */
+function checkTime(
+  { applyAt, environmentIds }: ChangeRequest,
+  { environments }: Place,
+  now: Date,
+): Problem | undefined {
+  if (applyAt === null) return undefined;
+  if (applyAt <= now) return createProblem("VALIDATION_001", "/apply_at must be in the future");
+  return isWhollyProtected(environmentIds, environments) ? undefined : timeNeedsProtection;
 }
+
+/** Returns whether approvals alone decide about changes of environments. */
+export const isWhollyProtected = (
+  environmentIds: readonly string[],
+  environments: Place["environments"],
+): boolean =>
+  environmentIds.length > 0 &&
+  environmentIds.every((id) =>
+    environments.some((each) => each.id === id && each.protection !== null),
+  );
+
+const timeNeedsProtection = createProblem(
+  "VALIDATION_001",
+  "/apply_at needs changes of protected environments only. Use a schedule for others.",
+);
 
 export const noSuchRequest = createProblem(
   "NOT_FOUND_001",

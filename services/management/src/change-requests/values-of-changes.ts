@@ -15,7 +15,7 @@ import type { Place } from "./base.ts";
 import type { DecidedChange } from "./change-request.ts";
 
 /** Maximum size of the changes of a request with their values, as JSON. */
-const maxBytes = 16 * 1024 * 1024;
+const maxBytes = 4 * 1024 * 1024;
 
 type Deciding = Place & {
   sql: Sql | Transaction;
@@ -48,7 +48,7 @@ export async function decideChanges(
   if (decided.length === 0)
     return createProblem("CONFLICT_001", "Everything has the requested values already.");
   if (Buffer.byteLength(JSON.stringify(decided)) > maxBytes)
-    return invalid("/changes are larger than 16 MiB together with their values. Send fewer");
+    return invalid("/changes are larger than 4 MiB together with their values. Send fewer");
   return decided;
 }
 

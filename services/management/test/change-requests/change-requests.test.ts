@@ -369,3 +369,30 @@ describe("a request with a time", () => {
     expect(read.body.status).toBe("stale");
   });
 });
+
+describe("a request that affects an unprotected environment", () => {
+  it("cannot have a time, at which nobody's right to the change would be checked", async () => {
+    const { serverKey, staging, stateChange } = await given.reviewed();
+    const changes = [{ ...stateChange({ enabled: true }), environment_id: staging.id }];
+    const apply_at = new Date(Date.now() + 60_000).toISOString();
+    const body = { title: "Later", changes, apply_at };
+    const asked = { method: "POST", key: serverKey, body };
+    expect(outcome(await management.call("/api/v1/change-requests", asked))).toEqual([
+      400,
+      "VALIDATION_001",
+    ]);
+  });
+
+  it("is applied only by somebody who may change that environment", async () => {
+    const { production, staging, userId, serverKey, stateChange } = await given.reviewed();
+    const { key } = await given.key(production, { user_id: userId, scope: "propose" });
+    const changes = [{ ...stateChange({ enabled: true }), environment_id: staging.id }];
+    const asked = { method: "POST", key, body: { title: "By a program", changes } };
+    const { body: request } = await management.call("/api/v1/change-requests", asked);
+    expect(request.needed).toEqual([]);
+    const apply = (by: string) =>
+      management.call(`/api/v1/change-requests/${request.id}/apply`, { method: "POST", key: by });
+    expect(outcome(await apply(key))).toEqual([403, "AUTH_002"]);
+    expect((await apply(serverKey)).body.status).toBe("applied");
+  });
+});
