@@ -43,7 +43,7 @@ export function createApi(
 
 /** A change request in place of the result of a change. Only clients with the header `Prefer` get one. */
 type Opened =
-  paths["/api/v1/change-requests/{id}"]["get"]["responses"][200]["content"]["application/json"];
+  paths["/api/v1/change-requests/{requestId}"]["get"]["responses"][200]["content"]["application/json"];
 type Result<T> = [Exclude<T, Opened>] extends [never] ? T : Exclude<T, Opened>;
 
 type Answered<T> = { data?: T; error?: unknown; response: Response };

@@ -648,7 +648,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}": {
+    "/api/v1/change-requests/{requestId}": {
         parameters: {
             query?: never;
             header?: never;
@@ -672,7 +672,7 @@ export interface paths {
         patch: operations["updateChangeRequest"];
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/open": {
+    "/api/v1/change-requests/{requestId}/open": {
         parameters: {
             query?: never;
             header?: never;
@@ -692,7 +692,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/approve": {
+    "/api/v1/change-requests/{requestId}/approve": {
         parameters: {
             query?: never;
             header?: never;
@@ -712,7 +712,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/reject": {
+    "/api/v1/change-requests/{requestId}/reject": {
         parameters: {
             query?: never;
             header?: never;
@@ -732,7 +732,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/withdraw": {
+    "/api/v1/change-requests/{requestId}/withdraw": {
         parameters: {
             query?: never;
             header?: never;
@@ -752,7 +752,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/rebase": {
+    "/api/v1/change-requests/{requestId}/rebase": {
         parameters: {
             query?: never;
             header?: never;
@@ -772,7 +772,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/apply": {
+    "/api/v1/change-requests/{requestId}/apply": {
         parameters: {
             query?: never;
             header?: never;
@@ -792,7 +792,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/bypass": {
+    "/api/v1/change-requests/{requestId}/bypass": {
         parameters: {
             query?: never;
             header?: never;
@@ -7566,10 +7566,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7611,10 +7611,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7663,10 +7663,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7706,10 +7706,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7759,10 +7759,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7811,10 +7811,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7854,10 +7854,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7897,10 +7897,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7953,10 +7953,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
