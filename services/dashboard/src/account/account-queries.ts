@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { unwrap } from "../api/client.ts";
 import { useKeyQuery } from "../session/use-key-query.ts";
 
-/** What belongs to the signed-in person. No stream announces its changes. */
+/** Queries of the signed-in person. No stream announces their changes. */
 const options = { staleTime: 0 };
 const keys = {
   session: ["own", "session"],

@@ -170,7 +170,7 @@ function SignedInPerson({ code, invitation, signedIn, isPending, run }: SignedIn
   );
 }
 
-/** Reads the invitation, and who is signed in. */
+/** Reads the invitation and the session. */
 async function readFacts(opened: { code: string; isReturn: boolean }): Promise<Facts | undefined> {
   const signedIn = await readSignedIn();
   try {

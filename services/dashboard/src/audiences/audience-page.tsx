@@ -34,6 +34,9 @@ export function AudiencePage() {
   );
 }
 
+const limitedText =
+  "Your key is limited to its environment, and all environments share audiences. So it can read this one, but not change it.";
+
 function LoadedAudience({ audience }: { audience: Audience }) {
   const { reason, isOffered } = usePermission("change_project");
   const mayChange = reason === undefined;
@@ -49,7 +52,7 @@ function LoadedAudience({ audience }: { audience: Audience }) {
       }
       actions={isOffered && <DeleteButton audience={audience} />}
     >
-      {!mayChange && <Warning>{reason}</Warning>}
+      {!mayChange && <Warning>{isOffered ? reason : limitedText}</Warning>}
       <AudienceEditor stored={audience} mayChange={mayChange} />
       <ListCard audience={audience} mayChange={mayChange} />
       <UsedBy audience={audience} />

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** The open question whether the person is still at the computer. All requests that wait for it share one. */
+/** The open question. All requests that wait for a confirmation share one. */
 let open: PromiseWithResolvers<boolean> | undefined;
 const listeners = new Set<() => void>();
 

@@ -2,7 +2,7 @@ import type { Environment } from "../api/schema.d.ts";
 import { includes, type Role } from "./person.ts";
 import type { KeySession } from "./session.tsx";
 
-/** What a person can do on the pages. The API enforces the same rules. */
+/** An action on the pages. The API enforces the same rules. */
 export type Action =
   /** Changes flags' states and schedules in an environment, and rolls them back. */
   | "change_states"
@@ -30,7 +30,7 @@ const needs: Readonly<Record<Action, { role: Role; at: "environment" | "project"
     issue_keys: { role: "viewer", at: "project" },
   };
 
-/** Why a key that is limited to its environment cannot act elsewhere. Absent: the key can. */
+/** Reasons why a key that is limited to its environment cannot do something. */
 const limits: Readonly<Partial<Record<Action, string>>> = {
   change_project:
     "Your key changes only one environment, so it cannot change what all environments share.",

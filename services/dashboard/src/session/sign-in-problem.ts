@@ -1,4 +1,4 @@
-/** Why a sign-in at the identity provider failed, by the code in the address. */
+/** Messages about a failed sign-in at the identity provider, by the code in the address. */
 const problems: Readonly<Record<string, string>> = {
   provider_unavailable: "Your identity provider does not respond. Try again in a minute.",
   denied: "Your identity provider has rejected the sign-in, or it was cancelled.",
@@ -13,13 +13,13 @@ const problems: Readonly<Record<string, string>> = {
   not_confirmed: "The confirmation failed: sign in again with the same account.",
 };
 
-/** Returns the problem of a sign-in in words, from the query of the sign-in page; undefined if there is none. */
+/** Returns the message about a failed sign-in, from the query of the sign-in page; undefined without one. */
 export function problemIn(search: string): string | undefined {
   const code = new URLSearchParams(search).get("problem");
   return code === null ? undefined : (problems[code] ?? "You could not be signed in.");
 }
 
-/** Returns the path of this installation to which a failed sign-in was to return, or else the start page. */
+/** Returns the path that a failed sign-in names as its target; the start page for anything but a path. */
 export function pathIn(search: string): string {
   const path = new URLSearchParams(search).get("return_to") ?? "/";
   // A path such as `//example.com` would name another host.

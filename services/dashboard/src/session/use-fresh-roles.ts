@@ -24,7 +24,7 @@ export function useFreshRoles(tab: Tab, rejections: number): void {
   }, [rejections]);
 }
 
-/** `last` is what the server answered before, so that nothing is read further without a change. */
+/** `last` is the previous response. Without a change, the projects are not read. */
 async function readAgain(
   { stored, setStored, setKeys, open, forget, reject, rejectOne }: Tab,
   last: { current: string | undefined },
