@@ -1392,7 +1392,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a user and revoke the API keys of the user
-         * @description The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background. It also applies to a user that is already deleted, and can be repeated. An organization keeps at least one owner who can sign in (409). People, and server keys whose user has a role, need the role `admin` in the whole organization.
+         * @description The history and the audit log keep the id of the user. With `erase=true`, a pseudonym such as `erased-9f86d081884c` replaces the e-mail address in the audit log and in stored webhook payloads, and the name is removed from the audit log, in the background. It also applies to a user that is already deleted, and can be repeated. An organization keeps at least one owner who can sign in (409). People, and server keys whose user has a role, need the role `admin` in the whole organization.
          */
         delete: operations["deleteUser"];
         options?: never;

@@ -38,7 +38,7 @@ export async function readActor(
     tx`select pg_advisory_xact_lock_shared(${erasureLock})`,
     tx`select from erased_users where user_id = ${actor.id}`,
   ]);
-  return erased.count === 0 ? actor : { id: actor.id, email: erasedEmail };
+  return erased.count === 0 ? actor : { id: actor.id, email: erasedEmail(actor.id) };
 }
 
 /** Maximum number of deliveries per batch. Payloads can have hundreds of kilobytes. */
@@ -72,7 +72,7 @@ export async function eraseNextBatch(sql: Sql): Promise<boolean> {
       )
       update deliveries
       set payload = regexp_replace(payload, ${`(${actor.replace("{", "\\{")})"(?:[^"\\\\]|\\\\.)*"`},
-        ${`\\1"${erasedEmail}"`})
+        ${`\\1"${erasedEmail(user.id)}"`})
       from naming where deliveries.id = naming.id`;
     const visitedUpTo = ids.length < batchSize ? null : (ids.at(-1) ?? null);
     await tx`update erased_users set visited_up_to = ${visitedUpTo} where user_id = ${user.id}`;

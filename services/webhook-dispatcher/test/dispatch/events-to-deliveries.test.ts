@@ -1,5 +1,6 @@
 import {
   type EventName,
+  erasedEmail,
   type FlagEvent,
   flagEventsStream,
   type SigningService,
@@ -249,7 +250,7 @@ describe("the erasure of a user", () => {
     for (const event of [byAda, byBob]) await recordEvent(replica.sql, event, uuidv7);
     await eraseEverywhere(ada.id, webhook);
     expect(await payloadsOf(webhook)).toEqual([
-      JSON.stringify(payloadOf({ ...byAda, triggered_by: { ...ada, email: "erased" } })),
+      JSON.stringify(payloadOf({ ...byAda, triggered_by: { ...ada, email: erasedEmail(ada.id) } })),
       JSON.stringify(payloadOf(byBob)),
     ]);
   });
