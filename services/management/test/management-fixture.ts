@@ -310,6 +310,7 @@ function seededKey(entry: KeyEntry, createdAt: Date): Key {
     expiresAt: null,
     revokedAt: null,
     issuedBy: null,
+    issuers: [],
     successorOf: null,
   };
 }
