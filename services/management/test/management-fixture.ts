@@ -311,6 +311,7 @@ function seededKey(entry: KeyEntry, createdAt: Date): Key {
     expiresAt: null,
     revokedAt: null,
     issuedBy: null,
+    issuers: [],
     successorOf: null,
   };
 }

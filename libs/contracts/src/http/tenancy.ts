@@ -192,11 +192,12 @@ export const deleteOrganization = defineRoute({
   method: "DELETE",
   path: organization,
   params: OrganizationParams,
-  query: Confirmation,
+  query: Confirmation.extend({ bypass_reason: BypassReason.optional() }),
   summary: "Delete an organization with its users and projects",
   description:
-    "Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of its projects.",
+    "Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of its projects. An organization with a protected environment needs `bypass_reason`.",
   success: deleted("The organization no longer exists"),
+  errors: ["APPROVAL_001"],
 });
 
 export const createUser = defineRoute({

@@ -1336,7 +1336,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an organization with its users and projects
-         * @description Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of its projects.
+         * @description Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of its projects. An organization with a protected environment needs `bypass_reason`.
          */
         delete: operations["deleteOrganization"];
         options?: never;
@@ -9881,6 +9881,7 @@ export interface operations {
                  * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
                 confirm: string;
+                bypass_reason?: string;
             };
             header?: {
                 /** @description An id for this request, to find it in the logs */
@@ -9910,6 +9911,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["APPROVAL_001"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];

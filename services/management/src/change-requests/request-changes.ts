@@ -17,6 +17,7 @@ import {
   type Standing,
 } from "./change-request.ts";
 import { describeChanges } from "./describe-changes.ts";
+import { checkUnprotected } from "./may-apply.ts";
 import { record } from "./record-request.ts";
 import {
   countOpen,
@@ -56,8 +57,8 @@ export async function openNew(
     ...{ ...decided, applyAt: body.apply_at === undefined ? null : new Date(body.apply_at) },
     ...{ id: newId(), draftSha256: null },
   });
-  const refusedTime = checkTime(request, place, change.now());
-  if (refusedTime !== undefined) return refusedTime;
+  const wrongTime = checkTime(request, change.now()) ?? checkTimed(request, key, place);
+  if (wrongTime !== undefined) return wrongTime;
   if ((await countOpen(tx, key.projectId)) >= maxOpen) return tooManyOpen;
   const opened = await settle(change, request, place);
   await insertRequest(tx, opened.request);
@@ -159,8 +160,9 @@ export async function editRequest(
     contributors: [...new Set([...request.contributors, ...(await contributorsOf(change))])],
   };
   const isSameTime = applyAt?.getTime() === request.applyAt?.getTime();
-  const refusedTime = isSameTime ? undefined : checkTime(edited, place, now());
-  if (refusedTime !== undefined) return refusedTime;
+  const wrongTime =
+    (isSameTime ? undefined : checkTime(edited, now())) ?? checkTimed(edited, principal.key, place);
+  if (wrongTime !== undefined) return wrongTime;
   const settled = await settle(change, withHash(edited), place);
   await updateRequest(tx, settled.request);
   await record(change, "change_request_edited", settled.request);
@@ -176,10 +178,13 @@ export async function openDraft(
 ): Promise<RequestAndStanding | Problem> {
   const found = await lockPending(change, id);
   if (isProblem(found) || found.request.status !== "draft") return found;
-  const refused = checkMayPropose(change.principal.key, proposalsOf(found.request.changes));
+  const { request, place } = found;
+  const { key } = change.principal;
+  const refused =
+    checkMayPropose(key, proposalsOf(request.changes)) ?? checkTimed(request, key, place);
   if (refused !== undefined) return refused;
-  const opened: ChangeRequest = { ...found.request, status: "open", updatedAt: change.now() };
-  const settled = await settle(change, opened, found.place);
+  const opened: ChangeRequest = { ...request, status: "open", updatedAt: change.now() };
+  const settled = await settle(change, opened, place);
   await updateRequest(change.tx, settled.request);
   await record(change, "change_request_opened", settled.request);
   return settled;
@@ -202,6 +207,8 @@ export async function rebaseRequest(
     ...{ ...request, ...decided, status: "open", approvals: [], updatedAt: change.now() },
     contributors: [...new Set([...request.contributors, ...(await contributorsOf(change))])],
   };
+  const unpermitted = checkTimed(rebased, change.principal.key, place);
+  if (unpermitted !== undefined) return unpermitted;
   const settled = await settle(change, withHash(rebased), place);
   await updateRequest(change.tx, settled.request);
   await record(change, "change_request_rebased", settled.request);
@@ -258,13 +265,12 @@ const withHash = (request: ChangeRequest): ChangeRequest => ({
   contentHash: contentHashOf(request),
 });
 
-/** Returns the users who contribute by a request: its user, and whoever issued the key. */
+/** Returns the users who contribute by a request: its user, and everybody who issued the key, also through other keys. */
 async function contributorsOf({ tx, principal }: RequestWrite): Promise<string[]> {
   const { id, userId, via } = principal.key;
   if (via !== "key") return [userId];
-  const issuers = await tx<{ issuedBy: string }[]>`
-    select issued_by as "issuedBy" from api_keys where id = ${id} and issued_by is not null`;
-  return [...new Set([userId, ...issuers.map(({ issuedBy }) => issuedBy)])];
+  const [key] = await tx<{ issuers: string[] }[]>`select issuers from api_keys where id = ${id}`;
+  return [...new Set([userId, ...(key?.issuers ?? [])])];
 }
 
 /** Returns a request with the status that its approvals give it. */
@@ -303,11 +309,12 @@ export async function lockPending(
   return { request, place, standing: await readStanding(tx, request, place) };
 }
 
-/** A key of one environment sees the requests that affect no other. */
+/** A key of one environment sees the requests that affect this one and no other. */
 export const mayView = (
   { environmentOnly, environmentId }: Caller,
   { environmentIds }: Pick<ChangeRequest, "environmentIds">,
-): boolean => !environmentOnly || environmentIds.every((id) => id === environmentId);
+): boolean =>
+  !environmentOnly || (environmentIds.length === 1 && environmentIds[0] === environmentId);
 
 /**
  * Checks whether a caller may propose changes: as an editor somewhere in the project, or by a key with the scope for it. A
@@ -330,34 +337,14 @@ const notElsewhere = createProblem(
   "A key with environment_only can only propose changes of states in its own environment.",
 );
 
-/**
- * Checks the time of a request. Without a caller, only approvals permit the changes, so that everything that they affect
- * is protected.
- */
-function checkTime(
-  { applyAt, environmentIds }: ChangeRequest,
-  { environments }: Place,
-  now: Date,
-): Problem | undefined {
-  if (applyAt === null) return undefined;
-  if (applyAt <= now) return createProblem("VALIDATION_001", "/apply_at must be in the future");
-  return isWhollyProtected(environmentIds, environments) ? undefined : timeNeedsProtection;
+function checkTime({ applyAt }: ChangeRequest, now: Date): Problem | undefined {
+  if (applyAt === null || applyAt > now) return undefined;
+  return createProblem("VALIDATION_001", "/apply_at must be in the future");
 }
 
-/** Returns whether approvals alone decide about changes of environments. */
-export const isWhollyProtected = (
-  environmentIds: readonly string[],
-  environments: Place["environments"],
-): boolean =>
-  environmentIds.length > 0 &&
-  environmentIds.every((id) =>
-    environments.some((each) => each.id === id && each.protection !== null),
-  );
-
-const timeNeedsProtection = createProblem(
-  "VALIDATION_001",
-  "/apply_at needs changes of protected environments only. Use a schedule for others.",
-);
+/** A request with a time applies itself, so that its rights are checked now, as for a schedule. */
+const checkTimed = (request: ChangeRequest, key: Caller, place: Place): Problem | undefined =>
+  request.applyAt === null ? undefined : checkUnprotected(request, key, place);
 
 export const noSuchRequest = createProblem(
   "NOT_FOUND_001",

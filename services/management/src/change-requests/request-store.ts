@@ -81,7 +81,7 @@ export async function listRequests(
       from ${tables}
       where request.project_id = ${projectId} and request.status = any(${statuses as string[]})
         and (${environmentId ?? null}::uuid is null
-          or request.environment_ids <@ array[${environmentId ?? null}::uuid])
+          or request.environment_ids = array[${environmentId ?? null}::uuid])
         and (${before ?? null}::uuid is null or request.id < ${before ?? null})
       order by request.id desc
       limit ${limit + 1}

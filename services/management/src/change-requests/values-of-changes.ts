@@ -220,18 +220,17 @@ const noSuchFlag = (parent: string): Problem =>
     `${parent}: there is no such flag or environment in this project.`,
   );
 
-/** Returns the environments whose answers changes affect: those that they name, or every protected one. */
+/** Returns the environments whose answers changes affect: those that they name, those that use an audience, or all. */
 export async function affectedEnvironments(
   sql: Sql | Transaction,
   { projectId, environments }: Place,
   changes: readonly DecidedChange[],
 ): Promise<string[]> {
-  const guarded = environments.filter(({ protection }) => protection !== null).map(({ id }) => id);
   const keys = changes.flatMap((change) => ("audience" in change ? [change.audience] : []));
   const uses = await usesOf(sql, { projectId, keys, environmentId: null });
   const ids = changes.flatMap((change) => {
     if ("environment_id" in change) return [change.environment_id];
-    if (!("audience" in change)) return guarded;
+    if (!("audience" in change)) return environments.map(({ id }) => id);
     return (uses.get(change.audience) ?? []).map(({ environmentId }) => environmentId);
   });
   return [...new Set(ids)].sort();

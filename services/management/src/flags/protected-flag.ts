@@ -12,7 +12,7 @@ import {
   type StoredState,
   settingsOf,
 } from "./flag.ts";
-import { findRequiringStates } from "./reference-store.ts";
+import { isOnlyRequiredOn } from "./reference-store.ts";
 
 /** A decided change of a flag, before it is written. */
 type Change = {
@@ -71,10 +71,7 @@ async function isTurnedOff(
   if (environment.protection?.without_approval.includes("off") !== true) return false;
   const [member, ...others] = differingMembers(before.content, content);
   if (member !== "enabled" || others.length > 0 || content.enabled) return false;
-  const requiring = await findRequiringStates(tx, flag);
-  return requiring
-    .filter(({ environmentId }) => environmentId === environment.id)
-    .every(({ requirements }) => requirements.every(({ is }) => is === "on"));
+  return isOnlyRequiredOn(tx, flag, environment.id);
 }
 
 /** Returns the proposal of a changed state, with the members that differ. */
