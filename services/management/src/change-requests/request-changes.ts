@@ -14,9 +14,10 @@ import {
   type ChangeRequest,
   contentHashOf,
   type DecidedChange,
+  nextStep,
   type Standing,
 } from "./change-request.ts";
-import { describeChanges } from "./describe-changes.ts";
+import { describeChanges, shorten } from "./describe-changes.ts";
 import { record } from "./record-request.ts";
 import {
   findByWrite,
@@ -59,7 +60,7 @@ export async function openNew(
   if (past !== undefined) return past;
   const opened = await settle(change, request, place);
   await insertRequest(tx, opened.request);
-  await record(change, "change_request_opened", opened.request);
+  await record(change, "change_request_opened", opened.request, null);
   return opened;
 }
 
@@ -90,7 +91,7 @@ export async function draftOfWrite(
   const [title = ""] = describeChanges(decided.changes).split("\n");
   const status = isOpened ? "open" : "draft";
   const fresh = await newRequest(change, {
-    ...{ title: title.slice(0, 200), reason: "", status, ...decided },
+    ...{ title: shorten(title, 200), reason: "", status, ...decided },
     ...{ applyAt: null, id: made?.id ?? newId(), draftSha256 },
   });
   const request = isOpened
@@ -98,7 +99,7 @@ export async function draftOfWrite(
     : await withStanding(tx, fresh, place);
   if (made !== undefined) await updateRequest(tx, request.request);
   else if (!(await insertRequest(tx, request.request))) return concurrentWrite;
-  if (isOpened) await record(change, "change_request_opened", request.request);
+  if (isOpened) await record(change, "change_request_opened", request.request, null);
   else await removeOldestDrafts(tx, request.request, maxDrafts);
   return request;
 }
@@ -144,7 +145,7 @@ export async function editRequest(
   const edited: ChangeRequest = {
     ...{ ...request, changes, base, environmentIds, applyAt },
     ...{ title: title ?? request.title, reason: reason ?? request.reason },
-    ...{ updatedAt: now(), draftSha256: null },
+    ...{ ...nextStep(request, now()), draftSha256: null },
     contributors: [...new Set([...request.contributors, ...(await contributorsOf(change))])],
   };
   const past =
@@ -152,7 +153,7 @@ export async function editRequest(
   if (past !== undefined) return past;
   const settled = await settle(change, withHash(edited), place);
   await updateRequest(tx, settled.request);
-  await record(change, "change_request_edited", settled.request);
+  await record(change, "change_request_edited", settled.request, request);
   return settled;
 }
 
@@ -167,10 +168,11 @@ export async function openDraft(
   if (isProblem(found) || found.request.status !== "draft") return found;
   const refused = checkMayPropose(change.principal.key, proposalsOf(found.request.changes));
   if (refused !== undefined) return refused;
-  const opened: ChangeRequest = { ...found.request, status: "open", updatedAt: change.now() };
-  const settled = await settle(change, opened, found.place);
+  const { request, place } = found;
+  const opened: ChangeRequest = { ...request, status: "open", ...nextStep(request, change.now()) };
+  const settled = await settle(change, opened, place);
   await updateRequest(change.tx, settled.request);
-  await record(change, "change_request_opened", settled.request);
+  await record(change, "change_request_opened", settled.request, request);
   return settled;
 }
 
@@ -188,12 +190,13 @@ export async function rebaseRequest(
   const decided = await decideContent(change, place, proposals);
   if (isProblem(decided)) return decided;
   const rebased: ChangeRequest = {
-    ...{ ...request, ...decided, status: "open", approvals: [], updatedAt: change.now() },
+    ...{ ...request, ...decided, status: "open", approvals: [] },
+    ...nextStep(request, change.now()),
     contributors: [...new Set([...request.contributors, ...(await contributorsOf(change))])],
   };
   const settled = await settle(change, withHash(rebased), place);
   await updateRequest(change.tx, settled.request);
-  await record(change, "change_request_rebased", settled.request);
+  await record(change, "change_request_rebased", settled.request, request);
   return settled;
 }
 
@@ -235,7 +238,7 @@ async function newRequest(
   const now = change.now();
   return withHash({
     ...{ projectId, organizationId, ...given, contentHash: "", approvals: [] },
-    ...{ createdBy: userId, createdAt: now, updatedAt: now },
+    ...{ createdBy: userId, createdAt: now, version: 1, updatedAt: now },
     contributors: await contributorsOf(change),
     ...{ appliedAt: null, causeId: null, appliedEntries: [] },
     ...{ closedBy: null, comment: null, bypassReason: null },
