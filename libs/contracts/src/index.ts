@@ -1,6 +1,7 @@
 export { operatorNames, parseInstant } from "@halyard/evaluation";
 export * from "./audiences.ts";
 export * from "./audit-messages.ts";
+export * from "./change-requests.ts";
 export * from "./demo-user.ts";
 export { wholeDocument } from "./describe-problem.ts";
 export * from "./edge-reports.ts";

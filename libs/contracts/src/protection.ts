@@ -22,6 +22,16 @@ export const Protection = z.strictObject({
 });
 export type Protection = z.infer<typeof Protection>;
 
+/** Returns a protection in words. */
+export function describeProtection(protection: Protection | null): string {
+  if (protection === null) return "none";
+  const { approvals, self_approval, without_approval } = protection;
+  const parts = [approvals === 1 ? "1 approval" : `${approvals} approvals`];
+  if (self_approval) parts.push("also by its author");
+  if (without_approval.length > 0) parts.push(`none for ${without_approval.join(" and ")}`);
+  return parts.join(", ");
+}
+
 /** The protection in a request. */
 export const ProtectionInput = z.strictObject({
   approvals: Protection.shape.approvals,

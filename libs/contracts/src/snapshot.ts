@@ -4,6 +4,7 @@ import { type Checked, compileCheck } from "./json-schema.ts";
 import { KeyKind } from "./key-kind.ts";
 import { KeyScope } from "./people.ts";
 import { ConfiguredLimits } from "./plans.ts";
+import { exceptions } from "./protection.ts";
 import { State } from "./state.ts";
 import { StoredVariations, ValueType } from "./values.ts";
 
@@ -67,6 +68,8 @@ export const EnvironmentEntry = z.object({
   project_id: Uuid,
   environment_id: Uuid,
   name: z.string(),
+  /** Absent if the environment is not protected. The scheduler rejects what management would refuse when it is due. */
+  protected: z.object({ without_approval: z.array(z.enum(exceptions)) }).optional(),
   ...Stamp,
 });
 

@@ -7,6 +7,13 @@ const flagEventSubjects = [
   "flag.toggled",
   "flag_state.updated",
   "audience.updated",
+  "change_request.opened",
+  "change_request.approved",
+  "change_request.rejected",
+  "change_request.applied",
+  "change_request.bypassed",
+  "change_request.stale",
+  "environment.protection_changed",
 ] as const;
 /** Not an event for webhooks: the address of a user is removed from stored payloads. */
 const erasureSubject = "user.erased";

@@ -3,7 +3,11 @@ import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { v4 as uuidv4, v7 as uuidv7 } from "uuid";
 import { payloadOf } from "../src/sending/payload.ts";
 import { cancelLeftovers } from "../src/webhooks/cancel-deliveries.ts";
-import { makeAudienceEvent } from "./dispatch/dispatch-fixture.ts";
+import {
+  makeAudienceEvent,
+  makeChangeRequestEvent,
+  makeProtectionEvent,
+} from "./dispatch/dispatch-fixture.ts";
 import {
   type DeliveryRow,
   makeDelivery,
@@ -113,6 +117,20 @@ describe("the deliveries of a webhook", () => {
     expect(body.deliveries).toMatchObject([
       { event: "audience.updated", audience_key: "beta", flag_key: null, environment_id: null },
     ]);
+  });
+
+  it("have the id of a change request, or the environment of a changed protection", async () => {
+    const opened = makeChangeRequestEvent();
+    const changed = makeProtectionEvent();
+    for (const event of [opened, changed])
+      await given("failed", { event: event.event, payload: JSON.stringify(payloadOf(event)) });
+    const { body } = await get(`${webhook.path}/deliveries`);
+    const { id: change_request_id } = opened.change_request;
+    expect(body.deliveries).toMatchObject([
+      { flag_key: null, environment_id: changed.environment.id },
+      { flag_key: null, environment_id: null, change_request_id },
+    ]);
+    expect(body.deliveries[0]).not.toHaveProperty("change_request_id");
   });
 
   it("have the status of the last attempt, which can have no response", async () => {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { MatchInput } from "../audiences.ts";
+import { ChangeRequestStatus, changeRequestStatuses } from "../change-requests.ts";
 import { FlagKey, Name } from "../name.ts";
 import { Protection, ProtectionInput } from "../protection.ts";
 import { stateInput } from "../state.ts";
@@ -11,18 +12,6 @@ import { FlagState } from "./flags.ts";
 import { defineRoute } from "./route.ts";
 
 /** Change requests: changes of protected environments, which other people approve before they are applied. */
-export const changeRequestStatuses = [
-  "draft",
-  "open",
-  "approved",
-  "applied",
-  "rejected",
-  "withdrawn",
-  "stale",
-] as const;
-export const ChangeRequestStatus = z.enum(changeRequestStatuses);
-export type ChangeRequestStatus = z.infer<typeof ChangeRequestStatus>;
-
 /** Maximum number of changes in a request. */
 export const maxRequestedChanges = 200;
 

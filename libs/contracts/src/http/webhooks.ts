@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { AudienceChange } from "../audiences.ts";
-import { AudienceEvent, EventName, FlagEvent, FlagEventName } from "../events.ts";
+import {
+  AudienceEvent,
+  ChangeRequestEvent,
+  EventName,
+  FlagEvent,
+  FlagEventName,
+  ProtectionEvent,
+} from "../events.ts";
 import { Name } from "../name.ts";
 import { State } from "../state.ts";
 import { loneSurrogate } from "../text-pattern.ts";
@@ -113,9 +120,10 @@ const deliveryFields = {
   webhook_id: Id,
   event_id: Id,
   event: EventName,
-  flag_key: z.string().nullable().describe("Null for an event about an audience"),
-  environment_id: Id.nullable().describe("Null for an event about an audience"),
+  flag_key: z.string().nullable().describe("Only for an event about a flag, otherwise null"),
+  environment_id: Id.nullable().describe("Null for an event about an audience or a change request"),
   audience_key: z.string().optional().describe("Only for an event about an audience"),
+  change_request_id: Id.optional().describe("Only for an event about a change request"),
   status: DeliveryStatus,
   attempts_made: z.int(),
   last_status_code: z
@@ -171,8 +179,44 @@ export const AudiencePayload = z.object({
 });
 export type AudiencePayload = z.infer<typeof AudiencePayload>;
 
+const text = z
+  .string()
+  .describe("The event in words, for chat systems that show the `text` of a message");
+
+export const ChangeRequestPayload = z.object({
+  event: ChangeRequestEvent.shape.event,
+  timestamp: InstantOut.describe(
+    "Strictly increasing per change request; receivers can deduplicate by it",
+  ),
+  change_request: ChangeRequestEvent.shape.change_request,
+  comment: ChangeRequestEvent.shape.comment,
+  bypass_reason: ChangeRequestEvent.shape.bypass_reason,
+  triggered_by: z.object({ id: Id, email: z.string() }),
+  text,
+});
+export type ChangeRequestPayload = z.infer<typeof ChangeRequestPayload>;
+
+export const ProtectionPayload = z.object({
+  event: ProtectionEvent.shape.event,
+  timestamp: InstantOut.describe(
+    "Strictly increasing per environment; receivers can deduplicate by it",
+  ),
+  environment: ProtectionEvent.shape.environment,
+  protected: ProtectionEvent.shape.protected,
+  protected_before: ProtectionEvent.shape.protected_before,
+  bypass_reason: ProtectionEvent.shape.bypass_reason,
+  triggered_by: z.object({ id: Id, email: z.string() }),
+  text,
+});
+export type ProtectionPayload = z.infer<typeof ProtectionPayload>;
+
 /** The body of a delivery. Later releases may add members, which receivers ignore. */
-export const WebhookPayload = z.union([FlagPayload, AudiencePayload]);
+export const WebhookPayload = z.union([
+  FlagPayload,
+  AudiencePayload,
+  ChangeRequestPayload,
+  ProtectionPayload,
+]);
 export type WebhookPayload = z.infer<typeof WebhookPayload>;
 
 export const DeliveryWithAttempts = z.strictObject({

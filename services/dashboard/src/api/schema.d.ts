@@ -1961,6 +1961,36 @@ export interface components {
             differences: string[];
         };
         /** @enum {string} */
+        ChangeRequestEventName: "change_request.opened" | "change_request.approved" | "change_request.rejected" | "change_request.applied" | "change_request.bypassed" | "change_request.stale";
+        ChangeRequestPayload: {
+            event: components["schemas"]["ChangeRequestEventName"];
+            /**
+             * Format: date-time
+             * @description Strictly increasing per change request; receivers can deduplicate by it
+             */
+            timestamp: string;
+            change_request: {
+                id: string;
+                title: string;
+                reason: string;
+                status: components["schemas"]["ChangeRequestStatus"];
+                summary: string;
+                environments: {
+                    id: string;
+                    name: string;
+                }[];
+            };
+            comment?: string;
+            bypass_reason?: string;
+            triggered_by: {
+                /** Format: uuid */
+                id: string;
+                email: string;
+            };
+            /** @description The event in words, for chat systems that show the `text` of a message */
+            text: string;
+        };
+        /** @enum {string} */
         ChangeRequestStatus: "draft" | "open" | "approved" | "applied" | "rejected" | "withdrawn" | "stale";
         /** @enum {string} */
         ChangeType: "manual" | "scheduled" | "rollback";
@@ -2125,12 +2155,17 @@ export interface components {
             /** Format: uuid */
             event_id: string;
             event: components["schemas"]["EventName"];
-            /** @description Null for an event about an audience */
+            /** @description Only for an event about a flag, otherwise null */
             flag_key: string | null;
-            /** @description Null for an event about an audience */
+            /** @description Null for an event about an audience or a change request */
             environment_id: string | null;
             /** @description Only for an event about an audience */
             audience_key?: string;
+            /**
+             * Format: uuid
+             * @description Only for an event about a change request
+             */
+            change_request_id?: string;
             status: components["schemas"]["DeliveryStatus"];
             attempts_made: number;
             /** @description The status of the response to the last attempt. Null without a response */
@@ -2160,12 +2195,17 @@ export interface components {
             /** Format: uuid */
             event_id: string;
             event: components["schemas"]["EventName"];
-            /** @description Null for an event about an audience */
+            /** @description Only for an event about a flag, otherwise null */
             flag_key: string | null;
-            /** @description Null for an event about an audience */
+            /** @description Null for an event about an audience or a change request */
             environment_id: string | null;
             /** @description Only for an event about an audience */
             audience_key?: string;
+            /**
+             * Format: uuid
+             * @description Only for an event about a change request
+             */
+            change_request_id?: string;
             status: components["schemas"]["DeliveryStatus"];
             attempts_made: number;
             /** @description The status of the response to the last attempt. Null without a response */
@@ -2234,7 +2274,7 @@ export interface components {
             };
         };
         /** @enum {string} */
-        EventName: "flag.created" | "flag.updated" | "flag.deleted" | "flag.toggled" | "flag_state.updated" | "audience.updated";
+        EventName: "flag.created" | "flag.updated" | "flag.deleted" | "flag.toggled" | "flag_state.updated" | "audience.updated" | "change_request.opened" | "change_request.approved" | "change_request.rejected" | "change_request.applied" | "change_request.bypassed" | "change_request.stale" | "environment.protection_changed";
         ExplainFlag: {
             /** @description The user, as in the body of `POST /api/v1/sdk/evaluate`. Its `id` overrides its `attributes`, and these override its other members */
             user?: components["schemas"]["ContextUser"];
@@ -3013,6 +3053,43 @@ export interface components {
             /** @description Empty by default */
             without_approval?: ("off" | "rollback")[];
         };
+        ProtectionPayload: {
+            /** @constant */
+            event: "environment.protection_changed";
+            /**
+             * Format: date-time
+             * @description Strictly increasing per environment; receivers can deduplicate by it
+             */
+            timestamp: string;
+            environment: {
+                id: string;
+                name: string;
+            };
+            protected: {
+                /** @description Number of approvers of this environment who must approve */
+                approvals: number;
+                /** @description Whether the people who contributed to a request may approve it */
+                self_approval: boolean;
+                /** @description `off`: turning one flag off. `rollback`: returning to a state that was approved, or that stood when the protection began; it never turns a flag on */
+                without_approval: ("off" | "rollback")[];
+            } | null;
+            protected_before: {
+                /** @description Number of approvers of this environment who must approve */
+                approvals: number;
+                /** @description Whether the people who contributed to a request may approve it */
+                self_approval: boolean;
+                /** @description `off`: turning one flag off. `rollback`: returning to a state that was approved, or that stood when the protection began; it never turns a flag on */
+                without_approval: ("off" | "rollback")[];
+            } | null;
+            bypass_reason?: string;
+            triggered_by: {
+                /** Format: uuid */
+                id: string;
+                email: string;
+            };
+            /** @description The event in words, for chat systems that show the `text` of a message */
+            text: string;
+        };
         Readers: {
             /** @description The readers with the latest reports first */
             readers: {
@@ -3743,7 +3820,7 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
         };
-        WebhookPayload: components["schemas"]["FlagPayload"] | components["schemas"]["AudiencePayload"];
+        WebhookPayload: components["schemas"]["FlagPayload"] | components["schemas"]["AudiencePayload"] | components["schemas"]["ChangeRequestPayload"] | components["schemas"]["ProtectionPayload"];
         WebhookTestResult: {
             success: boolean;
             /** @description The status of the response; 0 without a response */
@@ -4097,6 +4174,8 @@ export type BucketSeed = components['schemas']['BucketSeed'];
 export type BypassChangeRequestBody = components['schemas']['BypassChangeRequestBody'];
 export type ChangeAudienceList = components['schemas']['ChangeAudienceList'];
 export type ChangeRequest = components['schemas']['ChangeRequest'];
+export type ChangeRequestEventName = components['schemas']['ChangeRequestEventName'];
+export type ChangeRequestPayload = components['schemas']['ChangeRequestPayload'];
 export type ChangeRequestStatus = components['schemas']['ChangeRequestStatus'];
 export type ChangeType = components['schemas']['ChangeType'];
 export type ChangeVia = components['schemas']['ChangeVia'];
@@ -4196,6 +4275,7 @@ export type Project = components['schemas']['Project'];
 export type ProposedChange = components['schemas']['ProposedChange'];
 export type Protection = components['schemas']['Protection'];
 export type ProtectionInput = components['schemas']['ProtectionInput'];
+export type ProtectionPayload = components['schemas']['ProtectionPayload'];
 export type Readers = components['schemas']['Readers'];
 export type RejectChangeRequestBody = components['schemas']['RejectChangeRequestBody'];
 export type RequestedChange = components['schemas']['RequestedChange'];

@@ -113,11 +113,26 @@ function NoDeliveries({ status }: { status: DeliveryStatus | undefined }) {
   );
 }
 
-function DeliveryRow({ delivery }: { delivery: Delivery }) {
-  const { status, event, flag_key: flagKey } = delivery;
-  const { label, tone } = statusTexts[status];
+/** What the event of a delivery is about. */
+function Subject({ delivery }: { delivery: Delivery }) {
+  const { flag_key: flagKey, environment_id: environmentId, audience_key: audienceKey } = delivery;
   const { me } = useKeySession();
-  const environment = me.environments.find(({ id }) => id === delivery.environment_id);
+  if (audienceKey !== undefined) return <>the audience {audienceKey}</>;
+  if (environmentId === null) return <>a change request</>;
+  const environment = me.environments.find(({ id }) => id === environmentId);
+  const name = <bdi>{environment?.name ?? "a deleted environment"}</bdi>;
+  return flagKey === null ? (
+    name
+  ) : (
+    <>
+      {flagKey} in {name}
+    </>
+  );
+}
+
+function DeliveryRow({ delivery }: { delivery: Delivery }) {
+  const { status, event } = delivery;
+  const { label, tone } = statusTexts[status];
   return (
     <li>
       <Disclosure>
@@ -135,7 +150,7 @@ function DeliveryRow({ delivery }: { delivery: Delivery }) {
                 </span>
                 <code>{event}</code>
                 <span className={styles.muted}>
-                  {flagKey} in <bdi>{environment?.name ?? "a deleted environment"}</bdi>
+                  <Subject delivery={delivery} />
                 </span>
                 <span className={styles.muted}>{attemptsText(delivery)}</span>
               </PlainButton>

@@ -23,12 +23,19 @@ export function DeliveryDetails({ delivery }: { delivery: Delivery }) {
   );
 }
 
-/** The flag and the environment of a delivery, or its audience. */
-function Subject({ payload }: Pick<DeliveryWithAttempts, "payload">) {
-  if (payload.event === "audience.updated") return <>the audience {payload.audience.key}</>;
+/** The event in words, or what changed and who changed it. */
+function Summary({ payload }: Pick<DeliveryWithAttempts, "payload">) {
+  if ("text" in payload) return <span className={styles.text}>{payload.text}</span>;
+  const { email } = payload.triggered_by;
+  if ("audience" in payload)
+    return (
+      <>
+        the audience {payload.audience.key}, changed by {email}
+      </>
+    );
   return (
     <>
-      {payload.flag.key} in <bdi>{payload.environment.name}</bdi>
+      {payload.flag.key} in <bdi>{payload.environment.name}</bdi>, changed by {email}
     </>
   );
 }
@@ -39,7 +46,7 @@ function Loaded({ delivery }: { delivery: DeliveryWithAttempts }) {
     <>
       <div className={styles.detailsHead}>
         <p>
-          <Subject payload={payload} />, changed by {payload.triggered_by.email}
+          <Summary payload={payload} />
         </p>
         <Redeliver delivery={delivery} />
       </div>

@@ -1,7 +1,7 @@
 import { ApiProblem, fieldMessageOf } from "../api/problem.ts";
 import type { EventName } from "../api/schema.d.ts";
 
-/** The meanings of the events of webhooks, in the order of a flag's life. */
+/** The meanings of the events of webhooks, in the order of the life of a flag and of a change request. */
 export const eventTexts: Readonly<Record<EventName, string>> = {
   "flag.created": "A flag was created.",
   "flag.updated": "Its name, description or type changed.",
@@ -9,6 +9,13 @@ export const eventTexts: Readonly<Record<EventName, string>> = {
   "flag_state.updated": "Its percentage or its rules changed.",
   "flag.deleted": "It was deleted.",
   "audience.updated": "An audience or its list changed, was created or deleted.",
+  "change_request.opened": "Somebody asks for an approval of a change.",
+  "change_request.approved": "A change request has the approvals that it needs.",
+  "change_request.rejected": "A change request was rejected.",
+  "change_request.applied": "An approved change was made.",
+  "change_request.bypassed": "An admin or the operator made a change without approvals.",
+  "change_request.stale": "A change request was not applied, because something else had changed.",
+  "environment.protection_changed": "An environment got, changed or lost its protection.",
 };
 export const eventNames = Object.keys(eventTexts) as EventName[];
 
@@ -49,8 +56,8 @@ const webhook = new Webhook(process.env.WEBHOOK_SECRET);
 createServer(async (request, response) => {
   const body = Buffer.concat(await request.toArray());
   try {
-    const { event, flag, environment } = webhook.verify(body, request.headers);
-    console.log(event, flag.key, environment.name);
+    const { event, flag, environment, text } = webhook.verify(body, request.headers);
+    console.log(event, flag?.key, environment?.name, text);
     response.writeHead(204).end();
   } catch {
     response.writeHead(401).end();

@@ -23,6 +23,7 @@ import {
   type DecidedChange,
   differencesOf,
   type NeededApproval,
+  nextStep,
   type StateChange,
 } from "./change-request.ts";
 import { checkMayApply, checkMayBypass } from "./may-apply.ts";
@@ -75,10 +76,11 @@ export async function recordUnapplied(
   if (becomes === null) return {};
   const request = await lockRequest(write.tx, { id, projectId: projectOf(applier) });
   if (request?.status !== "approved") return {};
-  const changed = { ...request, status: becomes, updatedAt: write.now() };
+  const changed = { ...request, status: becomes, ...nextStep(request, write.now()) };
   await updateRequest(write.tx, changed);
   const context = () => contextOf(write, request, applier);
-  if (becomes === "stale") await record({ ...write, context }, "change_request_stale", changed);
+  if (becomes === "stale")
+    await record({ ...write, context }, "change_request_stale", changed, request);
   return changed;
 }
 
@@ -107,7 +109,7 @@ export async function applyRequest(
   const guarded = new Set(needed.map(({ environment }) => environment.id));
   const bypassReason = applier.by === "caller" ? (applier.bypassReason ?? null) : null;
   const closed: ChangeRequest = {
-    ...{ ...request, status: "applied", appliedAt: now(), updatedAt: now() },
+    ...{ ...request, status: "applied", appliedAt: now(), ...nextStep(request, now()) },
     ...{ causeId: request.id, bypassReason },
     appliedEntries: applied.flatMap((entry) => (guarded.has(entry.environmentId) ? entry.id : [])),
     closedBy: closerOf(applier),
@@ -115,7 +117,7 @@ export async function applyRequest(
   await updateRequest(tx, closed);
   const action = bypassReason === null ? "change_request_applied" : "change_request_bypassed";
   const context = () => contextOf(write, request, applier);
-  await record({ ...write, context }, action, closed);
+  await record({ ...write, context }, action, closed, request);
   return { ...ended, request: closed };
 }
 

@@ -7,6 +7,7 @@ import type {
   Protection,
   StoredVariations,
 } from "@halyard/contracts";
+import { momentAfter } from "../flags/decide-flag.ts";
 import type { Content, FlagEnvironment } from "../flags/flag.ts";
 import { variationsResource } from "../flags/variations.ts";
 import type { AudiencePatch, Proposal } from "../protection/proposal.ts";
@@ -65,6 +66,8 @@ export type ChangeRequest = {
   applyAt: Date | null;
   createdBy: string;
   createdAt: Date;
+  /** Counter of the steps, and the time of the last one. */
+  version: number;
   updatedAt: Date;
   contributors: readonly string[];
   /** Identifies the refused write that made the request; null for any other, and after an edit. */
@@ -76,6 +79,12 @@ export type ChangeRequest = {
   comment: string | null;
   bypassReason: string | null;
 };
+
+/** Returns the version and the time of the next step. Events of a request have distinct times, in their order. */
+export const nextStep = (
+  { version, updatedAt }: Pick<ChangeRequest, "version" | "updatedAt">,
+  now: Date,
+) => ({ version: version + 1, updatedAt: momentAfter(updatedAt, now) });
 
 /** Returns the hash of everything that an approval covers. */
 export function contentHashOf({

@@ -1,11 +1,34 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Protection, TargetingRule } from "@halyard/contracts";
+import { describeProtection, type TargetingRule } from "@halyard/contracts";
 import { type Content, differingMembers } from "../flags/flag.ts";
 import type { DecidedChange, StateChange } from "./change-request.ts";
 
 /** Returns changes in words, one in each line. */
 export const describeChanges = (changes: readonly DecidedChange[]): string =>
   changes.map(describeChange).join("\n");
+
+/** Maximum length of a summary in an event or an audit entry, in UTF-16 code units, and of each line in it. */
+const maxSummary = 4_000;
+const maxLine = 1_000;
+
+/** Returns the first changes in words, one in each line, and the number of the others. */
+export function summarize(changes: readonly DecidedChange[]): string {
+  const shown: string[] = [];
+  let length = 0;
+  for (const change of changes) {
+    const line = shorten(describeChange(change), maxLine);
+    length += line.length + 1;
+    if (length > maxSummary) break;
+    shown.push(line);
+  }
+  const others = changes.length - shown.length;
+  if (others > 0) shown.push(others === 1 ? "1 more change" : `${others} more changes`);
+  return shown.join("\n");
+}
+
+/** Returns the beginning of a text. PostgreSQL rejects half of a character in JSON. */
+export const shorten = (text: string, length: number): string =>
+  text.slice(0, length).toWellFormed();
 
 function describeChange(change: DecidedChange): string {
   switch (change.kind) {
@@ -65,13 +88,4 @@ function describeServe({ serve }: Content): string {
   if (serve === undefined) return "the first variation";
   if ("variation" in serve) return serve.variation;
   return serve.split.map(({ variation, weight }) => `${variation} ${weight} %`).join(" / ");
-}
-
-function describeProtection(protection: Protection | null): string {
-  if (protection === null) return "none";
-  const { approvals, self_approval, without_approval } = protection;
-  const parts = [approvals === 1 ? "1 approval" : `${approvals} approvals`];
-  if (self_approval) parts.push("also by its author");
-  if (without_approval.length > 0) parts.push(`none for ${without_approval.join(" and ")}`);
-  return parts.join(", ");
 }

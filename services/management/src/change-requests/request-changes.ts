@@ -14,9 +14,10 @@ import {
   type ChangeRequest,
   contentHashOf,
   type DecidedChange,
+  nextStep,
   type Standing,
 } from "./change-request.ts";
-import { describeChanges } from "./describe-changes.ts";
+import { describeChanges, shorten } from "./describe-changes.ts";
 import { checkUnprotected } from "./may-apply.ts";
 import { record } from "./record-request.ts";
 import {
@@ -62,7 +63,7 @@ export async function openNew(
   if ((await countOpen(tx, key.projectId)) >= maxOpen) return tooManyOpen;
   const opened = await settle(change, request, place);
   await insertRequest(tx, opened.request);
-  await record(change, "change_request_opened", opened.request);
+  await record(change, "change_request_opened", opened.request, null);
   return opened;
 }
 
@@ -101,7 +102,7 @@ export async function draftOfWrite(
   const [title = ""] = describeChanges(decided.changes).split("\n");
   const status = isOpened ? "open" : "draft";
   const fresh = await newRequest(change, {
-    ...{ title: title.slice(0, 200), reason: "", status, ...decided },
+    ...{ title: shorten(title, 200), reason: "", status, ...decided },
     ...{ applyAt: null, id: made?.id ?? newId(), draftSha256 },
   });
   const request = isOpened
@@ -110,7 +111,7 @@ export async function draftOfWrite(
   if (isOpened && (await countOpen(tx, projectId)) >= maxOpen) return tooManyOpen;
   if (made !== undefined) await updateRequest(tx, request.request);
   else if (!(await insertRequest(tx, request.request))) return concurrentWrite;
-  if (isOpened) await record(change, "change_request_opened", request.request);
+  if (isOpened) await record(change, "change_request_opened", request.request, null);
   else await removeOldestDrafts(tx, request.request, maxDrafts);
   return request;
 }
@@ -156,7 +157,7 @@ export async function editRequest(
   const edited: ChangeRequest = {
     ...{ ...request, changes, base, environmentIds, applyAt },
     ...{ title: title ?? request.title, reason: reason ?? request.reason },
-    ...{ updatedAt: now(), draftSha256: null },
+    ...{ ...nextStep(request, now()), draftSha256: null },
     contributors: [...new Set([...request.contributors, ...(await contributorsOf(change))])],
   };
   const isSameTime = applyAt?.getTime() === request.applyAt?.getTime();
@@ -165,7 +166,7 @@ export async function editRequest(
   if (wrongTime !== undefined) return wrongTime;
   const settled = await settle(change, withHash(edited), place);
   await updateRequest(tx, settled.request);
-  await record(change, "change_request_edited", settled.request);
+  await record(change, "change_request_edited", settled.request, request);
   return settled;
 }
 
@@ -183,10 +184,10 @@ export async function openDraft(
   const refused =
     checkMayPropose(key, proposalsOf(request.changes)) ?? checkTimed(request, key, place);
   if (refused !== undefined) return refused;
-  const opened: ChangeRequest = { ...request, status: "open", updatedAt: change.now() };
+  const opened: ChangeRequest = { ...request, status: "open", ...nextStep(request, change.now()) };
   const settled = await settle(change, opened, place);
   await updateRequest(change.tx, settled.request);
-  await record(change, "change_request_opened", settled.request);
+  await record(change, "change_request_opened", settled.request, request);
   return settled;
 }
 
@@ -204,14 +205,15 @@ export async function rebaseRequest(
   const decided = await decideContent(change, place, proposals);
   if (isProblem(decided)) return decided;
   const rebased: ChangeRequest = {
-    ...{ ...request, ...decided, status: "open", approvals: [], updatedAt: change.now() },
+    ...{ ...request, ...decided, status: "open", approvals: [] },
+    ...nextStep(request, change.now()),
     contributors: [...new Set([...request.contributors, ...(await contributorsOf(change))])],
   };
   const unpermitted = checkTimed(rebased, change.principal.key, place);
   if (unpermitted !== undefined) return unpermitted;
   const settled = await settle(change, withHash(rebased), place);
   await updateRequest(change.tx, settled.request);
-  await record(change, "change_request_rebased", settled.request);
+  await record(change, "change_request_rebased", settled.request, request);
   return settled;
 }
 
@@ -253,7 +255,7 @@ async function newRequest(
   const now = change.now();
   return withHash({
     ...{ projectId, organizationId, ...given, contentHash: "", approvals: [] },
-    ...{ createdBy: userId, createdAt: now, updatedAt: now },
+    ...{ createdBy: userId, createdAt: now, version: 1, updatedAt: now },
     contributors: await contributorsOf(change),
     ...{ appliedAt: null, causeId: null, appliedEntries: [] },
     ...{ closedBy: null, comment: null, bypassReason: null },

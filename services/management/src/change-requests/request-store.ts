@@ -9,7 +9,8 @@ const columns = fragment`
   request.title, request.reason, request.status, request.changes, request.base,
   request.content_hash as "contentHash", request.environment_ids as "environmentIds",
   request.approvals, request.apply_at as "applyAt", request.created_by as "createdBy",
-  request.created_at as "createdAt", request.updated_at as "updatedAt", request.contributors,
+  request.created_at as "createdAt", request.version, request.updated_at as "updatedAt",
+  request.contributors,
   request.draft_sha256 as "draftSha256", request.applied_at as "appliedAt",
   request.cause_id as "causeId", request.applied_entries as "appliedEntries",
   request.closed_by as "closedBy", request.comment, request.bypass_reason as "bypassReason"`;
@@ -126,13 +127,13 @@ export async function findByWrite(
 export async function insertRequest(tx: Transaction, request: ChangeRequest): Promise<boolean> {
   const inserted = await tx`
     insert into change_requests (id, project_id, organization_id, title, reason, status, changes,
-      base, content_hash, environment_ids, approvals, apply_at, created_by, created_at, updated_at,
-      contributors, draft_sha256)
+      base, content_hash, environment_ids, approvals, apply_at, created_by, created_at, version,
+      updated_at, contributors, draft_sha256)
     values (${request.id}, ${request.projectId}, ${request.organizationId}, ${request.title},
       ${request.reason}, ${request.status}, ${json(request.changes)}, ${json(request.base)},
       ${request.contentHash}, ${request.environmentIds as string[]}::uuid[],
       ${json(request.approvals)}, ${request.applyAt}, ${request.createdBy}, ${request.createdAt},
-      ${request.updatedAt}, ${request.contributors as string[]}::uuid[], ${request.draftSha256})
+      ${request.version}, ${request.updatedAt}, ${request.contributors as string[]}::uuid[], ${request.draftSha256})
     on conflict do nothing`;
   return inserted.count > 0;
 }
@@ -146,7 +147,7 @@ export async function updateRequest(tx: Transaction, request: ChangeRequest): Pr
       content_hash = ${request.contentHash},
       environment_ids = ${request.environmentIds as string[]}::uuid[],
       approvals = ${json(request.approvals)}, apply_at = ${request.applyAt},
-      updated_at = ${request.updatedAt},
+      version = ${request.version}, updated_at = ${request.updatedAt},
       contributors = ${request.contributors as string[]}::uuid[],
       draft_sha256 = ${request.draftSha256}, applied_at = ${request.appliedAt},
       cause_id = ${request.causeId},

@@ -1,6 +1,6 @@
 import { createProblem, isProblem, type Problem } from "@halyard/http";
 import { includes, missingRole } from "@halyard/people";
-import type { ChangeRequest, GivenApproval } from "./change-request.ts";
+import { type ChangeRequest, type GivenApproval, nextStep } from "./change-request.ts";
 import { record } from "./record-request.ts";
 import {
   lockPending,
@@ -41,10 +41,13 @@ export async function approve(
     ...{ at: change.now().toISOString(), content_hash: contentHash },
   };
   const others = request.approvals.filter(({ user_id }) => user_id !== userId);
-  const approved = { ...request, approvals: [...others, approval], updatedAt: change.now() };
+  const approved = {
+    ...{ ...request, approvals: [...others, approval] },
+    ...nextStep(request, change.now()),
+  };
   const settled = await settle(change, approved, place);
   await updateRequest(change.tx, settled.request);
-  await record(change, "change_request_approved", settled.request);
+  await record(change, "change_request_approved", settled.request, request);
   return settled;
 }
 
@@ -89,11 +92,11 @@ async function end(
   request: ChangeRequest,
   place: RequestAndStanding["place"],
 ): Promise<RequestAndStanding> {
-  const ended = { ...request, updatedAt: change.now() };
+  const ended = { ...request, ...nextStep(request, change.now()) };
   await updateRequest(change.tx, ended);
   const action =
     request.status === "rejected" ? "change_request_rejected" : "change_request_withdrawn";
-  await record(change, action, ended);
+  await record(change, action, ended, null);
   return { request: ended, standing: { needed: [], differences: [] }, place };
 }
 

@@ -1,8 +1,8 @@
-import type { AudienceEvent, FlagEvent, SnapshotEntry, UserErased } from "@halyard/contracts";
+import type { DomainEvent, SnapshotEntry, UserErased } from "@halyard/contracts";
 import type { PeopleChange } from "./people-entries.ts";
 
 /** An event for the event log. */
-type LoggedEvent = FlagEvent | AudienceEvent | UserErased;
+type LoggedEvent = DomainEvent | UserErased;
 
 /** A message of the outbox: an event for the event log, or the new value of a snapshot entry. */
 export type OutboxMessage =

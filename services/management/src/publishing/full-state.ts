@@ -90,7 +90,7 @@ const projectsAfter = (sql: Sql, id: string) => sql<ProjectRow[]>`
 const environmentsAfter = (sql: Sql, id: string) => sql<EnvironmentRow[]>`
   select environment.id, environment.project_id as "projectId",
          project.organization_id as "organizationId",
-         environment.name, environment.version,
+         environment.name, environment.protection, environment.version,
          coalesce(environment.updated_at, environment.created_at) as "updatedAt"
   from environments as environment
   join projects as project on project.id = environment.project_id

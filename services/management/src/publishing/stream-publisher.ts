@@ -1,6 +1,7 @@
 import type { EntrySigner } from "@halyard/api-keys";
 import {
   type AudienceEvent,
+  type ChangeRequestEvent,
   type EntryKind,
   type FlagEvent,
   isSignedEntry,
@@ -232,7 +233,7 @@ type Outgoing = OutgoingMessage & {
 };
 
 /**
- * Returns the message of a row. The entity of an event is its flag or its audience. The leader signs when it publishes, so a row that was
+ * Returns the message of a row. The entity of an event is what it is about. The leader signs when it publishes, so a row that was
  * written before a rotation, or by an earlier release, has the current signer. A repeated row has the same signature,
  * unless the key was rotated in between.
  */
@@ -240,10 +241,11 @@ async function outgoingEvent(
   { subject, payload, messageId }: UnsentRow,
   sign?: SignMessage,
 ): Promise<Outgoing> {
-  const { flag, audience, organization_id: organizationId } = headOfEvent(payload);
+  const head = headOfEvent(payload);
+  const { flag, audience, environment, organization_id: organizationId } = head;
   const signature = await sign?.({ subject, payload, messageId });
   const message = { subject, payload, messageId, signature, organizationId };
-  const entity = flag?.id ?? audience?.key;
+  const entity = flag?.id ?? audience?.key ?? head.change_request?.id ?? environment?.id;
   return { ...message, ...(entity !== undefined && { entity }) };
 }
 
@@ -251,12 +253,16 @@ async function outgoingEvent(
  * Parses an event up to its states, which can be a megabyte. The organization and the flag precede them. A text inside
  * the event cannot contain the searched one, because its quotes are escaped.
  */
-export function headOfEvent(payload: string): Partial<FlagEvent & Pick<AudienceEvent, "audience">> {
+export function headOfEvent(payload: string): EventHead {
   const end = payload.indexOf(',"state":{');
-  return JSON.parse(end < 0 ? payload : `${payload.slice(0, end)}}`) as ReturnType<
-    typeof headOfEvent
-  >;
+  return JSON.parse(end < 0 ? payload : `${payload.slice(0, end)}}`) as EventHead;
 }
+
+type EventHead = Partial<
+  Pick<FlagEvent, "organization_id" | "flag" | "environment"> &
+    Pick<AudienceEvent, "audience"> &
+    Pick<ChangeRequestEvent, "change_request">
+>;
 
 /**
  * Returns an entry as published, with a signature if it needs one. The leader signs at the time of publication. So all

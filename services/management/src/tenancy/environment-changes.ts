@@ -7,9 +7,10 @@ import { noSuchProject, reachesProject } from "../access/principal.ts";
 import type { Change } from "../access/routes.ts";
 import { recordAudit } from "../audit/audit-store.ts";
 import { checkAddition } from "../flags/configuration-limit.ts";
+import { momentAfter } from "../flags/decide-flag.ts";
 import { startFill } from "../flags/environment-fills.ts";
 import { sumInitialBytes } from "../flags/flag-store.ts";
-import { entryToPublish } from "../outbox/outbox-message.ts";
+import { entryToPublish, eventToPublish } from "../outbox/outbox-message.ts";
 import { markDeleted } from "./deletion-store.ts";
 import {
   decideCreateEnvironment,
@@ -31,6 +32,7 @@ import {
   checkDeletion,
   checkProtecting,
   type EnvironmentWrite,
+  protectionEvent,
   requestedProtection,
 } from "./protect-environment.ts";
 
@@ -97,7 +99,7 @@ export async function changeEnvironment(
   const protectedAt = protection === null ? null : (environment.protectedAt ?? context.now);
   const changed = {
     ...{ ...environment, name, caution, protection, protectedAt },
-    ...{ version, updatedAt: context.now },
+    ...{ version, updatedAt: momentAfter(environment.updatedAt, context.now) },
   };
   if (!(await updateEnvironment(tx, changed))) return nameTaken(name);
   const action = isRenamed ? "environment_renamed" : "environment_changed";
@@ -107,6 +109,10 @@ export async function changeEnvironment(
   };
   recordAudit(change, [environmentAudit(action, environment, values, context)]);
   change.publish([entryToPublish(environmentEntry({ ...changed, organizationId }))]);
+  if (isProtected) {
+    const difference = { before: environment, after: changed, organizationId };
+    change.publish([eventToPublish(protectionEvent(difference, bypass_reason, context))]);
+  }
   return changed;
 }
 

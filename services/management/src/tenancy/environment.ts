@@ -46,11 +46,14 @@ export function environmentResource(environment: Environment): EnvironmentResour
 
 /** Returns the snapshot entry of an environment, which the other services read. */
 export function environmentEntry(
-  environment: Pick<Environment, "id" | "projectId" | "name" | "version" | "updatedAt"> & {
+  environment: Pick<
+    Environment,
+    "id" | "projectId" | "name" | "protection" | "version" | "updatedAt"
+  > & {
     organizationId: string;
   },
 ): EntryOf<"environment"> {
-  const { id, organizationId } = environment;
+  const { id, organizationId, protection } = environment;
   return {
     address: { kind: "environment", organizationId, environmentId: id },
     value: {
@@ -59,6 +62,9 @@ export function environmentEntry(
       project_id: environment.projectId,
       environment_id: id,
       name: environment.name,
+      ...(protection !== null && {
+        protected: { without_approval: protection.without_approval },
+      }),
       version: environment.version,
       committed_at: environment.updatedAt.toISOString(),
     },

@@ -1,6 +1,7 @@
-import type { Protection, UpdateEnvironment } from "@halyard/contracts";
+import type { Protection, ProtectionEvent, UpdateEnvironment } from "@halyard/contracts";
 import { createProblem, type Problem } from "@halyard/http";
 import { checkRecent, includes, missingRole } from "@halyard/people";
+import type { ChangeContext } from "../access/change-context.ts";
 import type { Principal } from "../access/principal.ts";
 import type { Change } from "../access/routes.ts";
 import { type Approval, approvalNeeded, isLower, protectionOf } from "../protection/protection.ts";
@@ -77,3 +78,27 @@ const onlyPeople = createProblem(
 /** Returns the part of an audit entry that says why a protection was bypassed; null without a reason. */
 export const bypassed = (reason: string | undefined): { bypass_reason: string } | null =>
   reason === undefined ? null : { bypass_reason: reason };
+
+/** Returns the event of a changed protection. */
+export function protectionEvent(
+  { before, after, organizationId }: ProtectionChange,
+  bypassReason: string | undefined,
+  { actor: { id, email }, cause, newId }: ChangeContext,
+): ProtectionEvent {
+  return {
+    id: newId(),
+    event: "environment.protection_changed",
+    timestamp: after.updatedAt.toISOString(),
+    version: after.version,
+    organization_id: organizationId,
+    project_id: after.projectId,
+    environment: { id: after.id, name: after.name },
+    protected: after.protection,
+    protected_before: before.protection,
+    ...bypassed(bypassReason),
+    triggered_by: { id, email },
+    cause: cause === "scheduled" ? "scheduled" : "manual",
+  };
+}
+
+type ProtectionChange = { before: Environment; after: Environment; organizationId: string };

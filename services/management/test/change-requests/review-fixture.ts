@@ -114,7 +114,17 @@ export function reviewsOf(management: Management) {
       return blocked.count === count;
     });
 
-  return { ...given, reviewed, post, approve, asOperator, waitForBlocked };
+  /** Returns the events of a project about change requests and protections, in their order. */
+  async function eventsOf(projectId: string) {
+    const rows = await management.sql<{ payload: string }[]>`
+      select payload from outbox
+      where stream = 'events' and payload::jsonb ->> 'project_id' = ${projectId}
+        and (subject like 'change\\_request.%' or subject like 'environment.%')
+      order by id`;
+    return rows.map(({ payload }) => JSON.parse(payload));
+  }
+
+  return { ...given, eventsOf, reviewed, post, approve, asOperator, waitForBlocked };
 }
 
 /** Applies the requests that are due some time later. */

@@ -89,6 +89,7 @@ function deliveryResource(delivery: Delivery): contract.Delivery {
     flag_key: delivery.flagKey,
     environment_id: delivery.environmentId,
     ...(delivery.audienceKey === null ? {} : { audience_key: delivery.audienceKey }),
+    ...(delivery.changeRequestId === null ? {} : { change_request_id: delivery.changeRequestId }),
     status: delivery.status,
     attempts_made: delivery.attemptsMade,
     last_status_code: delivery.lastStatusCode,

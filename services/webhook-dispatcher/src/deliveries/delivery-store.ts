@@ -93,14 +93,15 @@ export async function redeliver(
 }
 
 /**
- * Characters of a payload that contain its first members: the event, its time, and the flag and the environment or the
- * audience. Their order is that of `payloadOf`. The rest can have 64 KiB of rules, and a page of 1,000 deliveries would read all of it.
+ * Characters of a payload that contain its first members: the event, its time, and the flag and the environment, the
+ * audience, or the change request. Their order is that of `payloadOf`. The rest can have 64 KiB of rules, and a page of 1,000 deliveries would read all of it.
  */
 const headLength = 4_096;
 
 /** In the text of a name, quotes are escaped. Only a member of the payload therefore matches. */
 const flagKey = String.raw`"flag":\{"id":"[^"]*","key":"([^"]*)"`;
 const audienceKey = String.raw`"audience":\{"key":"([^"]*)"`;
+const changeRequestId = String.raw`"change_request":\{"id":"([^"]*)"`;
 const environmentId = String.raw`"environment":\{"id":"([^"]*)"`;
 
 const columns = fragment`
@@ -111,6 +112,9 @@ const columns = fragment`
   case when event = 'audience.updated' then
     substring(left(payload, ${headLength}) from ${audienceKey})
   end as "audienceKey",
+  case when starts_with(event, 'change_request.') then
+    substring(left(payload, ${headLength}) from ${changeRequestId})
+  end as "changeRequestId",
   (select status_code from attempts where delivery_id = deliveries.id order by attempts.id desc limit 1)
     as "lastStatusCode",
   case when status <> 'delivering' then next_attempt_at end as "nextAttemptAt",

@@ -12,11 +12,11 @@ export type Delivery = {
   projectId: string;
   eventId: string;
   event: EventName;
-  /** Null for an event about an audience. */
+  /** What the event is about. Members that it does not have are null. */
   flagKey: string | null;
   environmentId: string | null;
-  /** Null for an event about a flag. */
   audienceKey: string | null;
+  changeRequestId: string | null;
   status: DeliveryStatus;
   /** Number of attempts, including redeliveries. */
   attemptsMade: number;

@@ -1,9 +1,11 @@
 import {
-  type AudienceEvent,
+  type Checked,
   checkAudienceEvent,
+  checkChangeRequestEvent,
   checkFlagEvent,
+  checkProtectionEvent,
   checkUserErased,
-  type FlagEvent,
+  type DomainEvent,
   flagEventsStream,
 } from "@halyard/contracts";
 import {
@@ -59,7 +61,17 @@ export function consumeEvents(options: ConsumeEventsOptions): Consumption {
   });
 }
 
-const audienceSubject: AudienceEvent["event"] = "audience.updated";
+/** Returns the check of the events of a subject. Its first part is what the events are about. */
+function checkOf(subject: string): (message: unknown) => Checked<DomainEvent> {
+  const [kind = ""] = subject.split(".");
+  return otherChecks[kind] ?? checkFlagEvent;
+}
+
+const otherChecks: Readonly<Record<string, (message: unknown) => Checked<DomainEvent>>> = {
+  audience: checkAudienceEvent,
+  change_request: checkChangeRequestEvent,
+  environment: checkProtectionEvent,
+};
 
 async function takeEvent(
   { sql, newId, onDeliveries }: ConsumeEventsOptions,
@@ -71,8 +83,7 @@ async function takeEvent(
     await recordErasure(sql, erased.value);
     return "done";
   }
-  const check = subject === audienceSubject ? checkAudienceEvent : checkFlagEvent;
-  const checked = check(parseJson(payload));
+  const checked = checkOf(subject)(parseJson(payload));
   if (!checked.ok) return { deadLetter: checked.problem };
   if ((await recordEvent(sql, checked.value, newId)) > 0) onDeliveries();
   return "done";
@@ -87,7 +98,7 @@ async function takeEvent(
  */
 export async function recordEvent(
   sql: Sql,
-  event: FlagEvent | AudienceEvent,
+  event: DomainEvent,
   newId: () => string,
 ): Promise<number> {
   return sql.begin(async (tx) => {
@@ -120,10 +131,7 @@ export async function recordEvent(
  *
  * For a known event, the time of receipt is updated: a refilled stream keeps the event for another full period.
  */
-async function takeIn(
-  tx: Transaction,
-  event: FlagEvent | AudienceEvent,
-): Promise<Date | undefined> {
+async function takeIn(tx: Transaction, event: DomainEvent): Promise<Date | undefined> {
   const [taken] = await tx<{ dueAt: Date }[]>`
     insert into inbox (event_id, received_at)
     values (${event.id}, now())

@@ -1,4 +1,4 @@
-import { erasedEmail, type FlagEvent, type UserErased } from "@halyard/contracts";
+import { type DomainEvent, erasedEmail, type UserErased } from "@halyard/contracts";
 import { isOutage, type Sql, type Transaction } from "@halyard/postgres";
 import { startInterval } from "@halyard/timing";
 import type { Logger } from "pino";
@@ -32,8 +32,8 @@ const beforeEveryId = "00000000-0000-0000-0000-000000000000";
 /** Returns the user who caused an event, without an erased address. */
 export async function readActor(
   tx: Transaction,
-  { triggered_by: actor }: Pick<FlagEvent, "triggered_by">,
-): Promise<FlagEvent["triggered_by"]> {
+  { triggered_by: actor }: Pick<DomainEvent, "triggered_by">,
+): Promise<DomainEvent["triggered_by"]> {
   const [, erased] = await Promise.all([
     tx`select pg_advisory_xact_lock_shared(${erasureLock})`,
     tx`select from erased_users where user_id = ${actor.id}`,
@@ -45,8 +45,9 @@ export async function readActor(
 const batchSize = 200;
 
 /**
- * Replaces the address of one erased user in the next deliveries. Returns whether there was a user. The text of other
- * members stays the same: their quotes are escaped, so they cannot match.
+ * Replaces the address of one erased user in the next deliveries, also at the beginning of the text for chat systems, which
+ * follows it. Returns whether there was a user. The text of other members stays the same: their quotes are escaped, so
+ * they cannot match.
  */
 export async function eraseNextBatch(sql: Sql): Promise<boolean> {
   return sql.begin(async (tx) => {
@@ -62,6 +63,7 @@ export async function eraseNextBatch(sql: Sql): Promise<boolean> {
       select id from deliveries where id > ${user.visitedUpTo} order by id limit ${batchSize}`;
     const ids = page.map(({ id }) => id);
     const actor = `"triggered_by":{"id":"${user.id}","email":`;
+    const address = `(${actor.replace("{", "\\{")})"((?:[^"\\\\]|\\\\.)*)"`;
     await tx`
       with naming as (
         select id from deliveries
@@ -71,8 +73,10 @@ export async function eraseNextBatch(sql: Sql): Promise<boolean> {
         for update
       )
       update deliveries
-      set payload = regexp_replace(payload, ${`(${actor.replace("{", "\\{")})"(?:[^"\\\\]|\\\\.)*"`},
-        ${`\\1"${erasedEmail(user.id)}"`})
+      set payload = regexp_replace(
+        regexp_replace(payload, ${`${address}(\\},"text":")\\2 `},
+          ${`\\1"\\2"\\3${erasedEmail(user.id)} `}),
+        ${address}, ${`\\1"${erasedEmail(user.id)}"`})
       from naming where deliveries.id = naming.id`;
     const visitedUpTo = ids.length < batchSize ? null : (ids.at(-1) ?? null);
     await tx`update erased_users set visited_up_to = ${visitedUpTo} where user_id = ${user.id}`;

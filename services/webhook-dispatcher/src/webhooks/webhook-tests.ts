@@ -1,9 +1,20 @@
-import type { EventName, WebhookPayload, WebhookTestResult } from "@halyard/contracts";
+import {
+  type EventName,
+  FlagEventName,
+  type WebhookPayload,
+  type WebhookTestResult,
+} from "@halyard/contracts";
 import { createProblem, type Problem, UnavailableError } from "@halyard/http";
 import type { Logger } from "pino";
 import type { SecretBox } from "../secrets/secret-box.ts";
 import { outgoing } from "../sending/outgoing.ts";
-import { payloadOf, type ShownAudienceEvent, type ShownFlagEvent } from "../sending/payload.ts";
+import {
+  payloadOf,
+  type ShownAudienceEvent,
+  type ShownChangeRequestEvent,
+  type ShownFlagEvent,
+  type ShownProtectionEvent,
+} from "../sending/payload.ts";
 import { logAddressNotAllowed, type Send, type SendResult } from "../sending/send.ts";
 import type { Webhook } from "./webhook.ts";
 import { signingSecrets } from "./webhook-secrets.ts";
@@ -101,44 +112,63 @@ export function testResult(result: SendResult): WebhookTestResult {
 const nilId = "00000000-0000-0000-0000-000000000000";
 
 /**
- * Returns the payload of an event that the webhook subscribes to, about a flag or an audience that does not exist. It
- * contains the id of the user that requested the test, and a reserved e-mail address (RFC 2606).
+ * Returns the payload of an event that the webhook subscribes to, about something that does not exist. It contains the id
+ * of the user that requested the test, and a reserved e-mail address (RFC 2606). Events of flags come first.
  */
 export function testPayload(
   events: readonly EventName[],
   { userId, at }: { userId: string; at: Date },
 ): WebhookPayload {
   const timestamp = at.toISOString();
-  const actor = { id: userId, email: "webhook-test@example.com" };
-  const ofFlag = events.find((event) => event !== "audience.updated");
-  if (ofFlag === undefined && events.length > 0) return payloadOf(testOfAudience(timestamp, actor));
-  const event: ShownFlagEvent = {
-    event: ofFlag ?? "flag.toggled",
-    timestamp,
-    flag: {
-      id: nilId,
-      key: "webhook-test",
-      name: "Webhook test",
-      description: "",
-      type: "release",
-    },
-    environment: { id: nilId, name: "webhook-test" },
-    state: { enabled: true, rollout_percentage: 100, targeting_rules: [] },
-    changes: { name: { from: "Before", to: "Webhook test" } },
-    triggered_by: actor,
-  };
-  return payloadOf(event);
+  const triggered_by = { id: userId, email: "webhook-test@example.com" };
+  const shared = { timestamp, triggered_by };
+  const ofFlag = events.find(isOfFlag);
+  const [event = "flag.toggled"] = ofFlag === undefined ? events : [ofFlag];
+  if (isOfFlag(event)) return payloadOf({ event, ...testOfFlag, ...shared });
+  if (event === "audience.updated") return payloadOf({ event, ...testOfAudience, ...shared });
+  return event === "environment.protection_changed"
+    ? payloadOf({ event, ...testOfProtection, ...shared })
+    : payloadOf({ event, ...testOfChangeRequest, ...shared });
 }
 
-const testOfAudience = (
-  timestamp: string,
-  actor: ShownAudienceEvent["triggered_by"],
-): ShownAudienceEvent => ({
-  event: "audience.updated",
-  timestamp,
+const isOfFlag = (event: EventName): event is FlagEventName =>
+  FlagEventName.options.some((each) => each === event);
+
+type Test<Shown> = Omit<Shown, "event" | "timestamp" | "triggered_by">;
+
+const environment = { id: nilId, name: "webhook-test" };
+
+const testOfFlag: Test<ShownFlagEvent> = {
+  flag: {
+    id: nilId,
+    key: "webhook-test",
+    name: "Webhook test",
+    description: "",
+    type: "release",
+  },
+  environment,
+  state: { enabled: true, rollout_percentage: 100, targeting_rules: [] },
+  changes: { name: { from: "Before", to: "Webhook test" } },
+};
+
+const testOfAudience: Test<ShownAudienceEvent> = {
   audience: { key: "webhook-test", name: "Webhook test", description: "" },
   change: "updated",
   flags: ["webhook-test"],
   flags_total: 1,
-  triggered_by: actor,
-});
+};
+
+const testOfChangeRequest: Test<ShownChangeRequestEvent> = {
+  change_request: {
+    ...{ id: nilId, title: "Webhook test", reason: "", status: "open" },
+    summary: "webhook-test in webhook-test: 25 % → 50 %",
+    environments: [environment],
+  },
+  cause: "manual",
+};
+
+const testOfProtection: Test<ShownProtectionEvent> = {
+  environment,
+  protected: { approvals: 1, self_approval: false, without_approval: [] },
+  protected_before: null,
+};

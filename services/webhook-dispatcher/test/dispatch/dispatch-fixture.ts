@@ -2,11 +2,14 @@ import { randomBytes } from "node:crypto";
 import { createKeyDirectory, createLastUsed } from "@halyard/api-keys";
 import {
   type AudienceEvent,
+  type ChangeRequestEvent,
+  type DomainEvent,
   EventName,
   type FlagEvent,
   flagEventsStream,
   inboxPrefixOf,
   type NatsUser,
+  type ProtectionEvent,
   quotaBucket,
   scheduleStream,
 } from "@halyard/contracts";
@@ -174,7 +177,7 @@ async function openEventLog(natsUrl: string) {
     publishSigned(client, testMessageSigner("management"), { subject, payload });
   return {
     /** Publishes events as management does, but without the message id that removes duplicates. */
-    async publish(...events: (FlagEvent | AudienceEvent)[]) {
+    async publish(...events: DomainEvent[]) {
       for (const event of events) await publishText(event.event, JSON.stringify(event));
     },
     publishText,
@@ -370,6 +373,51 @@ export function makeAudienceEvent(
     change: "list",
     flags: ["new-checkout"],
     flags_total: 1,
+    triggered_by: { id: uuidv7(), email: "ada@example.com" },
+    cause: "manual",
+    ...fields,
+  };
+}
+
+export function makeChangeRequestEvent(
+  fields: Partial<ChangeRequestEvent> = {},
+  webhook?: Pick<TestWebhook, "projectId" | "organizationId">,
+): ChangeRequestEvent {
+  return {
+    id: uuidv7(),
+    event: "change_request.opened",
+    timestamp: new Date().toISOString(),
+    version: 1,
+    organization_id: webhook?.organizationId ?? uuidv7(),
+    project_id: webhook?.projectId ?? uuidv7(),
+    change_request: {
+      id: uuidv7(),
+      title: "Checkout to half of the users",
+      reason: "The error rate at 25 % is normal.",
+      status: "open",
+      summary: "checkout in production: 25 % → 50 %",
+      environments: [{ id: uuidv7(), name: "production" }],
+    },
+    triggered_by: { id: uuidv7(), email: "ada@example.com" },
+    cause: "manual",
+    ...fields,
+  };
+}
+
+export function makeProtectionEvent(
+  fields: Partial<ProtectionEvent> = {},
+  webhook?: Pick<TestWebhook, "projectId" | "organizationId">,
+): ProtectionEvent {
+  return {
+    id: uuidv7(),
+    event: "environment.protection_changed",
+    timestamp: new Date().toISOString(),
+    version: 2,
+    organization_id: webhook?.organizationId ?? uuidv7(),
+    project_id: webhook?.projectId ?? uuidv7(),
+    environment: { id: uuidv7(), name: "production" },
+    protected: { approvals: 2, self_approval: false, without_approval: ["off"] },
+    protected_before: null,
     triggered_by: { id: uuidv7(), email: "ada@example.com" },
     cause: "manual",
     ...fields,

@@ -14,7 +14,9 @@ import { eraseNextBatch } from "../../src/events/erasures.ts";
 import { payloadOf } from "../../src/sending/payload.ts";
 import {
   makeAudienceEvent,
+  makeChangeRequestEvent,
   makeEvent,
+  makeProtectionEvent,
   openDispatch,
   type TestWebhook,
 } from "./dispatch-fixture.ts";
@@ -93,6 +95,20 @@ describe("an event", () => {
     expect(delivery).toMatchObject({ event_id: event.id, event: "audience.updated" });
     const requests = dispatch.received(webhook);
     expect(requests.map(({ raw }) => raw.toString())).toEqual([JSON.stringify(payloadOf(event))]);
+  });
+
+  it("about a change request or a protection is sent to the webhooks that subscribe to it", async () => {
+    const webhook = await dispatch.newWebhook({
+      events: ["change_request.opened", "environment.protection_changed"],
+    });
+    const events = [makeChangeRequestEvent({}, webhook), makeProtectionEvent({}, webhook)];
+    const other = makeChangeRequestEvent({ event: "change_request.applied" }, webhook);
+    await dispatch.log.publish(other, ...events);
+    await dispatch.allEnded(webhook, 2);
+    const bodies = dispatch.received(webhook).map(({ raw }) => raw.toString());
+    expect(new Set(bodies)).toEqual(
+      new Set(events.map((event) => JSON.stringify(payloadOf(event)))),
+    );
   });
 
   it("is signed with the webhook's secret", async () => {
@@ -253,6 +269,26 @@ describe("the erasure of a user", () => {
       JSON.stringify(payloadOf({ ...byAda, triggered_by: { ...ada, email: erasedEmail(ada.id) } })),
       JSON.stringify(payloadOf(byBob)),
     ]);
+  });
+
+  it("replaces the address in texts for chat systems, at their beginning only", async () => {
+    const webhook = await dispatch.newWebhook();
+    const ada = { id: uuidv7(), email: 'ada.($1)"\\@example.com' };
+    const { change_request: request } = makeChangeRequestEvent();
+    const title = `"},"text":"${ada.email} asks`;
+    const events = [
+      makeChangeRequestEvent({ triggered_by: ada, change_request: { ...request, title } }, webhook),
+      makeProtectionEvent({ triggered_by: ada }, webhook),
+    ];
+    for (const event of events) await recordEvent(replica.sql, event, uuidv7);
+    await eraseEverywhere(ada.id, webhook);
+    expect(await payloadsOf(webhook)).toEqual(
+      events.map((event) =>
+        JSON.stringify(
+          payloadOf({ ...event, triggered_by: { ...ada, email: erasedEmail(ada.id) } }),
+        ),
+      ),
+    );
   });
 
   it("replaces the address in the payloads of events that are received later", async () => {

@@ -1,0 +1,164 @@
+import { checkChangeRequestEvent, checkProtectionEvent } from "@halyard/contracts";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { pino } from "pino";
+import { v7 as uuidv7 } from "uuid";
+import { applyDueRequests } from "../../src/change-requests/apply-due.ts";
+import { openManagement } from "../management-fixture.ts";
+import { reviewsOf } from "./review-fixture.ts";
+
+/** Tests the events of change requests and protections, which each step writes in its transaction. */
+
+const management = await openManagement();
+afterAll(() => management.close());
+const given = reviewsOf(management);
+
+/** Returns the names of the events after the first, which is that of the protection of the new project. */
+const stepsOf = async ({ id }: { id: string }) =>
+  (await given.eventsOf(id)).slice(1).map(({ event }) => event);
+
+describe("the events of a change request", () => {
+  it("are those of its steps, in order", async () => {
+    const { open, editor, approver, second, project, production } = await given.reviewed({
+      approvals: 2,
+    });
+    const { body: request } = await open({ rollout_percentage: 50 }, editor, { reason: "Calm" });
+    expect((await given.approve(approver, request)).body.status).toBe("open");
+    expect(await stepsOf(project)).toEqual(["change_request.opened"]);
+    await given.approve(second, request);
+    await given.post(editor, request, "apply");
+    const [, ...events] = await given.eventsOf(project.id);
+    const ofRequest = { id: request.id, title: "A change", reason: "Calm" };
+    const environments = [{ id: production.id, name: "production" }];
+    const summary = "checkout in production: 100 % → 50 %";
+    expect(events).toMatchObject([
+      {
+        ...{ event: "change_request.opened", version: 1, cause: "manual" },
+        change_request: { ...ofRequest, status: "open", environments, summary },
+        triggered_by: { id: editor.userId },
+      },
+      {
+        ...{ event: "change_request.approved", version: 3, triggered_by: { id: second.userId } },
+        change_request: { ...ofRequest, status: "approved" },
+      },
+      {
+        ...{ event: "change_request.applied", version: 4, triggered_by: { id: editor.userId } },
+        change_request: { ...ofRequest, status: "applied" },
+      },
+    ]);
+    for (const event of events) expect(checkChangeRequestEvent(event)).toMatchObject({ ok: true });
+    const times = events.map(({ timestamp }) => timestamp);
+    expect(times).toEqual([...new Set(times)].sort());
+  });
+
+  it("are none for a draft, a third approval and a withdrawal", async () => {
+    const { change, open, editor, approver, second, project } = await given.reviewed();
+    await change({ rollout_percentage: 10 });
+    const { body: request } = await open({ rollout_percentage: 50 });
+    for (const by of [approver, second]) await given.approve(by, request);
+    await given.post(editor, request, "withdraw");
+    expect(await stepsOf(project)).toEqual(["change_request.opened", "change_request.approved"]);
+  });
+
+  it("have the comment of a rejection and the reason of a bypass", async () => {
+    const { open, approver, admin, project } = await given.reviewed();
+    const { body: rejected } = await open({ rollout_percentage: 50 });
+    await given.post(approver, rejected, "reject", { comment: "Not in a sale" });
+    const { body: bypassed } = await open({ rollout_percentage: 60 });
+    await given.post(admin, bypassed, "bypass", { reason: "An emergency" });
+    const [, , reject, , bypass] = await given.eventsOf(project.id);
+    expect(reject).toMatchObject({ event: "change_request.rejected", comment: "Not in a sale" });
+    expect(bypass).toMatchObject({
+      ...{ event: "change_request.bypassed", bypass_reason: "An emergency" },
+      change_request: { id: bypassed.id, status: "applied" },
+    });
+    expect(bypass).not.toHaveProperty("comment");
+  });
+
+  it("say that a request is stale, or was applied at its time", async () => {
+    const { open, editor, approver, project, flag } = await given.reviewed({
+      ...{ approvals: 1, without_approval: ["off"] },
+    });
+    const approved = async (patch: object, more: object = {}) => {
+      const { body } = await open(patch, editor, more);
+      await given.approve(approver, body);
+      return body;
+    };
+    const apply_at = new Date(Date.now() + 60_000).toISOString();
+    const on = await approved({ enabled: true }, { apply_at });
+    await applyDueRequests({
+      ...{ sql: management.sql, writer: management.writer, newId: uuidv7 },
+      ...{ now: () => new Date(Date.now() + 61_000), logger: pino({ level: "silent" }) },
+    });
+    const stale = await approved({ rollout_percentage: 50 });
+    await editor.call(`/api/v1/flags/${flag.id}`, { method: "PATCH", body: { enabled: false } });
+    await given.post(editor, stale, "apply");
+    const events = (await given.eventsOf(project.id)).filter(({ event }) =>
+      ["change_request.applied", "change_request.stale"].includes(event),
+    );
+    expect(events).toMatchObject([
+      {
+        ...{ event: "change_request.applied", cause: "scheduled", change_request: { id: on.id } },
+        triggered_by: { id: editor.userId },
+      },
+      {
+        ...{ event: "change_request.stale", cause: "manual" },
+        change_request: { id: stale.id, status: "stale" },
+      },
+    ]);
+  });
+
+  it("have a bounded summary of whole lines, and count the other changes", async () => {
+    const { editor, project, production, serverKey } = await given.reviewed();
+    const changes = [];
+    for (let number = 0; number < 120; number += 1) {
+      const { body: flag } = await management.call("/api/v1/flags", {
+        ...{ method: "POST", key: serverKey },
+        body: { key: `flag-${number}`, name: "A flag" },
+      });
+      const of = { kind: "state", flag_id: flag.id, environment_id: production.id };
+      changes.push({ ...of, patch: { rollout_percentage: 50 } });
+    }
+    const body = { title: "Everything", changes };
+    await editor.call("/api/v1/change-requests", { method: "POST", body });
+    const { change_request: request } = (await given.eventsOf(project.id)).at(-1);
+    const lines = request.summary.split("\n");
+    expect(request.summary.length).toBeLessThan(4_100);
+    expect(lines.at(-1)).toBe(`${120 - (lines.length - 1)} more changes`);
+    expect(lines.at(-2)).toMatch(/^flag-\d+ in production: 100 % → 50 %$/);
+  });
+});
+
+describe("the event of a changed protection", () => {
+  it("has the protection before and after, and the reason of a bypass", async () => {
+    const { protect, project, production, admin } = await given.reviewed();
+    await protect({ protected: { approvals: 2 } });
+    await protect({ caution: false });
+    await protect({ protected: null, bypass_reason: "The project ends" });
+    const events = await given.eventsOf(project.id);
+    const at = (approvals: number) => ({ approvals, self_approval: false, without_approval: [] });
+    expect(events).toMatchObject([
+      { version: 2, protected_before: null, protected: at(1), triggered_by: { id: admin.userId } },
+      { version: 3, protected_before: at(1), protected: at(2) },
+      {
+        ...{ version: 5, protected_before: at(2), protected: null },
+        bypass_reason: "The project ends",
+        environment: { id: production.id, name: "production" },
+      },
+    ]);
+    expect(events[0]).not.toHaveProperty("bypass_reason");
+    for (const event of events) expect(checkProtectionEvent(event)).toMatchObject({ ok: true });
+  });
+
+  it("precedes that of the request that lowered the protection", async () => {
+    const { editor, approver, project, production } = await given.reviewed();
+    const change = { kind: "protection", environment_id: production.id, protected: null };
+    const body = { title: "End it", changes: [change] };
+    const opened = await editor.call("/api/v1/change-requests", { method: "POST", body });
+    await given.approve(approver, opened.body);
+    await given.post(editor, opened.body, "apply");
+    expect((await stepsOf(project)).slice(-2)).toEqual([
+      "environment.protection_changed",
+      "change_request.applied",
+    ]);
+  });
+});
