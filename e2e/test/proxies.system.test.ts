@@ -58,6 +58,7 @@ const unused = "http://127.0.0.1:1";
 type Given = {
   edges: readonly string[];
   management?: string;
+  dashboard?: string;
   settings?: Record<string, string>;
   /** Name and port of the edges in DNS, and the address of the DNS server. */
   byName?: { name: string; dns: string };
@@ -65,12 +66,12 @@ type Given = {
 
 async function startGateway(
   kind: "built-in" | "haproxy",
-  { edges, management = unused, settings = {}, byName }: Given,
+  { edges, management = unused, dashboard = unused, settings = {}, byName }: Given,
 ): Promise<ServiceProcess> {
   const others = {
     ...{ management, "sdk-edge": edges.join(",") },
     ...{ scheduler: unused, "usage-metering": unused },
-    ...{ "webhook-dispatcher": unused, dashboard: unused },
+    ...{ "webhook-dispatcher": unused, dashboard },
   };
   const variables = Object.entries(others).map(([name, urls]) => [
     `UPSTREAM_${name.toUpperCase().replace("-", "_")}_URL`,
@@ -277,6 +278,53 @@ describe.each(["built-in", "haproxy"] as const)("given the gateway %s", (kind) =
         expect(requests).toBeLessThanOrEqual(1);
       },
     );
+  });
+
+  describe("given an installation that browsers open at localhost", () => {
+    const page = { accept: "text/html,*/*" };
+
+    async function load(
+      path: string,
+      init: RequestInit,
+      { publicUrl = "http://localhost:8080", host = "127.0.0.1" } = {},
+    ) {
+      const server = await givenServer(serves("served"));
+      const settings = { PUBLIC_URL: publicUrl };
+      const { url } = await given({
+        ...{ edges: [unused], management: server, dashboard: server, settings },
+      });
+      const at = url.replace("127.0.0.1", host);
+      const { status, headers } = await fetch(at + path, { redirect: "manual", ...init });
+      return [status, headers.get("location")];
+    }
+
+    it("redirects page loads at 127.0.0.1, with their path and query", async () => {
+      expect(await load("/flags?tag=a", { headers: page })).toEqual([
+        ...[307, "http://localhost:8080/flags?tag=a"],
+      ]);
+    });
+
+    it("stays on this host for paths that name another one", async () => {
+      const [status, location] = await load("//example.com/", { headers: page });
+      expect([status, location]).toEqual([
+        ...[307, expect.stringMatching(/^http:\/\/localhost:8080\//)],
+      ]);
+    });
+
+    it.each<[string, string, RequestInit]>([
+      ["a call of the API", "/api/v1/flags", { headers: page }],
+      ["a file of a page", "/assets/index.js", { headers: { accept: "*/*" } }],
+      ["a write", "/flags", { method: "POST", headers: page }],
+    ])("forwards %s", async (_what, path, init) => {
+      expect(await load(path, init)).toEqual([200, null]);
+    });
+
+    it.each([
+      ["at localhost", { host: "localhost" }],
+      ["of an installation at another address", { publicUrl: "https://flags.example.com" }],
+    ])("forwards page loads %s", async (_what, options) => {
+      expect(await load("/flags", { headers: page }, options)).toEqual([200, null]);
+    });
   });
 
   describe("given streams", () => {

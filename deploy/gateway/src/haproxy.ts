@@ -203,10 +203,19 @@ function backendSection({ name, target, servers, isOfrep = false }: Backend): st
     `  http-request disable-l7-retry unless METH_GET${isEdge ? ` or ${isReadByPost}` : ""}`,
     "  option httpchk",
     "  http-check send meth GET uri /readyz ver HTTP/1.1 hdr Host halyard",
+    ...(target === "dashboard" ? [pageAtName] : []),
     "  balance leastconn",
     ...serverLines(servers),
   ].join("\n");
 }
+
+/**
+ * Redirects page loads at 127.0.0.1 if browsers open the installation at `localhost`. Cookies and passkeys belong to the
+ * name. Requests of programs stay, because not all of them follow redirects.
+ */
+const pageAtName = `.if defined(PUBLIC_URL)
+  http-request redirect prefix "\${PUBLIC_URL}" code 307 if METH_GET { str("\${PUBLIC_URL}") -m reg ^https?://localhost(:[0-9]+)?$ } { req.hdr(Host) -m reg ^127\\.0\\.0\\.1(:[0-9]+)?$ } { req.fhdr(Accept) -m sub text/html }
+.endif`;
 
 function serverLines(servers: Servers): string[] {
   if ("addresses" in servers)

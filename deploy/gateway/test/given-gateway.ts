@@ -43,7 +43,6 @@ export async function givenGateway(options: {
   dashboards?: readonly URL[];
   trustedProxies?: readonly string[];
   answerWithinMs?: number;
-  publicUrl?: string;
   logger?: Logger;
   metrics?: Metrics;
 }): Promise<GivenGateway> {
@@ -51,7 +50,6 @@ export async function givenGateway(options: {
     logger: options.logger ?? createLogger({ service: "gateway", level: "silent" }),
     metrics: options.metrics ?? createMetrics({ service: "gateway" }),
     trustedProxies: options.trustedProxies ?? [],
-    publicUrl: options.publicUrl,
     upstreams: {
       management: options.management,
       scheduler: options.schedulers ?? [],

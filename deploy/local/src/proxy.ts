@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { haproxyConfiguration, haproxyVariables } from "@halyard/gateway/haproxy";
 import { mapTargets, type Target } from "@halyard/gateway/route-table";
 import { startLocalHaproxy } from "@halyard/local-backends";
-import type { Settings } from "./config.ts";
+import { publicUrlOf, type Settings } from "./config.ts";
 import type { ServiceProcess } from "./service-process.ts";
 
 /** Starts HAProxy as the gateway, with the configuration that installations use. It takes over the previous ports. */
@@ -26,7 +26,10 @@ export async function startProxy(
     ),
     port: portOf(previous?.url) || settings.port,
     metricsPort: portOf(previous?.metricsUrl),
-    environment: haproxyVariables(settings.ofProcesses.gateway),
+    environment: {
+      ...haproxyVariables(settings.ofProcesses.gateway),
+      PUBLIC_URL: new URL(publicUrlOf(settings)).origin,
+    },
   });
   return { ...proxy, name: "gateway" };
 }
