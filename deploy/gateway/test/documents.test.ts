@@ -248,6 +248,8 @@ describe("given the other generated documents", () => {
           properties: { state: expect.anything(), changes: expect.anything() },
         },
         { required: expect.arrayContaining(["event", "audience", "change", "flags_total"]) },
+        { required: expect.arrayContaining(["event", "change_request", "text"]) },
+        { required: expect.arrayContaining(["event", "environment", "protected", "text"]) },
       ],
     });
   });
