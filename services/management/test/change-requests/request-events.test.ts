@@ -93,6 +93,13 @@ describe("the events of a change request", () => {
     const stale = await approved({ rollout_percentage: 50 });
     await editor.call(`/api/v1/flags/${flag.id}`, { method: "PATCH", body: { enabled: false } });
     await given.post(editor, stale, "apply");
+    const path = `/api/v1/change-requests/${stale.id}`;
+    await editor.call(path, { method: "PATCH", body: { title: "Still stale" } });
+    const [stored] = await management.sql`
+      select status from change_requests where id = ${stale.id}`;
+    expect(stored).toEqual({ status: "stale" });
+    const approvals = (await stepsOf(project)).filter((event) => event.endsWith(".approved"));
+    expect(approvals).toHaveLength(2);
     const events = (await given.eventsOf(project.id)).filter(({ event }) =>
       ["change_request.applied", "change_request.stale"].includes(event),
     );
