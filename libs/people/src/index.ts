@@ -20,7 +20,12 @@ export {
   type MemberUser,
   type PeopleDirectory,
 } from "./people-directory.ts";
-export { createPlaces, type FindPlace } from "./places.ts";
+export {
+  createPlaces,
+  type FindPlace,
+  type FindProtected,
+  type ProtectedEnvironment,
+} from "./places.ts";
 export {
   includes,
   type Place,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type App, createApp } from "@halyard/http";
 import { createAnswerOnce } from "@halyard/idempotency";
-import type { AuthenticateMember } from "@halyard/people";
+import type { AuthenticateMember, FindProtected } from "@halyard/people";
 import { isOutage, type Sql } from "@halyard/postgres";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -17,6 +17,7 @@ export function createSchedulerApp(options: {
   sql: Sql;
   changes: ScheduleChanges;
   findFlag: FindFlag;
+  findProtected: FindProtected;
   hasEnded: (environmentId: string) => boolean;
   authenticate: AuthenticateMember;
   trustedProxies: readonly string[];

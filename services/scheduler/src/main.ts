@@ -33,6 +33,7 @@ await startOrExit(async () => {
       onSet: workers.onSet,
     }),
     findFlag: flags.find,
+    findProtected: service.places.findProtected,
     hasEnded,
   });
   await service.run({ app, workers, close: [startCleanUp(service).stop] });

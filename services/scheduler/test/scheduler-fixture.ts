@@ -122,6 +122,7 @@ async function composeReplica({
       onSet: workers.onSet,
     }),
     findFlag: flags.find,
+    findProtected: places.findProtected,
     hasEnded: keys.hasEnded,
     authenticate: createMemberAuthentication({
       verify: keys.verify,
@@ -147,6 +148,7 @@ async function composeReplica({
     url,
     sql,
     people,
+    places,
     metrics,
     hasFlag: (scope: { flagId: string; environmentId: string }) =>
       flags.statusOf(scope) === "exists",

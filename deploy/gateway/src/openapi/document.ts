@@ -30,13 +30,17 @@ const tags = [
   },
   { name: "Audiences", description: "Named sets of users of a project, for the rules of flags" },
   {
+    name: "Change requests",
+    description: "Changes of protected environments, which other people approve",
+  },
+  {
     name: "Schedules",
     description: "Switching a flag on, off, or both, at given times",
   },
   { name: "History", description: "Earlier states of a flag, rollback, and the audit log" },
   {
     name: "Webhooks",
-    description: "URLs that are notified of changes of flags, and the deliveries to them",
+    description: "URLs that are notified of changes, and the deliveries to them",
   },
   { name: "Usage", description: "Usage of the plan, and of each flag" },
   { name: "Environments", description: "Environments of a project" },

@@ -24,7 +24,7 @@ const explanations: Readonly<Record<ErrorCode, string>> = {
   CONFLICT_002: "The flag has no earlier state to roll back to",
   CONFLICT_003: "The condition of `If-Match` or `If-None-Match` is not met. Nothing was changed",
   APPROVAL_001:
-    "The environment is protected, and the change needs an approved change request. `Location` is a draft of it",
+    "The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made",
   RATE_001: "A limit of the plan or a rate limit has been reached",
   SERVER_001: "Internal error",
   SERVER_002: "The service is not ready, or a dependency of this request is unavailable",

@@ -93,14 +93,14 @@ export const setSchedule = defineRoute({
   params: Params,
   summary: "Schedule changes of a flag in an environment",
   description:
-    "Set `enable_at`, `disable_at` or both, in either order. The schedule replaces the pending schedule of the flag in this environment: after the response, no change of the replaced schedule takes effect. The request waits up to 5 seconds for a change that is being applied. The ETag of a schedule is its id. With `If-Match`, only this pending schedule is replaced; with `If-None-Match: *`, none is. A schedule that has ended is not pending. Otherwise the response is 412 and nothing changes. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ.",
+    "Set `enable_at`, `disable_at` or both, in either order. The schedule replaces the pending schedule of the flag in this environment: after the response, no change of the replaced schedule takes effect. The request waits up to 5 seconds for a change that is being applied. The ETag of a schedule is its id. With `If-Match`, only this pending schedule is replaced; with `If-None-Match: *`, none is. A schedule that has ended is not pending. Otherwise the response is 412 and nothing changes. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ. In a protected environment, a schedule can at most turn a flag off, if the protection permits that without an approval; use a change request with `apply_at` otherwise.",
   body: SetSchedule,
   example: scheduleExample,
   idempotent: true,
   conditional: true,
   unlessPresent: true,
   success: { status: 201, description: "The schedule", body: Schedule },
-  errors: ["CONFLICT_003", "SERVER_002"],
+  errors: ["CONFLICT_003", "APPROVAL_001", "SERVER_002"],
 });
 
 export const getSchedule = defineRoute({

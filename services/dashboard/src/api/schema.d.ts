@@ -551,7 +551,7 @@ export interface paths {
         put?: never;
         /**
          * Schedule changes of a flag in an environment
-         * @description Set `enable_at`, `disable_at` or both, in either order. The schedule replaces the pending schedule of the flag in this environment: after the response, no change of the replaced schedule takes effect. The request waits up to 5 seconds for a change that is being applied. The ETag of a schedule is its id. With `If-Match`, only this pending schedule is replaced; with `If-None-Match: *`, none is. A schedule that has ended is not pending. Otherwise the response is 412 and nothing changes. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ. People, and server keys whose user has a role, need the role `editor` in the environment.
+         * @description Set `enable_at`, `disable_at` or both, in either order. The schedule replaces the pending schedule of the flag in this environment: after the response, no change of the replaced schedule takes effect. The request waits up to 5 seconds for a change that is being applied. The ETag of a schedule is its id. With `If-Match`, only this pending schedule is replaced; with `If-None-Match: *`, none is. A schedule that has ended is not pending. Otherwise the response is 412 and nothing changes. Beyond the schema, each time must be in the future and before the year 10000, and the two must differ. In a protected environment, a schedule can at most turn a flag off, if the protection permits that without an approval; use a change request with `apply_at` otherwise. People, and server keys whose user has a role, need the role `editor` in the environment.
          */
         post: operations["setSchedule"];
         /**
@@ -4016,7 +4016,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it */
+        /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made */
         APPROVAL_001: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5899,7 +5899,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6102,7 +6102,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6191,7 +6191,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it */
+            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6365,7 +6365,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it */
+            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6509,7 +6509,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6579,7 +6579,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6662,7 +6662,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6971,7 +6971,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7083,7 +7083,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7302,7 +7302,20 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            409: components["responses"]["CONFLICT_001"];
+            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Content-Type-Options": components["headers"]["X-Content-Type-Options"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Vary: components["headers"]["Vary"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             412: components["responses"]["CONFLICT_003"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
@@ -7509,7 +7522,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_002: The flag has no earlier state to roll back to */
+            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made. CONFLICT_002: The flag has no earlier state to roll back to */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8001,7 +8014,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it */
+            /** @description CONFLICT_001: The name is already in use, or the idempotency key was used with another request. APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9191,7 +9204,7 @@ export interface operations {
                 };
             };
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9335,7 +9348,7 @@ export interface operations {
                 };
             };
             404: components["responses"]["NOT_FOUND_001"];
-            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
+            /** @description APPROVAL_001: The environment is protected, and the change needs an approved change request. `Location` is a draft of it, if one was made. CONFLICT_001: The name is already in use, or the idempotency key was used with another request */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

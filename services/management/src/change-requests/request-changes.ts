@@ -275,19 +275,21 @@ async function contributorsOf({ tx, principal }: RequestWrite): Promise<string[]
   return [...new Set([userId, ...(key?.issuers ?? [])])];
 }
 
-/** Returns a request with the status that its approvals give it. */
+/**
+ * Returns a request with the status that its approvals give it. While something differs from its base, it does not become
+ * approved, and a stale one stays stale.
+ */
 export async function settle(
   { tx }: Pick<RequestWrite, "tx">,
   request: ChangeRequest,
   place: Place,
 ): Promise<RequestAndStanding> {
   const settled = await withStanding(tx, request, place);
-  const { status } = request;
-  if (status === "draft") return settled;
-  return {
-    ...settled,
-    request: { ...request, status: isApproved(settled.standing.needed) ? "approved" : "open" },
-  };
+  const { needed, differences } = settled.standing;
+  const isSame = differences.length === 0;
+  if (request.status === "draft" || (request.status === "stale" && !isSame)) return settled;
+  const status = isSame && isApproved(needed) ? "approved" : "open";
+  return { ...settled, request: { ...request, status } };
 }
 
 async function withStanding(

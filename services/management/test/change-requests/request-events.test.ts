@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import { pino } from "pino";
 import { v7 as uuidv7 } from "uuid";
 import { applyDueRequests } from "../../src/change-requests/apply-due.ts";
+import { readFullState } from "../../src/publishing/full-state.ts";
 import { openManagement } from "../management-fixture.ts";
 import { reviewsOf } from "./review-fixture.ts";
 
@@ -92,6 +93,13 @@ describe("the events of a change request", () => {
     const stale = await approved({ rollout_percentage: 50 });
     await editor.call(`/api/v1/flags/${flag.id}`, { method: "PATCH", body: { enabled: false } });
     await given.post(editor, stale, "apply");
+    const path = `/api/v1/change-requests/${stale.id}`;
+    await editor.call(path, { method: "PATCH", body: { title: "Still stale" } });
+    const [stored] = await management.sql`
+      select status from change_requests where id = ${stale.id}`;
+    expect(stored).toEqual({ status: "stale" });
+    const approvals = (await stepsOf(project)).filter((event) => event.endsWith(".approved"));
+    expect(approvals).toHaveLength(2);
     const events = (await given.eventsOf(project.id)).filter(({ event }) =>
       ["change_request.applied", "change_request.stale"].includes(event),
     );
@@ -125,6 +133,34 @@ describe("the events of a change request", () => {
     expect(request.summary.length).toBeLessThan(4_100);
     expect(lines.at(-1)).toBe(`${120 - (lines.length - 1)} more changes`);
     expect(lines.at(-2)).toMatch(/^flag-\d+ in production: 100 % → 50 %$/);
+  });
+});
+
+describe("the snapshot entry of an environment", () => {
+  it("has the exceptions of the protection, also in a rebuilt snapshot", async () => {
+    const { protect, production } = await given.reviewed({
+      ...{ approvals: 1, without_approval: ["off"] },
+    });
+    const rebuilt = async () => {
+      for await (const page of readFullState(management.sql))
+        for (const { value } of page)
+          if ("environment_id" in value && value.kind === "environment")
+            if (value.environment_id === production.id) return value;
+      throw new Error("The environment is not in the snapshot.");
+    };
+    const published = async () => {
+      const [row] = await management.sql<[{ payload: string }]>`
+        select payload from outbox
+        where stream = 'snapshot' and subject like ${`%.environment.${production.id}`}
+        order by id desc limit 1`;
+      return JSON.parse(row.payload);
+    };
+    const protection = { without_approval: ["off"] };
+    expect(await published()).toMatchObject({ protected: protection, version: 2 });
+    expect(await rebuilt()).toEqual(await published());
+    await protect({ protected: null, bypass_reason: "The project ends" });
+    expect(await published()).not.toHaveProperty("protected");
+    expect(await rebuilt()).toEqual(await published());
   });
 });
 

@@ -3,7 +3,7 @@ import { type ScheduleDue, type SigningService, scheduleStream } from "@halyard/
 import { testMessageSigner } from "@halyard/testing";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { flagsOf } from "../flag-fixture.ts";
-import { openManagement, seedProject } from "../management-fixture.ts";
+import { openManagement, operatorToken, seedProject } from "../management-fixture.ts";
 import { dueChange, openScheduler } from "../schedule-due-fixture.ts";
 
 /** Tests how management makes due changes. `schedule-due-faults.test.ts` covers failures. */
@@ -233,6 +233,47 @@ describe("given a message with ids of different tenants", () => {
     expect(await read(flag)).toMatchObject({ enabled: false, version: 1 });
     expect(await flags.historyOf(flag.id)).toHaveLength(1);
     expect(await flags.eventsOf(flag.id)).toHaveLength(1);
+  });
+});
+
+describe("given a protection that began after the schedule was set", () => {
+  async function protectedFlag(settings: Record<string, unknown>, exceptions: string[]) {
+    const scope = await seedProject(management);
+    const given = flagsOf(management, scope);
+    const flag = await given.createFlag(settings);
+    const path = `/api/v1/projects/${scope.projectId}/environments/${scope.environmentId}`;
+    const body = { protected: { approvals: 1, without_approval: exceptions } };
+    const made = await management.call(path, { method: "PATCH", key: operatorToken, body });
+    expect(made.status).toBe(200);
+    const state = async () =>
+      (await management.call(`/api/v1/flags/${flag.id}`, { key: scope.serverKey })).body;
+    return { scope, flag, state };
+  }
+
+  it.each([
+    ["enable", ["off"]],
+    ["disable", ["rollback"]],
+  ] as const)(
+    "fails `%s` with the exceptions %j, and the outcome says why",
+    async (action, exceptions) => {
+      const settings = { enabled: action === "disable" };
+      const { scope, flag, state } = await protectedFlag(settings, [...exceptions]);
+      const due = dueChange(scope, flag, { action });
+      await scheduler.send(due);
+      expect(await scheduler.outcomeOf(due)).toMatchObject({
+        ...{ outcome: "failed", applied_at: null },
+        reason: "production is protected: this change needs an approved change request.",
+      });
+      expect(await state()).toMatchObject({ ...settings, version: 1 });
+    },
+  );
+
+  it("disables with the exception `off`", async () => {
+    const { scope, flag, state } = await protectedFlag({ enabled: true }, ["off"]);
+    const due = dueChange(scope, flag, { action: "disable" });
+    await scheduler.send(due);
+    expect(await scheduler.outcomeOf(due)).toMatchObject({ outcome: "applied", reason: null });
+    expect(await state()).toMatchObject({ enabled: false, version: 2 });
   });
 });
 

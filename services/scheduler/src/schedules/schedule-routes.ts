@@ -12,10 +12,11 @@ import {
   registerRoute,
 } from "@halyard/http";
 import type { AnswerOnce } from "@halyard/idempotency";
-import type { AuthenticateMember, Caller } from "@halyard/people";
+import type { AuthenticateMember, Caller, FindProtected } from "@halyard/people";
 import type { Sql } from "@halyard/postgres";
 import type { FindFlag } from "../directory/flag-directory.ts";
 import { type Conditions, checkPending, pathOf, tagOf } from "./check-pending.ts";
+import { checkProtection } from "./check-protection.ts";
 import {
   type Author,
   latenessMs,
@@ -32,6 +33,7 @@ type ScheduleRoutes = {
   sql: Sql;
   changes: ScheduleChanges;
   findFlag: FindFlag;
+  findProtected: FindProtected;
   /** Returns whether an environment was deleted. Its schedules are left out. */
   hasEnded: (environmentId: string) => boolean;
   answerOnce: AnswerOnce;
@@ -45,7 +47,7 @@ export function registerScheduleRoutes(app: App, options: ScheduleRoutes): void 
 }
 
 function registerChanges(app: App, options: ScheduleRoutes): void {
-  const { changes, findFlag, answerOnce, authenticate } = options;
+  const { changes, findFlag, findProtected, answerOnce, authenticate } = options;
 
   registerRoute(app, contract.setSchedule, {
     authenticate: authenticate(contract.setSchedule),
@@ -55,13 +57,16 @@ function registerChanges(app: App, options: ScheduleRoutes): void {
       if (isProblem(scope) && request.idempotencyKey === undefined) return scope;
       const { operationId } = contract.setSchedule;
       const asked = { caller: key.id, operationId, params, body, request };
+      const permit = permitOf(scope, {
+        ifMatch: request.ifMatch,
+        ifNoneMatch: request.headers["if-none-match"],
+      });
+      const environment = findProtected(params.envId.toLowerCase());
       const requested = {
         author: authorOf(key),
         request: body,
-        permit: permitOf(scope, {
-          ifMatch: request.ifMatch,
-          ifNoneMatch: request.headers["if-none-match"],
-        }),
+        permit: (pendingId: string | undefined) =>
+          permit(pendingId) ?? checkProtection(environment, body),
       };
       return changes.set(scope, requested, (tx, make) =>
         answerOnce(tx, asked, async () => {
