@@ -22,7 +22,7 @@ const varying: readonly [RegExp, string][] = [
   [/("month":)"\d{4}-\d\d"/g, '$1"<month>"'],
   [/("used":)\d+/g, "$1<number>"],
   [/((?:sha256=|v1,))[A-Za-z0-9+/=]{40,}/g, "$1<signature>"],
-  [/("(?:signature|secret_sha256|hash|previous_hash)":)"[^"]+"/g, '$1"<digest>"'],
+  [/("(?:signature|secret_sha256|content_hash|hash|previous_hash)":)"[^"]+"/g, '$1"<digest>"'],
   [/(#(?:invitation|link)=)[\w-]{43}/g, "$1<code>"],
   [/(token=)[\w.-]{20,}/g, "$1<token>"],
   [/("monthly";q=\d+;w=)\d+/g, "$1<seconds of the month>"],

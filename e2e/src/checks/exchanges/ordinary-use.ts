@@ -124,6 +124,7 @@ export async function useManagement(
 
   await useFlags({ ask }, ids, staging);
   await useAudiences({ ask }, ids);
+  await useChangeRequests({ ask }, ids, staging);
   // The audit log receives changes of webhooks and schedules later. Waiting gives them the order of the scenario.
   const askAndWait: Asking["ask"] = async (title, asked) => {
     const reply = await ask(title, asked);
@@ -259,6 +260,46 @@ async function useSchedules(
   );
   await schedule("read an applied one", "GET", staging);
   await ask("list schedules", { as: "server", path: "/api/v1/schedules" });
+}
+
+async function useChangeRequests({ ask }: Asking, ids: Ids, staging: string): Promise<void> {
+  const requests = "/api/v1/change-requests";
+  const asServer = (title: string, method: string, path: string, body?: unknown, headers = {}) =>
+    ask(title, { as: "server", method, path, body, headers });
+  const protect = (title: string, body: object) =>
+    ask(title, {
+      ...{ as: "operator", method: "PATCH", body },
+      path: `/api/v1/projects/${ids.projectId}/environments/${staging}`,
+    });
+  const state = { kind: "state", flag_id: ids.id, environment_id: ids.environmentId };
+  const opened = await asServer("open a change request", "POST", requests, {
+    title: "A third of the users",
+    changes: [{ ...state, patch: { rollout_percentage: 33 } }],
+  });
+  ids.requestId = opened.body.id;
+  const one = `${requests}/${ids.requestId}`;
+  await asServer("read it", "GET", one);
+  await asServer("edit it", "PATCH", one, { reason: "The first third." });
+  await asServer("list the change requests", "GET", `${requests}?status=open,approved&limit=1`);
+  await asServer("open what is open", "POST", `${one}/open`);
+  await asServer("withdraw it", "POST", `${one}/withdraw`);
+  await asServer("withdraw it again", "POST", `${one}/withdraw`);
+  await asServer("propose the current state", "POST", requests, {
+    ...{ title: "Nothing", changes: [{ ...state, patch: {} }] },
+  });
+  await protect("protect an environment", { protected: { approvals: 1 } });
+  const statePath = `/api/v1/flags/${ids.id}/environments/${staging}`;
+  const write = { rollout_percentage: 12 };
+  await asServer("change a protected environment", "PATCH", statePath, write);
+  const prefer = { Prefer: "respond-async" };
+  const asked = await asServer("request the change", "PATCH", statePath, write, prefer);
+  const ofWrite = `${requests}/${asked.body.id}`;
+  await asServer("apply it without approvals", "POST", `${ofWrite}/apply`);
+  await asServer("approve it with a key", "POST", `${ofWrite}/approve`, { content_hash: "" });
+  await protect("end the protection", { protected: null });
+  await protect("end it with a reason", { protected: null, bypass_reason: "A test" });
+  await asServer("apply a stale request", "POST", `${ofWrite}/apply`);
+  await asServer("withdraw the request", "POST", `${ofWrite}/withdraw`);
 }
 
 async function useWebhooks(
