@@ -1,75 +1,28 @@
-import { createServer } from "node:net";
-import type { ServiceProcess } from "@halyard/testing";
 import { type Browser, describeInChromium, startChromium } from "@halyard/testing/chromium";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import type { Page } from "playwright-core";
 import { ensureDashboard } from "../../deploy/local/src/dashboard-build.ts";
 import { expectNoSeriousViolations } from "../src/dashboard/accessibility.ts";
-import { type System, startSystem } from "../src/system/system.ts";
-import { createTenant, must, operatorToken, type Tenant } from "../src/system/tenancy.ts";
-
-/** Returns a free port. `PUBLIC_URL` must be set before the gateway starts. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
+import { type PeopleTenant, startPeopleTenant } from "../src/dashboard/people-tenant.ts";
 
 describeInChromium("given people who sign in to the dashboard", () => {
-  let system: System;
-  let gateway: ServiceProcess;
+  let system: PeopleTenant;
   let browser: Browser;
-  let publicUrl: string;
-  let tenant: Tenant;
 
   beforeAll(async () => {
-    const { folder } = await ensureDashboard();
-    const port = await freePort();
-    publicUrl = `http://localhost:${port}`;
-    const settings = { PUBLIC_URL: publicUrl, TRUSTED_PROXIES: "127.0.0.1" };
-    system = await startSystem({
-      managements: 2,
-      schedulers: 1,
-      dispatchers: 1,
-      meterings: 1,
-      edges: 1,
-      settings: () => ({
-        ...{ management: settings, scheduler: settings },
-        ...{ "webhook-dispatcher": settings, "usage-metering": settings },
-        dashboard: { DASHBOARD_DIR: folder },
-      }),
-    });
-    gateway = await system.startGateway({ port: String(port) });
-    browser = await startChromium();
-    tenant = await createTenant(gateway.url, { name: "People" });
-    await must(`${gateway.url}/api/v1/flags`, {
-      method: "POST",
-      key: tenant.serverKey,
-      body: { key: "new-checkout", name: "New checkout" },
-    });
+    [system, browser] = await Promise.all([
+      startPeopleTenant("People", await ensureDashboard()),
+      startChromium(),
+    ]);
   }, 120_000);
   afterAll(async () => {
     await browser?.close();
     await system?.close();
   });
 
-  const operate = (path: string, body: object) =>
-    must(`${gateway.url}/api/v1/organizations/${tenant.organizationId}/${path}`, {
-      method: "POST",
-      key: operatorToken,
-      body,
-    });
-
-  /** Creates a user with a role, and opens the operator's link in a new browser context. */
+  /** Creates a user with a role, and opens the operator's link. */
   async function signIn(email: string, grant: object): Promise<Page> {
-    const user = await operate("users", { email });
-    await operate("grants", { subject: { user_id: user.id }, ...grant });
-    const { url } = await operate("sign-in-links", { user_id: user.id });
-    await browser.context.clearCookies();
-    const page = await browser.context.newPage();
-    await page.goto(url);
+    const page = await system.openLink(browser, await system.addUser(email, grant));
     await page.getByText("New checkout").waitFor();
     return page;
   }
@@ -77,9 +30,9 @@ describeInChromium("given people who sign in to the dashboard", () => {
   it("opens the project of an owner by the operator's link, and keeps no key in the browser", async () => {
     const page = await signIn("owner@example.com", {
       role: "owner",
-      scope: { organization: tenant.organizationId },
+      scope: { organization: system.tenant.organizationId },
     });
-    expect(new URL(page.url()).origin).toBe(publicUrl);
+    expect(new URL(page.url()).origin).toBe(system.publicUrl);
     const stored = await page.evaluate(() =>
       JSON.stringify({ ...sessionStorage, ...localStorage, cookie: document.cookie }),
     );
@@ -96,8 +49,8 @@ describeInChromium("given people who sign in to the dashboard", () => {
   });
 
   it("opens a link once, and says what to do the second time", async () => {
-    const { id } = await operate("users", { email: "once@example.com" });
-    const { url } = await operate("sign-in-links", { user_id: id });
+    const id = await system.addUser("once@example.com");
+    const { url } = await system.operate("sign-in-links", { user_id: id });
     await browser.context.clearCookies();
     const page = await browser.context.newPage();
     await page.goto(url);
@@ -105,7 +58,7 @@ describeInChromium("given people who sign in to the dashboard", () => {
     const second = await browser.context.newPage();
     await second.goto(url);
     await second.getByText("The sign-in link was used already").waitFor();
-    expect(second.url()).toBe(`${publicUrl}/sign-in`);
+    expect(second.url()).toBe(`${system.publicUrl}/sign-in`);
     await expectNoSeriousViolations(second);
     await Promise.all([page.close(), second.close()]);
   });
@@ -117,7 +70,7 @@ describeInChromium("given people who sign in to the dashboard", () => {
       const response = await route.fetch();
       await route.fulfill({ response, json: { ...(await response.json()), key: false } });
     });
-    await page.goto(`${publicUrl}/sign-in`);
+    await page.goto(`${system.publicUrl}/sign-in`);
     await page.getByRole("button", { name: "Sign in with a passkey" }).waitFor();
     expect(await page.getByLabel("Server key").count()).toBe(0);
     await page.close();
@@ -126,7 +79,7 @@ describeInChromium("given people who sign in to the dashboard", () => {
   it("ends with the session, also for a page that is open", async () => {
     const page = await signIn("editor@example.com", {
       role: "editor",
-      scope: { project: tenant.projectId },
+      scope: { project: system.tenant.projectId },
     });
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();

@@ -18,10 +18,11 @@ type Curl = {
 const end = "\0";
 
 export async function startCurl(): Promise<Curl> {
+  const jars: Jars = new Map();
   const server = createServer((socket) => {
     // A shell that ends early closes its connection, and reports the failure itself.
     socket.on("error", () => undefined);
-    void answer(socket);
+    void answer(socket, jars);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -42,8 +43,11 @@ function shellFunction(port: number): string {
   }`;
 }
 
-async function answer(socket: Socket): Promise<void> {
-  const { code, text } = await send(await readArguments(socket)).catch((error: Error) => ({
+/** Cookies by the file in which curl would keep them. */
+type Jars = Map<string, string>;
+
+async function answer(socket: Socket, jars: Jars): Promise<void> {
+  const { code, text } = await send(await readArguments(socket), jars).catch((error: Error) => ({
     code: 2,
     text: `curl: ${error.message}\n`,
   }));
@@ -66,7 +70,7 @@ const methodWith = (data: string | undefined) => (data === undefined ? "GET" : "
 /** The statuses after which `curl --retry` sends a request again. */
 const transient = new Set([408, 429, 500, 502, 503, 504]);
 
-async function send(args: string[]): Promise<{ code: number; text: string }> {
+async function send(args: string[], jars: Jars): Promise<{ code: number; text: string }> {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
@@ -77,6 +81,8 @@ async function send(args: string[]): Promise<{ code: number; text: string }> {
       request: { type: "string", short: "X" },
       header: { type: "string", short: "H", multiple: true },
       data: { type: "string", short: "d" },
+      cookie: { type: "string", short: "b" },
+      "cookie-jar": { type: "string", short: "c" },
       "upload-file": { type: "string", short: "T" },
       "write-out": { type: "string", short: "w", default: "" },
       retry: { type: "string", default: "0" },
@@ -90,7 +96,8 @@ async function send(args: string[]): Promise<{ code: number; text: string }> {
     const colon = header.indexOf(":");
     return [header.slice(0, colon), header.slice(colon + 1).trim()];
   });
-  const { data, "upload-file": file } = values;
+  const { data, cookie, "upload-file": file, "cookie-jar": jar } = values;
+  if (cookie !== undefined) headers.push(["cookie", jars.get(cookie) ?? ""]);
   const sent = file === undefined ? data : await openAsBlob(file);
   const body = sent === undefined ? {} : { body: sent };
   const method = values.request ?? (file === undefined ? methodWith(data) : "PUT");
@@ -100,6 +107,8 @@ async function send(args: string[]): Promise<{ code: number; text: string }> {
     await delay(Number(values["retry-delay"]) * 1000);
     response = await request();
   }
+  const cookies = response.headers.getSetCookie().map((set) => set.split(";", 1)[0]);
+  if (jar !== undefined) jars.set(jar, cookies.join("; "));
   if (values.fail && !response.ok)
     return { code: 22, text: `curl: (22) The requested URL returned error: ${response.status}\n` };
   const written = values["write-out"].replaceAll(String.raw`\n`, "\n");

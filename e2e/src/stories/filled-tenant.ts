@@ -14,6 +14,8 @@ export type FilledTenant = Tenant & {
   sha256: string;
   /** The flag that uses the audience. */
   audienceFlagId: string;
+  /** An open change request. */
+  requestId: string;
 };
 
 /** A time in the far future, so that schedules stay pending. */
@@ -40,7 +42,12 @@ export async function fillTenant(
   });
   const webhook = await createUsedWebhook(tenant, flagId, addresses);
   const audience = await createUsedAudience(tenant, gateway, flagKey);
-  return { ...tenant, flagId, flagKey, keyId: spare.id, ...audience, ...webhook };
+  const { id: requestId } = await must(`${gateway}/api/v1/change-requests`, {
+    method: "POST",
+    key: tenant.serverKey,
+    body: { title: "known", changes: [{ kind: "flag_deletion", flag_id: flagId }] },
+  });
+  return { ...tenant, flagId, flagKey, keyId: spare.id, ...audience, ...webhook, requestId };
 }
 
 /** Creates an audience with a list, and a flag that uses it. Returns the name of the list's chunk, and the flag's id. */
@@ -90,6 +97,7 @@ export const idsOf = (tenant: FilledTenant): Record<string, string> => ({
   flagId: tenant.flagId,
   keyId: tenant.keyId,
   userId: tenant.userId,
+  requestId: tenant.requestId,
   webhookId: tenant.webhookId,
   deliveryId: tenant.deliveryId,
   // No tenant has a grant, an invitation or a passkey, so these name nothing.

@@ -1,3 +1,4 @@
+import { freePort } from "../system/free-port.ts";
 import { type System, startSystem } from "../system/system.ts";
 import { createTenant, type Tenant } from "../system/tenancy.ts";
 import { demoOf, openPageShell, type PageShell } from "./page-shell.ts";
@@ -13,11 +14,16 @@ export type PageSystem = {
 };
 
 export async function startPageSystem(): Promise<PageSystem> {
+  const port = await freePort();
+  const forPeople = { PUBLIC_URL: `http://localhost:${port}`, TRUSTED_PROXIES: "127.0.0.1" };
   const system = await startSystem({
     ...{ managements: 1, schedulers: 1, dispatchers: 1, meterings: 1, edges: 1 },
-    settings: () => ({ "sdk-edge": { STREAM_TOKEN_SECRET: "this signs the tokens of the pages" } }),
+    settings: () => ({
+      ...{ management: forPeople, scheduler: forPeople },
+      "sdk-edge": { STREAM_TOKEN_SECRET: "this signs the tokens of the pages" },
+    }),
   });
-  const { url: gatewayUrl } = await system.startGateway();
+  const { url: gatewayUrl } = await system.startGateway({ port: String(port) });
   const shells: PageShell[] = [];
   return {
     system,

@@ -20,9 +20,10 @@ const fieldsOf = ({ properties = {} }: Schema): [string, Schema][] =>
 /** Returns a body with a valid value for every field of the schema that boolean flags have. */
 export function exampleOf(schema: Schema, ids: IdsByField, name = ""): unknown {
   const shape = resolve(schema);
+  if (shape.const !== undefined) return shape.const;
   if (shape.enum !== undefined) return shape.enum[0];
-  if (shape.anyOf !== undefined)
-    return exampleOf(selfContained(shape.anyOf)[0] as Schema, ids, name);
+  const options = shape.anyOf ?? shape.oneOf;
+  if (options !== undefined) return exampleOf(selfContained(options)[0] as Schema, ids, name);
   switch ([shape.type].flat()[0]) {
     case "object":
       return Object.fromEntries(
@@ -83,7 +84,7 @@ function* positions(schema: Schema, path: Path): Generator<{ path: Path; shape: 
 }
 
 function wrongValues(shape: Schema): unknown[] {
-  const alternatives = shape.anyOf?.map(resolve) ?? [shape];
+  const alternatives = (shape.anyOf ?? shape.oneOf)?.map(resolve) ?? [shape];
   const allowed = new Set(alternatives.flatMap(({ type }) => type ?? []));
   const candidates: [string, unknown][] = [
     ["null", null],

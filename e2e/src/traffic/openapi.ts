@@ -11,6 +11,8 @@ export type Schema = {
   additionalProperties?: boolean | Schema;
   items?: Schema;
   anyOf?: Schema[];
+  oneOf?: Schema[];
+  const?: unknown;
   pattern?: string;
   format?: string;
   minimum?: number;

@@ -92,7 +92,10 @@ export function describeIsolation({ system, gateway }: ClientSystem): void {
 
   function request(operation: Operation, token: string, ids: Record<string, string>): RawRequest {
     const { method, body } = operation;
-    const fields = { user_id: mine.userId, enable_at: enableAt, url: receiver.url };
+    const fields = {
+      ...{ user_id: mine.userId, enable_at: enableAt, url: receiver.url },
+      ...{ flag_id: mine.flagId, environment_id: mine.environmentId },
+    };
     const example =
       body && exampleOf(body.schema, { ...fields, disable_at: "2099-01-02T00:00:00Z" });
     const content = contentOf(operation, example);

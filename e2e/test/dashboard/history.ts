@@ -220,7 +220,7 @@ export function describeHistory(given: () => DashboardSystem): void {
     expect(download.suggestedFilename()).toMatch(/^web-changes-\d{4}-\d\d-\d\d\.csv$/);
     const [header, ...records] = (await readFile(await download.path(), "utf8")).split("\r\n");
     expect(header).toBe(
-      "\uFEFFtime,person,change,difference,action,how,environment,flag_key,api_key_id,before,after,id",
+      "\uFEFFtime,person,change,difference,action,how,environment,flag_key,api_key_id,before,after,id,signed_in_by",
     );
     expect(records).toHaveLength(3);
     expect(records[0]).toContain(",ada@example.com,created checkout,");

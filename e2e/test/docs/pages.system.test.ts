@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from "@jest/globals";
 import { type PageSystem, startPageSystem } from "../../src/stories/page-system.ts";
 import { describeAudiences } from "./audiences-page.ts";
+import { describeChangeRequests } from "./change-requests-page.ts";
 import { describeProduction } from "./deployment-page.ts";
 import { describeOpenFeature } from "./openfeature-page.ts";
 import { describeRequirements } from "./requirements-page.ts";
@@ -18,6 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => pages?.close());
 
+describe("the page about change requests", () => describeChangeRequests(given));
 describe("the page about deployment", () => describeProduction(given));
 describe("the page about OpenFeature", () => describeOpenFeature(given));
 describe("the page about requirements", () => describeRequirements(given));

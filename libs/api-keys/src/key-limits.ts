@@ -26,11 +26,11 @@ export type KeyLimits = {
   /** Counts costs of an organization that were not known when its request was admitted. */
   charge(organizationId: string, nowMs: number, cost: number): void;
   /**
-   * Returns the problem of an invalid key: 401, or 429 for an address beyond its rate limit. Valid keys are verified
+   * Returns the problem of an invalid key or session: 401, or 429 for an address beyond its rate limit. Valid keys are verified
    * first, so invalid keys from the same address do not affect them. This does not help an attacker, because secrets of
    * 32 random bytes cannot be guessed.
    */
-  rejectInvalidKey(address: string, nowMs: number): Problem;
+  rejectInvalidKey(address: string, nowMs: number, problem?: Problem): Problem;
   /**
    * Rejects an address that has sent too many invalid keys. It counts nothing otherwise. Routes use it where the
    * verification of a key is expensive.
@@ -62,7 +62,7 @@ export function createKeyLimits(rate: Rate): KeyLimits {
   const addresses = createRateLimit(rate);
   const admitAddress = createAdmission(
     addresses,
-    `Too many invalid keys from this address. The limit of an address ${limit}`,
+    `Too many invalid keys or sessions from this address. The limit of an address ${limit}`,
   );
   return {
     admit(key, nowMs, { checkAccess, cost }) {
@@ -71,8 +71,8 @@ export function createKeyLimits(rate: Rate): KeyLimits {
       return admitKey(key, nowMs) ?? checkAccess() ?? admitOrganization({ id }, nowMs, cost);
     },
     charge: organizations.charge,
-    rejectInvalidKey: (address, nowMs) =>
-      admitAddress({ id: addressBlock(address) }, nowMs) ?? keyProblems.invalid,
+    rejectInvalidKey: (address, nowMs, problem = keyProblems.invalid) =>
+      admitAddress({ id: addressBlock(address) }, nowMs) ?? problem,
     checkAddress(address, nowMs) {
       const id = addressBlock(address);
       return addresses.left(id, nowMs).requests > 0 ? undefined : admitAddress({ id }, nowMs);

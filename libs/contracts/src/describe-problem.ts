@@ -67,6 +67,7 @@ function deepest(errors: readonly ErrorObject[]): readonly ErrorObject[] {
 
 function pointerOf({ instancePath, keyword, params }: ErrorObject): string {
   if (keyword === "required") return `${instancePath}/${escapePointer(params.missingProperty)}`;
+  if (keyword === "discriminator") return `${instancePath}/${escapePointer(params.tag)}`;
   if (keyword === "additionalProperties")
     return `${instancePath}/${escapePointer(params.additionalProperty)}`;
   return instancePath;
@@ -93,6 +94,8 @@ function expectationOf(error: ErrorObject): string {
       );
     case "enum":
       return `must be one of ${(error.params.allowedValues as unknown[]).map((v) => JSON.stringify(v)).join(", ")}`;
+    case "discriminator":
+      return "must be one of the known kinds";
     case "const":
       return `must be ${JSON.stringify(error.params.allowedValue)}`;
     case "format":

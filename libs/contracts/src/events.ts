@@ -168,5 +168,8 @@ export type UserErased = z.infer<typeof UserErased>;
 
 export const checkUserErased = compileCheck(UserErased);
 
-/** Replaces an erased e-mail address, here and in the audit log. */
-export const erasedEmail = "erased";
+/**
+ * Returns the pseudonym that replaces the erased e-mail address of a user, here and in the audit log. It has the random
+ * part of the user's id, so that erased users differ, and every service has the same one.
+ */
+export const erasedEmail = (userId: string): string => `erased-${userId.slice(-12)}`;

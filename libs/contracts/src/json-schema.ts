@@ -14,7 +14,11 @@ export type JsonSchema = Record<string, unknown>;
 export function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
     io: "input",
-    override: ({ jsonSchema }) => replaceTuple(jsonSchema),
+    override: ({ zodSchema, jsonSchema }) => {
+      replaceTuple(jsonSchema);
+      if (zodSchema instanceof z.ZodDiscriminatedUnion)
+        jsonSchema.discriminator = { propertyName: zodSchema.def.discriminator };
+    },
   }) as JsonSchema;
   return rest;
 }
@@ -29,17 +33,19 @@ export function replaceTuple(schema: z.core.JSONSchema.BaseSchema): void {
 }
 
 /** Creates the validator of the project: strict about schemas, with the formats in use. It never changes the data. */
-export function createAjv(): Ajv2020 {
-  const ajv = new Ajv2020({ allErrors: false, strict: true, strictTypes: false, verbose: true });
-  // A keyword of OpenAPI for programs that generate code. It validates nothing.
-  ajv.addKeyword("discriminator");
+export function createAjv({ discriminator = false } = {}): Ajv2020 {
+  const shared = { allErrors: false, strict: true, strictTypes: false, verbose: true };
+  const ajv = new Ajv2020({ ...shared, discriminator });
+  // Otherwise a keyword of OpenAPI for programs that generate code, which validates nothing.
+  if (!discriminator) ajv.addKeyword("discriminator");
   ajv.addFormat("date-time", (text: string) => parseInstant(text) !== undefined);
   ajv.addFormat("date", (text: string) => (parseInstant(`${text}T00:00:00Z`) ?? -1) >= 0);
   ajv.addFormat("uuid", /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i);
   return ajv;
 }
 
-const sharedAjv = createAjv();
+/** One member selects the schema of a value in a union, so that the problem is that of this schema. */
+const sharedAjv = createAjv({ discriminator: true });
 
 function compile(described: z.ZodType) {
   const schema = toJsonSchema(described);

@@ -14,7 +14,7 @@ type Contract = Pick<RouteContract, "operationId" | "method">;
 
 /**
  * Authenticates requests to a route that requires a server key or a session. An unknown token gets 401; a client key, the
- * operator's token or a missing role gets 403. Beyond a rate limit, a key, a session or an unknown token gets 429 instead.
+ * operator's token or a missing role gets 403. Beyond a rate limit, a key, a session, or an address with unknown tokens or sessions gets 429 instead.
  */
 export type AuthenticateMember = (
   contract: Contract,
@@ -67,7 +67,10 @@ export function createSessionAuthentication({
     cost = 1,
   ): Promise<Caller | Problem> => {
     const session = await callers.findSession(request);
-    if (session === undefined) return keyProblems.missing;
+    if (session === undefined)
+      return callers.hasCookie(request)
+        ? limits.rejectInvalidKey(request.ip, nowMs, keyProblems.missing)
+        : keyProblems.missing;
     lastUsed.note(session.id, nowMs);
     const caller = await callers.ofSession(contract, session, request);
     // Requests that are rejected, or belong to no organization, count for the person.

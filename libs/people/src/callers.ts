@@ -37,7 +37,12 @@ export type FoundSession = LiveSession & { secret: string };
 
 /** Sources of callers: the directories of a service, or the tables of management. */
 export type People = {
-  session(cookie: SessionCookie, nowMs: number): Awaitable<LiveSession | undefined>;
+  /** The address is that of the request. */
+  session(
+    cookie: SessionCookie,
+    nowMs: number,
+    address: string,
+  ): Awaitable<LiveSession | undefined>;
   memberOf(session: LiveSession, organizationId: string): Awaitable<MemberUser | undefined>;
   user: (organizationId: string, userId: string) => Awaitable<ReturnType<PeopleDirectory["user"]>>;
   places: {
@@ -52,7 +57,9 @@ export type Callers = {
   /** Returns the caller of a key that was verified, or the problem of a role that is missing. */
   ofKey(contract: Contract, key: DirectoryKey, request: RequestFacts): Promise<Caller | Problem>;
   /** Returns the session of a request; undefined without a valid one. */
-  findSession(request: Pick<RequestFacts, "headers">): Promise<FoundSession | undefined>;
+  findSession(request: Pick<RequestFacts, "headers" | "ip">): Promise<FoundSession | undefined>;
+  /** Returns whether a request has the cookie of a session, which may be invalid. */
+  hasCookie(request: Pick<RequestFacts, "headers">): boolean;
   /** Returns the caller of a session, or the problem of a role that is missing. */
   ofSession(
     contract: Contract,
@@ -70,6 +77,10 @@ export function createCallers(options: {
   nowMs: () => number;
 }): Callers {
   const { people, publicUrl, nowMs } = options;
+  const cookieOf = ({ headers }: Pick<RequestFacts, "headers">) =>
+    publicUrl === undefined || isBearer(headers.authorization)
+      ? undefined
+      : readSessionCookie(headers.cookie, sessionCookieName(publicUrl));
   const callers: Callers = {
     async ofKey(contract, key, request) {
       const user = await people.user(key.organizationId, key.userId);
@@ -79,12 +90,12 @@ export function createCallers(options: {
       if (need === undefined || need === signedIn || key.kind !== "server") return caller;
       return checkRole(need, caller, placeOf(caller, request)) ?? caller;
     },
-    async findSession({ headers }) {
-      if (publicUrl === undefined || isBearer(headers.authorization)) return undefined;
-      const cookie = readSessionCookie(headers.cookie, sessionCookieName(publicUrl));
-      const session = cookie && (await people.session(cookie, nowMs()));
+    async findSession(request) {
+      const cookie = cookieOf(request);
+      const session = cookie && (await people.session(cookie, nowMs(), request.ip));
       return session && { ...session, secret: cookie.secret };
     },
+    hasCookie: (request) => cookieOf(request) !== undefined,
     async ofSession(contract, session, request) {
       const isChange = contract.method !== "GET";
       if (isChange && !(publicUrl && isSameOrigin(request.headers, publicUrl))) return otherOrigin;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { completeAt, type KeySignatures } from "@halyard/api-keys";
 import {
   checkPeopleComplete,
@@ -23,18 +24,19 @@ import type { PeopleDirectory } from "./people-directory.ts";
 
 /**
  * Follows the people bucket: all entries first, then each change. Every attempt reads everything again, because the bucket
- * is small. The directory keeps its state until then. An entry without a valid signature is ignored.
+ * is small. The directory keeps its state until then. An entry without a valid signature is ignored. The verification of a
+ * signature takes most of the time of a read, so entries that the directory contains are not verified again.
  */
 export function followPeople(options: {
   connection: NatsConnection;
-  directory: Pick<PeopleDirectory, "beginReplacing" | "apply">;
+  directory: Pick<PeopleDirectory, "beginReplacing" | "apply" | "valueOf">;
   signatures: KeySignatures;
   /** Called when the directory is current, at the start and after every interruption. */
   onCurrent?: () => void;
   logger: Logger;
 }): FollowedStream {
-  const { connection, directory, signatures, logger } = options;
-  const decode = createDecoder(signatures, logger);
+  const { connection, directory, logger } = options;
+  const decode = createDecoder(options);
   return followStream({
     connection,
     logger,
@@ -45,8 +47,8 @@ export function followPeople(options: {
         const found = await findPeopleComplete(manager);
         if (found === undefined) return undefined;
         const { complete, sequence } = found;
-        if (!signatures.isGenuine(peopleSignaturePrefix + completeAt(sequence), complete))
-          return undefined;
+        const signed = peopleSignaturePrefix + completeAt(sequence);
+        if (!options.signatures.isGenuine(signed, complete)) return undefined;
         return { identity: complete.epoch, firstSequence: complete.from };
       },
       begin({ firstSequence = 1 }) {
@@ -80,7 +82,11 @@ export async function findPeopleComplete(
   return found && { complete: found.value, sequence: found.sequence };
 }
 
-function createDecoder(signatures: KeySignatures, logger: Logger) {
+function createDecoder({
+  directory,
+  signatures,
+  logger,
+}: Pick<Parameters<typeof followPeople>[0], "directory" | "signatures" | "logger">) {
   const log = throttleLog<{ key: string }>((fields) =>
     logger.error(fields, "an entry about people has no valid form or signature and was ignored"),
   );
@@ -90,12 +96,15 @@ function createDecoder(signatures: KeySignatures, logger: Logger) {
     const key = subject.slice(peopleBucket.subjectPrefix.length);
     if (key === peopleCompleteKey) return undefined;
     const entry = parsePeopleEntry(key, parseJson(payload));
-    if (entry === undefined || !signatures.isGenuine(peopleSignaturePrefix + key, entry.value)) {
-      log({ key });
-      return undefined;
+    if (entry !== undefined) {
+      // Nothing needs the verified signature, which would be an eighth of the memory.
+      const { signature: _, ...value } = entry.value;
+      const known = directory.valueOf(entry.address);
+      if (isDeepStrictEqual(known, value)) return { ...entry, value: known ?? value };
+      if (signatures.isGenuine(peopleSignaturePrefix + key, entry.value))
+        return { ...entry, value };
     }
-    // Nothing needs the verified signature, which would be an eighth of the memory.
-    const { signature: _, ...value } = entry.value;
-    return { ...entry, value };
+    log({ key });
+    return undefined;
   };
 }

@@ -40,8 +40,8 @@ export type PeopleDirectory = {
   organizationsOf(session: LiveSession): readonly string[];
   /** Returns a user's entry; undefined for a user who has never had a role. */
   user(organizationId: string, userId: string): UserEntry | undefined;
-  /** Returns the version of an entry; undefined without one. */
-  versionOf(address: PeopleAddress): number | undefined;
+  /** Returns the value of an entry; undefined without one. */
+  valueOf(address: PeopleAddress): PeopleValue | undefined;
 };
 
 /** All entries by key, and the users of each person. */
@@ -98,7 +98,7 @@ export function createPeopleDirectory(): PeopleDirectory {
       (state.usersOf.get(personId) ?? []).map((user) => user.organization_id),
     user: (organizationId, userId) =>
       find("user", peopleKey({ kind: "user", organizationId, userId })),
-    versionOf: (address) => state.entries.get(peopleKey(address))?.version,
+    valueOf: (address) => state.entries.get(peopleKey(address)),
   };
 }
 
@@ -122,7 +122,8 @@ function put(state: State, { address, value }: PeopleEntry): void {
     else usersOf.delete(known.person_id);
   }
   if (isUserOfPerson(value))
-    usersOf.set(value.person_id, [...(usersOf.get(value.person_id) ?? []), value]);
+    // A spread would leave room for 16 more users in each list.
+    usersOf.set(value.person_id, (usersOf.get(value.person_id) ?? []).concat(value));
   if (entries.size >= state.sweepsAt) sweep(state, Date.parse(value.committed_at));
 }
 

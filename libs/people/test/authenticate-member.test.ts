@@ -77,11 +77,11 @@ function givenAuthentication() {
       ip,
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     });
-  const requestBySession = () =>
+  const requestBySession = (id = sessionId) =>
     authenticate(getUsage)({
       ...{ id: "request", ip: "192.0.2.1" },
       headers: {
-        cookie: `__Host-halyard-session=${sessionId}.${secret}`,
+        cookie: `__Host-halyard-session=${id}.${secret}`,
         [environmentHeader.toLowerCase()]: uuidv7(),
       },
     });
@@ -167,6 +167,14 @@ describe("given an address that sends invalid keys", () => {
       expect(await request("wrong", `2001:db8::${host}`)).toMatchObject({ rejected: "AUTH_001" });
     expect(await request("wrong", "2001:db8::3:4:5:6")).toEqual(tooMany(1));
     expect(await request("wrong", "2001:db8:0:1::1")).toMatchObject({ rejected: "AUTH_001" });
+  });
+
+  it("shares its limit with made-up sessions, which affect no valid session", async () => {
+    const { request, requestBySession } = givenAuthentication();
+    expect(await requestBySession(uuidv7())).toMatchObject({ rejected: "AUTH_001" });
+    expect(await request("wrong")).toMatchObject({ rejected: "AUTH_001" });
+    expect(await requestBySession(uuidv7())).toEqual(tooMany(1));
+    expect(await requestBySession()).toMatchObject({ rejected: "NOT_FOUND_001" });
   });
 
   it("is not limited for requests without a key", async () => {

@@ -72,11 +72,11 @@ describe("given a directory of people", () => {
     directory.apply(before);
     const read = directory.beginReplacing();
     read.take(after);
-    expect(directory.versionOf(before.address)).toBe(1);
-    expect(directory.versionOf(after.address)).toBeUndefined();
+    expect(directory.valueOf(before.address)?.version).toBe(1);
+    expect(directory.valueOf(after.address)).toBeUndefined();
     read.finish();
-    expect(directory.versionOf(before.address)).toBeUndefined();
-    expect(directory.versionOf(after.address)).toBe(1);
+    expect(directory.valueOf(before.address)).toBeUndefined();
+    expect(directory.valueOf(after.address)?.version).toBe(1);
   });
 
   it("contains at most twice the live sessions, for any number of ended ones", () => {
@@ -85,9 +85,9 @@ describe("given a directory of people", () => {
       sessionEntry({ committedAtMs: index, expiresAtMs: index + 10 }),
     );
     for (const entry of entries) directory.apply(entry);
-    const known = entries.filter(({ address }) => directory.versionOf(address) !== undefined);
+    const known = entries.filter(({ address }) => directory.valueOf(address) !== undefined);
     expect(known.length).toBeLessThanOrEqual(1_000);
-    expect(directory.versionOf(entries.at(-1)?.address ?? fail)).toBe(1);
+    expect(directory.valueOf(entries.at(-1)?.address ?? fail)?.version).toBe(1);
   });
 });
 

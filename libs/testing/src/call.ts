@@ -5,6 +5,8 @@ export type CallOptions = {
   key?: string;
   /** Sent as JSON. */
   body?: unknown;
+  /** Sent as it is, in place of a body. */
+  text?: string;
   headers?: Record<string, string>;
 };
 
@@ -23,6 +25,7 @@ export async function call(url: string, options: CallOptions = {}): Promise<Call
   const response = await fetch(url, {
     method: options.method ?? "GET",
     headers,
+    ...(options.text === undefined ? {} : { body: options.text }),
     ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
   });
   const text = await response.text();

@@ -1,7 +1,10 @@
 import { RouterProvider } from "@tanstack/react-router";
 import { useState } from "react";
 import { RouterProvider as AriaRouterProvider, I18nProvider } from "react-aria-components";
+import { InvitationPage } from "./account/invitation-page.tsx";
 import { createKeyRouter, createOperatorRouter } from "./routes.tsx";
+import { ConfirmationDialog } from "./session/confirmation-dialog.tsx";
+import type { OneTimeCode } from "./session/one-time-code.ts";
 import { type Session, SessionCache, SessionsProvider, useSessions } from "./session/session.tsx";
 import { SignInPage } from "./session/sign-in-page.tsx";
 import { LeaveGuardProvider } from "./ui/leave-guard-provider.tsx";
@@ -9,17 +12,24 @@ import { pageLocale } from "./ui/locale.ts";
 import { Loading, Warning } from "./ui/panels.tsx";
 import { Toasts } from "./ui/toasts.tsx";
 
-export function App() {
+/** `opened` is the code of the link with which the page was opened. */
+export function App({ opened }: { opened: OneTimeCode | undefined }) {
   return (
     <I18nProvider locale={pageLocale}>
       <LeaveGuardProvider>
         <SessionsProvider>
-          <CurrentSession />
+          {opened === undefined ? <CurrentSession /> : <OpenedLink opened={opened} />}
+          <ConfirmationDialog />
           <Toasts />
         </SessionsProvider>
       </LeaveGuardProvider>
     </I18nProvider>
   );
+}
+
+function OpenedLink({ opened }: { opened: OneTimeCode }) {
+  if (opened.purpose === "link") return <SignInPage link={opened.code} />;
+  return <InvitationPage {...opened} />;
 }
 
 function CurrentSession() {

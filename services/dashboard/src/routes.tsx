@@ -140,6 +140,21 @@ const keyPages = [
     path: "/environments",
     component: page(() => import("./environments/environments-page.tsx"), "EnvironmentsPage"),
   }),
+  createRoute({
+    ...ofKeys,
+    path: "/you",
+    component: page(() => import("./account/you-page.tsx"), "YouPage"),
+  }),
+  createRoute({
+    ...ofKeys,
+    path: "/sign-in",
+    component: page(() => import("./account/signed-in-already.tsx"), "SignedInAlready"),
+  }),
+  createRoute({
+    ...ofKeys,
+    path: "/people",
+    component: page(() => import("./people/people-page.tsx"), "PeoplePage"),
+  }),
 ] as const;
 
 export function createKeyRouter() {
@@ -167,6 +182,8 @@ const pagesOfKeys = (
     "keys",
     "connect",
     "environments",
+    "you",
+    "people",
   ] as const
 ).map((name) =>
   createRoute({

@@ -23,7 +23,7 @@ it("marks each query as stale once for a burst of changes, and reads the names o
   takeQuery(["flag", "checkout"]);
   expect(keys()).toEqual([]);
   read();
-  expect(keys()).toEqual([["changes"], ["flag", "checkout"], ["dependents"]]);
+  expect(keys()).toEqual([["changes"], ["flag", "checkout"], ["dependents"], ["organization"]]);
   expect(refreshNames).toHaveBeenCalledTimes(1);
 });
 

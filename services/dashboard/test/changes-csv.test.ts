@@ -19,23 +19,33 @@ const change: AuditedChange = {
   changed_at: "2027-01-31T09:00:00.000Z",
 };
 
+const noNames = { environments: new Map(), keys: new Map() };
+
 describe("changes as CSV", () => {
+  it("says how each person was signed in, with the name of a key", () => {
+    const byKey = { ...change, actor: { ...change.actor, via: "key" as const } };
+    const named = csvRecords([byKey], { ...noNames, keys: new Map([["abc", "CI"]]) });
+    expect(named).toMatch(/,by the key CI\r\n$/);
+  });
+
   it("has one record for each change, under the names of the columns", () => {
     expect(csvHeader()).toBe(
-      "time,person,change,difference,action,how,environment,flag_key,api_key_id,before,after,id\r\n",
+      "time,person,change,difference,action,how,environment,flag_key,api_key_id,before,after,id,signed_in_by\r\n",
     );
-    expect(csvRecords([change], new Map())).toBe(
+    expect(csvRecords([change], noNames)).toBe(
       "2027-01-31T09:00:00.000Z,ada@example.com,changed the name of new-checkout," +
         '"Name: Old → New, ""better""",settings,manual,,new-checkout,abc,' +
         '"{""name"":""Old""}","{""name"":""New, \\""better\\""""}",' +
-        "01993b5e-7a05-7000-8000-000000000001\r\n",
+        "01993b5e-7a05-7000-8000-000000000001,\r\n",
     );
   });
 
   it("names the environment, and keeps the id of a deleted one", () => {
     const moved = { ...change, environment_id: "env-1" };
-    expect(csvRecords([moved], new Map([["env-1", "production"]]))).toContain(",production,");
-    expect(csvRecords([moved], new Map())).toContain(",env-1,");
+    expect(
+      csvRecords([moved], { ...noNames, environments: new Map([["env-1", "production"]]) }),
+    ).toContain(",production,");
+    expect(csvRecords([moved], noNames)).toContain(",env-1,");
   });
 
   it.each([

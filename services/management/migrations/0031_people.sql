@@ -126,7 +126,8 @@ grant select, insert, update, delete on people, identities, passkeys, grants, se
 grant insert (kind, person_id), update (kind, person_id, governed) on users to management_service;
 grant insert (via) on changes to management_service;
 
--- As before, but an entry without an address, such as that of a grant, does not get one.
+-- As before, but an entry without an address, such as that of a grant, does not get one, and the pseudonym is the one in
+-- the address of the erased user.
 create or replace function erase_from_audit_log(at_most integer) returns boolean
 language plpgsql security definer
 as $$
@@ -145,11 +146,11 @@ begin
   page := array(
     select id from changes where id > subject.erased_up_to order by id limit at_most
   );
-  update changes set actor_email = 'erased'
+  update changes set actor_email = subject.email
   where id = any (page) and actor_id = subject.id;
   update changes
-  set state_before = state_before || '{"email": "erased", "name": null}',
-    state_after = state_after || '{"email": "erased", "name": null}'
+  set state_before = state_before || jsonb_build_object('email', subject.email, 'name', null),
+    state_after = state_after || jsonb_build_object('email', subject.email, 'name', null)
   where id = any (page) and user_id = subject.id and coalesce(state_before, state_after) ? 'email';
   update users
   set erased_up_to = case when cardinality(page) = at_most then page[at_most] end

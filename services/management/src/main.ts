@@ -5,6 +5,7 @@ import {
   createKeyLimits,
   createKeySignatures,
   createLastUsed,
+  type KeyLimits,
 } from "@halyard/api-keys";
 import { keyRate, natsServers } from "@halyard/configuration";
 import { defaultPlans } from "@halyard/contracts";
@@ -96,7 +97,7 @@ const createDirectories = (signatures: Parameters<typeof createKeyDirectory>[0])
 /** Creates the lookups of keys and sessions. */
 function createFinders(
   signIn: SignInSettings | undefined,
-  parts: ReturnType<typeof createDirectories> & { sql: Sql; workers: Workers },
+  parts: ReturnType<typeof createDirectories> & { sql: Sql; workers: Workers; limits: KeyLimits },
 ) {
   const { peopleAreCurrent, directoryIsCurrent } = parts.workers;
   const placesAreCurrent = directoryIsCurrent;
@@ -151,7 +152,8 @@ await startOrExit(async () => {
     // Has no effects, because no request waits for the removal of an expired key.
     unawaitedWriter: createWriter({ sql, newId: uuidv7, wakeRelay }),
   });
-  const { findKey, ...finders } = createFinders(signIn, { sql, workers, ...directories });
+  const limits = createKeyLimits(keyRate(config));
+  const { findKey, ...finders } = createFinders(signIn, { sql, workers, limits, ...directories });
   const app = createManagementApp({
     ...shared,
     writer,
@@ -163,7 +165,7 @@ await startOrExit(async () => {
     ...finders,
     readStatus: workers.readStatus,
     operatorToken: config.OPERATOR_TOKEN,
-    keyLimits: createKeyLimits(keyRate(config)),
+    keyLimits: limits,
     trustedProxies: config.TRUSTED_PROXIES,
     ...{ checkAnswers: !isProduction, allowDemoUser: !isProduction },
     signInByKey: config.SIGN_IN_BY_KEY === "on",

@@ -150,9 +150,10 @@ export async function openManagement(
       ? undefined
       : startRemoving({ sql, writer, now: () => clock.now(), logger });
   const removingLists = startRemovingLists({ sql, writer, logger });
+  const keyLimits = createKeyLimits(options.keyRate ?? manyRequests);
   const callers = createCallers({
     people: createPeopleLookup({
-      ...{ sql, people, places },
+      ...{ sql, people, places, limits: keyLimits },
       peopleAreCurrent: workers.peopleAreCurrent,
       placesAreCurrent: workers.directoryIsCurrent,
     }),
@@ -169,7 +170,7 @@ export async function openManagement(
     groupsOrganizations,
     operatorToken,
     signInByKey: true,
-    keyLimits: createKeyLimits(options.keyRate ?? manyRequests),
+    keyLimits,
     lastUsed,
     now: () => clock.now(),
     newId: uuidv7,
@@ -207,7 +208,7 @@ export async function openManagement(
     directory,
     people,
     peopleAreCurrent: workers.peopleAreCurrent,
-    findSession: (cookie: string) => callers.findSession({ headers: { cookie } }),
+    findSession: (cookie: string) => callers.findSession({ headers: { cookie }, ip: "127.0.0.1" }),
     metrics,
     call: (path: string, options?: CallOptions) => call(url + path, options),
     /** Stops management but not its backends. */
@@ -310,6 +311,7 @@ function seededKey(entry: KeyEntry, createdAt: Date): Key {
     expiresAt: null,
     revokedAt: null,
     issuedBy: null,
+    issuers: [],
     successorOf: null,
   };
 }

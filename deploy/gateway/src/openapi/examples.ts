@@ -52,6 +52,7 @@ const examples: Readonly<Record<string, JsonObject>> = {
     description: "From the organization's invitations",
     example: exampleIds.confirm,
   },
+  requestId: { description: "From `GET /api/v1/change-requests`", example: exampleIds.confirm },
   grantId: { description: "From the organization's grants", example: exampleIds.confirm },
   confirm: {
     description: "The example is a placeholder, so that sending it deletes nothing",

@@ -75,7 +75,7 @@ const Settings = FlagState.omit({
 const SizedList = z.strictObject({ attribute: z.string(), count: z.int() }).nullable();
 
 /** A change with the values before and after it. `now` is present if something else has changed the value meanwhile. */
-export const ProposedChange = z.discriminatedUnion("kind", [
+export const ProposedChange = z.union([
   z.strictObject({
     ...{ kind: z.literal("state"), ...ofFlag, ...ofEnvironment },
     patch: z.strictObject(stateInput),
@@ -148,10 +148,10 @@ export const ChangeRequest = ListedChangeRequest.extend({
 export type ChangeRequest = z.infer<typeof ChangeRequest>;
 
 const collection = "/api/v1/change-requests";
-const one = `${collection}/:id`;
+const one = `${collection}/:requestId`;
 const shared = { service: "management", access: "server_key", tag: "Change requests" } as const;
 const byPeople = { ...shared, access: "session" } as const;
-const Params = z.strictObject({ id: IdParam });
+const Params = z.strictObject({ requestId: IdParam });
 const success = { status: 200, description: "The change request", body: ChangeRequest } as const;
 const transition = { ...shared, method: "POST", params: Params, success } as const;
 const errors = ["CONFLICT_001"];

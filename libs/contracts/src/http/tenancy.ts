@@ -192,11 +192,12 @@ export const deleteOrganization = defineRoute({
   method: "DELETE",
   path: organization,
   params: OrganizationParams,
-  query: Confirmation,
+  query: Confirmation.extend({ bypass_reason: BypassReason.optional() }),
   summary: "Delete an organization with its users and projects",
   description:
-    "Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of its projects.",
+    "Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of its projects. An organization with a protected environment needs `bypass_reason`.",
   success: deleted("The organization no longer exists"),
+  errors: ["APPROVAL_001"],
 });
 
 export const createUser = defineRoute({
@@ -270,7 +271,7 @@ export const deleteUser = defineRoute({
   query: Confirmation.extend({ erase: z.boolean().optional() }),
   summary: "Delete a user and revoke the API keys of the user",
   description:
-    "The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background. It also applies to a user that is already deleted, and can be repeated. An organization keeps at least one owner who can sign in (409).",
+    "The history and the audit log keep the id of the user. With `erase=true`, a pseudonym such as `erased-9f86d081884c` replaces the e-mail address in the audit log and in stored webhook payloads, and the name is removed from the audit log, in the background. It also applies to a user that is already deleted, and can be repeated. An organization keeps at least one owner who can sign in (409).",
   success: deleted("The user no longer exists"),
   errors: ["CONFLICT_001"],
 });

@@ -86,8 +86,8 @@ export class AdvisedError extends Error {
 }
 
 const adviceByStatus: Readonly<Record<number, string>> = {
-  401: "Sign in with another key.",
-  403: "This key has no permission for it. Ask for a key with more rights.",
+  401: "Sign in again, or with another key.",
+  403: "Ask an owner or an admin of your organization for the role, or use a key that has it.",
   404: "It may have been deleted. Go back to the list.",
   409: "Choose another name, or change what exists.",
   412: "Someone else changed it first. Compare both versions, then save again.",
@@ -100,6 +100,7 @@ export function adviceFor(error: unknown): string {
   if (error instanceof AdvisedError) return error.advice;
   if (!(error instanceof ApiProblem)) return "Reload the page. If it happens again, report it.";
   if (error.retryAfter !== null) return `Try again in ${error.retryAfter} s.`;
+  if (error.code === "AUTH_003") return "Try again, and confirm that it is you.";
   if (error.code === "CONFLICT_002")
     return "The flag has no earlier state any more. Reload the page to see its history.";
   if (error.status >= 500)

@@ -648,7 +648,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}": {
+    "/api/v1/change-requests/{requestId}": {
         parameters: {
             query?: never;
             header?: never;
@@ -672,7 +672,7 @@ export interface paths {
         patch: operations["updateChangeRequest"];
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/open": {
+    "/api/v1/change-requests/{requestId}/open": {
         parameters: {
             query?: never;
             header?: never;
@@ -692,7 +692,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/approve": {
+    "/api/v1/change-requests/{requestId}/approve": {
         parameters: {
             query?: never;
             header?: never;
@@ -712,7 +712,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/reject": {
+    "/api/v1/change-requests/{requestId}/reject": {
         parameters: {
             query?: never;
             header?: never;
@@ -732,7 +732,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/withdraw": {
+    "/api/v1/change-requests/{requestId}/withdraw": {
         parameters: {
             query?: never;
             header?: never;
@@ -752,7 +752,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/rebase": {
+    "/api/v1/change-requests/{requestId}/rebase": {
         parameters: {
             query?: never;
             header?: never;
@@ -772,7 +772,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/apply": {
+    "/api/v1/change-requests/{requestId}/apply": {
         parameters: {
             query?: never;
             header?: never;
@@ -792,7 +792,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/change-requests/{id}/bypass": {
+    "/api/v1/change-requests/{requestId}/bypass": {
         parameters: {
             query?: never;
             header?: never;
@@ -1336,7 +1336,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an organization with its users and projects
-         * @description Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of its projects.
+         * @description Its API keys stop within a second, and their streams close. Flags, schedules, webhooks and deliveries end without events. Stored rows are removed in the background. The operator can still read the audit log of its projects. An organization with a protected environment needs `bypass_reason`.
          */
         delete: operations["deleteOrganization"];
         options?: never;
@@ -1392,7 +1392,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a user and revoke the API keys of the user
-         * @description The history and the audit log keep the id of the user. With `erase=true`, the e-mail address and the name are removed from the audit log, and the address from stored webhook payloads, in the background. It also applies to a user that is already deleted, and can be repeated. An organization keeps at least one owner who can sign in (409). People, and server keys whose user has a role, need the role `admin` in the whole organization.
+         * @description The history and the audit log keep the id of the user. With `erase=true`, a pseudonym such as `erased-9f86d081884c` replaces the e-mail address in the audit log and in stored webhook payloads, and the name is removed from the audit log, in the background. It also applies to a user that is already deleted, and can be repeated. An organization keeps at least one owner who can sign in (409). People, and server keys whose user has a role, need the role `admin` in the whole organization.
          */
         delete: operations["deleteUser"];
         options?: never;
@@ -7659,10 +7659,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7704,10 +7704,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7756,10 +7756,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7799,10 +7799,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7852,10 +7852,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7904,10 +7904,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7947,10 +7947,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -7990,10 +7990,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -8046,10 +8046,10 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description From `POST` or `GET /api/v1/flags`. The example is an id of the demo under `npm start`, except in deletions, and a placeholder in production
-                 * @example 01993b5e-7a04-7f17-94eb-c81a3e5d2096
+                 * @description From `GET /api/v1/change-requests`
+                 * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
-                id: string;
+                requestId: string;
             };
             cookie?: never;
         };
@@ -9974,6 +9974,7 @@ export interface operations {
                  * @example 01993b5e-7a07-7d11-8c5e-4f20ab96d3e8
                  */
                 confirm: string;
+                bypass_reason?: string;
             };
             header?: {
                 /** @description An id for this request, to find it in the logs */
@@ -10003,6 +10004,7 @@ export interface operations {
             401: components["responses"]["AUTH_001"];
             403: components["responses"]["AUTH_002"];
             404: components["responses"]["NOT_FOUND_001"];
+            409: components["responses"]["APPROVAL_001"];
             413: components["responses"]["VALIDATION_002"];
             415: components["responses"]["VALIDATION_003"];
             429: components["responses"]["RATE_001"];

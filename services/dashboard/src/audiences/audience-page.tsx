@@ -4,8 +4,8 @@ import { useState } from "react";
 import { ApiProblem } from "../api/problem.ts";
 import type { Audience } from "../api/schema.d.ts";
 import { useAudience } from "../references/audience-queries.ts";
-import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
@@ -34,8 +34,12 @@ export function AudiencePage() {
   );
 }
 
+const limitedText =
+  "Your key is limited to its environment, and all environments share audiences. So it can read this one, but not change it.";
+
 function LoadedAudience({ audience }: { audience: Audience }) {
-  const { mayChangeEverywhere: mayChange } = permissionsOf(useKeySession());
+  const { reason, isOffered } = usePermission("change_project");
+  const mayChange = reason === undefined;
   return (
     <Page
       title={audience.name}
@@ -46,14 +50,9 @@ function LoadedAudience({ audience }: { audience: Audience }) {
           <CopyButton text={audience.key} label="Copy the key" />
         </>
       }
-      actions={mayChange && <DeleteButton audience={audience} />}
+      actions={isOffered && <DeleteButton audience={audience} />}
     >
-      {!mayChange && (
-        <Warning>
-          Your key is limited to its environment, and all environments share audiences. So it can
-          read this one, but not change it.
-        </Warning>
-      )}
+      {!mayChange && <Warning>{isOffered ? reason : limitedText}</Warning>}
       <AudienceEditor stored={audience} mayChange={mayChange} />
       <ListCard audience={audience} mayChange={mayChange} />
       <UsedBy audience={audience} />
@@ -99,6 +98,7 @@ function UsedBy({ audience: { used_by: uses } }: { audience: Audience }) {
 
 function DeleteButton({ audience }: { audience: Audience }) {
   const { key, version, used_by: uses } = audience;
+  const { reason } = usePermission("change_project");
   const [isAsking, setAsking] = useState(false);
   const navigate = useNavigate();
   const { mutate, isPending, error, reset } = useDeleteAudience(key, () => {
@@ -112,7 +112,7 @@ function DeleteButton({ audience }: { audience: Audience }) {
   const isUsed = error instanceof ApiProblem && error.code === "CONFLICT_001";
   return (
     <>
-      <Button onPress={() => setAsking(true)}>
+      <Button onPress={() => setAsking(true)} whyNot={reason}>
         <Trash2 size={16} aria-hidden /> Delete audience
       </Button>
       {isAsking && (

@@ -3,8 +3,7 @@ import { Plus, Users } from "lucide-react";
 import { useState } from "react";
 import type { Audience } from "../api/schema.d.ts";
 import { useAudiences } from "../references/audience-queries.ts";
-import { permissionsOf } from "../session/permissions.ts";
-import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Button } from "../ui/button.tsx";
 import { SearchField } from "../ui/fields.tsx";
 import { count } from "../ui/numbers.ts";
@@ -18,10 +17,10 @@ import { CreateAudienceDialog } from "./create-audience-dialog.tsx";
 /** The audiences of the project: named sets of users that rules of flags refer to. */
 export function AudiencesPage() {
   const [isCreating, setCreating] = useState(false);
-  const { mayChangeEverywhere } = permissionsOf(useKeySession());
+  const { reason, isOffered } = usePermission("change_project");
   const audiences = useAudiences();
-  const create = mayChangeEverywhere && (
-    <Button variant="primary" onPress={() => setCreating(true)}>
+  const create = isOffered && (
+    <Button variant="primary" onPress={() => setCreating(true)} whyNot={reason}>
       <Plus size={16} aria-hidden /> Create audience
     </Button>
   );

@@ -17,7 +17,7 @@ const overscan = 12;
 type CompareListProps = {
   comparisons: readonly Comparison[];
   pair: Pair;
-  /** Ids of the chosen flags. Undefined if the key may not change the target. */
+  /** Ids of the chosen flags. Undefined if the session cannot change the target. */
   chosen: ReadonlySet<string> | undefined;
   onChoose: (flag: ListedFlag, isChosen: boolean) => void;
   onOpen: (flag: ListedFlag) => void;

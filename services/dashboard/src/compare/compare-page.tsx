@@ -3,8 +3,8 @@ import { ArrowLeftRight, CircleCheck, Flag, GitCompareArrows, SearchX } from "lu
 import { useCallback, useMemo, useState } from "react";
 import { useFlags } from "../flags/flag-queries.ts";
 import type { ListedFlag } from "../flags/flag-search.ts";
-import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Button, ButtonLink, IconButton } from "../ui/button.tsx";
 import { useChangeSearch } from "../ui/change-search.ts";
 import { CodeBlock } from "../ui/code-block.tsx";
@@ -119,7 +119,6 @@ function PairFilters({ pair: { from, to }, search }: { pair: Pair; search: Compa
 type ComparisonsProps = { flags: readonly ListedFlag[]; pair: Pair; search: CompareSearch };
 
 function Comparisons({ flags, pair, search }: ComparisonsProps) {
-  const { mayChange } = permissionsOf(useKeySession());
   const { rulesOf, learn } = useKnownRules();
   const comparisons = useMemo(
     () => flags.flatMap((flag) => compareFlag(flag, pair.from.id, pair.to.id, rulesOf) ?? []),
@@ -130,7 +129,7 @@ function Comparisons({ flags, pair, search }: ComparisonsProps) {
   const shown = filterComparisons(comparisons, search);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [open, setOpen] = useState<{ flags: readonly ListedFlag[]; isReadOnly: boolean }>();
-  const mayCopy = mayChange(pair.to.id);
+  const { reason, isOffered } = usePermission("change_states", pair.to);
   // A chosen flag that became equal meanwhile is not copied.
   const copies = comparisons.filter((found) => chosen.has(found.flag.id) && differs(found));
   const choose = (flag: ListedFlag, isChosen: boolean) =>
@@ -143,11 +142,12 @@ function Comparisons({ flags, pair, search }: ComparisonsProps) {
   return (
     <>
       <Summary comparisons={comparisons} pair={pair} reading={reading} />
-      {mayCopy && (
+      {isOffered && (
         <Selection
           shown={shown}
           copies={copies}
           target={pair.to.name}
+          reason={reason}
           onChoose={setChosen}
           onCopy={() => setOpen({ flags: copies.map(({ flag }) => flag), isReadOnly: false })}
         />
@@ -158,7 +158,7 @@ function Comparisons({ flags, pair, search }: ComparisonsProps) {
         <CompareList
           comparisons={shown}
           pair={pair}
-          chosen={mayCopy ? chosen : undefined}
+          chosen={reason === undefined ? chosen : undefined}
           onChoose={choose}
           onOpen={(flag) => setOpen({ flags: [flag], isReadOnly: true })}
         />
@@ -215,13 +215,23 @@ type SelectionProps = {
   shown: readonly Comparison[];
   copies: readonly Comparison[];
   target: string;
+  /** Why nothing can be copied to the target. */
+  reason: string | undefined;
   onChoose: (ids: ReadonlySet<string>) => void;
   onCopy: () => void;
 };
 
-function Selection({ shown, copies, target, onChoose, onCopy }: SelectionProps) {
+function Selection({ shown, copies, target, reason, onChoose, onCopy }: SelectionProps) {
   const offered = shown.filter(differs).slice(0, maxChosen);
   const isTooMany = copies.length > maxChosen;
+  if (reason !== undefined)
+    return (
+      <div className={styles.selection}>
+        <Button variant="primary" whyNot={reason}>
+          Copy to {target}
+        </Button>
+      </div>
+    );
   return (
     <div className={styles.selection}>
       <Button

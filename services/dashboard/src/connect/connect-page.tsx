@@ -5,8 +5,7 @@ import { IssueKeyButton } from "../keys/issue-key-dialog.tsx";
 import { type KeyPlace, useKeys, useOwnPlace } from "../keys/key-queries.ts";
 import { sortKeys, works } from "../keys/key-state.ts";
 import { nameOfKind } from "../keys/key-table.tsx";
-import { permissionsOf } from "../session/permissions.ts";
-import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Page } from "../ui/page.tsx";
 import { Card } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
@@ -27,7 +26,7 @@ const exampleFlag = { key: "new-checkout", value_type: "boolean" } as const;
 export function ConnectPage() {
   const place = useOwnPlace();
   const { data: flags } = useFlags();
-  const mayIssue = permissionsOf(useKeySession()).mayIssueKeys(place.environment.id);
+  const { reason, isOffered } = usePermission("issue_keys", place.environment);
   return (
     <Page
       title="Connect an application"
@@ -42,13 +41,14 @@ export function ConnectPage() {
         <Card title="Code and key">
           <SnippetPicker flag={flags?.[0] ?? exampleFlag}>
             {(kind) =>
-              mayIssue && (
+              isOffered && (
                 <div>
                   <IssueKeyButton
                     place={place}
                     kind={kind}
                     label={`Create a ${kind} key`}
                     variant="primary"
+                    whyNot={reason}
                   />
                 </div>
               )

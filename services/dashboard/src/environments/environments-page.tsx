@@ -1,8 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { unwrap } from "../api/client.ts";
 import type { Environment } from "../api/schema.d.ts";
-import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { CautionBadge } from "../state/caution.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Switch } from "../ui/fields.tsx";
@@ -14,7 +14,7 @@ import { Time } from "../ui/time.tsx";
 export function EnvironmentsPage() {
   const session = useKeySession();
   const { refresh } = useSessions();
-  const { mayChangeEverywhere } = permissionsOf(session);
+  const { reason } = usePermission("change_environments");
   const { api, me, token } = session;
   const { mutate, isPending, error } = useMutation({
     mutationFn: ({ id, caution }: Pick<Environment, "id" | "caution">) =>
@@ -45,7 +45,8 @@ export function EnvironmentsPage() {
           label={`Ask before changes in ${name}`}
           isLabelHidden
           isSelected={caution}
-          isDisabled={!mayChangeEverywhere || isPending}
+          isDisabled={isPending}
+          whyNot={reason}
           onChange={(next) => mutate({ id, caution: next })}
         />
       ),

@@ -18,7 +18,7 @@ import { type Toggle, useToggle } from "../flags/use-toggle.ts";
 import { useSwitchWarning } from "../references/use-dependents.ts";
 import { usePendingSchedules } from "../schedules/schedule-queries.ts";
 import { nextChanges } from "../schedules/timeline.ts";
-import { permissionsOf } from "../session/permissions.ts";
+import { whyNot } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
 import { useCaution } from "../state/caution.tsx";
 import { Badge } from "../ui/badge.tsx";
@@ -58,10 +58,9 @@ export function FlagList({ flags, environment, total }: FlagListProps) {
   const { toggle, dialog } = useAskedToggle(environment);
   const [opened, open] = useState<ListedFlag>();
   const session = useKeySession();
-  const permissions = permissionsOf(session);
-  const mayChange = permissions.mayChange(environment.id);
+  const reason = whyNot(session, "change_states", environment);
   const selection = useSelection(flags);
-  const maySelect = permissions.mayChangeEverywhere && total !== undefined;
+  const maySelect = whyNot(session, "change_project") === undefined && total !== undefined;
   const planned = useNextChanges(environment.id);
   const { environments } = session.me;
   // Rows are rendered again only if their properties change, so these must stay the same while the list scrolls.
@@ -96,7 +95,7 @@ export function FlagList({ flags, environment, total }: FlagListProps) {
               offset={start - scrollMargin}
               environment={environment}
               others={others}
-              mayChange={mayChange}
+              reason={reason}
               planned={planned.get(flag.id)}
               isSelected={maySelect ? selection.has(flag) : undefined}
               onSelect={selection.choose}
@@ -172,7 +171,8 @@ type RowProps = {
   offset: number;
   environment: Environment;
   others: readonly Environment[];
-  mayChange: boolean;
+  /** Why the states cannot be changed. */
+  reason: string | undefined;
   /** The next scheduled change. */
   planned: string | undefined;
   /** Undefined if flags cannot be selected. */
@@ -183,8 +183,7 @@ type RowProps = {
 };
 
 const Row = memo(function Row(props: RowProps) {
-  const { flag, index, offset, environment, others, mayChange, onToggle, planned, isSelected } =
-    props;
+  const { flag, index, offset, environment, others, reason, onToggle, planned, isSelected } = props;
   const own = stateIn(flag, environment.id);
   const label = `${flag.key} in ${environment.name}`;
   const summary = own === undefined ? "" : summaryOf(own);
@@ -218,7 +217,8 @@ const Row = memo(function Row(props: RowProps) {
           label={label}
           isLabelHidden
           isSelected={own?.enabled ?? false}
-          isDisabled={!mayChange || own === undefined}
+          isDisabled={own === undefined}
+          whyNot={reason}
           onChange={(enabled) => void onToggle({ flag, environment, enabled })}
         />
       </div>

@@ -12,6 +12,7 @@ import {
   sortFlags,
 } from "../flags/flag-search.ts";
 import { useEnvironment } from "../session/environment.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Button } from "../ui/button.tsx";
 import { useChangeSearch } from "../ui/change-search.ts";
 import { SearchField } from "../ui/fields.tsx";
@@ -29,6 +30,7 @@ const CreateFlagDialog = lazy(async () => ({
 /** The flags of the project: search, filters, every environment's state, and a switch for the chosen one. */
 export function FlagsPage() {
   const [isCreating, setCreating] = useState(false);
+  const { reason } = usePermission("create_flags");
   const flags = useFlags();
   const first = useFirstFlags();
   const isComplete = flags.data !== undefined;
@@ -39,7 +41,7 @@ export function FlagsPage() {
       title="Flags"
       actions={
         flags.data?.length !== 0 && (
-          <Button variant="primary" onPress={create}>
+          <Button variant="primary" onPress={create} whyNot={reason}>
             <Plus size={16} aria-hidden /> Create flag
           </Button>
         )

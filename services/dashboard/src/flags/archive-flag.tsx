@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Archive, ArchiveRestore } from "lucide-react";
 import { unwrap } from "../api/client.ts";
 import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { Card } from "../ui/panels.tsx";
@@ -15,6 +16,7 @@ import { ifVersion } from "./state-route.ts";
 export function ArchiveFlag() {
   const { api } = useKeySession();
   const { flag } = useFlagInPage();
+  const { reason } = usePermission("change_project");
   const client = useQueryClient();
   const isArchived = flag.archived_at !== null;
   const { mutate, isPending, error } = useMutation({
@@ -39,7 +41,7 @@ export function ArchiveFlag() {
             ? "The list of flags hides this flag. Applications still get its values."
             : "The list of flags hides archived flags. Applications still get their values."}
         </p>
-        <Button isPending={isPending} onPress={() => mutate(!isArchived)}>
+        <Button isPending={isPending} onPress={() => mutate(!isArchived)} whyNot={reason}>
           <Icon size={16} aria-hidden /> {isArchived ? "Restore flag" : "Archive flag"}
         </Button>
       </div>

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { unwrap } from "../api/client.ts";
 import { ApiProblem, isEditConflict } from "../api/problem.ts";
 import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { Card, Warning } from "../ui/panels.tsx";
@@ -20,6 +21,7 @@ export function DeleteFlag() {
   const [seen, setSeen] = useState<number>();
   const { api } = useKeySession();
   const { flag } = useFlagInPage();
+  const { reason } = usePermission("change_project");
   const client = useQueryClient();
   const navigate = useNavigate();
   const { mutate, isPending, error, reset } = useMutation({
@@ -52,7 +54,7 @@ export function DeleteFlag() {
     <Card title="Delete the flag">
       <div className={styles.danger}>
         <p>Applications that still ask for it get their fallback value. This cannot be undone.</p>
-        <Button variant="danger" onPress={() => setSeen(flag.version)}>
+        <Button variant="danger" onPress={() => setSeen(flag.version)} whyNot={reason}>
           <Trash2 size={16} aria-hidden /> Delete flag
         </Button>
       </div>

@@ -1,6 +1,6 @@
-import { permissionsOf } from "../session/permissions.ts";
-import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Card, Warning } from "../ui/panels.tsx";
+import { Restricted } from "../ui/restricted.tsx";
 import { ArchiveFlag } from "./archive-flag.tsx";
 import { DeleteFlag } from "./delete-flag.tsx";
 import { useFlagInPage } from "./flag-page.tsx";
@@ -12,12 +12,14 @@ import styles from "./settings-tab.module.css";
 /** The settings, which all environments share, and the environments that evaluate the flag. */
 export function SettingsTab() {
   const { flag } = useFlagInPage();
-  const { mayChangeEverywhere } = permissionsOf(useKeySession());
+  const { reason, isOffered } = usePermission("change_project");
   return (
     <div className={styles.cards}>
-      {mayChangeEverywhere ? (
+      {isOffered ? (
         <Card title="Settings">
-          <FlagSettingsForm key={flag.id} />
+          <Restricted reason={reason}>
+            <FlagSettingsForm key={flag.id} />
+          </Restricted>
         </Card>
       ) : (
         <Warning>
@@ -27,7 +29,7 @@ export function SettingsTab() {
       )}
       <FlagUsageCard />
       <FlagSnippets />
-      {mayChangeEverywhere && (
+      {isOffered && (
         <>
           <ArchiveFlag />
           <DeleteFlag />

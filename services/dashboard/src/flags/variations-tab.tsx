@@ -1,8 +1,7 @@
 import { type FormEvent, useState } from "react";
 import { ApiProblem, fieldMessageOf, isEditConflict } from "../api/problem.ts";
 import type { ValueType } from "../api/schema.d.ts";
-import { permissionsOf } from "../session/permissions.ts";
-import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { capitalized } from "../state/words.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
@@ -39,7 +38,7 @@ import { useSaveVariations, useVariations } from "./use-variations.ts";
 export function VariationsTab() {
   const { flag } = useFlagInPage();
   const query = useVariations();
-  const { mayChangeEverywhere } = permissionsOf(useKeySession());
+  const { reason } = usePermission("change_project");
   const { value_type: type } = flag;
   if (!isTyped(type))
     return <Warning>This flag is on or off. Its variations are fixed: on and off.</Warning>;
@@ -47,10 +46,10 @@ export function VariationsTab() {
     <Card title="Values">
       <QueryView query={query} label="Loading the variations">
         {(variations) =>
-          mayChangeEverywhere ? (
+          reason === undefined ? (
             <VariationsForm key={flag.id} type={type} current={variations} />
           ) : (
-            <VariationsTable variations={variations.stored} />
+            <VariationsTable variations={variations.stored} reason={reason} />
           )
         }
       </QueryView>
@@ -60,14 +59,13 @@ export function VariationsTab() {
 
 const isTyped = (type: ValueType): type is TypedValueType => type !== "boolean";
 
-/** The variations for a key that may not change them. */
-function VariationsTable({ variations }: { variations: readonly StoredVariation[] }) {
+type VariationsTableProps = { variations: readonly StoredVariation[]; reason: string };
+
+/** The variations for a session that cannot change them. */
+function VariationsTable({ variations, reason }: VariationsTableProps) {
   return (
     <div className={styles.form}>
-      <p className={styles.note}>
-        Your key changes only one environment. The variations apply to all environments, so this key
-        cannot change them.
-      </p>
+      <p className={styles.note}>{reason}</p>
       <Table
         label="Variations"
         rows={variations.map((variation) => ({ id: variation.key, ...variation }))}

@@ -12,23 +12,27 @@ import {
 import type { AuditedChange } from "../api/schema.d.ts";
 import { changeDifferences } from "../changes/change-difference.ts";
 import { type Sentence, sentenceOf, sentenceText } from "../changes/describe-change.ts";
+import { signedInBy } from "../changes/signed-in-by.ts";
 import { Differences } from "../state/differences.tsx";
 import { localTime, utcTime } from "../ui/dates.ts";
 import { Disclosure } from "../ui/disclosure.tsx";
 import { ClockTime } from "../ui/time.tsx";
 import styles from "./history.module.css";
 
-/** The existing flags and webhooks. Entries of deleted ones have no links. */
+/** What entries are shown with: existing flags and webhooks, because entries of deleted ones have no links, and names. */
 export type Existing = {
   readonly environments: ReadonlyMap<string, string>;
   readonly flags: ReadonlySet<string>;
   readonly webhooks: ReadonlySet<string>;
+  /** Names of keys by their ids. */
+  readonly keyNames: ReadonlyMap<string, string>;
 };
 
 /** An entry of the audit log: the person, the change, and its difference. */
 export function ChangeEntry({ change, existing }: { change: AuditedChange; existing: Existing }) {
   const environment = existing.environments.get(change.environment_id ?? "");
   const sentence = sentenceOf(change, environment);
+  const how = signedInBy(change, existing.keyNames);
   const Icon = iconOf(change);
   return (
     <li className={styles.entry}>
@@ -42,8 +46,9 @@ export function ChangeEntry({ change, existing }: { change: AuditedChange; exist
           sentence={sentence}
           link={linkOf(change, existing)}
           isCode={change.flag_id !== null || change.audience_key !== undefined}
-        />{" "}
-        {sentence.rest}
+        />
+        {sentence.rest !== "" && ` ${sentence.rest}`}
+        {how !== "" && <span className={styles.how}>, {how}</span>}
       </p>
       <Disclosure label="Details" about={`of: ${sentenceText(sentence)}`} isInGrid>
         {() => <Details change={change} />}

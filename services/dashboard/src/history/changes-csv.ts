@@ -1,6 +1,7 @@
 import type { AuditedChange } from "../api/schema.d.ts";
 import { changeDifferences } from "../changes/change-difference.ts";
 import { sentenceOf, sentenceText } from "../changes/describe-change.ts";
+import { signedInBy } from "../changes/signed-in-by.ts";
 import { differenceText } from "../state/difference.ts";
 
 /** A record of RFC 4180 ends with a carriage return and a line feed. */
@@ -8,27 +9,26 @@ const recordEnd = "\r\n";
 
 /** Returns the names of the columns as a record. */
 export const csvHeader = (): string =>
-  `time,person,change,difference,action,how,environment,flag_key,api_key_id,before,after,id${recordEnd}`;
+  `time,person,change,difference,action,how,environment,flag_key,api_key_id,before,after,id,signed_in_by${recordEnd}`;
+
+/** Names by ids. */
+export type CsvNames = {
+  environments: ReadonlyMap<string, string>;
+  keys: ReadonlyMap<string, string>;
+};
 
 /**
  * Returns changes as records of a CSV file. Times are in UTC, because readers of the file are in several zones.
- * `environmentNames` has the names of environments by their ids.
  */
-export function csvRecords(
-  changes: readonly AuditedChange[],
-  environmentNames: ReadonlyMap<string, string>,
-): string {
-  return changes.map((change) => changeRecord(change, environmentNames)).join("");
+export function csvRecords(changes: readonly AuditedChange[], names: CsvNames): string {
+  return changes.map((change) => changeRecord(change, names)).join("");
 }
 
 const isoTime = (instant: Date): string => instant.toISOString();
 
-function changeRecord(
-  change: AuditedChange,
-  environmentNames: ReadonlyMap<string, string>,
-): string {
+function changeRecord(change: AuditedChange, { environments, keys }: CsvNames): string {
   const { environment_id: id } = change;
-  const environment = id === null ? undefined : environmentNames.get(id);
+  const environment = id === null ? undefined : environments.get(id);
   return record([
     change.changed_at,
     change.actor.email,
@@ -42,6 +42,7 @@ function changeRecord(
     change.before === null ? "" : JSON.stringify(change.before),
     change.after === null ? "" : JSON.stringify(change.after),
     change.id,
+    signedInBy(change, keys),
   ]);
 }
 

@@ -2,6 +2,7 @@ import { useSearch } from "@tanstack/react-router";
 import { History as HistoryIcon } from "lucide-react";
 import { useMemo } from "react";
 import type { AuditedChange } from "../api/schema.d.ts";
+import { useKeyNames } from "../changes/key-names.ts";
 import { useFlags } from "../flags/flag-queries.ts";
 import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
@@ -94,13 +95,15 @@ function useExisting(changes: readonly AuditedChange[]): Existing {
   const { data: flags } = useFlags();
   const hasWebhooks = changes.some(({ webhook_id }) => webhook_id !== null);
   const webhooks = useWebhookIds(hasWebhooks && permissionsOf(session).mayUseWebhooks);
+  const keyNames = useKeyNames();
   return useMemo(
     () => ({
       environments: new Map(me.environments.map(({ id, name }) => [id, name])),
       flags: new Set(flags?.map(({ id }) => id)),
       webhooks: webhooks ?? new Set(),
+      keyNames: keyNames ?? new Map(),
     }),
-    [me, flags, webhooks],
+    [me, flags, webhooks, keyNames],
   );
 }
 

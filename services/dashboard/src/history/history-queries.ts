@@ -2,8 +2,10 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { type Api, unwrap } from "../api/client.ts";
 import type { AuditedChange, Environment, HistoryEntry } from "../api/schema.d.ts";
+import { useKeyNames } from "../changes/key-names.ts";
 import { personQuery } from "../changes/people.ts";
 import { readChanges } from "../changes/read-changes.ts";
+import { nilId, signedInBy } from "../changes/signed-in-by.ts";
 import type { ListedFlag } from "../flags/flag-search.ts";
 import { statePathOf, stateRoute } from "../flags/state-route.ts";
 import { type KeySession, useKeySession } from "../session/session.tsx";
@@ -13,9 +15,6 @@ import type { ChangesQuery } from "./history-search.ts";
 
 /** States that one request of the tab reads. */
 const statesPerPage = 20;
-
-/** The author of changes of the operator and of services. */
-const nilId = "00000000-0000-0000-0000-000000000000";
 
 export type History = {
   /** The newest first. */
@@ -62,6 +61,30 @@ export function useHistory(place: Place) {
       setWantedPages(pages.length + 1);
       void fetchNextPage();
     },
+  };
+}
+
+/** Audit entries of a flag in which the authors of its states are looked up. */
+const maxEntriesOfFlag = 200;
+
+/**
+ * Returns a function that says how the author of a state was signed in. The history does not contain it, but the entry of
+ * the same change in the audit log does. For older states, the text is empty.
+ */
+export function useSignedInBy(flag: { id: string }): (state: HistoryEntry) => string {
+  const { data: changes = [] } = useKeyQuery(
+    ["changes", "of", flag.id],
+    async (session, signal) => {
+      const query = { flag_id: flag.id, limit: maxEntriesOfFlag };
+      return (await readChanges(session, query, signal)).changes;
+    },
+  );
+  const keyNames = useKeyNames();
+  return (state) => {
+    const change = changes.find(
+      ({ changed_at: at, actor }) => at === state.changed_at && actor.id === state.changed_by,
+    );
+    return change === undefined ? "" : signedInBy(change, keyNames);
   };
 }
 

@@ -16,7 +16,7 @@ import { EmptyState } from "../ui/panels.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { Time } from "../ui/time.tsx";
 import styles from "./history.module.css";
-import { type History, useHistory, usePersonName } from "./history-queries.ts";
+import { type History, useHistory, usePersonName, useSignedInBy } from "./history-queries.ts";
 import { RestoreDialog } from "./restore-dialog.tsx";
 
 /** The states of the flag in the chosen environment, what differs between them, and the way back to each of them. */
@@ -47,6 +47,7 @@ function States({ history, children }: { history: History; children: ReactNode }
   const [open, setOpen] = useState<Open>();
   const mayChange = permissionsOf(useKeySession()).mayChange(environment.id);
   const { entries, isComplete } = history;
+  const signedInBy = useSignedInBy(flag);
   const reason = whyNoRollback({ mayChange, isFirst: entries.length < 2 && isComplete });
   if (entries.length === 0) return <NoStates />;
   return (
@@ -66,6 +67,7 @@ function States({ history, children }: { history: History; children: ReactNode }
           <StateEntry
             key={entry.id}
             entry={entry}
+            signedInBy={signedInBy(entry)}
             previous={entries[index + 1]}
             isCurrent={index === 0}
             isFirst={isComplete && index === entries.length - 1}
@@ -104,6 +106,8 @@ const howTexts: Record<HistoryEntry["change_type"], string> = {
 
 type StateEntryProps = {
   entry: HistoryEntry;
+  /** How the author was signed in. Empty if that is unknown. */
+  signedInBy: string;
   previous: HistoryEntry | undefined;
   isCurrent: boolean;
   isFirst: boolean;
@@ -111,13 +115,15 @@ type StateEntryProps = {
   onRestore: (() => void) | undefined;
 };
 
-function StateEntry({ entry, previous, isCurrent, isFirst, onRestore }: StateEntryProps) {
+function StateEntry(props: StateEntryProps) {
+  const { entry, signedInBy, previous, isCurrent, isFirst, onRestore } = props;
   const person = usePersonName(entry.changed_by);
   const when = localTime(new Date(entry.changed_at));
   return (
     <li className={styles.state}>
       <div className={styles.stateHead}>
         <strong>{person ?? "Someone"}</strong>
+        {signedInBy !== "" && <span className={styles.how}>{signedInBy}</span>}
         <Badge tone={entry.change_type === "manual" ? "neutral" : "accent"}>
           {howTexts[entry.change_type]}
         </Badge>

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import type { AuditedChange } from "../api/schema.d.ts";
+import { readKeyNames } from "../changes/key-names.ts";
 import { readChanges } from "../changes/read-changes.ts";
 import { type KeySession, useKeySession } from "../session/session.tsx";
 import { csvFileName, csvHeader, csvRecords } from "./changes-csv.ts";
@@ -37,8 +38,9 @@ export function useDownload(filters: ChangesQuery) {
     const parts = [byteOrderMark, csvHeader()];
     let count = 0;
     try {
+      const names = { environments, keys: await readKeyNames(session, signal) };
       for await (const changes of readPages(session, filters, signal)) {
-        parts.push(csvRecords(changes, environments));
+        parts.push(csvRecords(changes, names));
         count += changes.length;
         if (signal.aborted) return;
         setDownload({ kind: "reading", count });

@@ -4,7 +4,7 @@ import { useId, useState } from "react";
 import { unwrap } from "../api/client.ts";
 import { useSendOnce } from "../api/idempotency.ts";
 import { fieldMessageOf, isUnconfirmed } from "../api/problem.ts";
-import type { IssuedApiKey, IssueKey } from "../api/schema.d.ts";
+import type { IssuedApiKey, IssueKey, KeyScope } from "../api/schema.d.ts";
 import { Button } from "../ui/button.tsx";
 import { localTime } from "../ui/dates.ts";
 import { Checkbox, Select, TextField } from "../ui/fields.tsx";
@@ -21,6 +21,8 @@ type IssueKeyButtonProps = {
   label?: string;
   /** The kind that the form offers first. */
   kind?: IssueKey["kind"];
+  /** Why the person cannot issue keys here. */
+  whyNot?: string | undefined;
 };
 
 /** Issues a key, then shows it once. */
@@ -35,7 +37,7 @@ export function IssueKeyButton(props: IssueKeyButtonProps) {
   const note = place.own === null ? "Send it over a safe channel, never by e-mail." : undefined;
   return (
     <>
-      <Button variant={variant} onPress={() => setOpen(true)}>
+      <Button variant={variant} onPress={() => setOpen(true)} whyNot={props.whyNot}>
         <Plus size={16} aria-hidden /> {label}
       </Button>
       {isOpen && issued === undefined && (
@@ -72,6 +74,16 @@ const kinds = [
   { value: "client", label: "Client key", note: "for web and mobile apps; reads values" },
 ] as const;
 
+const scopes = [
+  { value: "read", label: "Read", note: "reads flags, states and history" },
+  { value: "propose", label: "Propose", note: "reads, and opens change requests" },
+  { value: "write", label: "Write", note: "may do what its user may" },
+] as const;
+
+/** Returns the user of a new key, if there is no choice or the caller is one of the users. */
+const firstUserOf = ({ own, users }: KeyPlace): string =>
+  own !== null || users.length === 1 ? (users[0]?.id ?? "") : "";
+
 type DialogProps = {
   place: KeyPlace;
   firstKind: IssueKey["kind"];
@@ -80,13 +92,14 @@ type DialogProps = {
 };
 
 function IssueKeyDialog({ place, firstKind, onIssued, onClose }: DialogProps) {
-  const { environment, users, own } = place;
+  const { environment, own } = place;
   const parentEnd = own?.expires_at ?? null;
   const isForced = own?.environment_only ?? false;
   const [now] = useState(() => Date.now());
   const [kind, setKind] = useState(firstKind);
   const [name, setName] = useState("");
-  const [userId, setUserId] = useState(users.length === 1 ? (users[0]?.id ?? "") : "");
+  const [userId, setUserId] = useState(firstUserOf(place));
+  const [scope, setScope] = useState<KeyScope>("write");
   const [expiry, setExpiry] = useState<Expiry>(expiriesWithin(parentEnd, now)[0] ?? "never");
   const [date, setDate] = useState("");
   const [isLimited, setLimited] = useState(isForced);
@@ -96,8 +109,7 @@ function IssueKeyDialog({ place, firstKind, onIssued, onClose }: DialogProps) {
   // Other keys change nothing, so the restriction says something only if it is inherited.
   const canBeLimited = kind === "server" || isForced;
   const expiresAt = expiryInstant(expiry, date, now);
-  const rejected = fieldMessageOf(error);
-  const messages = new Map(rejected && [[rejected.path[0], `It ${rejected.text}.`]]);
+  const messages = messagesOf(error);
   const isTooLong = outlives(expiresAt ?? null, parentEnd);
   const isComplete = name.trim() !== "" && userId !== "" && expiresAt !== undefined && !isTooLong;
   const submit = () =>
@@ -106,6 +118,7 @@ function IssueKeyDialog({ place, firstKind, onIssued, onClose }: DialogProps) {
       name: name.trim(),
       user_id: userId,
       environment_only: canBeLimited && isLimited,
+      ...(kind === "server" && scope !== "write" && { scope }),
       ...(expiresAt != null && { expires_at: expiresAt }),
     });
   return (
@@ -118,7 +131,7 @@ function IssueKeyDialog({ place, firstKind, onIssued, onClose }: DialogProps) {
       isComplete={isComplete}
       error={messages.has("name") || messages.has("expires_at") ? null : error}
     >
-      <Select label="Kind" value={kind} onChange={setKind} options={kinds} />
+      <KindFields {...{ kind, setKind, scope, setScope }} />
       <TextField
         label="Name"
         value={name}
@@ -145,15 +158,44 @@ function IssueKeyDialog({ place, firstKind, onIssued, onClose }: DialogProps) {
   );
 }
 
+/** Returns the message of the API by the name of its field. */
+function messagesOf(error: unknown): ReadonlyMap<string | undefined, string> {
+  const rejected = fieldMessageOf(error);
+  return new Map(rejected && [[rejected.path[0], `It ${rejected.text}.`]]);
+}
+
+type KindFieldsProps = {
+  kind: IssueKey["kind"];
+  setKind: (kind: IssueKey["kind"]) => void;
+  scope: KeyScope;
+  setScope: (scope: KeyScope) => void;
+};
+
+/** The kind of the new key and, for a server key, what it may do at most. */
+const KindFields = ({ kind, setKind, scope, setScope }: KindFieldsProps) => (
+  <>
+    <Select label="Kind" value={kind} onChange={setKind} options={kinds} />
+    {kind === "server" && (
+      <Select
+        label="Scope"
+        value={scope}
+        onChange={setScope}
+        options={scopes}
+        description="The roles of its user limit the key as well, at the time of use."
+      />
+    )}
+  </>
+);
+
 type UserFieldProps = { place: KeyPlace; userId: string; onChange: (id: string) => void };
 
-/** The user of the new key. Only the operator can choose one. */
+/** The user of the new key. The operator chooses any user, and an admin also a service user. */
 function UserField({ place: { own, users }, userId, onChange }: UserFieldProps) {
-  if (own !== null)
+  if (own !== null && users.length === 1)
     return (
       <p className={styles.note}>
-        The key is yours: what it changes is recorded as changed by {users[0]?.email}. The operator
-        issues keys for other people.
+        The key is yours: what it changes is recorded as changed by {users[0]?.email}. A signed-in
+        admin also issues keys for service users, and the operator for everybody.
       </p>
     );
   if (users.length === 0)

@@ -1,6 +1,6 @@
 import { Ban, RefreshCw } from "lucide-react";
 import type { ReactNode } from "react";
-import type { ApiKey } from "../api/schema.d.ts";
+import type { ApiKey, KeyScope } from "../api/schema.d.ts";
 import { Badge } from "../ui/badge.tsx";
 import { RowMenu } from "../ui/menu.tsx";
 import { actionsColumn, type Column, Table } from "../ui/table.tsx";
@@ -40,7 +40,12 @@ export function KeyTable({ place, all, shown, emailOf, ...actions }: KeyTablePro
       cell: ({ expires_at: at }) => <OptionalTime at={at} or="Never" />,
     },
     { id: "created", header: "Created", cell: (key) => <Created subject={key} nameOf={nameOf} /> },
-    actionsColumn((key) => mayHandle(place, key) && <KeyActions subject={key} {...actions} />),
+    actionsColumn(
+      (key) =>
+        mayRevoke(place, key) && (
+          <KeyActions subject={key} mayRotate={mayHandle(place, key)} {...actions} />
+        ),
+    ),
   ];
   return <Table label="API keys" columns={columns} rows={shown} />;
 }
@@ -72,22 +77,27 @@ export const nameOfKind: Readonly<Record<ApiKey["kind"], string>> = {
   server: "Server key",
 };
 
-function Kind({ subject: { kind, environment_only: isLimited } }: { subject: ApiKey }) {
+function Kind({ subject }: { subject: ApiKey }) {
   return (
     <div className={styles.kind}>
-      <span>{nameOfKind[kind]}</span>
-      <span className={styles.note}>{describeKind(kind, isLimited)}</span>
+      <span>{nameOfKind[subject.kind]}</span>
+      <span className={styles.note}>{describeKind(subject)}</span>
     </div>
   );
 }
 
-function describeKind(kind: ApiKey["kind"], isLimited: boolean): string {
+function describeKind({ kind, scope = "write", environment_only: isLimited }: ApiKey): string {
   if (kind === "client") return "Reads flag values. May be public.";
   if (kind === "reader") return "Reads values and rules of this environment.";
-  return isLimited
-    ? "Reads and changes this environment only."
-    : "Reads and changes the whole project.";
+  const where = isLimited ? "this environment only" : "the whole project";
+  return `${scopeVerbs[scope]} ${where}.`;
 }
+
+const scopeVerbs: Readonly<Record<KeyScope, string>> = {
+  read: "Reads",
+  propose: "Reads, and opens change requests in,",
+  write: "Reads and changes",
+};
 
 const OptionalTime = ({ at, or }: { at: string | null; or: string }) =>
   at === null ? <span className={styles.note}>{or}</span> : <Time at={at} />;
@@ -99,13 +109,18 @@ function Created({ subject: { created_at: at, issued_by: issuer }, nameOf }: Cre
     <div className={styles.kind}>
       <Time at={at} />
       <span className={styles.note}>
-        {issuer === null ? "by the operator" : `with the key ${nameOf(issuer) ?? issuer}`}
+        {issuer === null
+          ? "by a person or the operator"
+          : `with the key ${nameOf(issuer) ?? issuer}`}
       </span>
     </div>
   );
 }
 
-/** Returns whether the API permits to rotate and revoke a key: the operator every one, other people their own. */
+/**
+ * Returns whether the API permits to rotate a key, and to revoke it: the operator every one, other people their own and,
+ * as admins, those of service users.
+ */
 function mayHandle({ own, users }: KeyPlace, key: ApiKey): boolean {
   if (key.revoked_at !== null) return false;
   if (own === null) return true;
@@ -113,7 +128,12 @@ function mayHandle({ own, users }: KeyPlace, key: ApiKey): boolean {
   return isOwn && (key.environment_only || !own.environment_only);
 }
 
-function KeyActions({ subject, onRotate, onRevoke }: { subject: ApiKey } & Actions) {
+const mayRevoke = (place: KeyPlace, key: ApiKey): boolean =>
+  mayHandle(place, key) || (place.mayRevokeAll && key.revoked_at === null);
+
+type KeyActionsProps = Actions & { subject: ApiKey; mayRotate: boolean };
+
+function KeyActions({ subject, mayRotate, onRotate, onRevoke }: KeyActionsProps) {
   return (
     <RowMenu
       name={subject.name}
@@ -122,7 +142,8 @@ function KeyActions({ subject, onRotate, onRevoke }: { subject: ApiKey } & Actio
           id: "rotate",
           label: "Rotate…",
           icon: <RefreshCw size={16} aria-hidden />,
-          isDisabled: !works(subject, Date.now()),
+          isDisabled: !mayRotate || !works(subject, Date.now()),
+          ...(!mayRotate && { note: "only its user can" }),
           onAction: () => onRotate(subject),
         },
         {

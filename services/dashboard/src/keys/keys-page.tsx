@@ -1,5 +1,5 @@
-import { permissionsOf } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { ButtonLink } from "../ui/button.tsx";
 import { Page } from "../ui/page.tsx";
 import { IssueKeyButton } from "./issue-key-dialog.tsx";
@@ -12,9 +12,10 @@ export function KeysPage() {
   const { environment } = place;
   const session = useKeySession();
   const { me } = session;
-  const { data: emails } = useEmails();
+  const { reason, isOffered } = usePermission("issue_keys", environment);
+  const emails = useEmails();
   const emailOf = (id: string) =>
-    id === me.user.id ? "You" : (emails?.get(id) ?? "Another person");
+    id === me.user.id ? "You" : (emails.get(id) ?? "Another person");
   return (
     <Page
       title="API keys"
@@ -28,9 +29,7 @@ export function KeysPage() {
       actions={
         <>
           <ButtonLink to="/connect">Connect an application</ButtonLink>
-          {permissionsOf(session).mayIssueKeys(environment.id) && (
-            <IssueKeyButton place={place} variant="primary" />
-          )}
+          {isOffered && <IssueKeyButton place={place} variant="primary" whyNot={reason} />}
         </>
       }
     >

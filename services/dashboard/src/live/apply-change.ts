@@ -7,6 +7,7 @@ const lists: Readonly<Record<string, string>> = {
   key: "keys",
   webhook: "webhooks",
   schedule: "schedules",
+  user: "organization",
 };
 
 /**

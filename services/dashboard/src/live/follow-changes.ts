@@ -16,6 +16,8 @@ type FollowOptions = {
   onState: (state: LiveState) => void;
   /** The server no longer accepts the key. This ends following. */
   onRejected: () => void;
+  /** The caller may not view the project, or no longer. */
+  onForbidden: () => void;
   signal: AbortSignal;
 };
 
@@ -59,7 +61,7 @@ type FlagChanged = { flag_id: string; flag_key: string };
 type Ended = "rejected" | "failed" | "opened";
 
 async function readStream(
-  { url, headers, onChange, onFlagChanged, onReset, onState, signal }: FollowOptions,
+  { url, headers, onChange, onFlagChanged, onReset, onState, onForbidden, signal }: FollowOptions,
   lastId: string | undefined,
   moved: (id: string) => void,
 ): Promise<Ended> {
@@ -71,6 +73,7 @@ async function readStream(
       cache: "no-store",
     });
     if (response.status === 401) return "rejected";
+    if (response.status === 403 || response.status === 404) onForbidden();
     if (!response.ok || response.body === null) return "failed";
     onState("live");
     const events = response.body

@@ -22,7 +22,7 @@ const LiveContext = createContext<LiveState>("connecting");
 /** Keeps what is shown current: follows the project's changes, and announces those of other people. */
 export function LiveChanges({ children }: { children: ReactNode }) {
   const session = useKeySession();
-  const { refresh, reject } = useSessions();
+  const { refresh, reject, readRolesAgain } = useSessions();
   const client = useQueryClient();
   const [state, setState] = useState<LiveState>("connecting");
 
@@ -53,6 +53,7 @@ export function LiveChanges({ children }: { children: ReactNode }) {
         if (next === "live") void client.invalidateQueries({ predicate: hasFailed });
       },
       onRejected: () => reject(session.token),
+      onForbidden: readRolesAgain,
       onReset: () => {
         invalidator.takeAll();
         // Immediately, because the pages that open next would otherwise be read twice.

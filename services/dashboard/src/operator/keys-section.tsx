@@ -48,7 +48,10 @@ type EnvironmentKeysProps = {
 
 function EnvironmentKeys({ project, environment, users, onChoose }: EnvironmentKeysProps) {
   const { api } = useOperatorSession();
-  const place = { api, projectId: project.id, environment, users, own: null };
+  const place = {
+    ...{ api, projectId: project.id, environment },
+    ...{ users, own: null, mayRevokeAll: true },
+  };
   return (
     <Section
       title="API keys"

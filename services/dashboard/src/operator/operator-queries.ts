@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type Api, unwrap } from "../api/client.ts";
+import { AdvisedError, ApiProblem } from "../api/problem.ts";
 import { useOperatorSession } from "../session/session.tsx";
 
 /** Reads when a page is opened and when its window gets the focus, because the operator has no stream of changes. */
@@ -93,4 +94,17 @@ export function useWrite<Input, Output>(
       onDone(output);
     },
   });
+}
+
+/** Explains the rejection of a change that takes the role from the last owner. */
+export async function keepingOwner<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof ApiProblem) || error.status !== 409) throw error;
+    throw new AdvisedError(
+      "This is the last owner of the organization who can sign in.",
+      "Give another person the role owner in the whole organization. After that person has signed in once, try again.",
+    );
+  }
 }

@@ -1,27 +1,35 @@
-import { useState } from "react";
-import { unwrap } from "../api/client.ts";
+import { type ReactNode, useState } from "react";
+import { type Api, unwrap } from "../api/client.ts";
 import { useSendOnce } from "../api/idempotency.ts";
 import { ApiProblem } from "../api/problem.ts";
-import type { User } from "../api/schema.d.ts";
-import { useOperatorSession } from "../session/session.tsx";
+import type { User, UserKind } from "../api/schema.d.ts";
 import { Checkbox, TextField } from "../ui/fields.tsx";
 import { FormDialog } from "../ui/form-dialog.tsx";
 import { DeletionDialog } from "./deletion-dialog.tsx";
 import styles from "./operator.module.css";
-import { usersRoute, useWrite } from "./operator-queries.ts";
+import { keepingOwner, usersRoute, useWrite } from "./operator-queries.ts";
 
-type UserDialogProps = { organizationId: string; user?: User; onClose: () => void };
+type UserDialogProps = {
+  api: Api;
+  organizationId: string;
+  user?: User;
+  /** The kind of a new user. */
+  kind?: UserKind;
+  onClose: () => void;
+};
 
 /** Creates a user, or changes the given one. */
-export function UserDialog({ organizationId, user, onClose }: UserDialogProps) {
+export function UserDialog(props: UserDialogProps) {
+  const { user, kind = user?.kind ?? "person", onClose } = props;
+  const noun = kind === "service" ? "service user" : "user";
   const [email, setEmail] = useState(user?.email ?? "");
   const [name, setName] = useState(user?.name ?? "");
-  const { mutate, isPending, error } = useSaveUser(organizationId, user, onClose);
+  const { mutate, isPending, error } = useSaveUser({ ...props, kind });
   const isTaken = error instanceof ApiProblem && error.status === 409;
   return (
     <FormDialog
-      title={user === undefined ? "Create a user" : "Edit the user"}
-      action={user === undefined ? "Create user" : "Save"}
+      title={user === undefined ? `Create a ${noun}` : `Edit the ${noun}`}
+      action={user === undefined ? `Create ${noun}` : "Save"}
       onClose={onClose}
       onSubmit={() => mutate({ email: email.trim(), name: name.trim() })}
       isPending={isPending}
@@ -38,7 +46,11 @@ export function UserDialog({ organizationId, user, onClose }: UserDialogProps) {
         isRequired
         autoComplete="off"
         error={isTaken ? "Another user of the organization has this address." : undefined}
-        description="The audit log shows it beside each change of this user."
+        description={
+          kind === "service"
+            ? "It names the program in the audit log, such as ci@example.com, and needs no mailbox."
+            : "The audit log shows it beside each change of this user."
+        }
       />
       <TextField label="Name" value={name} onChange={setName} autoComplete="off" />
     </FormDialog>
@@ -46,17 +58,22 @@ export function UserDialog({ organizationId, user, onClose }: UserDialogProps) {
 }
 
 /** Sends only the fields that differ, so that another person's change of the other field stays. */
-function useSaveUser(organizationId: string, user: User | undefined, onClose: () => void) {
-  const { api } = useOperatorSession();
+function useSaveUser({
+  api,
+  organizationId,
+  user,
+  kind,
+  onClose,
+}: UserDialogProps & { kind: UserKind }) {
   const sendOnce = useSendOnce();
   return useWrite(({ email, name }: { email: string; name: string }) => {
     const named = name === "" || name === user?.name ? {} : { name };
     if (user === undefined)
-      return sendOnce({ email, name }, (header) =>
+      return sendOnce({ email, name, kind }, (header) =>
         unwrap(
           api.POST(usersRoute, {
             params: { path: { organizationId }, header },
-            body: { email, ...named },
+            body: { email, ...named, ...(kind === "service" && { kind }) },
           }),
         ),
       );
@@ -69,29 +86,31 @@ function useSaveUser(organizationId: string, user: User | undefined, onClose: ()
   }, onClose);
 }
 
+type DeleteUserProps = {
+  api: Api;
+  user: User;
+  onClose: () => void;
+  /** Further consequences, such as the pending schedules. */
+  children?: ReactNode;
+};
+
 /** Deletes a user after the e-mail address is typed, and optionally erases it from the audit log. */
-export function DeleteUserDialog({ user, onClose }: { user: User; onClose: () => void }) {
-  const { api } = useOperatorSession();
+export function DeleteUserDialog({ api, user, onClose, children }: DeleteUserProps) {
   const [erase, setErase] = useState(false);
   const path = { organizationId: user.organization_id, userId: user.id };
+  const query = { confirm: user.id, ...(erase && { erase }) };
   return (
     <DeletionDialog
       kind="user"
       name={user.email}
       typed="Type the e-mail address to confirm"
-      ends={[
-        "All API keys of this user are revoked, also those that applications use.",
-        "Schedules of this user are still applied.",
-      ]}
+      ends={endsWith(user)}
       send={() =>
-        unwrap(
-          api.DELETE(`${usersRoute}/{userId}`, {
-            params: { path, query: { confirm: user.id, ...(erase && { erase }) } },
-          }),
-        )
+        keepingOwner(unwrap(api.DELETE(`${usersRoute}/{userId}`, { params: { path, query } })))
       }
       onClose={onClose}
     >
+      {children}
       <div>
         <Checkbox isSelected={erase} onChange={setErase}>
           Also erase the name and the address from the audit log
@@ -104,3 +123,13 @@ export function DeleteUserDialog({ user, onClose }: { user: User; onClose: () =>
     </DeletionDialog>
   );
 }
+
+/** Returns what ends with a user. */
+const endsWith = ({ kind }: User): string[] => [
+  "All API keys of this user are revoked, also those that applications use.",
+  ...(kind === "person"
+    ? ["Access to this organization ends within a second, also on pages that are open."]
+    : []),
+  "All roles of this user end.",
+  "Schedules of this user are still applied.",
+];

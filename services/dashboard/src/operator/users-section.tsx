@@ -1,6 +1,7 @@
 import { UserRound, UserRoundPlus } from "lucide-react";
 import { useState } from "react";
 import type { User } from "../api/schema.d.ts";
+import { useOperatorSession } from "../session/session.tsx";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { curl } from "../ui/curl.ts";
@@ -17,6 +18,7 @@ import { DeleteUserDialog, UserDialog } from "./user-dialogs.tsx";
 type OpenDialog = { kind: "create" } | { kind: "edit" | "delete"; user: User };
 
 export function UsersSection({ organizationId }: { organizationId: string }) {
+  const { api } = useOperatorSession();
   const users = useUsers(organizationId);
   const [dialog, setDialog] = useState<OpenDialog>();
   const close = () => setDialog(undefined);
@@ -39,11 +41,15 @@ export function UsersSection({ organizationId }: { organizationId: string }) {
           )
         }
       </QueryView>
-      {dialog?.kind === "create" && <UserDialog organizationId={organizationId} onClose={close} />}
-      {dialog?.kind === "edit" && (
-        <UserDialog organizationId={organizationId} user={dialog.user} onClose={close} />
+      {dialog?.kind === "create" && (
+        <UserDialog api={api} organizationId={organizationId} onClose={close} />
       )}
-      {dialog?.kind === "delete" && <DeleteUserDialog user={dialog.user} onClose={close} />}
+      {dialog?.kind === "edit" && (
+        <UserDialog api={api} organizationId={organizationId} user={dialog.user} onClose={close} />
+      )}
+      {dialog?.kind === "delete" && (
+        <DeleteUserDialog api={api} user={dialog.user} onClose={close} />
+      )}
     </Section>
   );
 }

@@ -5,8 +5,7 @@ import type { Schedule } from "../api/schema.d.ts";
 import { usePeople } from "../changes/people.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { stateIn, summaryOf } from "../flags/flag-search.ts";
-import { permissionsOf } from "../session/permissions.ts";
-import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { offText } from "../state/serve.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
@@ -39,7 +38,8 @@ export function ScheduleTab() {
 function Schedules({ schedules }: { schedules: readonly Schedule[] }) {
   const place = useFlagInPage();
   const { flag, environment } = place;
-  const mayChange = permissionsOf(useKeySession()).mayChange(environment.id);
+  const { reason, isOffered } = usePermission("change_states", environment);
+  const mayChange = reason === undefined;
   // From the first focus on, so that another person's schedule does not take away a half-entered time.
   const [isEditing, setEditing] = useState(false);
   const form = useScheduleForm(place, () => setEditing(false));
@@ -55,12 +55,12 @@ function Schedules({ schedules }: { schedules: readonly Schedule[] }) {
       {pending !== undefined && (
         <Pending
           schedule={pending}
-          onReplace={mayChange && !isEditing ? () => setEditing(true) : undefined}
+          onReplace={isOffered && !isEditing ? () => setEditing(true) : undefined}
         />
       )}
       {pending === undefined && !mayChange && (
         <EmptyState icon={CalendarClock} title="Nothing is scheduled">
-          Your key can read this environment but not change it.
+          {reason}
         </EmptyState>
       )}
       {mayChange && (pending === undefined || isEditing) && (
@@ -83,9 +83,10 @@ function Schedules({ schedules }: { schedules: readonly Schedule[] }) {
 
 type PendingProps = { schedule: Schedule; onReplace: (() => void) | undefined };
 
-/** The pending schedule: what it will do, and who made it. `onReplace` and clearing need permission. */
+/** The pending schedule: what it will do, and who made it. */
 function Pending({ schedule, onReplace }: PendingProps) {
   const place = useFlagInPage();
+  const { reason } = usePermission("change_states", place.environment);
   const [isClearing, setClearing] = useState(false);
   const reader = { zone: getLocalTimeZone(), now: useNow() };
   const nameOf = usePeople([schedule.created_by]);
@@ -95,10 +96,10 @@ function Pending({ schedule, onReplace }: PendingProps) {
       actions={
         onReplace !== undefined && (
           <span className={styles.actions}>
-            <Button size="small" onPress={onReplace}>
+            <Button size="small" onPress={onReplace} whyNot={reason}>
               Replace
             </Button>
-            <Button size="small" onPress={() => setClearing(true)}>
+            <Button size="small" onPress={() => setClearing(true)} whyNot={reason}>
               Clear
             </Button>
           </span>

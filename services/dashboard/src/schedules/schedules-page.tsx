@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { Schedule } from "../api/schema.d.ts";
 import { usePeople } from "../changes/people.ts";
 import { useFlags } from "../flags/flag-queries.ts";
-import { permissionsOf } from "../session/permissions.ts";
+import { whyNot } from "../session/permissions.ts";
 import { useKeySession } from "../session/session.tsx";
 import { Button, ButtonLink } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
@@ -121,7 +121,6 @@ type SectionProps = { entries: readonly TimelineEntry[]; names: TimelineNames };
 
 function Coming({ entries, names, isFiltered }: SectionProps & { isFiltered: boolean }) {
   const session = useKeySession();
-  const { mayChange } = permissionsOf(session);
   const [limit, setLimit] = useState(firstShown);
   const [clearing, setClearing] = useState<TimelineEntry>();
   const reader = { zone: getLocalTimeZone(), now: useNow() };
@@ -130,10 +129,14 @@ function Coming({ entries, names, isFiltered }: SectionProps & { isFiltered: boo
   );
   const flagId = clearing?.schedule.flag_id ?? "";
   const frame = useKeptFocus(`${entries.length}`);
-  const clearOf = (entry: TimelineEntry) =>
-    mayChange(entry.schedule.environment_id) && names.flagKey(entry.schedule.flag_id) !== undefined
-      ? () => setClearing(entry)
-      : undefined;
+  const clearOf = (entry: TimelineEntry) => {
+    if (names.flagKey(entry.schedule.flag_id) === undefined) return undefined;
+    const { environment_id: id } = entry.schedule;
+    const where = { id, name: names.environment(id) ?? "this environment" };
+    const reason = whyNot(session, "change_states", where);
+    if (reason !== undefined && session.me.roles === undefined) return undefined;
+    return { clear: () => setClearing(entry), whyNot: reason };
+  };
   return (
     <Card title="Coming">
       <div ref={frame} tabIndex={-1}>

@@ -15,6 +15,9 @@ export type TimelineNames = {
   person: (id: string) => string;
 };
 
+/** Clears a schedule, or says why the person cannot. */
+type Clearing = { clear: () => void; whyNot: string | undefined };
+
 type Props = {
   label: string;
   entries: readonly TimelineEntry[];
@@ -22,8 +25,8 @@ type Props = {
   names: TimelineNames;
   /** Begins the line with the present time. */
   isComing?: boolean;
-  /** Returns the action that clears the schedule of an entry, if it is permitted. */
-  onClear?: (entry: TimelineEntry) => (() => void) | undefined;
+  /** Returns how to clear the schedule of an entry, if its flag exists. */
+  onClear?: (entry: TimelineEntry) => Clearing | undefined;
 };
 
 /** Changes on a line, grouped by day. */
@@ -59,7 +62,7 @@ type EntryProps = {
   entry: TimelineEntry;
   reader: Reader;
   names: TimelineNames;
-  onClear: (() => void) | undefined;
+  onClear: Clearing | undefined;
 };
 
 function Entry({ entry, reader, names, onClear }: EntryProps) {
@@ -85,7 +88,8 @@ function Entry({ entry, reader, names, onClear }: EntryProps) {
       {onClear !== undefined && (
         <Button
           size="small"
-          onPress={onClear}
+          onPress={onClear.clear}
+          whyNot={onClear.whyNot}
           aria-label={`Clear the schedule of ${key ?? "this flag"} in ${environment ?? "this environment"}`}
         >
           Clear

@@ -1,12 +1,14 @@
-import { type Api, createApi, unwrap } from "../api/client.ts";
+import { type Api, type ApiEvents, createApi, unwrap } from "../api/client.ts";
 import type { paths, ServerKeyIdentity } from "../api/schema.d.ts";
+import { readMethods } from "./auth-requests.ts";
 import type { KeySession } from "./session.tsx";
 
 /**
  * Sessions of signed-in people. The browser keeps the cookie, which scripts cannot read. A tab has one token for each
  * project of the person, beside its server keys. The token is the id of the project, and not secret.
  */
-type SignedIn = paths["/api/v1/session"]["get"]["responses"][200]["content"]["application/json"];
+export type SignedIn =
+  paths["/api/v1/session"]["get"]["responses"][200]["content"]["application/json"];
 type Project = SignedIn["organizations"][number]["projects"][number];
 export type Role = NonNullable<Project["role"]>;
 
@@ -20,47 +22,46 @@ export const includes = (held: Role | null | undefined, needed: Role): boolean =
   held !== null && held !== undefined && roles.indexOf(held) >= roles.indexOf(needed);
 
 /** Reads the session; undefined without one, or if the server cannot be reached. */
-async function readSignedIn(): Promise<SignedIn | undefined> {
-  const read = async <T>(path: string): Promise<T | undefined> => {
-    const response = await fetch(path).catch(() => undefined);
-    return response?.ok === true ? ((await response.json()) as T) : undefined;
-  };
+export async function readSignedIn(): Promise<SignedIn | undefined> {
   // Browsers would report the 401 of the session's route as an error of the page.
-  const ways = await read<{ signed_in: boolean }>("/auth/methods");
-  return ways?.signed_in === true ? read<SignedIn>("/api/v1/session") : undefined;
-}
-
-/** Returns whether the person's session has ended. */
-export async function hasEnded(): Promise<boolean> {
+  if ((await readMethods())?.signed_in !== true) return undefined;
   const response = await fetch("/api/v1/session").catch(() => undefined);
-  return response?.status === 401;
+  return response?.ok === true ? ((await response.json()) as SignedIn) : undefined;
 }
 
-/** Returns the tokens of the projects that the signed-in person may view. */
-export async function personTokens(): Promise<string[]> {
-  const signedIn = await readSignedIn();
-  return (signedIn?.organizations ?? []).flatMap(({ projects }) =>
-    projects.map(({ id }) => prefix + id),
-  );
+/** Reads the session of a tab that had one. Undefined if the server cannot be reached. */
+export async function readRoles(): Promise<SignedIn | "ended" | undefined> {
+  const response = await fetch("/api/v1/session").catch(() => undefined);
+  if (response?.status === 401) return "ended";
+  return response?.ok === true ? ((await response.json()) as SignedIn) : undefined;
 }
+
+/** Returns the tokens of the projects that a signed-in person may view. */
+export const tokensOf = ({ organizations }: SignedIn): string[] =>
+  organizations.flatMap(({ projects }) => projects.map(({ id }) => prefix + id));
 
 /** Opens the session of a person in a project. Throws the error of the API. */
-export async function openPerson(token: string, onRejected: () => void): Promise<KeySession> {
+export async function openPerson(
+  token: string,
+  events: ApiEvents,
+  known?: SignedIn,
+): Promise<KeySession> {
   const projectId = token.slice(prefix.length);
-  const first = createApi({}, onRejected);
-  const signedIn = await unwrap(first.GET("/api/v1/session"));
+  const first = createApi({}, events);
+  const path = { projectId };
+  const [signedIn, { environments }] = await Promise.all([
+    known ?? unwrap(first.GET("/api/v1/session")),
+    unwrap(first.GET("/api/v1/projects/{projectId}/environments", { params: { path } })),
+  ]);
   const organization = signedIn.organizations.find(({ projects }) =>
     projects.some(({ id }) => id === projectId),
   );
   const project = organization?.projects.find(({ id }) => id === projectId);
-  const path = { projectId };
-  const listed = first.GET("/api/v1/projects/{projectId}/environments", { params: { path } });
-  const { environments } = await unwrap(listed);
   if (organization === undefined || project === undefined)
     throw new Error("an environment list of a project that the session does not have");
   const own = defaultEnvironment(project);
   const headers = { "Halyard-Environment": own };
-  const api: Api = createApi(headers, onRejected);
+  const api: Api = createApi(headers, events);
   return {
     ...{ kind: "server_key", token, headers, api },
     me: {
@@ -73,6 +74,7 @@ export async function openPerson(token: string, onRejected: () => void): Promise
         ...{ environment_only: false, expires_at: null },
       },
       roles: {
+        organization: organization.role,
         project: project.role,
         environments: new Map(project.environments.map(({ id, role }) => [id, role])),
       },

@@ -1,9 +1,54 @@
-import { personTokens } from "./person.ts";
-import { readKeys, writeKeys } from "./stored-keys.ts";
+import { isPerson, readSignedIn, type SignedIn, tokensOf } from "./person.ts";
+import { readKeys, type StoredKeys, writeKeys } from "./stored-keys.ts";
 
-/** Signs a tab without keys in as the person whose cookie the browser has, in the first project of the person. */
+/**
+ * Gives a tab the projects of the signed-in person: one without keys, and one that had projects of the person, who may
+ * have others meanwhile.
+ */
 export async function receivePerson(): Promise<void> {
-  if (readKeys(sessionStorage).tokens.length > 0) return;
-  const tokens = await personTokens();
-  if (tokens.length > 0) writeKeys(sessionStorage, { tokens, current: tokens[0] });
+  const stored = readKeys(sessionStorage);
+  if (stored.tokens.length > 0 && !stored.tokens.some(isPerson)) return;
+  const signedIn = await readSignedIn();
+  if (signedIn !== undefined) writeKeys(sessionStorage, withProjectsOf(signedIn, stored));
+}
+
+const attempts = 20;
+const pauseMs = 100;
+
+/**
+ * Opens a page as the person who has just signed in, or joined an organization. Every process learns of both within a
+ * second, so this waits until the server says so.
+ */
+export async function enter(path: string, joinedId?: string): Promise<void> {
+  let signedIn = await readSignedIn();
+  const isKnown = () =>
+    signedIn !== undefined &&
+    (joinedId === undefined || signedIn.organizations.some(({ id }) => id === joinedId));
+  for (let attempt = 1; attempt < attempts && !isKnown(); attempt += 1) {
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    signedIn = await readSignedIn();
+  }
+  if (signedIn !== undefined) {
+    const stored = { ...readKeys(sessionStorage), current: undefined };
+    writeKeys(sessionStorage, withProjectsOf(signedIn, stored, joinedId));
+  }
+  window.location.replace(path);
+}
+
+/**
+ * Returns the keys of a tab with the projects of a person. The current one is the first project of an organization that
+ * the person has just joined, or else stays, if it still exists.
+ */
+export function withProjectsOf(
+  signedIn: SignedIn,
+  stored: StoredKeys,
+  joinedId?: string,
+): StoredKeys {
+  const projects = tokensOf(signedIn);
+  const tokens = [...stored.tokens.filter((token) => !isPerson(token)), ...projects];
+  const organizations = signedIn.organizations.filter(({ id }) => id === joinedId);
+  const [joined] = tokensOf({ ...signedIn, organizations });
+  const { current } = stored;
+  const remains = current !== undefined && tokens.includes(current);
+  return { tokens, current: joined ?? (remains ? current : projects[0]) };
 }

@@ -4,9 +4,18 @@ import { type Api, createApi, unwrap } from "../api/client.ts";
 import { isTemporary, isUnconfirmed } from "../api/problem.ts";
 import type { ServerKeyIdentity } from "../api/schema.d.ts";
 import { useLeaveGuard } from "../ui/leave-guard.ts";
+import { confirmSignIn } from "./confirmation.ts";
 import { sendKeys } from "./hand-over.ts";
-import { hasEnded, isPerson, openPerson, type Role, signOutPerson } from "./person.ts";
+import {
+  isPerson,
+  openPerson,
+  type Role,
+  readRoles,
+  type SignedIn,
+  signOutPerson,
+} from "./person.ts";
 import { addKey, readKeys, removeKey, type StoredKeys, writeKeys } from "./stored-keys.ts";
+import { useFreshRoles } from "./use-fresh-roles.ts";
 
 /** The signed-in credentials with what they may access: a server key, or a person in a project (person.ts). */
 export type KeySession = {
@@ -29,7 +38,11 @@ export type Me = Pick<ServerKeyIdentity, "environments"> & {
     "id" | "name" | "environment_id" | "environment_only" | "expires_at"
   >;
   /** Absent for a key. */
-  roles?: { project: Role | null; environments: ReadonlyMap<string, Role | null> };
+  roles?: {
+    organization: Role | null;
+    project: Role | null;
+    environments: ReadonlyMap<string, Role | null>;
+  };
 };
 
 type OperatorSession = { kind: "operator"; token: string; api: Api };
@@ -61,6 +74,8 @@ type Sessions = {
    * the end.
    */
   reject(token: string): void;
+  /** Reads the roles of the person again, because the server has rejected a request. */
+  readRolesAgain(): void;
 };
 
 const SessionsContext = createContext<Sessions | undefined>(undefined);
@@ -84,10 +99,9 @@ export function useOperatorSession(): OperatorSession {
   return current;
 }
 
-async function openSession(token: string, onRejected: () => Promise<void>): Promise<Session> {
-  if (isPerson(token)) return openPerson(token, () => void onRejected());
+async function openKey(token: string, onRejected: () => void): Promise<Session> {
   const headers = { Authorization: `Bearer ${token}` };
-  const api = createApi(headers, () => void onRejected());
+  const api = createApi(headers, { onRejected });
   const me = await unwrap(api.GET("/api/v1/me"));
   return me.kind === "operator"
     ? { kind: "operator", token, api }
@@ -95,7 +109,10 @@ async function openSession(token: string, onRejected: () => Promise<void>): Prom
 }
 
 const endedText = "A key is no longer valid: it was revoked, was rotated or has expired.";
-const endedSessionText = "Your sign-in has ended. Sign in again.";
+const endedSessionText = "Your sign-in has ended, or you no longer have a role in the project.";
+const endedTextOf = (token: string) => (isPerson(token) ? endedSessionText : endedText);
+
+export type Tab = ReturnType<typeof useTab>;
 
 /** The keys of this tab with their sessions, and the operator's session. */
 function useTab() {
@@ -113,18 +130,32 @@ function useTab() {
   }, []);
 
   const current = operator ?? keys.find(({ token }) => token === stored.current);
-  const { isRejected, reject } = useRejected(current?.token, (token) => {
-    setEnded(isPerson(token) ? endedSessionText : endedText);
+  const { isRejected, reject: rejectOne } = useRejected(current?.token, (token) => {
+    setEnded(endedTextOf(token));
     forget(token);
   });
+  const reject = useCallback(
+    (token: string) => {
+      // All projects of a person end with the person's session.
+      const { tokens } = readKeys(sessionStorage);
+      (isPerson(token) ? tokens.filter(isPerson) : [token]).forEach(rejectOne);
+    },
+    [rejectOne],
+  );
   const inUse = current?.kind === "server_key" && !isRejected ? current.token : undefined;
   useEffect(() => (inUse === undefined ? undefined : sendKeys(stored, inUse)), [inUse, stored]);
+  const [rejections, setRejections] = useState(0);
+  const readRolesAgain = useCallback(() => setRejections((count) => count + 1), []);
   const open = useCallback(
-    (token: string) =>
-      openSession(token, async () => {
-        if (await isInvalid(token)) reject(token);
-      }),
-    [reject],
+    (token: string, signedIn?: SignedIn): Promise<Session> => {
+      const onRejected = () =>
+        void isInvalid(token).then((invalid) => (invalid ? reject(token) : undefined));
+      const confirm = confirmSignIn;
+      return isPerson(token)
+        ? openPerson(token, { onRejected, onForbidden: readRolesAgain, confirm }, signedIn)
+        : openKey(token, onRejected);
+    },
+    [reject, readRolesAgain],
   );
 
   return {
@@ -139,7 +170,10 @@ function useTab() {
     forget,
     isRejected,
     reject,
+    rejectOne,
     open,
+    rejections,
+    readRolesAgain,
   };
 }
 
@@ -160,7 +194,7 @@ function useRejected(current: string | undefined, end: (token: string) => void) 
 }
 
 /** Opens the sessions of the stored keys. Returns whether all keys were checked. */
-function useRestoredKeys({ stored, open, forget, setEnded, setKeys }: ReturnType<typeof useTab>) {
+function useRestoredKeys({ stored, open, forget, setEnded, setKeys }: Tab) {
   const [isReady, setReady] = useState(false);
   const done = (restored: readonly KeySession[]) => {
     setKeys(restored);
@@ -178,6 +212,7 @@ export function SessionsProvider({ children }: { children: ReactNode }) {
   const { current, forget, isRejected, reject, open } = tab;
   const { unsaved, mayLeave } = useLeaveGuard();
   const isReady = useRestoredKeys(tab);
+  useFreshRoles(tab, tab.rejections);
 
   async function signIn(token: string): Promise<boolean> {
     const session = await open(token);
@@ -210,7 +245,7 @@ export function SessionsProvider({ children }: { children: ReactNode }) {
     },
     async signInAgain() {
       if (current === undefined || !(unsaved === "draft" || (await mayLeave()))) return;
-      setEnded(endedText);
+      setEnded(endedTextOf(current.token));
       forget(current.token);
     },
     async refresh(token) {
@@ -218,6 +253,7 @@ export function SessionsProvider({ children }: { children: ReactNode }) {
       if (session.kind === "server_key") setKeys((all) => replaceMe(all, session));
     },
     reject,
+    readRolesAgain: tab.readRolesAgain,
   };
   return <SessionsContext value={value}>{children}</SessionsContext>;
 }
@@ -230,7 +266,7 @@ const replaceMe = (keys: readonly KeySession[], { token, me }: KeySession) =>
  * does not end a session.
  */
 async function isInvalid(token: string): Promise<boolean> {
-  if (isPerson(token)) return hasEnded();
+  if (isPerson(token)) return (await readRoles()) === "ended";
   const headers = { Authorization: `Bearer ${token}` };
   const response = await fetch("/api/v1/me", { headers }).catch(() => undefined);
   return response?.status === 401;
@@ -257,7 +293,7 @@ function restoreKeys(options: {
   let hasEnded = false;
 
   async function attempt(): Promise<void> {
-    const outcomes = await Promise.allSettled(options.tokens.map(options.open));
+    const outcomes = await Promise.allSettled(options.tokens.map((token) => options.open(token)));
     if (hasEnded) return;
     const errors = outcomes.flatMap(({ status, reason }: { status: string; reason?: unknown }) =>
       status === "rejected" ? [reason] : [],
@@ -268,9 +304,9 @@ function restoreKeys(options: {
       timer = setTimeout(() => void attempt(), restorePauseMs);
       return;
     }
-    options.fail(errors.length > 0 ? endedText : undefined);
-    for (const [index, { status }] of outcomes.entries())
-      if (status === "rejected") options.forget(options.tokens[index] as string);
+    const rejected = options.tokens.filter((_, index) => outcomes[index]?.status === "rejected");
+    options.fail(rejected[0] === undefined ? undefined : endedTextOf(rejected[0]));
+    rejected.forEach(options.forget);
     options.done(
       outcomes.flatMap((outcome) =>
         outcome.status === "fulfilled" && outcome.value.kind === "server_key"

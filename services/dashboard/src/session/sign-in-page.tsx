@@ -5,31 +5,50 @@ import { Button } from "../ui/button.tsx";
 import { DialogContext } from "../ui/dialog-context.ts";
 import { ErrorPanel } from "../ui/error-panel.tsx";
 import { TextField } from "../ui/fields.tsx";
-import { Logo } from "../ui/logo.tsx";
 import { Warning } from "../ui/panels.tsx";
+import { isPerson, signOutPerson } from "./person.ts";
 import { useSessions } from "./session.tsx";
+import { SignInFrame } from "./sign-in-frame.tsx";
 import styles from "./sign-in-page.module.css";
 import { useSignInMethods, WaysToSignIn } from "./ways-to-sign-in.tsx";
 
-/** The page of a tab without a current session. It offers the other keys of the tab, if there are any. */
-export function SignInPage() {
+/**
+ * The page of a tab without a current session. It offers the other keys of the tab, if there are any. With the code of the
+ * operator's link, it signs in.
+ */
+export function SignInPage({ link }: { link?: string }) {
   const { keys, ended, switchTo } = useSessions();
   const methods = useSignInMethods();
+  const hasNoProject = methods?.signed_in === true && !keys.some(({ token }) => isPerson(token));
   return (
-    <main className={styles.page}>
-      <div className={styles.frame}>
-        <Logo />
-        <h1>Sign in</h1>
-        {ended !== undefined && <Warning>{ended}</Warning>}
-        {keys.map(({ token, me }) => (
-          <Button key={me.key.id} onPress={() => void switchTo(token)}>
-            Continue in {me.project.name} with {me.key.name}
-          </Button>
-        ))}
-        <WaysToSignIn methods={methods} />
-        {methods?.key !== false && <SignInForm />}
-      </div>
-    </main>
+    <SignInFrame title="Sign in">
+      {ended !== undefined && <Warning>{ended}</Warning>}
+      {hasNoProject && link === undefined && <NoProject />}
+      {keys.map(({ token, me }) => (
+        <Button key={me.key.id} onPress={() => void switchTo(token)}>
+          Continue in {me.project.name} with {me.key.name}
+        </Button>
+      ))}
+      <WaysToSignIn methods={methods} link={link} />
+      {methods?.key !== false && <SignInForm />}
+    </SignInFrame>
+  );
+}
+
+/** A person without a role in a project can open no page. */
+function NoProject() {
+  const signOut = async () => window.location.assign(await signOutPerson());
+  return (
+    <Warning
+      action={
+        <Button size="small" onPress={() => void signOut()}>
+          Sign out
+        </Button>
+      }
+    >
+      You are signed in, but you have no role in any project. Ask an owner of your organization for
+      one, then reload this page.
+    </Warning>
   );
 }
 

@@ -1,6 +1,7 @@
 import { useBlocker, useLocation } from "@tanstack/react-router";
 import { Menu as MenuIcon, X } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
+import { isPerson } from "../session/person.ts";
 import { useSessions } from "../session/session.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { useLeaveGuard } from "../ui/leave-guard.ts";
@@ -81,9 +82,11 @@ function useEscape(isOpen: boolean, close: () => void): void {
 
 /** Warns that the key has ended while a page has unsaved content. Without such content, the session ends immediately. */
 function RejectedKey() {
-  const { isRejected, signInAgain } = useSessions();
+  const { current, isRejected, signInAgain } = useSessions();
   const { unsaved } = useLeaveGuard();
-  if (!isRejected) return null;
+  if (!isRejected || current === undefined) return null;
+  const isOfPerson = isPerson(current.token);
+  const again = isOfPerson ? "Sign in again" : "Sign in with another key";
   return (
     <Warning
       action={
@@ -92,10 +95,12 @@ function RejectedKey() {
         </Button>
       }
     >
-      Your key is no longer valid: it was revoked, was rotated or has expired.{" "}
+      {isOfPerson
+        ? "Your sign-in has ended, or you no longer have a role in this project."
+        : "Your key is no longer valid: it was revoked, was rotated or has expired."}{" "}
       {unsaved === "draft"
-        ? "Sign in with another key to save your changes: this tab keeps them until then."
-        : "What you entered can no longer be saved with it. Copy what you still need, then sign in with another key."}
+        ? `${again} to save your changes: this tab keeps them until then.`
+        : `What you entered can no longer be saved with it. Copy what you still need, then ${again.toLowerCase()}.`}
     </Warning>
   );
 }

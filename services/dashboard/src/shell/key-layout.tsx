@@ -1,4 +1,4 @@
-import { Outlet } from "@tanstack/react-router";
+import { Link, Outlet } from "@tanstack/react-router";
 import {
   CalendarClock,
   ChartColumn,
@@ -8,6 +8,7 @@ import {
   KeyRound,
   Layers,
   LogOut,
+  UserRound,
   Users,
   Webhook,
 } from "lucide-react";
@@ -17,6 +18,7 @@ import { LiveChanges, LiveIndicator, LostConnection, MuteButton } from "../live/
 import { Shortcuts } from "../search/shortcuts.tsx";
 import { EnvironmentProvider, useChosen } from "../session/environment.tsx";
 import { permissionsOf } from "../session/permissions.ts";
+import { isPerson } from "../session/person.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
 import { SignInForm } from "../session/sign-in-page.tsx";
 import { Button } from "../ui/button.tsx";
@@ -39,18 +41,22 @@ const entries: readonly NavigationEntry[] = [
   { to: "/usage", label: "Usage", icon: ChartColumn },
   { to: "/keys", label: "API keys", icon: KeyRound },
   { to: "/environments", label: "Environments", icon: Layers },
+  { to: "/people", label: "People", icon: UserRound },
 ];
 
-/** The frame of the pages of a server key: project and environment, pages, and the person. */
-/** A page without an entry in the navigation. */
+/** Pages without an entry in the navigation. */
 const connectPage = { to: "/connect", label: "Connect an application" } as const;
+const youPage = { to: "/you", label: "You" } as const;
 
+/** The frame of the pages of a server key: project and environment, pages, and the person. */
 export function KeyLayout() {
   const session = useKeySession();
   const { signOut } = useSessions();
   const [isAddingKey, setAddingKey] = useState(false);
+  const isOfPerson = isPerson(session.token);
   const { mayUseWebhooks } = permissionsOf(session);
-  const permitted = entries.filter(({ to }) => to !== "/webhooks" || mayUseWebhooks);
+  const hidden = [mayUseWebhooks ? "" : "/webhooks", session.me.roles ? "" : "/people"];
+  const permitted = entries.filter(({ to }) => !hidden.includes(to));
   return (
     <EnvironmentProvider>
       <LiveChanges>
@@ -66,8 +72,9 @@ export function KeyLayout() {
           }
           bottom={
             <>
-              <Shortcuts pages={[...permitted, connectPage]} />
+              <Shortcuts pages={[...permitted, connectPage, ...(isOfPerson ? [youPage] : [])]} />
               <LiveIndicator />
+              {isOfPerson && <YouLink email={session.me.user.email} />}
               <div>
                 <MuteButton />
                 <AppearanceButton />
@@ -87,6 +94,22 @@ export function KeyLayout() {
         )}
       </LiveChanges>
     </EnvironmentProvider>
+  );
+}
+
+/** Leads to the page of the person. */
+function YouLink({ email }: { email: string }) {
+  return (
+    <Link
+      to="/you"
+      className={styles.you ?? ""}
+      activeProps={{ className: `${styles.you} ${styles.current}` }}
+    >
+      <UserRound size={16} aria-hidden />
+      <span className={styles.youText}>
+        You · <bdi>{email}</bdi>
+      </span>
+    </Link>
   );
 }
 

@@ -1,6 +1,7 @@
 import { Check, ChevronsUpDown, Plus } from "lucide-react";
 import { Button } from "react-aria-components";
 import { useChosen, useEnvironment } from "../session/environment.tsx";
+import { isPerson } from "../session/person.ts";
 import { useKeySession, useSessions } from "../session/session.tsx";
 import { CautionBadge } from "../state/caution.tsx";
 import { Select } from "../ui/fields.tsx";
@@ -52,7 +53,9 @@ export function ScopeSwitcher({ onAddKey }: { onAddKey: () => void }) {
                 visibility={key.me.key.id === me.key.id ? "visible" : "hidden"}
               />
             ),
-            note: `${key.me.key.name} · ${key.me.user.email}`,
+            note: isPerson(key.token)
+              ? key.me.organization.name
+              : `${key.me.key.name} · ${key.me.user.email}`,
             onAction: () => void switchTo(key.token),
           })),
           {

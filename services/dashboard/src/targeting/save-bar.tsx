@@ -7,13 +7,15 @@ type SaveBarProps = {
   isPending: boolean;
   /** Number of conflicts in which the person has not chosen yet. Until then, nothing can be saved. */
   openConflicts: number;
+  /** Why the person cannot save. */
+  whyNot?: string | undefined;
   onSave: () => void;
   onDiscard: () => void;
 };
 
 /** Says that there are unsaved changes, and saves or discards them. It stays at the bottom of the window. */
 export function SaveBar(props: SaveBarProps) {
-  const { problemCount, isPending, openConflicts, onSave, onDiscard } = props;
+  const { problemCount, isPending, openConflicts, whyNot, onSave, onDiscard } = props;
   const text =
     openConflicts === 0 ? "Unsaved changes" : "Unsaved changes: choose in each conflict above";
   return (
@@ -30,6 +32,7 @@ export function SaveBar(props: SaveBarProps) {
         onPress={onSave}
         isPending={isPending}
         isDisabled={openConflicts > 0}
+        whyNot={whyNot}
       >
         Save changes
       </Button>

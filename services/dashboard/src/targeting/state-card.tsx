@@ -1,5 +1,6 @@
 import { useCallback } from "react";
 import { useFlagInPage } from "../flags/flag-page.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import type { State } from "../state/flag-state.ts";
 import { summarize } from "../state/summary.ts";
 import { Switch } from "../ui/fields.tsx";
@@ -13,6 +14,7 @@ import styles from "./targeting.module.css";
 /** The switch, what the whole state does, and the percentage of the flag. */
 export function StateCard({ draft, state }: { draft: Draft; state: State }) {
   const { environment } = useFlagInPage();
+  const { reason } = usePermission("change_states", environment);
   const { edit } = useEditor();
   const { enabled, rollout_percentage: percentage, rules } = draft;
   const setPercentage = useCallback(
@@ -27,11 +29,15 @@ export function StateCard({ draft, state }: { draft: Draft; state: State }) {
           label={enabled ? "On" : "Off"}
           aria-label={`Flag in ${environment.name}`}
           isSelected={enabled}
+          whyNot={reason}
           onChange={(next) => edit((before) => ({ ...before, enabled: next }))}
         />
       }
     >
       <div className={styles.stack}>
+        {reason !== undefined && (
+          <p className={styles.note}>{reason} You can try changes here, but not save them.</p>
+        )}
         <p className={styles.summary} aria-live="polite">
           {summarize(state)}
         </p>

@@ -4,6 +4,7 @@ import { useFlagInPage } from "../flags/flag-page.tsx";
 import { useReadersWarning } from "../flags/use-readers-warning.ts";
 import { useSwitchWarning } from "../references/use-dependents.ts";
 import { PendingNote } from "../schedules/pending-note.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { useCaution } from "../state/caution.tsx";
 import type { FlagState, State } from "../state/flag-state.ts";
 import { stateDifferences } from "../state/state.ts";
@@ -45,6 +46,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
   // The buttons disappear when they have done their work, and the focus must not be lost with them.
   const takeFocus = () => main.current?.focus({ preventScroll: true });
   const saving = useSaving(editing, takeFocus);
+  const { reason } = usePermission("change_states", useFlagInPage().environment);
   const operators = useOperators().data;
   const variations = useVariationOptions();
   const { base } = editing;
@@ -76,6 +78,7 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
               problemCount={saving.problems.size}
               isPending={saving.isPending}
               openConflicts={conflicts.length}
+              whyNot={reason}
               onSave={() => void saving.save()}
               onDiscard={saving.discard}
             />

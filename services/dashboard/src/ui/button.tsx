@@ -1,6 +1,6 @@
 import { Link, type LinkProps } from "@tanstack/react-router";
 import type { LucideIcon } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useId } from "react";
 import { Button as AriaButton, type ButtonProps as AriaButtonProps } from "react-aria-components";
 import styles from "./button.module.css";
 import { Tooltip } from "./tooltip.tsx";
@@ -14,14 +14,44 @@ type Look = {
 const classOf = ({ variant = "secondary", size = "medium" }: Look, icon = false) =>
   [styles.button, styles[variant], styles[size], icon ? styles.icon : ""].join(" ");
 
-type ButtonProps = Omit<AriaButtonProps, "className"> & Look;
+type ButtonProps = Omit<AriaButtonProps, "className" | "children"> &
+  Look & {
+    children: ReactNode;
+    /** Why the button is disabled. It stays focusable then, so that everybody can read the reason. */
+    whyNot?: string | undefined;
+  };
 
 /** A button. With `isPending` it keeps its width and shows progress to sighted people and screen readers. */
-export function Button({ variant, size, ...props }: ButtonProps) {
-  return <AriaButton {...props} className={classOf({ variant, size })} />;
+export function Button({ whyNot, ...props }: ButtonProps) {
+  if (whyNot !== undefined) return <BlockedButton {...props} whyNot={whyNot} />;
+  const { variant, size, ...button } = props;
+  return <AriaButton {...button} className={classOf({ variant, size })} />;
 }
 
-type IconButtonProps = Omit<ButtonProps, "aria-label" | "children"> & {
+/** A disabled button that says why: by a tooltip, and as its description for screen readers. */
+function BlockedButton(props: ButtonProps & { whyNot: string }) {
+  const { variant, size, whyNot, children, "aria-label": label } = props;
+  const reason = useId();
+  return (
+    <>
+      <Tooltip text={whyNot}>
+        <AriaButton
+          {...(label !== undefined && { "aria-label": label })}
+          aria-describedby={reason}
+          aria-disabled="true"
+          className={`${classOf({ variant, size })} ${styles.blocked}`}
+        >
+          {children}
+        </AriaButton>
+      </Tooltip>
+      <span id={reason} hidden>
+        {whyNot}
+      </span>
+    </>
+  );
+}
+
+type IconButtonProps = Omit<ButtonProps, "aria-label" | "children" | "whyNot"> & {
   label: string;
   icon: LucideIcon;
   iconSize?: number;

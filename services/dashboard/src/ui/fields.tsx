@@ -1,5 +1,5 @@
 import { Check, ChevronDown, Search, X } from "lucide-react";
-import { type ReactNode, use } from "react";
+import { type ReactNode, use, useId } from "react";
 import {
   Checkbox as AriaCheckbox,
   SearchField as AriaSearchField,
@@ -178,6 +178,8 @@ type SwitchProps = {
   isLabelHidden?: boolean;
   isSelected: boolean;
   isDisabled?: boolean;
+  /** Why the switch is disabled. It stays focusable then, so that everybody can read the reason. */
+  whyNot?: string | undefined;
   onChange: (isSelected: boolean) => void;
   /** Replaces the visible label for screen readers. */
   "aria-label"?: string;
@@ -192,9 +194,12 @@ export function Switch({
   isLabelHidden = false,
   isSelected,
   isDisabled = false,
+  whyNot,
   onChange,
   "aria-label": spokenLabel,
 }: SwitchProps) {
+  const reason = useId();
+  const isBlocked = whyNot !== undefined;
   const ariaLabel = spokenLabel ?? (isLabelHidden ? label : undefined);
   return (
     <label className={styles.switch}>
@@ -204,11 +209,17 @@ export function Switch({
         role="switch"
         className={styles.track}
         checked={isSelected}
-        disabled={isDisabled}
-        onChange={(event) => onChange(event.target.checked)}
+        disabled={isDisabled && !isBlocked}
+        onChange={(event) => isBlocked || onChange(event.target.checked)}
         {...(ariaLabel !== undefined && { "aria-label": ariaLabel })}
+        {...(isBlocked && { "aria-disabled": true, "aria-describedby": reason })}
       />
       {!isLabelHidden && label}
+      {isBlocked && (
+        <span id={reason} className={styles.whyNot} aria-hidden>
+          {whyNot}
+        </span>
+      )}
     </label>
   );
 }

@@ -8,7 +8,7 @@ import styles from "./overlay.module.css";
 type Props = {
   title: string;
   /** The name of what is shown, such as "key". */
-  kind: "key" | "secret";
+  kind: "key" | "secret" | "link";
   onClose: () => void;
   /** An additional action at the end, such as using the new key. */
   action?: (isCopied: boolean) => ReactNode;
@@ -17,7 +17,7 @@ type Props = {
 };
 
 /**
- * Shows a key or secret, which exists only in the state of the caller. It closes after a confirmation that the secret
+ * Shows a key, secret or link, which exists only in the state of the caller. It closes after a confirmation that the secret
  * was copied, because nothing can show it again.
  */
 export function SecretDialog(props: Props) {

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { Disclosure, DisclosurePanel, Heading, Button as PlainButton } from "react-aria-components";
 import type { Delivery, DeliveryStatus } from "../api/schema.d.ts";
 import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { useChangeSearch } from "../ui/change-search.ts";
@@ -20,6 +21,7 @@ import styles from "./webhooks.module.css";
 /** The deliveries of a webhook, newest first, with a filter by status. */
 export function Deliveries({ webhookId }: { webhookId: string }) {
   const { status } = useSearch({ from: "/webhooks/$webhookId" });
+  const { reason } = usePermission("change_webhooks");
   const [isRedelivering, setRedelivering] = useState(false);
   const list = useDeliveries(webhookId, status);
   const failed = useDeliveries(webhookId, "failed");
@@ -32,7 +34,7 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
         <div className={styles.actions}>
           <StatusFilter status={status} />
           {hasFailed && (
-            <Button onPress={() => setRedelivering(true)}>
+            <Button onPress={() => setRedelivering(true)} whyNot={reason}>
               <RotateCcw size={16} aria-hidden /> Redeliver all failed
             </Button>
           )}

@@ -1,6 +1,7 @@
 import { RotateCcw } from "lucide-react";
 import { adviceFor } from "../api/problem.ts";
 import type { Delivery, DeliveryAttempt, DeliveryWithAttempts } from "../api/schema.d.ts";
+import { usePermission } from "../session/use-permission.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
@@ -95,6 +96,7 @@ function Attempt({ attempt, number }: { attempt: DeliveryAttempt; number: number
 /** A button that sends the delivery again. Hidden while an attempt is pending or in progress. */
 function Redeliver({ delivery }: { delivery: Delivery }) {
   const { mutate, isPending } = useRedeliver(delivery.webhook_id);
+  const { reason } = usePermission("change_webhooks");
   const { status } = delivery;
   if (status === "delivering" || status === "pending") return null;
   const redeliver = () =>
@@ -107,7 +109,7 @@ function Redeliver({ delivery }: { delivery: Delivery }) {
         }),
     });
   return (
-    <Button size="small" onPress={redeliver} isPending={isPending}>
+    <Button size="small" onPress={redeliver} isPending={isPending} whyNot={reason}>
       <RotateCcw size={14} aria-hidden /> {status === "retrying" ? "Retry now" : "Redeliver"}
     </Button>
   );

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { adviceFor, isEditConflict } from "../api/problem.ts";
 import type { Webhook } from "../api/schema.d.ts";
+import { usePermission } from "../session/use-permission.ts";
 import { ConfirmDialog } from "../ui/dialog.tsx";
 import { Switch } from "../ui/fields.tsx";
 import { notify } from "../ui/toasts.tsx";
@@ -11,6 +12,7 @@ type EnabledSwitchProps = { webhook: Webhook; isLabelHidden?: boolean };
 
 /** Enables a webhook immediately. Disabling loses events, so it needs a confirmation. */
 export function EnabledSwitch({ webhook, isLabelHidden = false }: EnabledSwitchProps) {
+  const { reason } = usePermission("change_webhooks");
   const [isAsking, setAsking] = useState(false);
   const { mutate } = useUpdateWebhook(webhook.id);
   const enable = () =>
@@ -27,6 +29,7 @@ export function EnabledSwitch({ webhook, isLabelHidden = false }: EnabledSwitchP
         label={isLabelHidden ? `${webhook.name} is enabled` : "Enabled"}
         isLabelHidden={isLabelHidden}
         isSelected={webhook.enabled}
+        whyNot={reason}
         onChange={(isEnabled) => (isEnabled ? enable() : setAsking(true))}
       />
       {isAsking && <DisableDialog webhook={webhook} onClose={() => setAsking(false)} />}

@@ -1,5 +1,6 @@
 import { Webhook } from "lucide-react";
 import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { curl } from "../ui/curl.ts";
@@ -9,6 +10,7 @@ import { receiverSnippet } from "./webhook-texts.ts";
 /** Describes the first steps in a project without webhooks. The commands contain the address of this server, and no key. */
 export function FirstWebhook({ onCreate }: { onCreate: () => void }) {
   const { me } = useKeySession();
+  const { reason } = usePermission("change_webhooks");
   const body = `{
     "name": "Release notes",
     "url": "https://example.com/hooks/halyard",
@@ -21,7 +23,7 @@ export function FirstWebhook({ onCreate }: { onCreate: () => void }) {
       icon={Webhook}
       title={`${me.project.name} has no webhooks yet`}
       action={
-        <Button variant="primary" onPress={onCreate}>
+        <Button variant="primary" onPress={onCreate} whyNot={reason}>
           Create the first webhook
         </Button>
       }

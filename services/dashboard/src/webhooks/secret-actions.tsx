@@ -1,5 +1,6 @@
 import { useState } from "react";
 import type { Webhook } from "../api/schema.d.ts";
+import { usePermission } from "../session/use-permission.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
@@ -19,6 +20,7 @@ import styles from "./webhooks.module.css";
 export function SecretActions({ webhook }: { webhook: Webhook }) {
   const [open, setOpen] = useState<"set" | "remove">();
   const [generated, setGenerated] = useState<string>();
+  const { reason } = usePermission("change_webhooks");
   const close = () => setOpen(undefined);
   const askAndClose = useAskedClose(close);
   const saved = (secret: string | undefined) => {
@@ -34,11 +36,11 @@ export function SecretActions({ webhook }: { webhook: Webhook }) {
       ) : (
         <Badge tone="warning">Deliveries are not signed</Badge>
       )}
-      <Button size="small" onPress={() => setOpen("set")}>
+      <Button size="small" onPress={() => setOpen("set")} whyNot={reason}>
         {title}
       </Button>
       {webhook.has_secret && (
-        <Button size="small" onPress={() => setOpen("remove")}>
+        <Button size="small" onPress={() => setOpen("remove")} whyNot={reason}>
           Remove the secret
         </Button>
       )}

@@ -1,5 +1,6 @@
 import { CircleCheck, CircleX, Send } from "lucide-react";
 import type { WebhookTestResult } from "../api/schema.d.ts";
+import { usePermission } from "../session/use-permission.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
 import { ErrorPanel } from "../ui/error-panel.tsx";
@@ -11,11 +12,12 @@ import styles from "./webhooks.module.css";
 /** Sends a test payload on request, and shows the result. */
 export function TestWebhook({ webhookId }: { webhookId: string }) {
   const { mutate, isPending, data, error } = useTestWebhook(webhookId);
+  const { reason } = usePermission("change_webhooks");
   return (
     <Card
       title="Test"
       actions={
-        <Button onPress={() => mutate()} isPending={isPending}>
+        <Button onPress={() => mutate()} isPending={isPending} whyNot={reason}>
           <Send size={16} aria-hidden /> {isPending ? "Waiting for a response" : "Send a test"}
         </Button>
       }

@@ -3,6 +3,7 @@ import { Pencil, SearchX, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { ApiProblem } from "../api/problem.ts";
 import type { Webhook } from "../api/schema.d.ts";
+import { usePermission } from "../session/use-permission.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";
 import { CopyButton } from "../ui/code-block.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
@@ -45,6 +46,7 @@ function FoundWebhook({ webhookId }: { webhookId: string }) {
 }
 
 function LoadedWebhook({ webhook }: { webhook: Webhook }) {
+  const { reason } = usePermission("change_webhooks");
   const [isEditing, setEditing] = useState(false);
   return (
     <Page
@@ -53,7 +55,7 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
       actions={
         <>
           <DeleteButton webhook={webhook} />
-          <Button onPress={() => setEditing(true)}>
+          <Button onPress={() => setEditing(true)} whyNot={reason}>
             <Pencil size={16} aria-hidden /> Edit
           </Button>
         </>
@@ -96,10 +98,11 @@ function Settings({ webhook }: { webhook: Webhook }) {
 }
 
 function DeleteButton({ webhook }: { webhook: Webhook }) {
+  const { reason } = usePermission("change_webhooks");
   const [isAsking, setAsking] = useState(false);
   return (
     <>
-      <Button onPress={() => setAsking(true)}>
+      <Button onPress={() => setAsking(true)} whyNot={reason}>
         <Trash2 size={16} aria-hidden /> Delete
       </Button>
       {isAsking && <DeleteDialog webhook={webhook} onClose={() => setAsking(false)} />}

@@ -1,7 +1,6 @@
 import { Plus, ShieldX } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import { permissionsOf } from "../session/permissions.ts";
-import { useKeySession } from "../session/session.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { Button } from "../ui/button.tsx";
 import { Page } from "../ui/page.tsx";
 import { EmptyState } from "../ui/panels.tsx";
@@ -21,6 +20,7 @@ export function WebhooksPage() {
 
 function PermittedPage() {
   const [isCreating, setCreating] = useState(false);
+  const { reason } = usePermission("change_webhooks");
   const webhooks = useWebhooks();
   const create = () => setCreating(true);
   return (
@@ -29,7 +29,7 @@ function PermittedPage() {
       lead="Halyard sends a signed request to your URLs when flags change, in any environment."
       actions={
         webhooks.data?.length !== 0 && (
-          <Button variant="primary" onPress={create}>
+          <Button variant="primary" onPress={create} whyNot={reason}>
             <Plus size={16} aria-hidden /> Create webhook
           </Button>
         )
@@ -47,7 +47,7 @@ function PermittedPage() {
 
 /** Shows its content to keys that may use webhooks, and the reason to others. */
 export function ForWebhooks({ children }: { children: ReactNode }) {
-  if (permissionsOf(useKeySession()).mayUseWebhooks) return children;
+  if (usePermission("read_webhooks").reason === undefined) return children;
   return (
     <Page title="Webhooks">
       <EmptyState icon={ShieldX} title="This key cannot use webhooks">

@@ -378,12 +378,13 @@ async function checkUses(
   proposed: Parameters<typeof approvalNeeded>[1],
 ): Promise<Problem | undefined> {
   if (approval !== undefined || uses.length === 0) return undefined;
-  const guarded = await tx<{ name: string }[]>`
-    select name from environments
+  // Locked before the protection is read. A condition on it would skip rows that are being protected.
+  const environments = await tx<{ name: string; isProtected: boolean }[]>`
+    select name, protection is not null as "isProtected" from environments
     where id = any(${uses.map(({ environmentId }) => environmentId)}::uuid[])
-      and protection is not null
-    order by name
+    order by id
     for share`;
+  const guarded = environments.filter(({ isProtected }) => isProtected);
   return guarded.length === 0 ? undefined : approvalNeeded(guarded, proposed);
 }
 

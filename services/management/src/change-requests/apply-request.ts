@@ -1,5 +1,4 @@
 import { createProblem, isProblem, type Problem } from "@halyard/http";
-import { type Caller, includes, missingRole } from "@halyard/people";
 import {
   type Author,
   type Cause,
@@ -11,14 +10,14 @@ import type { Principal } from "../access/principal.ts";
 import { changeAudience, changeEntries } from "../audiences/audience-changes.ts";
 import { checkMatch } from "../audiences/decide-audience.ts";
 import { decideChange } from "../flags/decide-flag.ts";
+import type { HistoryEntry } from "../flags/flag.ts";
 import { changeFlag, decideUnderLock, removeFlag } from "../flags/flag-changes.ts";
 import { asRequestProblem, checkReferences } from "../flags/references.ts";
 import { checkRestorable } from "../flags/variations.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 import { type Approval, approvalNeeded } from "../protection/protection.ts";
 import { changeEnvironment } from "../tenancy/environment-changes.ts";
-import { checkMayProtect } from "../tenancy/protect-environment.ts";
-import { lockBase } from "./base.ts";
+import { lockBase, type Place } from "./base.ts";
 import {
   type ChangeRequest,
   type DecidedChange,
@@ -27,11 +26,12 @@ import {
   nextStep,
   type StateChange,
 } from "./change-request.ts";
+import { checkMayApply, checkMayBypass } from "./may-apply.ts";
 import { record } from "./record-request.ts";
 import { hasEnded, mayView, noSuchRequest, type RequestAndStanding } from "./request-changes.ts";
 import { lockRequest, updateRequest } from "./request-store.ts";
 import { isStale } from "./review-request.ts";
-import { isApproved, neededApprovals, readCountedApprovals } from "./standing.ts";
+import { neededApprovals, readCountedApprovals } from "./standing.ts";
 
 /**
  * The application of a change request: all changes in one transaction, or none. It locks everything that the changes refer
@@ -102,14 +102,16 @@ export async function applyRequest(
   if (differences.length > 0) return unapplied(isStale({ differences }), "stale");
   const counted = await readCountedApprovals(tx, request);
   const needed = neededApprovals(request, place, counted);
-  const refused = checkMayApply(request, applier, { needed, now });
+  const refused = checkApplier(request, applier, { place, needed, now });
   if (refused !== undefined) return refused;
   const applied = await applyChanges(write, request, applier);
   if (isProblem(applied)) return applied;
+  const guarded = new Set(needed.map(({ environment }) => environment.id));
   const bypassReason = applier.by === "caller" ? (applier.bypassReason ?? null) : null;
   const closed: ChangeRequest = {
     ...{ ...request, status: "applied", appliedAt: now(), ...nextStep(request, now()) },
-    ...{ causeId: request.id, appliedEntries: applied, bypassReason },
+    ...{ causeId: request.id, bypassReason },
+    appliedEntries: applied.flatMap((entry) => (guarded.has(entry.environmentId) ? entry.id : [])),
     closedBy: closerOf(applier),
   };
   await updateRequest(tx, closed);
@@ -149,16 +151,16 @@ function checkStatus(request: ChangeRequest, applier: Applier, now: Date): Probl
   return undefined;
 }
 
-/** Checks approvals, and the rights of the caller. Without protected environments, it is a change like any other. */
-function checkMayApply(
+/** Checks approvals, and the rights of the caller. The rights for a time were checked when it was set. */
+function checkApplier(
   request: ChangeRequest,
   applier: Applier,
-  { needed, now }: { needed: readonly NeededApproval[]; now: () => Date },
+  { place, needed, now }: { place: Place; needed: readonly NeededApproval[]; now: () => Date },
 ): Problem | undefined {
   if (applier.by === "caller" && applier.bypassReason !== undefined)
     return checkMayBypass(request, applier.principal, now);
   const lacking = needed.filter(({ approvals, given }) => given < approvals);
-  if (!isApproved(needed))
+  if (lacking.length > 0)
     return unapplied(
       approvalNeeded(
         lacking.map(({ environment }) => environment),
@@ -166,68 +168,20 @@ function checkMayApply(
       ),
       "open",
     );
-  if (applier.by === "time") return undefined;
-  return applier.principal.kind === "operator"
-    ? operatorBypasses
-    : checkCaller(request, applier.principal.key, needed);
+  return applier.by === "time" ? undefined : checkMayApply(request, applier.principal, place);
 }
-
-/** The author or an approver applies. Where nothing is protected, the caller needs the right to make the change. */
-function checkCaller(
-  { createdBy, projectId, environmentIds, changes }: ChangeRequest,
-  { userId, rights }: Caller,
-  needed: readonly NeededApproval[],
-): Problem | undefined {
-  const guarded = needed.map(({ environment }) => environment.id);
-  const isApprover = guarded.some((environmentId) =>
-    includes(rights.at({ projectId, environmentId }), "approver"),
-  );
-  if (guarded.length > 0 && createdBy !== userId && !isApprover)
-    return missingRole({ role: "approver", at: "environment" }, rights.at({ projectId }));
-  const open = environmentIds.filter((id) => !guarded.includes(id));
-  for (const environmentId of open) {
-    const held = rights.at({ projectId, environmentId });
-    if (!includes(held, "editor")) return missingRole({ role: "editor", at: "environment" }, held);
-  }
-  const isOfProject = changes.some(({ kind }) => kind !== "state" && kind !== "protection");
-  const held = rights.at({ projectId });
-  if (isOfProject && guarded.length === 0 && !includes(held, "editor"))
-    return missingRole({ role: "editor", at: "project" }, held);
-  return undefined;
-}
-
-function checkMayBypass(
-  { projectId, environmentIds }: ChangeRequest,
-  principal: Principal,
-  now: () => Date,
-): Problem | undefined {
-  if (principal.kind === "operator") return undefined;
-  const { rights } = principal.key;
-  if (environmentIds.length === 0 && !includes(rights.at({ projectId }), "admin"))
-    return missingRole({ role: "admin", at: "project" }, rights.at({ projectId }));
-  for (const id of environmentIds) {
-    const problem = checkMayProtect(principal, { id, projectId }, now);
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
-}
-
-const operatorBypasses = createProblem(
-  "AUTH_002",
-  "The operator applies a change request only by a bypass, with a reason.",
-);
 
 /** Applies changes in their order. Returns the history entries of the changed states. */
 async function applyChanges(
   write: Write & TimeAndIds,
   request: ChangeRequest,
   applier: Applier,
-): Promise<string[] | Problem> {
+): Promise<HistoryEntry[] | Problem> {
   const { changes, projectId, id } = request;
   const approval: Approval = { requestId: id };
   const context = () => contextOf(write, request, applier);
   const change: ApprovedWrite = { ...write, context, approval };
-  const entries: string[] = [];
+  const entries: HistoryEntry[] = [];
   for (const [index, each] of changes.entries()) {
     const done = await applyChange(change, projectId, each);
     if (isProblem(done)) return { ...done, message: `/changes/${index}: ${done.message}` };
@@ -238,7 +192,7 @@ async function applyChanges(
 
 type ApprovedWrite = Write &
   TimeAndIds & { context: () => Promise<ChangeContext>; approval: Approval };
-type Applied = { entries: readonly string[] };
+type Applied = { entries: readonly HistoryEntry[] };
 
 async function applyChange(
   write: ApprovedWrite,
@@ -309,7 +263,7 @@ async function applyState(
   });
   if (isProblem(done)) return done;
   const { decision } = done;
-  return { entries: decision === "unchanged" ? [] : decision.history.map(({ id }) => id) };
+  return { entries: decision === "unchanged" ? [] : decision.history };
 }
 
 async function changeVariations(

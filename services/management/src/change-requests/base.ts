@@ -4,6 +4,7 @@ import { usesOf } from "../audiences/audience-store.ts";
 import type { FlagEnvironment } from "../flags/flag.ts";
 import { lockRows } from "../flags/flag-store.ts";
 import { lockReferences } from "../flags/references.ts";
+import { lockParentProject } from "../tenancy/environment-store.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import type { Base, DecidedChange, StateChange } from "./change-request.ts";
 
@@ -191,7 +192,10 @@ export async function lockBase(
   projectId: string,
   changes: readonly DecidedChange[],
 ): Promise<{ place: Place; base: Base }> {
-  await lockReferences(tx, projectId);
+  const changesProtection = changes.some(({ kind }) => kind === "protection");
+  // As for every change of an environment. To raise a weaker lock later would wait for transactions that wait for this one.
+  if (changesProtection) await lockParentProject(tx, projectId);
+  else await lockReferences(tx, projectId);
   await tx`select from environments where project_id = ${projectId} order by id for share`;
   const required = await readRequired(tx, projectId, changes);
   const flagIds = [...new Set([...flagIdsOf(changes), ...required.map(({ flagId }) => flagId)])];
@@ -204,6 +208,9 @@ export async function lockBase(
     select from audiences
     where project_id = ${projectId} and key = any(${audiencesOf(changes, required)})
     order by key for share`;
+  // Before the lock of the organization's sum of bytes, for which holders of a share of these rows wait.
+  if (changesProtection)
+    await tx`select from environments where project_id = ${projectId} order by id for no key update`;
   const place = await readPlace(tx, projectId);
   return { place, base: await readBase(tx, place, changes) };
 }

@@ -18,8 +18,10 @@ import {
   type Standing,
 } from "./change-request.ts";
 import { describeChanges, shorten } from "./describe-changes.ts";
+import { checkUnprotected } from "./may-apply.ts";
 import { record } from "./record-request.ts";
 import {
+  countOpen,
   findByWrite,
   insertRequest,
   lockRequest,
@@ -56,13 +58,22 @@ export async function openNew(
     ...{ ...decided, applyAt: body.apply_at === undefined ? null : new Date(body.apply_at) },
     ...{ id: newId(), draftSha256: null },
   });
-  const past = checkTime(request, change.now());
-  if (past !== undefined) return past;
+  const wrongTime = checkTime(request, change.now()) ?? checkTimed(request, key, place);
+  if (wrongTime !== undefined) return wrongTime;
+  if ((await countOpen(tx, key.projectId)) >= maxOpen) return tooManyOpen;
   const opened = await settle(change, request, place);
   await insertRequest(tx, opened.request);
   await record(change, "change_request_opened", opened.request, null);
   return opened;
 }
+
+/** Maximum number of open requests of a project, each with up to 4 MiB of changes. */
+const maxOpen = 200;
+
+const tooManyOpen = createProblem(
+  "CONFLICT_001",
+  `The project has ${maxOpen} open change requests, which is the maximum. Apply, reject or withdraw some.`,
+);
 
 /** Maximum number of drafts that refused writes of one author leave. */
 const maxDrafts = 20;
@@ -97,6 +108,7 @@ export async function draftOfWrite(
   const request = isOpened
     ? await settle(change, fresh, place)
     : await withStanding(tx, fresh, place);
+  if (isOpened && (await countOpen(tx, projectId)) >= maxOpen) return tooManyOpen;
   if (made !== undefined) await updateRequest(tx, request.request);
   else if (!(await insertRequest(tx, request.request))) return concurrentWrite;
   if (isOpened) await record(change, "change_request_opened", request.request, null);
@@ -148,9 +160,10 @@ export async function editRequest(
     ...{ ...nextStep(request, now()), draftSha256: null },
     contributors: [...new Set([...request.contributors, ...(await contributorsOf(change))])],
   };
-  const past =
-    applyAt?.getTime() === request.applyAt?.getTime() ? undefined : checkTime(edited, now());
-  if (past !== undefined) return past;
+  const isSameTime = applyAt?.getTime() === request.applyAt?.getTime();
+  const wrongTime =
+    (isSameTime ? undefined : checkTime(edited, now())) ?? checkTimed(edited, principal.key, place);
+  if (wrongTime !== undefined) return wrongTime;
   const settled = await settle(change, withHash(edited), place);
   await updateRequest(tx, settled.request);
   await record(change, "change_request_edited", settled.request, request);
@@ -166,9 +179,11 @@ export async function openDraft(
 ): Promise<RequestAndStanding | Problem> {
   const found = await lockPending(change, id);
   if (isProblem(found) || found.request.status !== "draft") return found;
-  const refused = checkMayPropose(change.principal.key, proposalsOf(found.request.changes));
-  if (refused !== undefined) return refused;
   const { request, place } = found;
+  const { key } = change.principal;
+  const refused =
+    checkMayPropose(key, proposalsOf(request.changes)) ?? checkTimed(request, key, place);
+  if (refused !== undefined) return refused;
   const opened: ChangeRequest = { ...request, status: "open", ...nextStep(request, change.now()) };
   const settled = await settle(change, opened, place);
   await updateRequest(change.tx, settled.request);
@@ -194,6 +209,8 @@ export async function rebaseRequest(
     ...nextStep(request, change.now()),
     contributors: [...new Set([...request.contributors, ...(await contributorsOf(change))])],
   };
+  const unpermitted = checkTimed(rebased, change.principal.key, place);
+  if (unpermitted !== undefined) return unpermitted;
   const settled = await settle(change, withHash(rebased), place);
   await updateRequest(change.tx, settled.request);
   await record(change, "change_request_rebased", settled.request, request);
@@ -250,13 +267,12 @@ const withHash = (request: ChangeRequest): ChangeRequest => ({
   contentHash: contentHashOf(request),
 });
 
-/** Returns the users who contribute by a request: its user, and whoever issued the key. */
+/** Returns the users who contribute by a request: its user, and everybody who issued the key, also through other keys. */
 async function contributorsOf({ tx, principal }: RequestWrite): Promise<string[]> {
   const { id, userId, via } = principal.key;
   if (via !== "key") return [userId];
-  const issuers = await tx<{ issuedBy: string }[]>`
-    select issued_by as "issuedBy" from api_keys where id = ${id} and issued_by is not null`;
-  return [...new Set([userId, ...issuers.map(({ issuedBy }) => issuedBy)])];
+  const [key] = await tx<{ issuers: string[] }[]>`select issuers from api_keys where id = ${id}`;
+  return [...new Set([userId, ...(key?.issuers ?? [])])];
 }
 
 /**
@@ -297,11 +313,12 @@ export async function lockPending(
   return { request, place, standing: await readStanding(tx, request, place) };
 }
 
-/** A key of one environment sees the requests that affect no other. */
+/** A key of one environment sees the requests that affect this one and no other. */
 export const mayView = (
   { environmentOnly, environmentId }: Caller,
   { environmentIds }: Pick<ChangeRequest, "environmentIds">,
-): boolean => !environmentOnly || environmentIds.every((id) => id === environmentId);
+): boolean =>
+  !environmentOnly || (environmentIds.length === 1 && environmentIds[0] === environmentId);
 
 /**
  * Checks whether a caller may propose changes: as an editor somewhere in the project, or by a key with the scope for it. A
@@ -328,6 +345,10 @@ function checkTime({ applyAt }: ChangeRequest, now: Date): Problem | undefined {
   if (applyAt === null || applyAt > now) return undefined;
   return createProblem("VALIDATION_001", "/apply_at must be in the future");
 }
+
+/** A request with a time applies itself, so that its rights are checked now, as for a schedule. */
+const checkTimed = (request: ChangeRequest, key: Caller, place: Place): Problem | undefined =>
+  request.applyAt === null ? undefined : checkUnprotected(request, key, place);
 
 export const noSuchRequest = createProblem(
   "NOT_FOUND_001",

@@ -75,7 +75,7 @@ function registerReads(routes: Routes, sql: Sql): void {
 
   routes.read(contract.getChangeRequest, async ({ params }, principal) => {
     const projectId = principal.kind === "operator" ? null : principal.key.projectId;
-    const request = await findRequest(sql, { id: params.id, projectId });
+    const request = await findRequest(sql, { id: params.requestId, projectId });
     if (request === undefined || !isVisible(principal, request)) return noSuchRequest;
     const place = await readPlace(sql, request.projectId);
     const standing = await readStanding(sql, request, place);
@@ -127,51 +127,51 @@ function registerProposing(routes: Routes): void {
       const proposals = readProposals(body, changes);
       return isProblem(proposals) ? proposals : { ...edit, proposals };
     },
-    run: (change, { params }, edit) => editRequest(change, params.id, edit),
+    run: (change, { params }, edit) => editRequest(change, params.requestId, edit),
     answer: answerRequest,
   });
 
   routes.write(contract.openChangeRequest, {
-    run: (change, { params }) => openDraft(change, params.id),
+    run: (change, { params }) => openDraft(change, params.requestId),
     answer: answerRequest,
   });
 
   routes.write(contract.rebaseChangeRequest, {
-    run: (change, { params }) => rebaseRequest(change, params.id),
+    run: (change, { params }) => rebaseRequest(change, params.requestId),
     answer: answerRequest,
   });
 }
 
 function registerReviewing(routes: Routes): void {
   routes.write(contract.approveChangeRequest, {
-    run: (change, { params, body }) => approve(change, params.id, body.content_hash),
+    run: (change, { params, body }) => approve(change, params.requestId, body.content_hash),
     answer: answerRequest,
   });
 
   routes.write(contract.rejectChangeRequest, {
-    run: (change, { params, body }) => reject(change, params.id, body.comment),
+    run: (change, { params, body }) => reject(change, params.requestId, body.comment),
     answer: answerRequest,
   });
 
   routes.write(contract.withdrawChangeRequest, {
-    run: (change, { params }) => withdraw(change, params.id),
+    run: (change, { params }) => withdraw(change, params.requestId),
     answer: answerRequest,
   });
 }
 
 function registerApplying(routes: Routes): void {
   routes.write(contract.applyChangeRequest, {
-    run: (change, { params }) => applyRequest(change, params.id, applierOf(change)),
+    run: (change, { params }) => applyRequest(change, params.requestId, applierOf(change)),
     recordProblem: (change, problem, { params }) =>
-      recordUnapplied(change, problem, { id: params.id, applier: applierOf(change) }),
+      recordUnapplied(change, problem, { id: params.requestId, applier: applierOf(change) }),
     answer: answerRequest,
   });
 
   routes.write(contract.bypassChangeRequest, {
     run: (change, { params, body }) =>
-      applyRequest(change, params.id, { ...applierOf(change), bypassReason: body.reason }),
+      applyRequest(change, params.requestId, { ...applierOf(change), bypassReason: body.reason }),
     recordProblem: (change, problem, { params }) =>
-      recordUnapplied(change, problem, { id: params.id, applier: applierOf(change) }),
+      recordUnapplied(change, problem, { id: params.requestId, applier: applierOf(change) }),
     answer: answerRequest,
   });
 }

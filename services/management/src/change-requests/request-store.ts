@@ -1,5 +1,6 @@
 import { type Match, matchOf, stateOf } from "@halyard/contracts";
 import { fragment, json, type Sql, type Transaction } from "@halyard/postgres";
+import { maxPageBytes } from "../access/page-bounds.ts";
 import type { ChangeRequest, DecidedChange } from "./change-request.ts";
 
 /** Change requests in PostgreSQL. Those of a deleted project are removed with it. */
@@ -65,21 +66,31 @@ export async function lockRequest(
   return row && fromRow(row);
 }
 
-/** Returns requests, newest first. Ids are in the order of time. */
+/** Returns requests, newest first: fewer than `limit` if their changes are large. Ids are in the order of time. */
 export async function listRequests(
   sql: Sql,
   { projectId, statuses, environmentId }: RequestFilter,
   { before, limit }: { before: string | undefined; limit: number },
 ): Promise<{ requests: ChangeRequest[]; more: boolean }> {
-  const rows = await sql<ChangeRequest[]>`
-    select ${columns} from ${tables}
-    where request.project_id = ${projectId} and request.status = any(${statuses as string[]})
-      and (${environmentId ?? null}::uuid is null
-        or request.environment_ids <@ array[${environmentId ?? null}::uuid])
-      and (${before ?? null}::uuid is null or request.id < ${before ?? null})
-    order by request.id desc
-    limit ${limit + 1}`;
-  return { requests: rows.slice(0, limit).map(fromRow), more: rows.length > limit };
+  const rows = await sql<(ChangeRequest & { available: number })[]>`
+    select ${columns}, available
+    from (
+      select request.*, (count(*) over ())::integer as available,
+        sum(octet_length(request.changes::text)) over (
+          order by request.id desc rows between unbounded preceding and 1 preceding
+        ) as bytes_before
+      from ${tables}
+      where request.project_id = ${projectId} and request.status = any(${statuses as string[]})
+        and (${environmentId ?? null}::uuid is null
+          or request.environment_ids = array[${environmentId ?? null}::uuid])
+        and (${before ?? null}::uuid is null or request.id < ${before ?? null})
+      order by request.id desc
+      limit ${limit + 1}
+    ) as request
+    where coalesce(bytes_before, 0) < ${maxPageBytes}
+    order by request.id desc`;
+  const requests = rows.slice(0, limit).map(({ available: _, ...row }) => fromRow(row));
+  return { requests, more: (rows[0]?.available ?? 0) > requests.length };
 }
 
 type RequestFilter = {
@@ -88,6 +99,14 @@ type RequestFilter = {
   /** Selects the requests that affect no other environment. */
   environmentId?: string | undefined;
 };
+
+/** Returns the number of requests of a project that can still be applied. */
+export async function countOpen(tx: Transaction, projectId: string): Promise<number> {
+  const [row] = await tx<[{ count: number }]>`
+    select count(*)::integer as count from change_requests
+    where project_id = ${projectId} and status in ('open', 'approved')`;
+  return row.count;
+}
 
 /** Finds a request that a refused write has made already. */
 export async function findByWrite(

@@ -15,7 +15,7 @@ import type { Place } from "./base.ts";
 import type { DecidedChange } from "./change-request.ts";
 
 /** Maximum size of the changes of a request with their values, as JSON. */
-const maxBytes = 16 * 1024 * 1024;
+const maxBytes = 4 * 1024 * 1024;
 
 type Deciding = Place & {
   sql: Sql | Transaction;
@@ -48,7 +48,7 @@ export async function decideChanges(
   if (decided.length === 0)
     return createProblem("CONFLICT_001", "Everything has the requested values already.");
   if (Buffer.byteLength(JSON.stringify(decided)) > maxBytes)
-    return invalid("/changes are larger than 16 MiB together with their values. Send fewer");
+    return invalid("/changes are larger than 4 MiB together with their values. Send fewer");
   return decided;
 }
 
@@ -220,18 +220,17 @@ const noSuchFlag = (parent: string): Problem =>
     `${parent}: there is no such flag or environment in this project.`,
   );
 
-/** Returns the environments whose answers changes affect: those that they name, or every protected one. */
+/** Returns the environments whose answers changes affect: those that they name, those that use an audience, or all. */
 export async function affectedEnvironments(
   sql: Sql | Transaction,
   { projectId, environments }: Place,
   changes: readonly DecidedChange[],
 ): Promise<string[]> {
-  const guarded = environments.filter(({ protection }) => protection !== null).map(({ id }) => id);
   const keys = changes.flatMap((change) => ("audience" in change ? [change.audience] : []));
   const uses = await usesOf(sql, { projectId, keys, environmentId: null });
   const ids = changes.flatMap((change) => {
     if ("environment_id" in change) return [change.environment_id];
-    if (!("audience" in change)) return guarded;
+    if (!("audience" in change)) return environments.map(({ id }) => id);
     return (uses.get(change.audience) ?? []).map(({ environmentId }) => environmentId);
   });
   return [...new Set(ids)].sort();

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "@halyard/http";
 import type { Transaction } from "@halyard/postgres";
 import type { Proposal } from "../protection/proposal.ts";
@@ -9,8 +10,9 @@ import {
   type FlagEnvironment,
   type FlagInEnvironment,
   type StoredState,
+  settingsOf,
 } from "./flag.ts";
-import { findRequiringStates } from "./reference-store.ts";
+import { isOnlyRequiredOn } from "./reference-store.ts";
 
 /** A decided change of a flag, before it is written. */
 type Change = {
@@ -51,8 +53,14 @@ export async function checkApproved(
     guarded.set(environment.id, environment);
     proposals.push(stateProposal(current.state, state));
   }
-  return guarded.size === 0 ? undefined : approvalNeeded([...guarded.values()], { proposals });
+  if (guarded.size === 0) return undefined;
+  const changesSettings = !isDeepStrictEqual(settingsOf(decision.flag), settingsOf(current.flag));
+  const advice = changesSettings ? settingsApart : "";
+  return approvalNeeded([...guarded.values()], { proposals, advice });
 }
+
+const settingsApart =
+  " It does not contain settings of the flag, such as its name. They need no request: send them alone.";
 
 /** Returns whether a change is the exception `off`: it only turns the flag off, and no other flag turns on by that. */
 async function isTurnedOff(
@@ -63,10 +71,7 @@ async function isTurnedOff(
   if (environment.protection?.without_approval.includes("off") !== true) return false;
   const [member, ...others] = differingMembers(before.content, content);
   if (member !== "enabled" || others.length > 0 || content.enabled) return false;
-  const requiring = await findRequiringStates(tx, flag);
-  return requiring
-    .filter(({ environmentId }) => environmentId === environment.id)
-    .every(({ requirements }) => requirements.every(({ is }) => is === "on"));
+  return isOnlyRequiredOn(tx, flag, environment.id);
 }
 
 /** Returns the proposal of a changed state, with the members that differ. */

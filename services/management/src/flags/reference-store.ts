@@ -144,6 +144,42 @@ export function findRequiringStates(
     order by flag.key, environment.name`;
 }
 
+/**
+ * Returns whether all flags that require a flag in an environment, directly or through others, only turn off with it:
+ * their states name it, and each other, in nothing but `requires` with `is: "on"`. A condition of a rule can turn a flag
+ * on when it is not met, because a later rule then decides.
+ */
+export async function isOnlyRequiredOn(
+  tx: Transaction,
+  { key }: { key: string },
+  environmentId: string,
+): Promise<boolean> {
+  const others = await tx`
+    with recursive above (key) as (
+      select ${key}::text collate "C"
+      union
+      select flag.key
+      from above
+      join flag_references as reference on reference.environment_id = ${environmentId}
+        and reference.kind = 'flag' and reference.key = above.key
+      join flags as flag on flag.id = reference.flag_id
+    )
+    select
+    from above
+    join flag_references as reference on reference.environment_id = ${environmentId}
+      and reference.kind = 'flag' and reference.key = above.key
+    join flag_states as state
+      on state.flag_id = reference.flag_id and state.environment_id = reference.environment_id
+    where jsonb_path_exists(state.content,
+        '$.targeting_rules[*].conditions[*] ? (@.flag == $key)',
+        jsonb_build_object('key', above.key))
+      or jsonb_path_exists(state.content,
+        '$.requires[*] ? (@.flag == $key && (@.is.type() == "array" || @.is != "on"))',
+        jsonb_build_object('key', above.key))
+    limit 1`;
+  return others.count === 0;
+}
+
 /** Returns the states of flags in one environment of a project, or in each one. */
 export function findStates(
   sql: Sql,

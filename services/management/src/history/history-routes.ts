@@ -9,6 +9,7 @@ import type { Routes } from "../access/routes.ts";
 import { fillFlag } from "../flags/environment-fills.ts";
 import { type FlagInEnvironment, type HistoryEntry, pathOfState } from "../flags/flag.ts";
 import { decideUnderLock, noSuchFlag } from "../flags/flag-changes.ts";
+import { isOnlyRequiredOn } from "../flags/reference-store.ts";
 import { asRollbackProblem, checkReferences, lockReferences } from "../flags/references.ts";
 import type { Writer } from "../outbox/write.ts";
 import { decideRollback } from "./decide-rollback.ts";
@@ -119,20 +120,25 @@ function registerRollback(routes: Routes): void {
 
 /**
  * Returns whether a rollback in a protected environment is the exception `rollback`. It leads to a state that was approved,
- * or that stood when the protection began. It never turns the flag on, and never undoes another rollback.
+ * or that stood when the protection began. It never turns this flag or another one on, and never undoes another rollback.
+ * It brings back no audience, because an audience that the environment does not use changes without an approval.
  */
 async function mayRollBack(
   tx: Transaction,
-  { environment: { protection, protectedAt } }: FlagInEnvironment,
+  { flag, environment }: FlagInEnvironment,
   [undone, restored]: readonly HistoryEntry[],
 ): Promise<boolean> {
+  const { protection, protectedAt } = environment;
   if (protection?.without_approval.includes("rollback") !== true || protectedAt === null)
     return false;
   if (undone === undefined || restored === undefined) return false;
   if (undone.changeType === "rollback") return false;
   if (restored.content.enabled && !undone.content.enabled) return false;
+  const used = referredKeys(undone.content).audiences;
+  if (referredKeys(restored.content).audiences.some((key) => !used.includes(key))) return false;
   const stoodBefore = restored.changedAt <= protectedAt && undone.changedAt > protectedAt;
-  return stoodBefore || isApprovedEntry(tx, restored.id);
+  const wasApproved = stoodBefore || (await isApprovedEntry(tx, restored.id));
+  return wasApproved && isOnlyRequiredOn(tx, flag, environment.id);
 }
 
 /** Returns the last change of each audience in the rules of entries: its time, or null for a deleted audience. */

@@ -19,6 +19,8 @@ export type KeyDecision = {
 export type IssueContext = ChangeContext & {
   /** The calling key, or null for the operator. */
   issuer: Key | null;
+  /** The users who can know the secret of the new key. */
+  issuers: readonly string[];
   /** Number of keys of the environment that are neither revoked nor expired. */
   liveKeyCount: number;
 };
@@ -104,7 +106,10 @@ export function decideRevoke(keys: readonly Key[], context: ChangeContext): KeyD
 function newKey(
   material: NewApiKey,
   context: IssueContext,
-  key: Omit<Key, "id" | "secretSha256" | "version" | "createdAt" | "revokedAt" | "issuedBy">,
+  key: Omit<
+    Key,
+    "id" | "secretSha256" | "version" | "createdAt" | "revokedAt" | "issuedBy" | "issuers"
+  >,
 ): Key {
   const { id, secretSha256 } = material;
   return {
@@ -115,6 +120,7 @@ function newKey(
     createdAt: context.now,
     revokedAt: null,
     issuedBy: context.issuer?.id ?? null,
+    issuers: context.issuers,
   };
 }
 

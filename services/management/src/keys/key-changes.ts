@@ -3,7 +3,7 @@ import { type IssueKey, isDemoUser } from "@halyard/contracts";
 import { createProblem, isProblem, type Problem } from "@halyard/http";
 import type { Transaction } from "@halyard/postgres";
 import type { z } from "zod";
-import { reachesProject } from "../access/principal.ts";
+import { type Principal, reachesProject } from "../access/principal.ts";
 import type { Change } from "../access/routes.ts";
 import { recordAudit } from "../audit/audit-store.ts";
 import type { Write } from "../outbox/write.ts";
@@ -117,7 +117,13 @@ async function readIssueContext(
     change.context(),
     countLiveKeys(change.tx, environmentId, change.now()),
   ]);
-  return { ...context, issuer, liveKeyCount };
+  return { ...context, issuer, issuers: issuersBy(change.principal, issuer), liveKeyCount };
+}
+
+/** Returns the users who can know the secret of a key that a caller issues. */
+function issuersBy(principal: Principal, issuer: Key | null): readonly string[] {
+  if (issuer !== null) return [...new Set([issuer.userId, ...issuer.issuers])];
+  return principal.kind === "operator" ? [] : [principal.key.userId];
 }
 
 async function lockPermitted(

@@ -11,7 +11,7 @@ const columns = fragment`
   key.environment_id as "environmentId", key.user_id as "userId",
   key.environment_only as "environmentOnly", key.scope, key.version, key.created_at as "createdAt",
   key.expires_at as "expiresAt", key.revoked_at as "revokedAt",
-  key.issued_by as "issuedBy", key.successor_of as "successorOf"`;
+  key.issued_by as "issuedBy", key.successor_of as "successorOf", key.issuers`;
 
 const tables = fragment`
   api_keys as key
@@ -225,10 +225,12 @@ export async function lockUnrevokedKeysOfUser(tx: Transaction, userId: string): 
 export async function insertKey(tx: Transaction, key: Key): Promise<void> {
   await tx`
     insert into api_keys (id, secret_sha256, kind, name, environment_id, user_id,
-      environment_only, scope, version, created_at, expires_at, revoked_at, issued_by, successor_of)
+      environment_only, scope, version, created_at, expires_at, revoked_at, issued_by, successor_of,
+      issuers)
     values (${key.id}, ${key.secretSha256}, ${key.kind}, ${key.name}, ${key.environmentId},
       ${key.userId}, ${key.environmentOnly}, ${key.scope}, ${key.version}, ${key.createdAt},
-      ${key.expiresAt}, ${key.revokedAt}, ${key.issuedBy}, ${key.successorOf})`;
+      ${key.expiresAt}, ${key.revokedAt}, ${key.issuedBy}, ${key.successorOf},
+      ${key.issuers as string[]}::uuid[])`;
 }
 
 /** Writes changes to locked keys. */

@@ -26,6 +26,8 @@ export type Key = {
   issuedBy: string | null;
   /** Id of the key that this one replaced by rotation, or null for an issued key. */
   successorOf: string | null;
+  /** Users who can know the secret beside the key's own: the issuing person, or the user and the issuers of that key. */
+  issuers: readonly string[];
 };
 
 /** A key with the time of its last use, which is not part of the key and does not change its version. */
@@ -60,7 +62,10 @@ export function issuedKeyResource(key: Key, text: string): IssuedApiKey {
 }
 
 /** The members of a key that other services use. */
-type PublishedKey = Omit<Key, "name" | "createdAt" | "revokedAt" | "issuedBy" | "successorOf">;
+type PublishedKey = Omit<
+  Key,
+  "name" | "createdAt" | "revokedAt" | "issuedBy" | "successorOf" | "issuers"
+>;
 
 /** Returns the snapshot entry of a key: its scope, and the digest that other services verify it with. */
 export function keyEntry(key: PublishedKey & { committedAt: Date }): EntryOf<"key"> {

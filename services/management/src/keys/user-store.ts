@@ -101,9 +101,9 @@ export async function deleteUser(tx: Transaction, { id }: User, now: Date): Prom
 }
 
 /**
- * Erases the e-mail address of a locked, deleted user. Batches remove it from the audit log. They begin after the id of
- * the user. Ids begin with the time, so every entry that names the user has a higher id.
+ * Replaces the e-mail address of a locked, deleted user by a pseudonym. Batches replace it in the audit log. They begin
+ * after the id of the user. Ids begin with the time, so every entry that names the user has a higher id.
  */
 export async function eraseUser(tx: Transaction, id: string): Promise<void> {
-  await tx`update users set email = ${erasedEmail}, erased_up_to = id where id = ${id}`;
+  await tx`update users set email = ${erasedEmail(id)}, erased_up_to = id where id = ${id}`;
 }

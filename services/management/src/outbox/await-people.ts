@@ -12,13 +12,13 @@ const pollIntervalMs = 1;
  * this process. It ends early while NATS is disconnected. It never fails the write.
  */
 export function createAwaitPeople(
-  people: Pick<PeopleDirectory, "versionOf">,
+  people: Pick<PeopleDirectory, "valueOf">,
   isCurrent: () => boolean,
 ): (written: readonly WrittenEntry[]) => Promise<void> {
   return async (written) => {
     const deadlineMs = performance.now() + timeoutMs;
     const isKnown = ({ address, version }: WrittenEntry) =>
-      (people.versionOf(address) ?? 0) >= version;
+      (people.valueOf(address)?.version ?? 0) >= version;
     while (!written.every(isKnown) && isCurrent() && performance.now() < deadlineMs)
       await pause(pollIntervalMs);
   };

@@ -70,7 +70,7 @@ export async function readGroupGrants(
     order by created_at, id`;
 }
 
-/** Returns the grants that count for a session: by its user and by its groups. */
+/** Returns the grants that count for a session: by its user and by its groups. A removed user has none. */
 export async function readHeldGrants(
   tx: Sql | Transaction,
   organizationId: string,
@@ -79,7 +79,8 @@ export async function readHeldGrants(
   const rows = await tx<Row[]>`
     select ${columns} from grants
     where organization_id = ${organizationId}
-      and (user_id = ${userId} or group_name = any(${groups as string[]}::text[]))`;
+      and (user_id = ${userId} or group_name = any(${groups as string[]}::text[]))
+      and exists (select from users where users.id = ${userId} and users.deleted_at is null)`;
   return rows.map(grantOf);
 }
 

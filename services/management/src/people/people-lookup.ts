@@ -1,3 +1,4 @@
+import type { KeyLimits } from "@halyard/api-keys";
 import {
   digestOfSecret,
   type FindPlace,
@@ -14,18 +15,22 @@ import { findSession } from "./sessions.ts";
 
 /**
  * Finds callers as every service does, in directories in memory. While they do not follow the broker, this service alone
- * reads the tables in their place. It also ends sessions that are not used, which only this service knows.
+ * reads the tables in their place, except for addresses that have sent too many invalid keys or sessions. It also ends
+ * sessions that are not used, which only this service knows.
  */
 export function createPeopleLookup(options: {
   sql: Sql;
   people: PeopleDirectory;
   places: FindPlace;
+  limits: Pick<KeyLimits, "checkAddress">;
   peopleAreCurrent: () => boolean;
   placesAreCurrent: () => boolean;
 }): People {
-  const { sql, people, places, peopleAreCurrent, placesAreCurrent } = options;
+  const { sql, people, places, limits, peopleAreCurrent, placesAreCurrent } = options;
   return {
-    async session(cookie, nowMs) {
+    async session(cookie, nowMs, address) {
+      if (!peopleAreCurrent() && limits.checkAddress(address, nowMs) !== undefined)
+        return undefined;
       const found = peopleAreCurrent()
         ? people.session(cookie, nowMs)
         : await readSession(sql, cookie, nowMs);

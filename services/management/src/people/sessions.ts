@@ -184,22 +184,22 @@ export async function endIdleSessions(
   const ended = await endWhere(
     write,
     fragment`id in (
-      select id from sessions where idle_until < ${now} limit ${limit} for update skip locked
+      select id from sessions where idle_until <= ${now} limit ${limit} for update skip locked
     )`,
   );
   return ended.length;
 }
 
 /** Removes expired sessions and codes. Returns the number of removed rows. */
-export async function removeExpired(tx: Transaction, limit: number): Promise<number> {
+export async function removeExpired(tx: Transaction, now: Date, limit: number): Promise<number> {
   const sessions = await tx`
     delete from sessions where id in (
-      select id from sessions where expires_at < clock_timestamp() limit ${limit} for update skip locked
+      select id from sessions where expires_at <= ${now} limit ${limit} for update skip locked
     )`;
   const codes = await tx`
     delete from one_time_codes where digest in (
       select digest from one_time_codes
-      where expires_at < clock_timestamp() limit ${limit}
+      where expires_at <= ${now} limit ${limit}
       for update skip locked
     )`;
   return Math.max(sessions.count, codes.count);

@@ -25,14 +25,14 @@ export function startEndingIdle(options: { writer: Writer; now: () => Date; logg
   });
 }
 
-async function endIdle(
+export async function endIdle(
   { writer, now }: { writer: Writer; now: () => Date },
   signal: AbortSignal,
 ): Promise<void> {
   for (let rows = batchSize; rows === batchSize && !signal.aborted; ) {
     const done = await writer(async (write) => {
       const ended = await endIdleSessions(write, now(), batchSize);
-      return { rows: Math.max(ended, await removeExpired(write.tx, batchSize)) };
+      return { rows: Math.max(ended, await removeExpired(write.tx, now(), batchSize)) };
     });
     rows = isProblem(done) ? 0 : done.rows;
   }

@@ -63,7 +63,10 @@ export async function countEnvironments(tx: Transaction, projectId: string): Pro
 }
 
 /** Returns the environments of all projects of an organization. */
-export async function listEnvironmentsOf(sql: Sql, organizationId: string): Promise<Environment[]> {
+export async function listEnvironmentsOf(
+  sql: Sql | Transaction,
+  organizationId: string,
+): Promise<Environment[]> {
   return sql<Environment[]>`
     select ${columns}
     from environments as environment

@@ -3,6 +3,7 @@ import type { Change } from "../access/routes.ts";
 import { auditEntry } from "../audit/audit-log.ts";
 import { recordAudit } from "../audit/audit-store.ts";
 import { markDeleted } from "./deletion-store.ts";
+import { listEnvironmentsOf } from "./environment-store.ts";
 import {
   decideCreateOrganization,
   decideUpdateOrganization,
@@ -17,6 +18,7 @@ import {
   updateOrganization,
 } from "./organization-store.ts";
 import { lockPlans } from "./plans.ts";
+import { bypassed, checkDeletion } from "./protect-environment.ts";
 
 /** The use cases of organizations. Each runs in the transaction of a write. */
 
@@ -51,6 +53,7 @@ export async function changeOrganization(
 export async function removeOrganization(
   change: Change,
   organizationId: string,
+  bypassReason: string | undefined,
 ): Promise<Organization | Problem> {
   const { tx } = change;
   const organization = await lockToDelete(tx, organizationId);
@@ -58,10 +61,14 @@ export async function removeOrganization(
   const context = await change.context();
   // The locks prevent the addition of a flag, key or environment until the transaction ends.
   const projects = await lockProjectsOf(tx, organization.id);
+  const environments = await listEnvironmentsOf(tx, organization.id);
+  const refused = checkDeletion(change, environments, bypassReason);
+  if (refused !== undefined) return refused;
+  const after = bypassed(bypassReason);
   recordAudit(
     change,
     projects.map(({ id: projectId, name }) => {
-      const difference = { action: "project_deleted", before: { name }, after: null } as const;
+      const difference = { action: "project_deleted", before: { name }, after } as const;
       return auditEntry(context, { projectId, environmentId: null, ...difference });
     }),
   );

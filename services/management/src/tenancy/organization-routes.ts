@@ -42,7 +42,8 @@ export function registerOrganizationRoutes(routes: Routes, { sql }: { sql: Sql }
 
   routes.write(contract.deleteOrganization, {
     check: ({ params, query }) => checkConfirmed(query.confirm, params.organizationId),
-    run: (change, { params }) => removeOrganization(change, params.organizationId),
+    run: (change, { params, query }) =>
+      removeOrganization(change, params.organizationId, query.bypass_reason),
     answer: answer.noContent,
   });
 }

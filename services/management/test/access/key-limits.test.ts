@@ -141,7 +141,7 @@ describe("given an address that sends invalid tokens", () => {
     for (let index = 0; index < 5; index += 1) seen.push((await wrong(index)).status);
     expect(seen).toEqual([401, 401, 401, 429, 429]);
     expect((await wrong(6)).body.error.message).toMatch(
-      /^Too many invalid keys from this address. The limit of an address is .* KEY_REQUESTS_BURST.$/,
+      /^Too many invalid keys or sessions from this address. The limit of an address is .* KEY_REQUESTS_BURST.$/,
     );
     expect(await statuses(1, serverKey)).toEqual([200]);
   });

@@ -1,21 +1,12 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { pino } from "pino";
-import { v7 as uuidv7 } from "uuid";
-import { applyDueRequests } from "../../src/change-requests/apply-due.ts";
 import { openManagement } from "../management-fixture.ts";
-import { reviewsOf } from "./review-fixture.ts";
+import { applyDueAt, reviewsOf } from "./review-fixture.ts";
 
 /** Tests change requests of protected environments, over HTTP. */
 
 const management = await openManagement();
 afterAll(() => management.close());
 const given = reviewsOf(management);
-
-/** The search for due requests, some time later. */
-const due = (laterMs = 0) => ({
-  ...{ sql: management.sql, writer: management.writer, newId: uuidv7 },
-  ...{ now: () => new Date(Date.now() + laterMs), logger: pino({ level: "silent" }) },
-});
 
 const outcome = ({ status, body }: { status: number; body: { error?: { code: string } } }) => [
   status,
@@ -339,9 +330,9 @@ describe("a request with a time", () => {
     const { body: request } = await open({ enabled: true }, editor, { apply_at });
     await given.approve(approver, request);
     expect(outcome(await given.post(editor, request, "apply"))).toEqual([409, "CONFLICT_001"]);
-    await applyDueRequests(due());
+    await applyDueAt(management);
     expect(await state()).toMatchObject({ enabled: false });
-    await Promise.all([applyDueRequests(due(60_001)), applyDueRequests(due(60_001))]);
+    await Promise.all([applyDueAt(management, 60_001), applyDueAt(management, 60_001)]);
     expect(await state()).toMatchObject({ enabled: true, version: 2 });
     const { body } = await management.call(`/api/v1/projects/${project.id}/changes`, {
       key: serverKey,
@@ -363,9 +354,24 @@ describe("a request with a time", () => {
     const { body: request } = await open({ rollout_percentage: 5 }, editor, { apply_at });
     await given.approve(approver, request);
     await change({ enabled: false });
-    await applyDueRequests(due(60_001));
+    await applyDueAt(management, 60_001);
     expect(await state()).toMatchObject({ enabled: false, rollout_percentage: 100 });
     const read = await editor.call(`/api/v1/change-requests/${request.id}`);
     expect(read.body.status).toBe("stale");
+  });
+});
+
+describe("a request that affects an unprotected environment", () => {
+  it("is applied only by somebody who may change that environment", async () => {
+    const { production, staging, userId, serverKey, stateChange } = await given.reviewed();
+    const { key } = await given.key(production, { user_id: userId, scope: "propose" });
+    const changes = [{ ...stateChange({ enabled: true }), environment_id: staging.id }];
+    const asked = { method: "POST", key, body: { title: "By a program", changes } };
+    const { body: request } = await management.call("/api/v1/change-requests", asked);
+    expect(request.needed).toEqual([]);
+    const apply = (by: string) =>
+      management.call(`/api/v1/change-requests/${request.id}/apply`, { method: "POST", key: by });
+    expect(outcome(await apply(key))).toEqual([403, "AUTH_002"]);
+    expect((await apply(serverKey)).body.status).toBe("applied");
   });
 });

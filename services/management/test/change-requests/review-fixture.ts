@@ -1,4 +1,7 @@
-import type { Called, CallOptions } from "@halyard/testing";
+import { type Called, type CallOptions, eventually } from "@halyard/testing";
+import { pino } from "pino";
+import { v7 as uuidv7 } from "uuid";
+import { applyDueRequests } from "../../src/change-requests/apply-due.ts";
 import { type Management, operatorToken } from "../management-fixture.ts";
 import { peopleOf } from "../people/people-fixture.ts";
 
@@ -8,6 +11,9 @@ export type Person = {
   call: (path: string, options?: CallOptions) => Promise<Called>;
 };
 
+// biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape.
+type CallByKey = (method: string, path: string, body?: unknown) => Promise<any>;
+
 /** Creates projects with a protected environment, and people who review changes of it. */
 export function reviewsOf(management: Management) {
   const given = peopleOf(management);
@@ -15,11 +21,12 @@ export function reviewsOf(management: Management) {
   async function person(
     { organizationId, environmentId }: { organizationId: string; environmentId: string },
     grant: object,
+    groups: readonly string[] = [],
   ): Promise<Person> {
     const { id: userId } = await given.user(organizationId);
     const granted = await given.grant(organizationId, { subject: { user_id: userId }, ...grant });
     if (granted.status !== 201) throw new Error(JSON.stringify(granted.body));
-    const call = await given.signIn({ organizationId, userId });
+    const call = await given.signIn({ organizationId, userId }, groups);
     const headers = { "halyard-environment": environmentId };
     return {
       userId,
@@ -28,8 +35,18 @@ export function reviewsOf(management: Management) {
     };
   }
 
-  /** Creates a project whose first environment, production, is protected, with people of each role. */
-  async function reviewed(protection: object = { approvals: 1 }) {
+  /**
+   * Creates a project whose first environment, production, is protected, with people of each role. `prepare` changes the
+   * environment before it is protected.
+   */
+  async function reviewed(
+    protection: object = { approvals: 1 },
+    prepare: (begun: {
+      call: CallByKey;
+      flagId: string;
+      statePath: string;
+    }) => Promise<void> = () => Promise.resolve(),
+  ) {
     const scope = await given.scope();
     const { organizationId, project, first: production, second: staging } = scope;
     const at = { organizationId, environmentId: production.id };
@@ -45,9 +62,10 @@ export function reviewsOf(management: Management) {
     });
     const protectedPath = `/api/v1/projects/${project.id}/environments/${production.id}`;
     const protect = (body: object, by = admin) => by.call(protectedPath, { method: "PATCH", body });
+    const statePath = `/api/v1/flags/${flag.id}/environments/${production.id}`;
+    await prepare({ call: callBy(scope.serverKey), flagId: flag.id, statePath });
     const made = await protect({ protected: protection });
     if (made.status !== 200) throw new Error(JSON.stringify(made.body));
-    const statePath = `/api/v1/flags/${flag.id}/environments/${production.id}`;
     const change = (patch: object, by: Person = editor, headers: Record<string, string> = {}) =>
       by.call(statePath, { method: "PATCH", body: patch, headers });
     const stateChange = (patch: object) => ({
@@ -61,8 +79,19 @@ export function reviewsOf(management: Management) {
     const state = async () => (await management.call(statePath, { key: scope.serverKey })).body;
     return {
       ...{ ...scope, production, staging, flag, statePath, protectedPath },
-      ...{ editor, approver, second, admin, person: (grant: object) => person(at, grant) },
+      ...{ editor, approver, second, admin, byKey: callBy(scope.serverKey) },
+      person: (grant: object, groups?: readonly string[]) => person(at, grant, groups),
       ...{ protect, change, stateChange, open, state },
+    };
+  }
+
+  /** Returns the function that sends requests by a key, which must succeed. */
+  function callBy(key: string): CallByKey {
+    return async (method, path, body) => {
+      const answer = await management.call(path, { method, key, body });
+      if (answer.status >= 300)
+        throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
+      return answer.body;
     };
   }
 
@@ -86,5 +115,21 @@ export function reviewsOf(management: Management) {
     return rows.map(({ payload }) => JSON.parse(payload));
   }
 
-  return { ...given, eventsOf, reviewed, post, approve, asOperator };
+  /** Waits until a number of statements wait for locks. */
+  const waitForBlocked = (count: number) =>
+    eventually(async () => {
+      const [blocked] = await management.sql<[{ count: number }]>`
+        select count(*)::integer as count from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      return blocked.count === count;
+    });
+
+  return { ...given, eventsOf, reviewed, post, approve, asOperator, waitForBlocked };
 }
+
+/** Applies the requests that are due some time later. */
+export const applyDueAt = ({ sql, writer }: Pick<Management, "sql" | "writer">, laterMs = 0) =>
+  applyDueRequests({
+    ...{ sql, writer, newId: uuidv7, now: () => new Date(Date.now() + laterMs) },
+    logger: pino({ level: "silent" }),
+  });

@@ -17,6 +17,7 @@ const context: IssueContext = {
   now,
   newId: () => "new-id",
   issuer: null,
+  issuers: [],
   liveKeyCount: 0,
 };
 const material = { id: "bbbbbbbbbbbbbbbb", key: "hs_…", secretSha256: "b".repeat(64) };
@@ -41,6 +42,7 @@ const aKey = (with_: Partial<Key> = {}): Key => ({
   expiresAt: null,
   revokedAt: null,
   issuedBy: null,
+  issuers: [],
   successorOf: null,
   ...with_,
 });

@@ -100,6 +100,7 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
     expiresAt: null,
     revokedAt: null,
     issuedBy: null,
+    issuers: [],
     successorOf: null,
     ...root,
   }));
@@ -115,7 +116,7 @@ function keysInMemory(roots: readonly Partial<Key>[]) {
       cause: "manual" as const,
       now: new Date(nowMs),
       newId: () => "id",
-      ...{ issuer, liveKeyCount: 0 },
+      ...{ issuer, issuers: [], liveKeyCount: 0 },
     };
     const material = { id: `key-${counter++}`, key: "", secretSha256: "" };
     const environmentId = `environment-${step.environment}`;

@@ -27,7 +27,17 @@ const { sql, broker, lease, ...rebuilds } = await openRebuilds();
 await lease.acquire();
 const { connection, logger, manager, client } = broker;
 const directory = createPeopleDirectory();
-const follower = followPeople({ connection, directory, signatures: testSignatures(), logger });
+const genuine = testSignatures();
+/** Keys of the entries that the follower has verified, with their prefix. */
+const verified: string[] = [];
+const signatures: typeof genuine = {
+  ...genuine,
+  isGenuine(key, entry) {
+    verified.push(key);
+    return genuine.isGenuine(key, entry);
+  },
+};
+const follower = followPeople({ connection, directory, signatures, logger });
 const wakeUp = createWakeUp();
 const write = createWriter({ sql, newId: uuidv7, wakeRelay: wakeUp.wake });
 let stopLeading: (() => Promise<void>) | undefined;
@@ -186,6 +196,22 @@ describe("given a bucket that is deleted", () => {
     expect(roleOf(user)).toBe("admin");
     await putUser(user, "viewer");
     await expectRole(user, "viewer");
+  });
+
+  it("is read again without a verification of entries that the follower has", async () => {
+    lead();
+    const [kept, added] = [userOf(), userOf()];
+    await putUser(kept, "admin");
+    await expectRole(kept, "admin");
+    await manager.streams.delete(peopleBucket.streamName);
+    await putUser(added, "viewer");
+    await expectRole(added, "viewer");
+    expect(roleOf(kept)).toBe("admin");
+    const times = (user: ReturnType<typeof userOf>) =>
+      verified.filter(
+        (key) => key === peopleSignaturePrefix + peopleKey({ kind: "user", ...user }),
+      );
+    expect([times(kept).length, times(added).length]).toEqual([1, 1]);
   });
 });
 

@@ -1,11 +1,11 @@
 import { eventually } from "@halyard/testing";
+import { client, startIdentityProvider } from "@halyard/testing/identity-provider";
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { clientSecret, givenProvider } from "./given-provider.ts";
 import { type Browser, openSignIn, personOf, seedOrganization } from "./sign-in-fixture.ts";
 
 /** Tests signing in, confirming and signing out with a real provider, as a browser does it. */
-const signIn = await openSignIn("http://127.0.0.1", { clientSecret });
-const provider = await givenProvider({
+const signIn = await openSignIn("http://127.0.0.1", { clientSecret: client.secret });
+const provider = await startIdentityProvider({
   callback: `${signIn.url}/auth/oidc/callback`,
   signOut: `${signIn.url}/sign-in`,
   logout: `${signIn.url}/auth/oidc/backchannel-logout`,

@@ -403,7 +403,7 @@ describe("given a session of a person", () => {
     await deliver({ keys: [{ key_id: id, used_at: new Date().toISOString() }] });
     expect(await idleMs(id)).toBeGreaterThan(11 * idleInMs);
     const address = { kind: "session", sessionId: id } as const;
-    await eventually(() => management.people.versionOf(address) !== undefined);
+    await eventually(() => management.people.valueOf(address) !== undefined);
   });
 
   it("does not move it for a use of long ago, which an outage has delayed", async () => {

@@ -38,7 +38,7 @@ export async function readActor(
     tx`select pg_advisory_xact_lock_shared(${erasureLock})`,
     tx`select from erased_users where user_id = ${actor.id}`,
   ]);
-  return erased.count === 0 ? actor : { id: actor.id, email: erasedEmail };
+  return erased.count === 0 ? actor : { id: actor.id, email: erasedEmail(actor.id) };
 }
 
 /** Maximum number of deliveries per batch. Payloads can have hundreds of kilobytes. */
@@ -63,6 +63,7 @@ export async function eraseNextBatch(sql: Sql): Promise<boolean> {
       select id from deliveries where id > ${user.visitedUpTo} order by id limit ${batchSize}`;
     const ids = page.map(({ id }) => id);
     const actor = `"triggered_by":{"id":"${user.id}","email":`;
+    const email = erasedEmail(user.id);
     const address = `(${actor.replace("{", "\\{")})"((?:[^"\\\\]|\\\\.)*)"`;
     await tx`
       with naming as (
@@ -74,8 +75,8 @@ export async function eraseNextBatch(sql: Sql): Promise<boolean> {
       )
       update deliveries
       set payload = regexp_replace(
-        regexp_replace(payload, ${`${address}(\\},"text":")\\2 `}, ${`\\1"\\2"\\3${erasedEmail} `}),
-        ${address}, ${`\\1"${erasedEmail}"`})
+        regexp_replace(payload, ${`${address}(\\},"text":")\\2 `}, ${`\\1"\\2"\\3${email} `}),
+        ${address}, ${`\\1"${email}"`})
       from naming where deliveries.id = naming.id`;
     const visitedUpTo = ids.length < batchSize ? null : (ids.at(-1) ?? null);
     await tx`update erased_users set visited_up_to = ${visitedUpTo} where user_id = ${user.id}`;

@@ -1,5 +1,6 @@
 import {
   type EventName,
+  erasedEmail,
   type FlagEvent,
   flagEventsStream,
   type SigningService,
@@ -265,7 +266,7 @@ describe("the erasure of a user", () => {
     for (const event of [byAda, byBob]) await recordEvent(replica.sql, event, uuidv7);
     await eraseEverywhere(ada.id, webhook);
     expect(await payloadsOf(webhook)).toEqual([
-      JSON.stringify(payloadOf({ ...byAda, triggered_by: { ...ada, email: "erased" } })),
+      JSON.stringify(payloadOf({ ...byAda, triggered_by: { ...ada, email: erasedEmail(ada.id) } })),
       JSON.stringify(payloadOf(byBob)),
     ]);
   });
@@ -283,7 +284,9 @@ describe("the erasure of a user", () => {
     await eraseEverywhere(ada.id, webhook);
     expect(await payloadsOf(webhook)).toEqual(
       events.map((event) =>
-        JSON.stringify(payloadOf({ ...event, triggered_by: { ...ada, email: "erased" } })),
+        JSON.stringify(
+          payloadOf({ ...event, triggered_by: { ...ada, email: erasedEmail(ada.id) } }),
+        ),
       ),
     );
   });

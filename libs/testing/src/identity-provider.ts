@@ -1,55 +1,26 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { exportJWK } from "jose";
+import { exportJWK, generateKeyPair } from "jose";
 import Provider, { type Configuration } from "oidc-provider";
-import { clientId, newKeys } from "./given-issuer.ts";
 
-/** Runs a real OpenID Connect provider, whose login page signs in the account that a test has chosen. */
-export const clientSecret = "a client's secret";
+/** A real OpenID Connect provider, whose login page signs in the account that a test has chosen. */
+export const client = { id: "halyard", secret: "a client's secret" };
 
 type Account = { accountId: string; claims: Record<string, unknown> };
 
-export async function givenProvider(redirects: {
-  callback: string;
-  signOut: string;
-  logout: string;
-}) {
+/** The addresses of the client that the provider accepts. */
+type Redirects = { callback: string; signOut: string; logout: string };
+
+export async function startIdentityProvider(redirects: Redirects) {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const { privateKey, kid } = await newKeys("provider");
+  const { privateKey } = await generateKeyPair("RS256", { extractable: true });
+  const key = { ...(await exportJWK(privateKey)), kid: "provider", alg: "RS256", use: "sig" };
   const state = { account: { accountId: "ada", claims: {} } as Account };
   const configuration: Configuration = {
-    clients: [
-      {
-        client_id: clientId,
-        client_secret: clientSecret,
-        redirect_uris: [redirects.callback],
-        post_logout_redirect_uris: [redirects.signOut],
-        backchannel_logout_uri: redirects.logout,
-        backchannel_logout_session_required: true,
-      },
-    ],
-    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid, alg: "RS256", use: "sig" }] },
-    cookies: { keys: ["a key for tests"] },
-    claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name", "groups"] },
-    features: {
-      devInteractions: { enabled: false },
-      backchannelLogout: { enabled: true },
-      rpInitiatedLogout: {
-        enabled: true,
-        logoutSource: (context, form) => {
-          context.body = form;
-        },
-      },
-    },
-    // The provider's own agent rejects loopback addresses.
-    fetch(target, options) {
-      const { dispatcher: _agent, ...rest } = options ?? {};
-      return fetch(target, rest);
-    },
-    ttl: { AccessToken: 600, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
-    interactions: { url: (_, { uid }) => `/login/${uid}` },
+    ...configurationOf(redirects),
+    jwks: { keys: [key] },
     findAccount: (_, accountId) => ({
       accountId,
       claims: () => ({ sub: accountId, ...state.account.claims }),
@@ -91,3 +62,35 @@ export async function givenProvider(redirects: {
     },
   };
 }
+
+const configurationOf = ({ callback, signOut, logout }: Redirects): Configuration => ({
+  clients: [
+    {
+      client_id: client.id,
+      client_secret: client.secret,
+      redirect_uris: [callback],
+      post_logout_redirect_uris: [signOut],
+      backchannel_logout_uri: logout,
+      backchannel_logout_session_required: true,
+    },
+  ],
+  cookies: { keys: ["a key for tests"] },
+  claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name", "groups"] },
+  features: {
+    devInteractions: { enabled: false },
+    backchannelLogout: { enabled: true },
+    rpInitiatedLogout: {
+      enabled: true,
+      logoutSource: (context, form) => {
+        context.body = form;
+      },
+    },
+  },
+  // The provider's own agent rejects loopback addresses.
+  fetch(target, options) {
+    const { dispatcher: _agent, ...rest } = options ?? {};
+    return fetch(target, rest);
+  },
+  ttl: { AccessToken: 600, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
+  interactions: { url: (_, { uid }) => `/login/${uid}` },
+});

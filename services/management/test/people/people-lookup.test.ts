@@ -1,0 +1,36 @@
+import { createKeyLimits } from "@halyard/api-keys";
+import { createPeopleDirectory, createPlaces } from "@halyard/people";
+import { recordedStatements } from "@halyard/testing";
+import { describe, expect, it } from "@jest/globals";
+import { v7 as uuidv7 } from "uuid";
+import { createPeopleLookup } from "../../src/people/people-lookup.ts";
+
+const address = "192.0.2.1";
+
+/** Looks for the session of a made-up cookie. Returns the number of statements. */
+async function lookUp(
+  limits: ReturnType<typeof createKeyLimits>,
+  { isCurrent }: { isCurrent: boolean },
+): Promise<number> {
+  const statements = await recordedStatements((sql) =>
+    createPeopleLookup({
+      ...{ sql, limits, people: createPeopleDirectory(), places: createPlaces() },
+      ...{ peopleAreCurrent: () => isCurrent, placesAreCurrent: () => isCurrent },
+    }).session({ sessionId: uuidv7(), secret: "s".repeat(43) }, 0, address),
+  );
+  return statements.length;
+}
+
+describe("given a made-up session", () => {
+  it("costs no query while the directory is current", async () => {
+    const limits = createKeyLimits({ requestsPerSecond: 1, burst: 1 });
+    expect(await lookUp(limits, { isCurrent: true })).toBe(0);
+  });
+
+  it("costs queries while NATS is away, until its address has sent too many", async () => {
+    const limits = createKeyLimits({ requestsPerSecond: 1, burst: 2 });
+    expect(await lookUp(limits, { isCurrent: false })).toBe(1);
+    for (let sent = 0; sent < 2; sent += 1) limits.rejectInvalidKey(address, 0);
+    expect(await lookUp(limits, { isCurrent: false })).toBe(0);
+  });
+});
