@@ -24,10 +24,6 @@ const tags = [
   { name: "SDK", description: "Flag values for applications, by polling or over a stream" },
   { name: "OpenFeature", description: "Flag values by OFREP, for official OpenFeature providers" },
   { name: "Flags", description: "Flags of a project, and their state in each environment" },
-  {
-    name: "Change requests",
-    description: "Changes of protected environments, which other people approve",
-  },
   { name: "Audiences", description: "Named sets of users of a project, for the rules of flags" },
   {
     name: "Change requests",
