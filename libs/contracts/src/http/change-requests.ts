@@ -22,29 +22,39 @@ const BaseVersion = z
   .describe("The version that the author saw. By default the current one");
 const base = { base_version: BaseVersion };
 
+/** A change of a flag's state in one environment. */
+export const RequestedState = z.strictObject({
+  ...{ kind: z.literal("state"), flag_id: IdParam, environment_id: IdParam, ...base },
+  patch: z.strictObject(stateInput),
+});
+export const RequestedVariations = z.strictObject({
+  ...{ kind: z.literal("flag_variations"), flag_id: IdParam, ...base },
+  variations: VariationsInput,
+});
+export const RequestedDeletion = z.strictObject({
+  ...{ kind: z.literal("flag_deletion"), flag_id: IdParam, ...base },
+});
+export const RequestedAudience = z.strictObject({
+  ...{ kind: z.literal("audience"), audience: FlagKey, ...base },
+  patch: z.strictObject({ match: MatchInput.optional(), list: z.null().optional() }),
+});
+export const RequestedEntries = z.strictObject({
+  ...{ kind: z.literal("audience_list"), audience: FlagKey, ...base },
+  ...ChangeAudienceList.shape,
+});
+export const RequestedProtection = z.strictObject({
+  ...{ kind: z.literal("protection"), environment_id: IdParam, ...base },
+  protected: ProtectionInput.nullable(),
+});
+
 /** A change in a request to the API. */
 export const RequestedChange = z.discriminatedUnion("kind", [
-  z.strictObject({
-    ...{ kind: z.literal("state"), flag_id: IdParam, environment_id: IdParam, ...base },
-    patch: z.strictObject(stateInput),
-  }),
-  z.strictObject({
-    ...{ kind: z.literal("flag_variations"), flag_id: IdParam, ...base },
-    variations: VariationsInput,
-  }),
-  z.strictObject({ kind: z.literal("flag_deletion"), flag_id: IdParam, ...base }),
-  z.strictObject({
-    ...{ kind: z.literal("audience"), audience: FlagKey, ...base },
-    patch: z.strictObject({ match: MatchInput.optional(), list: z.null().optional() }),
-  }),
-  z.strictObject({
-    ...{ kind: z.literal("audience_list"), audience: FlagKey, ...base },
-    ...ChangeAudienceList.shape,
-  }),
-  z.strictObject({
-    ...{ kind: z.literal("protection"), environment_id: IdParam, ...base },
-    protected: ProtectionInput.nullable(),
-  }),
+  RequestedState,
+  RequestedVariations,
+  RequestedDeletion,
+  RequestedAudience,
+  RequestedEntries,
+  RequestedProtection,
 ]);
 export type RequestedChange = z.infer<typeof RequestedChange>;
 

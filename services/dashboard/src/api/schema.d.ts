@@ -3110,8 +3110,61 @@ export interface components {
             /** @description must be text without control characters other than tab and line breaks */
             comment?: string;
         };
-        RequestedChange: {
-            /** @constant */
+        RequestedAudience: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "audience";
+            audience: components["schemas"]["FlagKey"];
+            /** @description The version that the author saw. By default the current one */
+            base_version?: number;
+            patch: {
+                match?: components["schemas"]["MatchInput"];
+                list?: null;
+            };
+        };
+        RequestedChange: components["schemas"]["RequestedState"] | components["schemas"]["RequestedVariations"] | components["schemas"]["RequestedDeletion"] | components["schemas"]["RequestedAudience"] | components["schemas"]["RequestedEntries"] | components["schemas"]["RequestedProtection"];
+        RequestedDeletion: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "flag_deletion";
+            /** @description must be an id */
+            flag_id: string;
+            /** @description The version that the author saw. By default the current one */
+            base_version?: number;
+        };
+        RequestedEntries: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "audience_list";
+            audience: components["schemas"]["FlagKey"];
+            /** @description The version that the author saw. By default the current one */
+            base_version?: number;
+            add?: components["schemas"]["ListEntry"][];
+            remove?: components["schemas"]["ListEntry"][];
+        };
+        RequestedProtection: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "protection";
+            /** @description must be an id */
+            environment_id: string;
+            /** @description The version that the author saw. By default the current one */
+            base_version?: number;
+            protected: components["schemas"]["ProtectionInput"] | null;
+        };
+        RequestedState: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
             kind: "state";
             /** @description must be an id */
             flag_id: string;
@@ -3136,47 +3189,18 @@ export interface components {
                 /** @description Other flags of the project that must have these values for the same user in the same environment. Otherwise the flag is off, with the reason `prerequisite_failed`. Conditions of rules can require flags too. A circle of requirements is rejected, and a chain of more than 10. An empty list removes all */
                 requires?: components["schemas"]["Requirement"][];
             };
-        } | {
-            /** @constant */
+        };
+        RequestedVariations: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
             kind: "flag_variations";
             /** @description must be an id */
             flag_id: string;
             /** @description The version that the author saw. By default the current one */
             base_version?: number;
             variations: components["schemas"]["VariationsInput"];
-        } | {
-            /** @constant */
-            kind: "flag_deletion";
-            /** @description must be an id */
-            flag_id: string;
-            /** @description The version that the author saw. By default the current one */
-            base_version?: number;
-        } | {
-            /** @constant */
-            kind: "audience";
-            audience: components["schemas"]["FlagKey"];
-            /** @description The version that the author saw. By default the current one */
-            base_version?: number;
-            patch: {
-                match?: components["schemas"]["MatchInput"];
-                list?: null;
-            };
-        } | {
-            /** @constant */
-            kind: "audience_list";
-            audience: components["schemas"]["FlagKey"];
-            /** @description The version that the author saw. By default the current one */
-            base_version?: number;
-            add?: components["schemas"]["ListEntry"][];
-            remove?: components["schemas"]["ListEntry"][];
-        } | {
-            /** @constant */
-            kind: "protection";
-            /** @description must be an id */
-            environment_id: string;
-            /** @description The version that the author saw. By default the current one */
-            base_version?: number;
-            protected: components["schemas"]["ProtectionInput"] | null;
         };
         Requirement: {
             flag: components["schemas"]["FlagKey"];
@@ -4278,7 +4302,13 @@ export type ProtectionInput = components['schemas']['ProtectionInput'];
 export type ProtectionPayload = components['schemas']['ProtectionPayload'];
 export type Readers = components['schemas']['Readers'];
 export type RejectChangeRequestBody = components['schemas']['RejectChangeRequestBody'];
+export type RequestedAudience = components['schemas']['RequestedAudience'];
 export type RequestedChange = components['schemas']['RequestedChange'];
+export type RequestedDeletion = components['schemas']['RequestedDeletion'];
+export type RequestedEntries = components['schemas']['RequestedEntries'];
+export type RequestedProtection = components['schemas']['RequestedProtection'];
+export type RequestedState = components['schemas']['RequestedState'];
+export type RequestedVariations = components['schemas']['RequestedVariations'];
 export type Requirement = components['schemas']['Requirement'];
 export type RequirementTrace = components['schemas']['RequirementTrace'];
 export type Role = components['schemas']['Role'];

@@ -77,7 +77,7 @@ export type Propose = (
  * with the same `Idempotency-Key` gets the stored response; `run` is then not called.
  */
 export function createRoutes(options: RoutesOptions) {
-  const { app, writer, costs, now, newId } = options;
+  const { app, writer, costs } = options;
   const answerOnce = createAnswerOnce(options.randomBytes);
   const authenticationFor = <A extends BearerAccess>(route: AuthenticatedRoute & { access: A }) =>
     options.authenticationFor(route) as Authenticate<PrincipalOf<A>>;
@@ -112,6 +112,7 @@ export function createRoutes(options: RoutesOptions) {
     steps: WriteSteps<RouteInput<P, Q, B>, PrincipalOf<A>, Checked, Done>,
   ): void {
     const { operationId, idempotent = false } = contract;
+    const { recordProblem } = steps;
 
     async function handle(input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) {
       const pause = pauseOf(input.request);
@@ -121,7 +122,7 @@ export function createRoutes(options: RoutesOptions) {
       await pause();
       const work = (write: Write): Promise<Answer | Problem> => {
         const run = async () => {
-          const change = changeOf(write, principal, { now, newId });
+          const change = changeOf(write, principal, options);
           const done = await steps.run(change, input, checked as Checked);
           await pause();
           return isProblem(done) ? done : steps.answer(done, write);
@@ -132,14 +133,13 @@ export function createRoutes(options: RoutesOptions) {
         return answerOnce(write.tx, { ...askerOf(principal), ...asked }, run);
       };
       const given = await writer(work, (bytes) => costs.chargeMessages(input, principal, bytes));
-      if (isProblem(given) && steps.recordProblem !== undefined)
-        await writer(
-          async (write) =>
-            steps.recordProblem?.(changeOf(write, principal, { now, newId }), given, input) ?? {},
-        );
-      return isProblem(given)
-        ? proposeIfRefused(options.propose, principal, { refused: given, request: input.request })
-        : given;
+      if (!isProblem(given)) return given;
+      if (recordProblem !== undefined)
+        await writer((write) => recordProblem(changeOf(write, principal, options), given, input));
+      return proposeIfRefused(options.propose, principal, {
+        refused: given,
+        request: input.request,
+      });
     }
 
     registerRoute(app, contract, {
