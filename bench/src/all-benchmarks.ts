@@ -18,6 +18,7 @@ import {
 } from "./growth/snapshot-reads.ts";
 import { webhooksCurve } from "./growth/webhooks.ts";
 import { peersBenchmark } from "./peers/peers-benchmark.ts";
+import { peopleBenchmark } from "./people/people-benchmark.ts";
 import { refetchBenchmark } from "./refetch/refetch-benchmark.ts";
 import { schedulesBenchmark } from "./schedules/schedules-benchmark.ts";
 import { sdkEvaluationBenchmark } from "./sdk/sdk-evaluation-benchmark.ts";
@@ -47,7 +48,7 @@ export const allBenchmarks: readonly Benchmark[] = [
     schedulesBenchmark,
     webhooksBenchmark,
   ],
-  ...[usageBenchmark, audiencesBenchmark, dashboardBenchmark],
+  ...[usageBenchmark, audiencesBenchmark, peopleBenchmark, dashboardBenchmark],
   ...[edgeFlagsCurve, entriesCurve, startUnderWritesCurve, fullReadsCurve, rebuildCurve],
   ...[addedEnvironmentCurve, deletedProjectCurve, flagListCurve, environmentsCurve, keysCurve],
   ...[recordsCurve, edgesCurve, streamsCurve, webhooksCurve],

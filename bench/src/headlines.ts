@@ -32,6 +32,8 @@ How long do 10,000 changes take that are due in the same second? | schedules | 1
 How soon does a webhook receiver get an event? | webhooks | single changes, event to receiver vs. PATCH: <q> |
 How many deliveries per second does one webhook dispatcher send? | webhooks | deliveries per second vs. bare got | bare HTTP client
 What do metering and plan limits cost? (requests per second of an edge) | usage | 200: requests per second vs. no metering and limits | without them
+What does a session cost, compared with an API key? (CPU of a request) | people | 404, by session vs. by key: CPU per request | the API key
+How much memory does a person with a role need in a service? (100,000 people) | people | 100,000 people: memory of each |
 Does a change cost more with more flags? (CPU of an edge, 100,000 flags) | growth-edge-flags | CPU of the edge per change: 100,000 flags vs. 1,000 | 1,000 flags
 Does a change take longer with more edges? (8 edges) | growth-edges | PATCH to 200, visible on all edges, one client, median: 8 edges vs. 1 | 1 edge
 … with a longer history? (1,000,000 entries) | growth-records | PATCH to 200, one client, median: 1,000,000 rows vs. 1,000 | 1,000 entries

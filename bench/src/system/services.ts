@@ -32,6 +32,9 @@ const production = {
   ...signingSettings.readers,
 };
 
+/** Address of the dashboard. Nothing listens there; it names the cookie of sessions. */
+export const publicUrl = "http://localhost:3000";
+
 /** Raises the rate limits, because a few clients share one key. */
 const keyLimits = { KEY_REQUESTS_PER_SECOND: "1000000", KEY_REQUESTS_BURST: "1000000" };
 /** Plan of the benchmarks' organizations. */
@@ -41,13 +44,15 @@ const unlimited = { requests_per_month: null, sse_connections: null, projects: n
 const settings: Record<DatabaseUser, Record<string, string>> = {
   management: {
     OPERATOR_TOKEN: operatorToken,
+    // Sign-ins are limited by address.
+    TRUSTED_PROXIES: "127.0.0.1",
     ...signingSettings.management,
     ...signingSettings.messages.management,
     PLANS: JSON.stringify({ [unlimitedPlan]: unlimited }),
     ...keyLimits,
   },
   scheduler: { ...keyLimits, ...signingSettings.messages.scheduler },
-  "usage-metering": {},
+  "usage-metering": keyLimits,
   // In development mode, because the receivers use plain HTTP on this machine.
   "webhook-dispatcher": {
     HALYARD_MODE: "development",
@@ -66,7 +71,8 @@ export function launchService(
   { postgres, nats }: Backends,
 ): Promise<Service> {
   const core = name === "usage-metering" ? "server" : "load";
-  const variables = { POSTGRES_URL: postgres.urls[name], ...natsVariables(name, nats) };
+  const database = { POSTGRES_URL: postgres.urls[name], PUBLIC_URL: publicUrl };
+  const variables = { ...database, ...natsVariables(name, nats) };
   return launch(bench, `services/${name}/src/main.ts`, core, { ...variables, ...settings[name] });
 }
 

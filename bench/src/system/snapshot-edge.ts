@@ -6,9 +6,7 @@ import {
   type SnapshotEntry,
   snapshotBucket,
 } from "@halyard/contracts";
-import { connectNats, deleteStream, ensureSnapshot, publishFenced } from "@halyard/jetstream";
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { pino } from "pino";
+import { ensureSnapshot } from "@halyard/jetstream";
 import type { Bench } from "../benchmark.ts";
 import type { Cores } from "../processes/cores.ts";
 import { type Nats, startNats } from "./backends.ts";
@@ -20,6 +18,7 @@ import {
   type SnapshotScope,
   snapshotContent,
 } from "./snapshot-content.ts";
+import { writeBucket } from "./write-bucket.ts";
 
 /** Starts a NATS with a snapshot, without management. */
 export async function startSnapshot(bench: Bench, content: SnapshotContent): Promise<Nats> {
@@ -39,34 +38,9 @@ export async function startSnapshotEdge(
   return { nats, content, edge, key: (content.scopes[0] as SnapshotScope).key };
 }
 
-const batchSize = 200;
-
 /** Writes the snapshot bucket without management. */
-export async function writeSnapshot(natsUrl: string, content: SnapshotContent): Promise<void> {
-  const logger = pino({ level: "silent" });
-  const connection = await connectNats({ nats: { url: natsUrl }, name: "bench", logger });
-  try {
-    const manager = await jetstreamManager(connection, { checkAPI: false });
-    const client = jetstream(connection);
-    await deleteStream(manager, snapshotBucket.streamName);
-    let { lastSequence } = await ensureSnapshot(manager, 1);
-    for (let from = 0; from < content.records.length; from += batchSize) {
-      const first = lastSequence + 1;
-      const batch = await Promise.all(
-        content.records.slice(from, from + batchSize).map(async ({ key, value }, index) => ({
-          subject: snapshotBucket.subjectPrefix + key,
-          payload: await payloadOf(key, value, first + index),
-        })),
-      );
-      const result = await publishFenced(client, batch, lastSequence);
-      if (result.failure !== undefined)
-        throw new Error("the snapshot could not be written", { cause: result.failure });
-      lastSequence += batch.length;
-    }
-  } finally {
-    await connection.close();
-  }
-}
+export const writeSnapshot = (natsUrl: string, { records }: SnapshotContent): Promise<void> =>
+  writeBucket(natsUrl, { bucket: snapshotBucket, ensure: ensureSnapshot, records, payloadOf });
 
 async function payloadOf(key: string, value: string, sequence: number): Promise<string> {
   if (key === completeKey) return signComplete(benchSigner, JSON.parse(value), sequence);

@@ -7,6 +7,7 @@ import {
   parsePeopleEntry,
   peopleBucket,
   peopleCompleteKey,
+  peopleKey,
   peopleSignaturePrefix,
 } from "@halyard/contracts";
 import {
@@ -17,6 +18,7 @@ import {
   type StreamMessage,
   throttleLog,
 } from "@halyard/jetstream";
+import { createTimeSlicer } from "@halyard/timing";
 import type { JetStreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Logger } from "pino";
@@ -24,8 +26,10 @@ import type { PeopleDirectory } from "./people-directory.ts";
 
 /**
  * Follows the people bucket: all entries first, then each change. Every attempt reads everything again, because the bucket
- * is small. The directory keeps its state until then. An entry without a valid signature is ignored. The verification of a
- * signature takes most of the time of a read, so entries that the directory contains are not verified again.
+ * is small. The directory keeps its state until then. An entry without a valid signature is ignored.
+ *
+ * The verification of a signature takes most of the time of a read. Entries that the directory contains are not verified
+ * again. The others are verified in time slices: the connection to NATS would be lost if its pings had to wait for all.
  */
 export function followPeople(options: {
   connection: NatsConnection;
@@ -35,9 +39,11 @@ export function followPeople(options: {
   onCurrent?: () => void;
   logger: Logger;
 }): FollowedStream {
-  const { connection, directory, logger } = options;
-  const decode = createDecoder(options);
-  return followStream({
+  const { connection, directory, signatures, logger } = options;
+  const rejected = createRejectionLog(logger);
+  let steps = createSteps();
+  let isRead = false;
+  const followed = followStream({
     connection,
     logger,
     source: {
@@ -47,28 +53,68 @@ export function followPeople(options: {
         const found = await findPeopleComplete(manager);
         if (found === undefined) return undefined;
         const { complete, sequence } = found;
-        const signed = peopleSignaturePrefix + completeAt(sequence);
-        if (!options.signatures.isGenuine(signed, complete)) return undefined;
+        if (!signatures.isGenuine(peopleSignaturePrefix + completeAt(sequence), complete))
+          return undefined;
         return { identity: complete.epoch, firstSequence: complete.from };
       },
       begin({ firstSequence = 1 }) {
-        let read: ReturnType<PeopleDirectory["beginReplacing"]> | undefined =
-          directory.beginReplacing();
+        steps.stop();
+        steps = createSteps();
+        isRead = false;
+        const read = directory.beginReplacing();
         return {
           take(message) {
             if (message.sequence < firstSequence) return;
-            const entry = decode(message);
-            if (entry !== undefined) (read?.take ?? directory.apply)(entry);
+            const entry = parse(message, rejected);
+            if (entry === undefined) return;
+            steps.add(() => {
+              const verified = verify(entry, options);
+              if (verified === undefined) rejected({ key: peopleKey(entry.address) });
+              else (isRead ? directory.apply : read.take)(verified);
+            });
           },
-          caughtUp() {
-            read?.finish();
-            read = undefined;
-            options.onCurrent?.();
-          },
+          caughtUp: () =>
+            steps.add(() => {
+              read.finish();
+              isRead = true;
+              options.onCurrent?.();
+            }),
         };
       },
     },
   });
+  return {
+    isCurrent: () => followed.isCurrent() && isRead,
+    async stop() {
+      steps.stop();
+      await followed.stop();
+    },
+  };
+}
+
+const sliceMs = 10;
+
+/** Runs steps in their order, in time slices. */
+function createSteps() {
+  const waiting = new Set<() => void>();
+  const slicer = createTimeSlicer({
+    ...{ sliceMs, monotonicMs: () => performance.now() },
+    work(isOver) {
+      for (const step of waiting) {
+        if (isOver()) return true;
+        waiting.delete(step);
+        step();
+      }
+      return false;
+    },
+  });
+  return {
+    add(step: () => void) {
+      waiting.add(step);
+      slicer.start();
+    },
+    stop: slicer.stop,
+  };
 }
 
 /** Returns the entry `complete` and its sequence, which its signature covers. */
@@ -82,29 +128,31 @@ export async function findPeopleComplete(
   return found && { complete: found.value, sequence: found.sequence };
 }
 
-function createDecoder({
-  directory,
-  signatures,
-  logger,
-}: Pick<Parameters<typeof followPeople>[0], "directory" | "signatures" | "logger">) {
-  const log = throttleLog<{ key: string }>((fields) =>
+type Rejected = (fields: { key: string }) => void;
+
+const createRejectionLog = (logger: Logger): Rejected =>
+  throttleLog<{ key: string }>((fields) =>
     logger.error(fields, "an entry about people has no valid form or signature and was ignored"),
   );
-  return ({ subject, payload }: StreamMessage): PeopleEntry | undefined => {
-    // A consumer that delivers into the bucket would store messages with subjects of another stream.
-    if (!subject.startsWith(peopleBucket.subjectPrefix)) return undefined;
-    const key = subject.slice(peopleBucket.subjectPrefix.length);
-    if (key === peopleCompleteKey) return undefined;
-    const entry = parsePeopleEntry(key, parseJson(payload));
-    if (entry !== undefined) {
-      // Nothing needs the verified signature, which would be an eighth of the memory.
-      const { signature: _, ...value } = entry.value;
-      const known = directory.valueOf(entry.address);
-      if (isDeepStrictEqual(known, value)) return { ...entry, value: known ?? value };
-      if (signatures.isGenuine(peopleSignaturePrefix + key, entry.value))
-        return { ...entry, value };
-    }
-    log({ key });
-    return undefined;
-  };
+
+function parse({ subject, payload }: StreamMessage, rejected: Rejected): PeopleEntry | undefined {
+  // A consumer that delivers into the bucket would store messages with subjects of another stream.
+  if (!subject.startsWith(peopleBucket.subjectPrefix)) return undefined;
+  const key = subject.slice(peopleBucket.subjectPrefix.length);
+  if (key === peopleCompleteKey) return undefined;
+  const entry = parsePeopleEntry(key, parseJson(payload));
+  if (entry === undefined) rejected({ key });
+  return entry;
+}
+
+/** Returns the entry without its signature, which would be an eighth of the memory; undefined if it is not valid. */
+function verify(
+  { address, value: signed }: PeopleEntry,
+  { directory, signatures }: Pick<Parameters<typeof followPeople>[0], "directory" | "signatures">,
+): PeopleEntry | undefined {
+  const { signature: _, ...value } = signed;
+  const known = directory.valueOf(address);
+  if (isDeepStrictEqual(known, value)) return { address, value: known ?? value };
+  const isGenuine = signatures.isGenuine(peopleSignaturePrefix + peopleKey(address), signed);
+  return isGenuine ? { address, value } : undefined;
 }

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 
 /** The cookie of a session, `<id>.<secret>`. The secret has 32 random bytes in base64url. */
 export type SessionCookie = { sessionId: string; secret: string };
@@ -48,7 +48,7 @@ export function readSessionCookie(
 }
 
 export function digestOfSecret(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
+  return hash("sha256", secret, "hex");
 }
 
 /** Compares a secret with its lowercase hexadecimal SHA-256 in constant time. */

@@ -186,6 +186,41 @@ describe("given a leader that crashed between publishing and recording", () => {
   });
 });
 
+describe("given a service that starts", () => {
+  it("verifies entries in time slices, and is current when all are verified", async () => {
+    lead();
+    const users = Array.from({ length: 100 }, userOf);
+    await Promise.all(users.map((user) => putUser(user, "viewer")));
+    await Promise.all(users.map((user) => expectRole(user, "viewer")));
+    let [inTurn, mostInTurn] = [0, 0];
+    const slow: typeof genuine = {
+      ...genuine,
+      isGenuine(key, entry) {
+        for (const untilMs = performance.now() + 1; performance.now() < untilMs; );
+        inTurn += 1;
+        mostInTurn = Math.max(mostInTurn, inTurn);
+        return genuine.isGenuine(key, entry);
+      },
+    };
+    const started = createPeopleDirectory();
+    const options = { connection, directory: started, signatures: slow, logger };
+    const starting = followPeople(options);
+    let turn = setImmediate(function nextTurn() {
+      inTurn = 0;
+      turn = setImmediate(nextTurn);
+    });
+    await eventually(() => starting.isCurrent());
+    const missing = users.filter(
+      ({ organizationId, userId }) => started.user(organizationId, userId) === undefined,
+    );
+    expect(missing).toEqual([]);
+    // A slice of 10 ms has room for 10 verifications of 1 ms.
+    expect(mostInTurn).toBeLessThan(20);
+    clearImmediate(turn);
+    await starting.stop();
+  });
+});
+
 describe("given a bucket that is deleted", () => {
   it("writes it again, while followers keep what they have", async () => {
     lead();
