@@ -17,6 +17,7 @@ import { checkRestorable } from "../flags/variations.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 import { type Approval, approvalNeeded } from "../protection/protection.ts";
 import { changeEnvironment } from "../tenancy/environment-changes.ts";
+import { holdRoles } from "../tenancy/organization-store.ts";
 import { lockBase, type Place } from "./base.ts";
 import {
   type ChangeRequest,
@@ -91,6 +92,8 @@ export async function applyRequest(
   const projectId = projectOf(applier);
   const request = await lockRequest(tx, { id, projectId });
   if (request === undefined || !maySee(applier, request)) return noSuchRequest;
+  // Otherwise a role could be withdrawn between the count of the approvals and the commit.
+  await holdRoles(tx, request.organizationId);
   const { place, base } = await lockBase(tx, request.projectId, request.changes);
   const ended = { request, place, standing: { needed: [], differences: [] } };
   if (request.status === "applied") return ended;

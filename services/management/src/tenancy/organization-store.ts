@@ -39,6 +39,14 @@ export async function lockOrganization(
   return { organization, projectCount };
 }
 
+/**
+ * Prevents changes of the roles and the users of an organization until the transaction ends. It is taken before the locks
+ * of projects.
+ */
+export async function holdRoles(tx: Transaction, organizationId: string): Promise<void> {
+  await tx`select from organizations where id = ${organizationId} for share`;
+}
+
 /** Reads and locks an organization to delete it. No user or project can be added until the transaction ends. */
 export async function lockToDelete(tx: Transaction, id: string): Promise<Organization | undefined> {
   const [organization] = await tx<Organization[]>`

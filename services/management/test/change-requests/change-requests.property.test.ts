@@ -1,0 +1,108 @@
+import { isThorough, seededRandom, testSeed } from "@halyard/testing";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Management, openManagement } from "../management-fixture.ts";
+import { type AppliedRequest, type AuditedEntry, createApprovalModel } from "./approval-model.ts";
+import { createSteps } from "./interleaved-steps.ts";
+import { reviewsOf } from "./review-fixture.ts";
+
+/**
+ * An editor, two approvers and an admin at random, several at once, over two processes of management. A model replays the
+ * audit log after each batch. `npm run chaos` takes 10,000 steps, and `TEST_SEED` repeats the choices.
+ */
+const stepCount = Number(process.env.TEST_STEPS ?? (isThorough ? 10_000 : 200));
+const maxAtOnce = 5;
+
+let one: Management;
+let other: Management;
+beforeAll(async () => {
+  one = await openManagement();
+  other = await openManagement({ over: one.backends });
+});
+afterAll(async () => {
+  await other?.stop();
+  await one?.close();
+});
+
+/** Creates an environment whose flags use an audience, and the steps against it. */
+async function begin(random: () => number) {
+  const call: Management["call"] = (...request) => (random() < 0.5 ? one : other).call(...request);
+  const given = reviewsOf({ ...one, call });
+  const flagIds: string[] = [];
+  const review = await given.reviewed({ approvals: 1 }, async ({ call: byKey, flagId }) => {
+    const { id } = await byKey("POST", "/api/v1/flags", { key: "cart", name: "Cart" });
+    await byKey("POST", "/api/v1/audiences", { key: "beta", name: "Beta" });
+    flagIds.push(flagId, id);
+    for (const each of flagIds)
+      await byKey("PATCH", `/api/v1/flags/${each}`, {
+        targeting_rules: [{ conditions: [{ audience: "beta" }] }],
+      });
+  });
+  const steps = await createSteps({ given, review, flagIds, random, management: one });
+  return { review, steps };
+}
+
+type Review = Awaited<ReturnType<typeof begin>>["review"];
+
+const readEntries = ({ project }: Review, after: number) => one.sql<
+  (AuditedEntry & { sequence: number })[]
+>`
+  select sequence::integer as sequence, action, cause, cause_id as "causeId",
+    environment_id as "environmentId", flag_id as "flagId", state_before as before,
+    state_after as after
+  from changes where project_id = ${project.id} and sequence > ${after}
+  order by sequence`;
+
+async function readApplied(entries: readonly AuditedEntry[]) {
+  const ids = entries.flatMap(({ after }) => after?.change_request ?? []);
+  const rows = await one.sql<AppliedRequest[]>`
+    select id, content_hash as "contentHash", changes, approvals
+    from change_requests where id = any(${ids}::uuid[]) and status = 'applied'`;
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** Returns the contents of a state in the order of its history. */
+const readHistory = async ({ production }: Review, flagId: string) =>
+  (
+    await one.sql<{ content: object }[]>`
+      select content from history
+      where flag_id = ${flagId} and environment_id = ${production.id} order by sequence`
+  ).map(({ content }) => content);
+
+describe(`random interleavings with the seed ${testSeed}`, () => {
+  it("apply nothing that was not approved, and nothing twice", async () => {
+    const { review, steps } = await begin(seededRandom());
+    const { production } = review;
+    const replayed: AuditedEntry[] = [];
+    const model = createApprovalModel(production.id);
+    let sequence = 0;
+    const random = seededRandom();
+    const nothing = { read: new Map(), approved: new Set(), contributors: new Map() } as const;
+    let witness = { ...nothing, without: new Set<string>() } as Awaited<
+      ReturnType<typeof steps.takeAtOnce>
+    >;
+    for (let taken = 0; taken <= stepCount; ) {
+      const entries = await readEntries(review, sequence);
+      const applied = await readApplied(entries);
+      const faults = entries.flatMap((entry) =>
+        model.observe(entry, applied.get(entry.after?.change_request), witness),
+      );
+      expect({ taken, faults }).toEqual({ taken, faults: [] });
+      sequence = entries.at(-1)?.sequence ?? sequence;
+      replayed.push(...entries);
+      const count = 1 + Math.floor(random() * maxAtOnce);
+      witness = await steps.takeAtOnce(count);
+      taken += count;
+    }
+    for (const flagId of model.flagIds()) {
+      const states = replayed.filter(
+        (entry) => entry.flagId === flagId && entry.environmentId === production.id,
+      );
+      const after = states.filter(({ action }) => action === "state").map((entry) => entry.after);
+      expect((await readHistory(review, flagId)).slice(1)).toEqual(after);
+    }
+    const counts = Object.fromEntries([...steps.statuses].sort());
+    if (isThorough) process.stderr.write(`${JSON.stringify(counts)}\n`);
+    expect(Object.keys(counts).filter((key) => / 5\d\d$/.test(key))).toEqual([]);
+    expect(replayed.filter(({ action }) => action === "change_request_applied")).not.toEqual([]);
+  }, 3_600_000);
+});
