@@ -32,7 +32,9 @@ async function begin(random: () => number) {
     const { id } = await byKey("POST", "/api/v1/flags", { key: "cart", name: "Cart" });
     await byKey("POST", "/api/v1/audiences", { key: "beta", name: "Beta" });
     flagIds.push(flagId, id);
-    for (const each of flagIds)
+    // No step changes this flag, so that the environment always uses the audience.
+    const user = await byKey("POST", "/api/v1/flags", { key: "user", name: "User of the audience" });
+    for (const each of [...flagIds, user.id])
       await byKey("PATCH", `/api/v1/flags/${each}`, {
         targeting_rules: [{ conditions: [{ audience: "beta" }] }],
       });
