@@ -82,7 +82,9 @@ export function createApprovalModel(environmentId: string) {
     const isReturn = cause === "rollback" && mayReturn(flagId, before, after);
     const isPermitted =
       (exceptions.includes("off") && isOff) || (exceptions.includes("rollback") && isReturn);
-    return isPermitted ? [] : [`a state changed by itself: ${JSON.stringify({ entry, protection })}`];
+    return isPermitted
+      ? []
+      : [`a state changed by itself: ${JSON.stringify({ entry, protection })}`];
   }
 
   const mayReturn = (flagId: string, before: Members, after: Members) =>
@@ -123,7 +125,11 @@ export function createApprovalModel(environmentId: string) {
     );
     const isRead = isDeepStrictEqual(read?.map(valuesOf), changes.map(valuesOf));
     return [
-      ...(counted.size < protection?.approvals ? [`a request had too few approvals: ${JSON.stringify({ request, protection, without: [...witness.without] })}`] : []),
+      ...(counted.size < protection?.approvals
+        ? [
+            `a request had too few approvals: ${JSON.stringify({ request, protection, without: [...witness.without] })}`,
+          ]
+        : []),
       ...(isRead ? [] : ["a request was not applied as it was read"]),
     ];
   }
