@@ -59,6 +59,7 @@ export const tiers = {
       "<rootDir>/bench/test/quick.system.test.ts",
       "<rootDir>/deploy/local/test/restart-on-change.system.test.ts",
       "<rootDir>/libs/evaluation/test/{evaluate.property,fold-case,malformed,plain-context,shared-work}.test.ts",
+      "<rootDir>/services/management/test/change-requests/change-requests.property.test.ts",
       "<rootDir>/services/scheduler/test/replace-race.test.ts",
       "<rootDir>/services/sdk-edge/test/admission/slots.test.ts",
       "<rootDir>/services/sdk-edge/test/http/agreement.test.ts",

@@ -112,7 +112,6 @@ export function createRoutes(options: RoutesOptions) {
     steps: WriteSteps<RouteInput<P, Q, B>, PrincipalOf<A>, Checked, Done>,
   ): void {
     const { operationId, idempotent = false } = contract;
-    const { recordProblem } = steps;
 
     async function handle(input: RouteInput<P, Q, B>, principal: PrincipalOf<A>) {
       const pause = pauseOf(input.request);
@@ -134,12 +133,7 @@ export function createRoutes(options: RoutesOptions) {
       };
       const given = await writer(work, (bytes) => costs.chargeMessages(input, principal, bytes));
       if (!isProblem(given)) return given;
-      if (recordProblem !== undefined)
-        await writer((write) => recordProblem(changeOf(write, principal, options), given, input));
-      return proposeIfRefused(options.propose, principal, {
-        refused: given,
-        request: input.request,
-      });
+      return afterRollback(options, steps.recordProblem, { principal, input, problem: given });
     }
 
     registerRoute(app, contract, {
@@ -152,14 +146,19 @@ export function createRoutes(options: RoutesOptions) {
   return { read, write, receive: createReceive({ ...options, authenticationFor }) };
 }
 
-/** Makes a change request of a write whose transaction was rolled back because it needs an approval. */
-function proposeIfRefused(
-  propose: Propose,
-  principal: Principal,
-  { refused, request }: { refused: Problem; request: RequestFacts },
-): Awaitable<Answer | Problem> {
-  if (principal.kind === "operator" || !isApprovalNeeded(refused)) return refused;
-  return refused.proposals.length === 0 ? refused : propose(principal, refused, request);
+/**
+ * Records the outcome of a problem, whose transaction was rolled back. If the write needs an approval, makes a change request
+ * of it. Returns the response.
+ */
+async function afterRollback<Caller extends Principal, Input extends { request: RequestFacts }>(
+  { writer, propose, ...timeAndIds }: Pick<RoutesOptions, "writer" | "propose" | keyof TimeAndIds>,
+  record: ((change: Change<Caller>, problem: Problem, input: Input) => Promise<object>) | undefined,
+  { principal, input, problem }: { principal: Caller; input: Input; problem: Problem },
+): Promise<Answer | Problem> {
+  if (record !== undefined)
+    await writer((write) => record(changeOf(write, principal, timeAndIds), problem, input));
+  if (principal.kind === "operator" || !isApprovalNeeded(problem)) return problem;
+  return problem.proposals.length === 0 ? problem : propose(principal, problem, input.request);
 }
 
 /**

@@ -12,7 +12,7 @@ import { checkMatch } from "../audiences/decide-audience.ts";
 import { decideChange } from "../flags/decide-flag.ts";
 import type { HistoryEntry } from "../flags/flag.ts";
 import { changeFlag, decideUnderLock, removeFlag } from "../flags/flag-changes.ts";
-import { asRequestProblem, checkReferences } from "../flags/references.ts";
+import { asRequestProblem, checkReferences, hasReferences } from "../flags/references.ts";
 import { checkRestorable } from "../flags/variations.ts";
 import type { Write, Writer } from "../outbox/write.ts";
 import { type Approval, approvalNeeded } from "../protection/protection.ts";
@@ -174,7 +174,7 @@ function checkApplier(
   return applier.by === "time" ? undefined : checkMayApply(request, applier.principal, place);
 }
 
-/** Applies changes in their order. Returns the history entries of the changed states. */
+/** Applies changes. Returns the history entries of the changed states. */
 async function applyChanges(
   write: Write & TimeAndIds,
   request: ChangeRequest,
@@ -182,15 +182,44 @@ async function applyChanges(
 ): Promise<HistoryEntry[] | Problem> {
   const { changes, projectId, id } = request;
   const approval: Approval = { requestId: id };
-  const context = () => contextOf(write, request, applier);
+  const shared = await contextOf(write, request, applier);
+  const context = async () => shared;
   const change: ApprovedWrite = { ...write, context, approval };
   const entries: HistoryEntry[] = [];
-  for (const [index, each] of changes.entries()) {
-    const done = await applyChange(change, projectId, each);
-    if (isProblem(done)) return { ...done, message: `/changes/${index}: ${done.message}` };
-    entries.push(...done.entries);
+  let index = 0;
+  for (const group of inGroups(changes)) {
+    const done = await Promise.all(group.map((each) => applyChange(change, projectId, each)));
+    for (const each of done) {
+      if (isProblem(each)) return { ...each, message: `/changes/${index}: ${each.message}` };
+      entries.push(...each.entries);
+      index += 1;
+    }
   }
   return entries;
+}
+
+/** Maximum number of changes whose statements are sent without a wait for the results of the others. */
+const maxTogether = 20;
+
+/**
+ * Divides changes into groups, in their order. The changes of a group do not depend on each other: they are states of
+ * different flags without references, or a single other change.
+ */
+function inGroups(changes: readonly DecidedChange[]): DecidedChange[][] {
+  const groups: DecidedChange[][] = [];
+  const flags = new Set<string>();
+  for (const change of changes) {
+    const isFree = change.kind === "state" && !hasReferences(change.after);
+    const last = groups.at(-1);
+    const fits = isFree && flags.size > 0 && flags.size < maxTogether && !flags.has(change.flag_id);
+    if (last !== undefined && fits) last.push(change);
+    else {
+      groups.push([change]);
+      flags.clear();
+    }
+    if (isFree) flags.add(change.flag_id);
+  }
+  return groups;
 }
 
 type ApprovedWrite = Write &

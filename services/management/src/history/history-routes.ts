@@ -20,6 +20,7 @@ import {
   isApprovedEntry,
   listHistory,
   readNewestEntries,
+  stoodWhenProtected,
 } from "./history-store.ts";
 
 /** Default number of entries per page. */
@@ -128,16 +129,14 @@ async function mayRollBack(
   { flag, environment }: FlagInEnvironment,
   [undone, restored]: readonly HistoryEntry[],
 ): Promise<boolean> {
-  const { protection, protectedAt } = environment;
-  if (protection?.without_approval.includes("rollback") !== true || protectedAt === null)
-    return false;
+  if (environment.protection?.without_approval.includes("rollback") !== true) return false;
   if (undone === undefined || restored === undefined) return false;
   if (undone.changeType === "rollback") return false;
   if (restored.content.enabled && !undone.content.enabled) return false;
   const used = referredKeys(undone.content).audiences;
   if (referredKeys(restored.content).audiences.some((key) => !used.includes(key))) return false;
-  const stoodBefore = restored.changedAt <= protectedAt && undone.changedAt > protectedAt;
-  const wasApproved = stoodBefore || (await isApprovedEntry(tx, restored.id));
+  const wasApproved =
+    (await stoodWhenProtected(tx, restored, undone)) || (await isApprovedEntry(tx, restored.id));
   return wasApproved && isOnlyRequiredOn(tx, flag, environment.id);
 }
 

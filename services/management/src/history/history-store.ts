@@ -109,6 +109,20 @@ const columns = fragment`
   entry.change_type as "changeType", entry.changed_by as "changedBy",
   entry.changed_at as "changedAt"`;
 
+/** Returns whether a state was that of an entry, and not yet of the next one, when the protection of its environment began. */
+export async function stoodWhenProtected(
+  tx: Transaction,
+  entry: Pick<HistoryEntry, "id" | "environmentId">,
+  next: Pick<HistoryEntry, "id">,
+): Promise<boolean> {
+  const found = await tx`
+    select from environments as environment
+    join history as entry on entry.id = ${entry.id} and entry.sequence <= protected_after
+    join history as next on next.id = ${next.id} and next.sequence > protected_after
+    where environment.id = ${entry.environmentId}`;
+  return found.count > 0;
+}
+
 /** Returns whether an entry is the result of an approved change request. That of a bypass is not. */
 export async function isApprovedEntry(tx: Transaction, entryId: string): Promise<boolean> {
   const found = await tx`

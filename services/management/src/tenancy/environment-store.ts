@@ -83,11 +83,16 @@ export async function updateEnvironment(
   tx: Transaction,
   environment: Environment,
 ): Promise<boolean> {
+  // Waits for changes of states in the environment, so that the next statement sees their history entries.
+  await tx`select from environments where id = ${environment.id} for no key update`;
   const changed = await tx`
     update environments
     set name = ${environment.name}, caution = ${environment.caution},
       protection = ${environment.protection && json(environment.protection)},
       protected_at = ${environment.protectedAt},
+      protected_after = case
+        when ${environment.protectedAt}::timestamptz is null then null
+        else coalesce(protected_after, ${lastSequenceIn(environment)}) end,
       version = ${environment.version}, updated_at = ${environment.updatedAt}
     where id = ${environment.id}
       and not exists (
@@ -97,6 +102,18 @@ export async function updateEnvironment(
       )`;
   return changed.count === 1;
 }
+
+/** The sequence of the last history entry in an environment. Each flag has an index of its own entries. */
+const lastSequenceIn = ({ id, projectId }: Environment) => fragment`(
+  select coalesce(max(newest.sequence), 0)
+  from flags as flag
+  cross join lateral (
+    select entry.sequence from history as entry
+    where entry.flag_id = flag.id and entry.environment_id = ${id}
+    order by entry.sequence desc
+    limit 1
+  ) as newest
+  where flag.project_id = ${projectId})`;
 
 /** Inserts environments of a project. Returns false if one of the names is taken. */
 export async function insertEnvironments(

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 
 /**
- * A model of a protected environment. It replays the audit log, whose entries are in the order of the commits, and says
+ * A model of a protected environment that always uses the audience. It replays the audit log, whose entries are in the order of the commits, and says
  * what should not have happened. It knows what approvers have read, and uses nothing of the product.
  */
 export type AuditedEntry = {
@@ -47,7 +47,8 @@ export function createApprovalModel(environmentId: string) {
   function observe(entry: AuditedEntry, request: AppliedRequest | undefined, witness: Witness) {
     if (entry.action === "environment_changed") return observeProtection(entry);
     if (entry.action === "state") return observeState(entry);
-    if (entry.action.startsWith("audience_")) return observeAudience(entry);
+    if (entry.action.startsWith("audience_"))
+      return protection !== null && entry.causeId === null ? ["an audience changed by itself"] : [];
     if (!/^change_request_(applied|bypassed)$/.test(entry.action)) return [];
     if (request === undefined || ended.has(request.id)) return ["a request was applied twice"];
     ended.add(request.id);
@@ -67,13 +68,6 @@ export function createApprovalModel(environmentId: string) {
     return isLower && causeId === null && !after?.bypass_reason ? ["a protection was lowered"] : [];
   }
 
-  function observeAudience({ causeId }: AuditedEntry): string[] {
-    const isUsed = [...contents.values()].some(usesAudience);
-    return protection !== null && isUsed && causeId === null
-      ? ["an audience changed by itself"]
-      : [];
-  }
-
   function observeState(entry: AuditedEntry): string[] {
     const { environmentId: at, flagId, causeId, before, after, cause } = entry;
     if (causeId !== null) byCause.set(causeId, [...(byCause.get(causeId) ?? []), entry]);
@@ -84,16 +78,17 @@ export function createApprovalModel(environmentId: string) {
       return ["a change began with another state"];
     if (protection === null || causeId !== null) return [];
     const exceptions: string[] = protection.without_approval;
+    const isOff = isDeepStrictEqual({ ...before, enabled: false }, after);
+    const isReturn = cause === "rollback" && mayReturn(flagId, before, after);
     const isPermitted =
-      cause === "rollback"
-        ? exceptions.includes("rollback") && mayReturn(flagId, before, after)
-        : exceptions.includes("off") && isDeepStrictEqual({ ...before, enabled: false }, after);
-    return isPermitted ? [] : [`a state changed by itself: ${cause}`];
+      (exceptions.includes("off") && isOff) || (exceptions.includes("rollback") && isReturn);
+    return isPermitted
+      ? []
+      : [`a state changed by itself: ${JSON.stringify({ entry, protection })}`];
   }
 
   const mayReturn = (flagId: string, before: Members, after: Members) =>
     (before.enabled || !after.enabled) &&
-    (usesAudience(before) || !usesAudience(after)) &&
     [...approved, ...standing].some(
       ([id, content]) => id === flagId && isDeepStrictEqual(content, after),
     );
@@ -130,7 +125,11 @@ export function createApprovalModel(environmentId: string) {
     );
     const isRead = isDeepStrictEqual(read?.map(valuesOf), changes.map(valuesOf));
     return [
-      ...(counted.size < protection?.approvals ? ["a request had too few approvals"] : []),
+      ...(counted.size < protection?.approvals
+        ? [
+            `a request had too few approvals: ${JSON.stringify({ request, protection, without: [...witness.without] })}`,
+          ]
+        : []),
       ...(isRead ? [] : ["a request was not applied as it was read"]),
     ];
   }
@@ -148,9 +147,6 @@ export function createApprovalModel(environmentId: string) {
 
   return { observe, flagIds: () => [...contents.keys()] };
 }
-
-const usesAudience = ({ targeting_rules: rules }: Members) =>
-  JSON.stringify(rules).includes('"audience"');
 
 const valuesOf = ({
   kind,

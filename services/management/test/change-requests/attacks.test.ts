@@ -96,6 +96,17 @@ describe("the exception `rollback`", () => {
     expect(outcome(await rollBack(review))).toEqual(needsApproval);
   });
 
+  it("does not lead to an older state than the one that stood, with clocks that differ", async () => {
+    const { now } = management.clock;
+    const review = await given.reviewed(withExceptions, async ({ call, statePath }) => {
+      await call("PATCH", statePath, { rollout_percentage: 7 });
+      management.clock.now = () => new Date(Date.now() + 10_000);
+      await call("PATCH", statePath, { rollout_percentage: 8 });
+      management.clock.now = now;
+    });
+    expect(outcome(await rollBack(review))).toEqual(needsApproval);
+  });
+
   it("does not lead to the state of a bypass", async () => {
     const review = await given.reviewed(withExceptions);
     const { body: request } = await review.open({ rollout_percentage: 7 });
