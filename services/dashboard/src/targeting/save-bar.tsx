@@ -1,5 +1,3 @@
-import { useFlagInPage } from "../flags/flag-page.tsx";
-import { usePermission } from "../session/use-permission.ts";
 import { Button } from "../ui/button.tsx";
 import { problemsText } from "./problems.ts";
 import styles from "./targeting.module.css";
@@ -9,14 +7,17 @@ type SaveBarProps = {
   isPending: boolean;
   /** Number of conflicts in which the person has not chosen yet. Until then, nothing can be saved. */
   openConflicts: number;
+  /** Why nothing can be saved. */
+  reason?: string | undefined;
+  /** The change is requested in place of saved. */
+  isProposed: boolean;
   onSave: () => void;
   onDiscard: () => void;
 };
 
 /** Says that there are unsaved changes, and saves or discards them. It stays at the bottom of the window. */
 export function SaveBar(props: SaveBarProps) {
-  const { problemCount, isPending, openConflicts, onSave, onDiscard } = props;
-  const { reason } = usePermission("change_states", useFlagInPage().environment);
+  const { problemCount, isPending, openConflicts, reason, isProposed, onSave, onDiscard } = props;
   const text =
     openConflicts === 0 ? "Unsaved changes" : "Unsaved changes: choose in each conflict above";
   return (
@@ -35,7 +36,7 @@ export function SaveBar(props: SaveBarProps) {
         isDisabled={openConflicts > 0}
         whyNot={reason}
       >
-        Save changes
+        {isProposed ? "Request the change" : "Save changes"}
       </Button>
     </section>
   );

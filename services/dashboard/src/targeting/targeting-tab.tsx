@@ -2,8 +2,11 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { isEditConflict } from "../api/problem.ts";
 import { useFlagInPage } from "../flags/flag-page.tsx";
 import { useReadersWarning } from "../flags/use-readers-warning.ts";
+import { exceptionOf, stateProposal } from "../proposals/state-proposal.ts";
+import { useProposing } from "../proposals/use-proposing.ts";
 import { useSwitchWarning } from "../references/use-dependents.ts";
 import { PendingNote } from "../schedules/pending-note.tsx";
+import { usePermission } from "../session/use-permission.ts";
 import { useCaution } from "../state/caution.tsx";
 import type { FlagState, State } from "../state/flag-state.ts";
 import { stateDifferences } from "../state/state.ts";
@@ -76,6 +79,8 @@ function TargetingEditor({ stored }: { stored: FlagState }) {
               problemCount={saving.problems.size}
               isPending={saving.isPending}
               openConflicts={conflicts.length}
+              reason={saving.reason}
+              isProposed={saving.isProposed}
               onSave={() => void saving.save()}
               onDiscard={saving.discard}
             />
@@ -103,13 +108,46 @@ function useSaveWarning() {
   };
 }
 
-/** The actions on a draft, and its problem. */
-function useSaving(editing: DraftState, takeFocus: () => void) {
-  const { draft, base, version, isOutdated, restart, merge } = editing;
-  const { environment } = useFlagInPage();
+type Sending = { save: () => void; onProposed: () => void };
+
+/** Saves a draft, after a question where one is needed, or proposes it in a protected environment. */
+function useSending({ base, draft, version }: DraftState, { save, onProposed }: Sending) {
+  const place = useFlagInPage();
+  const { environment } = place;
   const warningOf = useSaveWarning();
   const [isAsking, setAsking] = useState(false);
   const caution = useCaution(environment);
+  const { isProposed, change } = useProposing(environment);
+  const before = stateOf(base);
+  const after = stateOf(draft);
+  return {
+    ...{ isAsking, isProposed, question: caution.dialog },
+    async send(): Promise<void> {
+      setAsking(true);
+      const warning = await warningOf(before, after);
+      setAsking(false);
+      const question = () => ({
+        title: `Save in ${environment.name}?`,
+        action: "Save",
+        changes: stateDifferences(before, after),
+        warning,
+      });
+      change({
+        exception: exceptionOf(before, after),
+        make: () => caution.ask(question, save),
+        proposal: () => {
+          const proposal = stateProposal(place, { version }, { before, after });
+          return { ...proposal, warning, onOpened: onProposed };
+        },
+      });
+    },
+  };
+}
+
+/** The actions on a draft, and its problem. */
+function useSaving(editing: DraftState, takeFocus: () => void) {
+  const { draft, version, isOutdated, restart, merge } = editing;
+  const { reason } = usePermission("change_states", useFlagInPage().environment);
   const [isChecked, setChecked] = useState(false);
   const { language: locale } = navigator;
   const operators = useOperators().data;
@@ -120,6 +158,10 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
     if (draft === sent) takeFocus();
   });
   const { mutate, isPending, error, variables } = saved;
+  const sending = useSending(editing, {
+    save: () => mutate({ draft, version }),
+    onProposed: dropProposed,
+  });
   const readProblems = () => problemsIn(draft, operators, locale);
   const fromApi = fieldProblemOf(error, variables?.draft ?? draft);
   // The panel of the merge says it in place of the error.
@@ -141,28 +183,27 @@ function useSaving(editing: DraftState, takeFocus: () => void) {
     });
   }
 
+  function dropProposed(): void {
+    saved.reset();
+    setChecked(false);
+    editing.discard();
+    takeFocus();
+  }
+
   return {
+    reason,
+    isProposed: sending.isProposed,
     problems: new Map([
       ...(isChecked ? readProblems() : []),
       ...(isShown ? [[fromApi.key, fromApi.text] as const] : []),
     ]),
-    isPending: isPending || isAsking,
+    isPending: isPending || sending.isAsking,
     error: error === null || fromApi !== undefined || isMerged(error) ? undefined : error,
     discard,
-    question: caution.dialog,
+    question: sending.question,
     async save(): Promise<void> {
       setChecked(true);
-      if (readProblems().size > 0) return;
-      setAsking(true);
-      const warning = await warningOf(stateOf(base), stateOf(draft));
-      setAsking(false);
-      const question = () => ({
-        title: `Save in ${environment.name}?`,
-        action: "Save",
-        changes: stateDifferences(stateOf(base), stateOf(draft)),
-        warning,
-      });
-      caution.ask(question, () => mutate({ draft, version }));
+      if (readProblems().size === 0) await sending.send();
     },
   };
 }
